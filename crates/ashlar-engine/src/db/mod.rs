@@ -7,7 +7,7 @@
 //! |---|---|
 //! | `core` | state that all handles share, and waiting |
 //! | `open`, `read_only`, `parts`, `replay`, `direct_blobs`, `close` | opening and closing |
-//! | `writes`, `reads` | code around the committer and the readers |
+//! | `writes`, `switch`, `reads` | code around the committer and the readers |
 //! | `settings` | the settings of an open: stored ones, and those of the caller |
 //! | `schedule`, `flush_job`, `atomic_flush_job`, `compaction_job`, `purge_job` | background work: pick, run, install |
 //! | `install` | makes a change of the tree durable, and shows it to readers |
@@ -61,6 +61,7 @@ mod sizes;
 mod verify;
 mod settings;
 mod stats;
+mod switch;
 mod notify;
 mod scrub_job;
 mod timer_job;

@@ -2,7 +2,7 @@
 
 use super::core::{Core, Hold, State};
 use super::settings::Settings;
-use super::writes::Host;
+use super::switch::Host;
 use crate::column_family::{DatabaseId, LiveFamily};
 use crate::events::Events;
 use crate::health::HealthState;

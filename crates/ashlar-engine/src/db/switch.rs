@@ -1,0 +1,333 @@
+//! What a leader does before it commits a group: back-pressure, and the switch to a new memtable and WAL file.
+//!
+//! No write is in progress meanwhile. The WAL file is closed, full memtables are sealed at the last sequence, a new WAL
+//! file and new memtables are installed, and flushes are submitted. The closed WAL file is synced by the next flush or
+//! by the next synced write, whichever comes first.
+
+use super::core::{Core, State};
+use crate::column_family::LiveFamily;
+use crate::health::{Severity, Source, lacks_space};
+use crate::memtable::new_memtable;
+use crate::pressure::{Memory, Pace};
+use crate::wal::{ROOM_FOR_DELETIONS, Wal};
+use crate::write::{FamilySlot, WriteHost, WriteSet};
+use ashlar_base::stats::perf::{self, Metric};
+use ashlar_base::{Error, FamilyId, FileNumber, Result, SeqNum};
+use ashlar_sync::Waited;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The longest single delay of a writer: compaction debt may shrink sooner than predicted.
+const LONGEST_DELAY: Duration = Duration::from_millis(100);
+
+impl Core {
+    /// Whether a write would have to wait for background work now.
+    pub(super) fn would_wait(&self) -> bool {
+        self.pressure.pace() != Pace::Free
+            || self.pressure.is_holding()
+            || self.committer.current().any_full()
+                && matches!(self.full_families(&self.state()), Room::AfterFlush)
+    }
+
+    /// The write set of the live families with `wal`.
+    pub(crate) fn write_set(state: &State, memory: &Memory, wal: Arc<Wal>) -> WriteSet {
+        let slot = |f: &LiveFamily| FamilySlot {
+            family: f.family.id(),
+            mem: Arc::clone(&f.memtables.current().rep),
+            limit_bytes: f.family.write_limit(),
+        };
+        let families = state.families.iter().map(slot).collect();
+        WriteSet { wal, families, limit_bytes: memory.active_max(state.live_memtable_bytes()) }
+    }
+
+    /// Seals the non-empty memtables of `families` and begins a new WAL file. Called by a leader.
+    pub(crate) fn switch(self: &Arc<Self>, families: &[FamilyId]) -> Result<()> {
+        let all: Vec<FamilyId>;
+        let families = match self.options().atomic_flush {
+            false => families,
+            true => {
+                all = self.state().families.iter().map(|f| f.family.id()).collect();
+                &all
+            }
+        };
+        let last = self.visible();
+        let next = last.checked_add(1).unwrap_or(last);
+        let before = self.committer.current();
+        // Only the current WAL file may buffer records. The space reserved ahead is released for the next file.
+        self.committer.flush()?;
+        before.wal.log().give_back();
+        let wal = self.tables.give_way_to(|| {
+            let draw = || self.versions.new_file_number();
+            let number = self.committer.wals().number_after(before.wal.number(), draw);
+            Wal::create_after(&self.env, &before.wal, number, next).map(Arc::new)
+        })?;
+        if let Err(e) = wal.log().ask_room(0, ROOM_FOR_DELETIONS) {
+            self.log_lacks_room(&e);
+        }
+        let number = wal.number();
+        let sealed;
+        {
+            let mut state = self.state();
+            sealed = Self::sealed_events(&state, families, last);
+            self.seal_memtables(&mut state, families, number, last);
+            let set = Core::write_set(&state, &self.memory, wal);
+            self.committer.wals().closed(Arc::clone(&before.wal));
+            self.committer.install(set);
+            for family in families {
+                self.publish(&mut state, *family);
+            }
+        }
+        sealed.iter().for_each(|event| self.events.tell(event));
+        self.schedule();
+        Ok(())
+    }
+
+    /// Records that the WAL cannot reserve space on the disk: all writes except deletions are refused until the room
+    /// job has reserved it.
+    fn log_lacks_room(self: &Arc<Self>, cause: &Error) {
+        if !self.health.is_failing(Source::LogRoom) {
+            self.report(Source::LogRoom, cause);
+            self.schedule();
+            self.progress.notify();
+        }
+    }
+
+    /// Seals the non-empty memtables of `families` at `last`; the data of the new memtables starts in `wal`.
+    pub(super) fn seal_memtables(
+        &self,
+        state: &mut State,
+        families: &[FamilyId],
+        wal: FileNumber,
+        last: SeqNum,
+    ) {
+        for family in state.families.iter_mut() {
+            if families.contains(&family.family.id()) && family.memtables.current().is_used() {
+                let next = new_memtable(&family.family.options(), self.memory.account());
+                family.memtables.switch(next, wal, last);
+            } else {
+                family.memtables.advance_empty(wal);
+            }
+        }
+    }
+
+    /// Shows readers the current memtables and version of a family.
+    pub(crate) fn publish(&self, state: &mut State, family: FamilyId) {
+        if let Some(family) = state.families.get(family) {
+            let before = family.publish();
+            state.retired.push(before);
+        }
+    }
+
+    /// The families whose memtables are full, if each of them may get a new memtable now. When all memtables together
+    /// are full, the largest counts as full.
+    fn full_families(&self, state: &State) -> Room {
+        let mut full = Vec::new();
+        let active = |f: &LiveFamily| f.memtables.current().rep.memory();
+        let together: usize = state.families.iter().map(active).sum();
+        if together >= self.committer.current().limit_bytes {
+            if self.memory.memtables_full() && state.families.iter().any(|f| f.memtables.immutable_len() > 0)
+            {
+                return Room::AfterFlush;
+            }
+            let used = state.families.iter().filter(|f| f.memtables.current().is_used());
+            let largest = used.max_by_key(|f| active(f));
+            full.extend(largest.map(|f| f.family.id()));
+        }
+        for f in state.families.iter() {
+            let options = f.family.options();
+            if f.memtables.current().rep.filled() < options.write_buffer_bytes {
+                continue;
+            }
+            if f.memtables.immutable_len() + 1 >= options.max_write_buffers {
+                return Room::AfterFlush;
+            }
+            if !full.contains(&f.family.id()) {
+                full.push(f.family.id());
+            }
+        }
+        if full.is_empty() { Room::Enough } else { Room::AfterSwitch(full) }
+    }
+
+    /// Records that writers filled the memtables of `families`.
+    fn note_full(&self, families: &[FamilyId]) {
+        let now = self.env.clock.now();
+        let mut state = self.state();
+        for id in families {
+            if let Some(family) = state.families.get_mut(*id) {
+                family.flush_rate.note(now);
+            }
+        }
+    }
+
+    /// Whether full memtables accept deletions. On a full disk only deletions get this far, and deletions must not wait
+    /// for the space that they are meant to free.
+    fn takes_more_deletions(&self) -> bool {
+        self.health.severity() == Severity::Full && self.has_spare_room(&self.state())
+    }
+
+    /// Whether no full memtable is over its limit by more than an eighth.
+    fn has_spare_room(&self, state: &State) -> bool {
+        let active = |f: &LiveFamily| f.memtables.current().rep.memory();
+        let within = |bytes: usize, limit: usize| bytes < limit.saturating_add(limit / 8);
+        let together = state.families.iter().map(active).sum();
+        within(together, self.committer.current().limit_bytes)
+            && state.families.iter().all(|f| within(active(f), f.family.options().write_buffer_bytes))
+    }
+
+    /// # Errors
+    /// `Busy(Memory)`: readers hold so much memory that another memtable could exceed the cap.
+    pub(super) fn check_memory(&self) -> Result<()> {
+        let refusal = || {
+            let state = self.state();
+            if state.families.iter().any(|f| f.memtables.immutable_len() > 0) {
+                return None;
+            }
+            self.memory.refusal(state.live_memtable_bytes())
+        };
+        if refusal().is_none() {
+            return Ok(());
+        }
+        // Memory that readers have released since the last purge is still counted.
+        self.let_go();
+        refusal().map_or(Ok(()), Err)
+    }
+
+    /// Waits as long as `bytes` cost at `pace`, or until `over` returns true.
+    pub(super) fn slow_down(&self, pace: Pace, bytes: usize, over: impl Fn() -> bool) {
+        let _step = perf::time_of_waiting(Metric::WriteDelayTime);
+        let start = self.env.clock.now();
+        let until = start + pace.delay(bytes).min(LONGEST_DELAY);
+        loop {
+            let seen = self.progress.seen();
+            let now = self.env.clock.now();
+            if now >= until || over() {
+                break;
+            }
+            if self.progress.wait(seen, Some(until - now)) == Waited::Stuck {
+                break;
+            }
+        }
+        self.held(false, pace, start);
+    }
+
+    fn stop_until(&self, by_memtables: bool, mut done: impl FnMut(&mut State) -> bool) -> Result<()> {
+        let _step = perf::time_of_waiting(Metric::WriteDelayTime);
+        let start = self.env.clock.now();
+        self.pressure.hold(true);
+        self.state().stalled = Some(by_memtables);
+        self.refuse_waiting();
+        let outcome = self.wait_patiently(|state| state.closing || done(state));
+        let closing = {
+            let mut state = self.state();
+            state.stalled = None;
+            state.closing
+        };
+        self.pressure.hold(false);
+        self.held(by_memtables, Pace::Stop, start);
+        if closing { Err(Error::closed()) } else { outcome }
+    }
+
+    /// When the live WAL files exceed their size limit: the families that need the oldest one.
+    fn holders_of_full_logs(&self, state: &State) -> Vec<FamilyId> {
+        if self.committer.wals().closed_bytes() <= self.wal_limit(state) {
+            return Vec::new();
+        }
+        let oldest = state.families.first_wal();
+        let holds = |f: &&LiveFamily| {
+            let current = f.memtables.current();
+            Some(current.first_wal) == oldest && !current.rep.is_empty()
+        };
+        state.families.iter().filter(holds).map(|f| f.family.id()).collect()
+    }
+
+    fn wal_limit(&self, state: &State) -> u64 {
+        let limit = self.options().max_total_wal_bytes;
+        if limit > 0 {
+            return limit;
+        }
+        let buffers = |f: &LiveFamily| {
+            let options = f.family.options();
+            (options.write_buffer_bytes as u64).saturating_mul(options.max_write_buffers as u64)
+        };
+        let sum = state.families.iter().map(buffers).fold(0, u64::saturating_add);
+        // All memtables together have a limit too, however many families there are.
+        sum.saturating_mul(4).min((self.memory.memtables_max() as u64).saturating_mul(8))
+    }
+}
+
+/// Whether a write fits the memtables.
+enum Room {
+    Enough,
+    AfterSwitch(Vec<FamilyId>),
+    AfterFlush,
+}
+
+/// The committer's view of the database. It is a weak reference, so that only jobs and handles keep the database alive.
+pub(crate) struct Host(pub(crate) std::sync::Weak<Core>);
+
+impl WriteHost for Host {
+    fn wants_room(&self) -> bool {
+        self.0.upgrade().is_none_or(|core| core.pressure.pace() != Pace::Free)
+    }
+
+    fn make_room(&self, bytes: usize) -> Result<()> {
+        let core = self.0.upgrade().ok_or_else(Error::closed)?;
+        match core.pressure.pace() {
+            Pace::Free => {}
+            pace @ Pace::Slow { .. } => {
+                core.pressure.hold(true);
+                core.slow_down(pace, bytes, || core.pressure.pace() == Pace::Free);
+                core.pressure.hold(false);
+            }
+            Pace::Stop => core.stop_until(false, |_| core.pressure.pace() != Pace::Stop)?,
+        }
+        loop {
+            let room = core.full_families(&core.state());
+            match room {
+                Room::Enough => break,
+                Room::AfterSwitch(mut families) => {
+                    core.check_memory()?;
+                    core.note_full(&families);
+                    families.extend(core.holders_of_full_logs(&core.state()));
+                    match core.switch(&families) {
+                        Err(e) if lacks_space(&e) && core.takes_more_deletions() => break,
+                        switched => switched?,
+                    }
+                }
+                Room::AfterFlush if core.takes_more_deletions() => break,
+                Room::AfterFlush => {
+                    core.schedule();
+                    core.stop_until(true, |state| !matches!(core.full_families(state), Room::AfterFlush))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn log_lacks_room(&self, cause: Error) -> Error {
+        let Some(core) = self.0.upgrade() else { return Error::closed() };
+        core.log_lacks_room(&cause);
+        core.health.check_writable().err().unwrap_or(cause)
+    }
+
+    fn waits_for_lead(&self) {
+        if let Some(core) = self.0.upgrade() {
+            core.refuse_waiting();
+        }
+    }
+
+    fn panicked(&self, cause: &Error) {
+        if let Some(core) = self.0.upgrade() {
+            core.report(Source::Panic, cause);
+            core.progress.notify();
+        }
+    }
+
+    fn log_failed(&self, cause: &Error) {
+        if let Some(core) = self.0.upgrade() {
+            core.report(Source::Log, cause);
+            core.schedule();
+            core.progress.notify();
+        }
+    }
+}
