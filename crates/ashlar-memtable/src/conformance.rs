@@ -143,16 +143,30 @@ fn assert_at(it: &dyn InternalIterator, want: Option<(&Sorted, &Vec<u8>)>) {
 }
 
 /// All versions that a read sees, newest first.
-fn versions<'m>(mem: &'m dyn MemtableRep, lookup: &LookupKey<'_>) -> Vec<(Trailer, &'m [u8])> {
-    let newest = mem.get(lookup).unwrap();
-    let all = std::iter::successors(newest, |found| mem.older(found).unwrap());
-    all.map(|f| (f.trailer, f.value)).collect()
+fn versions(mem: &dyn MemtableRep, lookup: &LookupKey<'_>) -> Vec<(Trailer, Vec<u8>)> {
+    let mut all = Vec::new();
+    if let Some(found) = mem.get(lookup).unwrap() {
+        let mut show = |trailer, value: &[u8]| {
+            all.push((trailer, value.to_vec()));
+            Ok(true)
+        };
+        show(found.trailer, found.value).unwrap();
+        mem.older(&found, &mut show).unwrap();
+        let mut seen = 0;
+        let mut once = |_, _: &[u8]| {
+            seen += 1;
+            Ok(false)
+        };
+        mem.older(&found, &mut once).unwrap();
+        assert_eq!(seen, (all.len() - 1).min(1), "no more than was asked for");
+    }
+    all
 }
 
-fn model_versions<'m>(model: &'m Model, order: &Order, key: &LookupKey<'_>) -> Vec<(Trailer, &'m [u8])> {
+fn model_versions(model: &Model, order: &Order, key: &LookupKey<'_>) -> Vec<(Trailer, Vec<u8>)> {
     let from = Sorted(order.clone(), key.user_key.to_vec(), key.trailer());
     let all = model.range(from..).take_while(|(k, _)| k.1 == key.user_key);
-    all.map(|(k, v)| (k.2, &v[..])).collect()
+    all.map(|(k, v)| (k.2, v.clone())).collect()
 }
 
 #[test]

@@ -24,4 +24,4 @@ mod conformance;
 pub use entry::{MemoryLimit, Op, TombstoneParts};
 pub use make::{skiplist, skiplist_within};
 pub use protected::protected;
-pub use rep::{Found, MemtableRep, Prepared, WriterSlot};
+pub use rep::{Found, MemtableRep, Prepared, Show, WriterSlot};

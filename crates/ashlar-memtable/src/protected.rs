@@ -13,7 +13,7 @@
 //! Source: RocksDB `memtable_protection_bytes_per_key` (behaviour).
 
 use crate::entry::{MemoryLimit, Op, TombstoneParts};
-use crate::rep::{Found, MemtableRep, Prepared, WriterSlot};
+use crate::rep::{Found, MemtableRep, Prepared, Show, WriterSlot};
 use ashlar_base::checksum::xxh3_64_with_seed;
 use ashlar_base::{
     Entry, Error, InternalIterator, InternalKey, InternalKeyBuf, LookupKey, Result, RunCursor, SeqNum,
@@ -98,11 +98,14 @@ impl MemtableRep for Protected {
     }
 
     fn get<'g>(&'g self, key: &LookupKey<'_>) -> Result<Option<Found<'g>>> {
-        self.sound(self.memtable.get(key)?)
+        let Some(found) = self.memtable.get(key)? else { return Ok(None) };
+        let value = self.sums.check(found.at.user_key(), found.trailer, found.value)?;
+        Ok(Some(Found { value, ..found }))
     }
 
-    fn older<'g>(&'g self, found: &Found<'g>) -> Result<Option<Found<'g>>> {
-        self.sound(self.memtable.older(found)?)
+    fn older(&self, found: &Found<'_>, show: &mut Show<'_>) -> Result<()> {
+        let key = found.at.user_key();
+        self.memtable.older(found, &mut |trailer, value| show(trailer, self.sums.check(key, trailer, value)?))
     }
 
     fn range_tombstones(&self) -> Option<TombstoneParts> {
@@ -155,13 +158,6 @@ impl MemtableRep for Protected {
 }
 
 impl Protected {
-    /// The entry without its checksum.
-    fn sound<'g>(&self, found: Option<Found<'g>>) -> Result<Option<Found<'g>>> {
-        let Some(found) = found else { return Ok(None) };
-        let value = self.sums.check(found.at.user_key(), found.trailer, found.value)?;
-        Ok(Some(Found { value, ..found }))
-    }
-
     fn checked(&self) -> ProtectedIter {
         ProtectedIter { iter: Arc::clone(&self.memtable).iter(), sums: self.sums, off: true }
     }

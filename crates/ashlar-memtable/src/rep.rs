@@ -11,7 +11,7 @@ use crate::tombstones::Pending;
 use ashlar_base::{InternalIterator, InternalKeyBuf, LookupKey, Result, RunCursor, SeqNum, Trailer};
 use std::sync::Arc;
 
-/// An entry found by [`MemtableRep::get`] or [`MemtableRep::older`], borrowed from the memtable.
+/// An entry found by [`MemtableRep::get`], borrowed from the memtable.
 #[derive(Clone, Copy, Debug)]
 pub struct Found<'g> {
     /// Sequence number and type.
@@ -21,6 +21,9 @@ pub struct Found<'g> {
     /// The place of the entry.
     pub(crate) at: Spot<'g>,
 }
+
+/// Looks at the sequence number, type and value of an entry, and answers whether to go on.
+pub type Show<'s> = dyn FnMut(Trailer, &[u8]) -> Result<bool> + 's;
 
 /// Per level, the place of a writer's last insert. Every anchor is before or on the lowest one.
 #[derive(Debug, Default)]
@@ -88,13 +91,14 @@ pub trait MemtableRep: Send + Sync {
     /// `Corruption`: the entry is not what was written. Only of a [`protected`](crate::protected()) memtable.
     fn get<'g>(&'g self, key: &LookupKey<'_>) -> Result<Option<Found<'g>>>;
 
-    /// The next older entry of the same user key. `found` is an entry of this memtable.
+    /// Shows the older entries of the same user key, newest first, until `show` answers false. `found` is an entry of this
+    /// memtable.
     ///
     /// # Errors
-    /// As [`MemtableRep::get`].
+    /// As [`MemtableRep::get`], and those of `show`.
     /// # Cost
-    /// One step along the list.
-    fn older<'g>(&'g self, found: &Found<'g>) -> Result<Option<Found<'g>>>;
+    /// One step along the list for each entry.
+    fn older(&self, found: &Found<'_>, show: &mut Show<'_>) -> Result<()>;
 
     /// The range tombstones inserted so far, and perhaps some inserted meanwhile; `None` when there are none. They come
     /// in a few parts (about the logarithm of their number), and the caller must ask each part. Call it without a

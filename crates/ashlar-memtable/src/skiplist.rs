@@ -28,7 +28,7 @@ use crate::cursor::{ListCursor, ListIter};
 use crate::difference::{ALL, Difference, shared_blocks};
 use crate::entry::{MemoryLimit, Op, TombstoneParts};
 use crate::node::{Anchor, Fresh, HEIGHT_MAX, Head, Link, Offset, Spot};
-use crate::rep::{Found, Hint, MemtableRep, Prepared, WriterSlot};
+use crate::rep::{Found, Hint, MemtableRep, Prepared, Show, WriterSlot};
 use crate::tombstones::{Pending, TombstoneList};
 use ashlar_base::ext::comparator::KeyOrder;
 use ashlar_base::memory::MemoryCharge;
@@ -363,6 +363,16 @@ fn compare<C: KeyOrder>(order: &C, entry: (&[u8], Trailer), target: &Target<'_>,
     (by_key.then_with(|| target.trailer.cmp(&trailer)), ALL)
 }
 
+/// Whether a link with an owner of `key` leads to a node with the same key.
+#[inline]
+fn same_key<C: KeyOrder>(link: Link, key: &[u8], next: &[u8]) -> bool {
+    if !C::WORDS || key.len() > Difference::BEYOND as usize {
+        return key == next;
+    }
+    // Keys without a difference may end with different numbers of zeros.
+    link.difference() == Difference::UNTOLD && key.len() == next.len()
+}
+
 /// A search on its way along the levels.
 struct Walk<'a, 'k, C> {
     order: &'k C,
@@ -527,12 +537,16 @@ impl<C: KeyOrder + 'static> MemtableRep for SkipList<C> {
         Ok(same.then(|| Found { trailer: node.key().1, value: node.value(), at: node }))
     }
 
-    fn older<'g>(&'g self, found: &Found<'g>) -> Result<Option<Found<'g>>> {
-        let link = found.at.link();
-        let Some(node) = found.at.follow(link) else { return Ok(None) };
-        let untold = !C::WORDS || link.difference() == Difference::UNTOLD;
-        let same = untold && node.user_key() == found.at.user_key();
-        Ok(same.then(|| Found { trailer: node.key().1, value: node.value(), at: node }))
+    fn older(&self, found: &Found<'_>, show: &mut Show<'_>) -> Result<()> {
+        let (mut spot, key) = (found.at, found.at.user_key());
+        loop {
+            let link = spot.link();
+            let Some(node) = spot.follow(link) else { return Ok(()) };
+            if !same_key::<C>(link, key, node.user_key()) || !show(node.key().1, node.value())? {
+                return Ok(());
+            }
+            spot = node;
+        }
     }
 
     fn range_tombstones(&self) -> Option<TombstoneParts> {

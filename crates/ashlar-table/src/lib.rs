@@ -33,6 +33,6 @@ pub use builder::{MAX_ENTRY_BYTES, TableBuilder, TableSummary};
 pub use iter::{TableIter, TableSource};
 pub use options::{FORMAT_VERSIONS, ReaderOptions, TableIdentity, TableOptions};
 pub use read_how::{ReadHow, ReadLimit};
-pub use reader::{NearBlock, TableFound, TableReader, TableSurvey};
+pub use reader::{NearBlock, ShowEntry, TableFound, TableReader, TableSurvey};
 pub use unique_id::{unique_id, unique_id_bytes};
 pub use verify::Verification;

@@ -21,7 +21,7 @@ use ashlar_base::planted::{Bug, planted};
 use ashlar_base::range_del::FragmentedTombstones;
 use ashlar_base::stats::perf::{self, Metric};
 use ashlar_base::stats::{Distribution, Statistics, Ticker};
-use ashlar_base::{ErrorKind, FileNumber, Level, LookupKey, Result, SeqNum, Trailer, ValueType};
+use ashlar_base::{Error, ErrorKind, FileNumber, Level, LookupKey, Result, SeqNum, Trailer, ValueType};
 use ashlar_memtable::MemtableRep;
 use ashlar_options::{ReadOptions, ReadTier};
 use ashlar_sync::ReadPin;
@@ -139,6 +139,16 @@ struct Base {
     view: View,
     /// Its type, if these bytes are not the value itself.
     wrapped: Option<ValueType>,
+}
+
+/// The end of a search at an entry that is no operand with older entries behind it.
+#[inline]
+fn base(kind: EntryKind, trailer: Trailer, view: impl FnOnce() -> View) -> End {
+    match kind {
+        EntryKind::Value => Some(Base { view: view(), wrapped: None }),
+        EntryKind::Wrapped => Some(Base { view: view(), wrapped: trailer.value_type() }),
+        EntryKind::Deleted | EntryKind::Operand => None,
+    }
 }
 
 /// A running search.
@@ -279,23 +289,21 @@ impl<'k> Search<'k> {
                 parts.iter().for_each(|tombstones| self.cover(tombstones));
             }
             perf::add(Metric::GetFromMemtableCount, 1);
-            let mut next = MemtableRep::get(&**memtable, &self.key)?;
-            while let Some(found) = next {
+            if let Some(found) = MemtableRep::get(&**memtable, &self.key)? {
                 self.home = Home::Memtable;
-                self.meet(found.trailer, found.value.len());
-                let end = match self.entry_kind(found.trailer)? {
-                    EntryKind::Value => Some(Base { view: View::copy(found.value), wrapped: None }),
-                    EntryKind::Wrapped => {
-                        Some(Base { view: View::copy(found.value), wrapped: found.trailer.value_type() })
-                    }
-                    EntryKind::Deleted => None,
-                    EntryKind::Operand if self.take(found.trailer, found.value) => {
-                        next = memtable.older(&found)?;
-                        continue;
-                    }
-                    EntryKind::Operand => None,
-                };
-                return Ok(Some(end));
+                let mut end = self.decide(found.trailer, found.value)?;
+                if end.is_none() {
+                    memtable.older(&found, &mut |trailer, value| match self.decide(trailer, value)? {
+                        None => Ok(true),
+                        decided => {
+                            end = decided;
+                            Ok(false)
+                        }
+                    })?;
+                }
+                if end.is_some() {
+                    return Ok(end);
+                }
             }
             if self.covered_at.is_some() {
                 return Ok(Some(None));
@@ -353,26 +361,37 @@ impl<'k> Search<'k> {
         if !table.range_tombstones().is_empty() {
             self.cover(table.range_tombstones());
         }
-        let mut next = self.look_in(table)?;
-        while let Some(found) = next {
-            self.home = Home::Level(level.0);
-            self.meet(found.trailer, found.value.len());
-            let end = match self.entry_kind(found.trailer).map_err(|e| e.at_path(table.path()))? {
-                EntryKind::Value => Some(Base { view: View::pinned(found.pin, found.value), wrapped: None }),
-                EntryKind::Wrapped => {
-                    let wrapped = found.trailer.value_type();
-                    Some(Base { view: View::pinned(found.pin, found.value), wrapped })
-                }
-                EntryKind::Deleted => None,
-                EntryKind::Operand if self.take(found.trailer, found.value()) => {
-                    next = table.older(self.key.user_key, found, self.how)?;
-                    continue;
-                }
-                EntryKind::Operand => None,
-            };
-            return Ok(Some(end));
+        let Some(found) = self.look_in(table)? else { return Ok(None) };
+        self.home = Home::Level(level.0);
+        let at_path = |e: Error| e.at_path(table.path());
+        let kind = self.meet(found.trailer, found.value.len()).map_err(at_path)?;
+        if kind != EntryKind::Operand {
+            return Ok(Some(base(kind, found.trailer, || View::pinned(found.pin, found.value))));
         }
-        Ok(None)
+        if !self.take(found.trailer, found.value()) {
+            return Ok(Some(None));
+        }
+        let (user_key, how, mut end) = (self.key.user_key, self.how, None);
+        table.older(user_key, found, how, &mut |trailer, pin, value| {
+            let kind = self.meet(trailer, value.len()).map_err(at_path)?;
+            let operand = kind == EntryKind::Operand;
+            if operand && self.take(trailer, pin.get(value.clone()).unwrap_or_default()) {
+                return Ok(true);
+            }
+            end = Some(base(kind, trailer, || View::pinned(pin.clone(), value)));
+            Ok(false)
+        })?;
+        Ok(end)
+    }
+
+    /// Decides by an entry in a memtable. `None`: it is a merge operand, and the search goes on.
+    #[inline]
+    fn decide(&mut self, trailer: Trailer, value: &[u8]) -> Result<Option<End>> {
+        let kind = self.meet(trailer, value.len())?;
+        if kind == EntryKind::Operand && self.take(trailer, value) {
+            return Ok(None);
+        }
+        Ok(Some(base(kind, trailer, || View::copy(value))))
     }
 
     #[inline]
@@ -397,19 +416,15 @@ impl<'k> Search<'k> {
         }
     }
 
-    /// Notes an entry of the key in the current run.
+    /// Notes an entry of the key in the current run. Returns its meaning.
     #[inline]
-    fn meet(&mut self, trailer: Trailer, bytes: usize) {
+    fn meet(&mut self, trailer: Trailer, bytes: usize) -> Result<EntryKind> {
         if let Some(trace) = &mut self.trace {
             trace.met(trailer, bytes);
         }
-    }
-
-    #[inline]
-    fn entry_kind(&self, entry: Trailer) -> Result<EntryKind> {
         match self.covered_at {
-            Some(tombstone) if tombstone > entry.seq() => Ok(EntryKind::Deleted),
-            _ => entry_kind(entry, self.key.user_key),
+            Some(tombstone) if tombstone > trailer.seq() => Ok(EntryKind::Deleted),
+            _ => entry_kind(trailer, self.key.user_key),
         }
     }
 
@@ -450,7 +465,6 @@ impl<'k> Search<'k> {
     }
 
     /// Adds a merge operand. False when no older entry can exist.
-    #[cold]
     fn take(&mut self, entry: Trailer, operand: &[u8]) -> bool {
         self.operands.push(operand);
         self.key.seq = entry.seq().before();

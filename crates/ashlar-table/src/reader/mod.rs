@@ -12,4 +12,4 @@ pub(crate) use block_file::{BlockFile, MAX_BLOCK, Reading};
 pub use open::TableSurvey;
 pub(crate) use readahead::Readahead;
 pub(crate) use table_index::{BlockAt, charge_table};
-pub use table_reader::{NearBlock, TableFound, TableReader};
+pub use table_reader::{NearBlock, ShowEntry, TableFound, TableReader};

@@ -38,6 +38,9 @@ pub struct TableFound {
     at: BlockAt,
 }
 
+/// Looks at the sequence number and type of an entry, its block, and the place of its value there; answers whether to go on.
+pub type ShowEntry<'s> = dyn FnMut(Trailer, &FramePin, Range<usize>) -> Result<bool> + 's;
+
 /// Runs a lookup with the thread's cursor.
 fn with_cursor<T>(lookup: impl FnOnce(&mut BlockCursor) -> T) -> T {
     LOOKUP.with(|cursor| match cursor.try_borrow_mut() {
@@ -133,32 +136,49 @@ impl TableReader {
         Ok(found)
     }
 
-    /// The next older entry of `user_key`, behind an entry of it that this table found.
+    /// Shows the older entries of `user_key`, newest first, until `show` answers false. `found` is an entry of that key in
+    /// this table.
     ///
     /// # Errors
-    /// As [`TableReader::get`].
+    /// As [`TableReader::get`], and those of `show`.
     /// # Cost
-    /// One step in the block, or the next block.
-    pub fn older(&self, user_key: &[u8], found: TableFound, how: &ReadHow) -> Result<Option<TableFound>> {
+    /// One step in the block for each entry.
+    pub fn older(
+        &self,
+        user_key: &[u8],
+        found: TableFound,
+        how: &ReadHow,
+        show: &mut ShowEntry<'_>,
+    ) -> Result<()> {
         // A table whose entries have one sequence number has one entry of a key.
         if self.global_seq.is_some() {
-            return Ok(None);
+            return Ok(());
         }
         with_cursor(|cursor| {
-            let (mut at, mut pin) = (found.at, found.pin);
+            let TableFound { trailer, mut pin, value, mut at } = found;
             let block = DataBlock::reopen(&pin).map_err(|e| self.misread(at, e))?;
-            let moved = cursor.seek_behind(&block, user_key, found.trailer, found.value.end);
-            moved.map_err(|e| self.misread(at, e.into()))?;
-            while !cursor.is_on_entry() {
-                let part = self.partition(at, how)?;
-                let next =
-                    if part.index.user_key(at.block()) == user_key { self.after(at, how)? } else { None };
-                let Some(next) = next else { return Ok(None) };
-                (at, pin) = (next, self.block(next, how, None)?);
-                let block = DataBlock::reopen(&pin).map_err(|e| self.misread(at, e))?;
-                cursor.first(&block).map_err(|e| self.misread(at, e.into()))?;
+            let mut moved = cursor.seek_behind(&block, user_key, trailer, value.end);
+            loop {
+                moved.map_err(|e| self.misread(at, e.into()))?;
+                if let Some(key) = cursor.internal_key() {
+                    let (found_key, trailer) = key.split();
+                    let value = cursor.value_range();
+                    if found_key != user_key || !show(trailer, &pin, value.start..value.end)? {
+                        return Ok(());
+                    }
+                    let block = DataBlock::reopen(&pin).map_err(|e| self.misread(at, e))?;
+                    moved = cursor.next(&block);
+                } else {
+                    // The next block can hold the key only if the separator is that key.
+                    if self.partition(at, how)?.index.user_key(at.block()) != user_key {
+                        return Ok(());
+                    }
+                    let Some(next) = self.after(at, how)? else { return Ok(()) };
+                    (at, pin) = (next, self.block(next, how, None)?);
+                    let block = DataBlock::reopen(&pin).map_err(|e| self.misread(at, e))?;
+                    moved = cursor.first(&block);
+                }
             }
-            Ok(self.found_at(cursor, user_key, at, pin))
         })
     }
 
