@@ -10,10 +10,13 @@
 //!    need n squared entries. Instead, a tree over the fragments holds each tombstone in at most two nodes per layer.
 //!    The nodes from a fragment up to the root hold the tombstones over that fragment.
 //! 2. Memory and time to cut are about n log n, however the tombstones overlap.
-//! 3. A tombstone covers an entry of the key when its sequence is greater than the entry's and visible to the read.
+//! 3. A search compares words: the eight bytes of each key behind the bytes with which all borders begin. It reads a key
+//!    only where two words are equal. Words are no order under a custom comparator, which compares the keys.
+//! 4. A tombstone covers an entry of the key when its sequence is greater than the entry's and visible to the read.
 //!
 //! Source: RocksDB `db/range_tombstone_fragmenter.h` for the idea of fragments.
 
+use crate::ext::comparator::{BytewiseOrder, KeyOrder, ReverseBytewiseOrder};
 use crate::{Order, SeqNum};
 use std::cmp::Ordering;
 
@@ -46,6 +49,10 @@ pub struct FragmentedTombstones {
     /// The keys of all borders, one behind the other, and where each ends.
     keys: Vec<u8>,
     ends: Vec<usize>,
+    /// The number of bytes with which all borders begin.
+    shared: usize,
+    /// The word of each piece's begin; empty under a custom order.
+    begins: Vec<u64>,
     pieces: Vec<Piece>,
     /// The tombstones by the pieces they cover, newest first.
     spans: Vec<Span>,
@@ -61,6 +68,8 @@ struct Piece {
     border: usize,
     /// The newest tombstone over it.
     newest: SeqNum,
+    /// The word of its end; 0 under a custom order.
+    end: u64,
 }
 
 /// A tombstone over the pieces from `from` up to `to`, not included.
@@ -90,6 +99,11 @@ impl FragmentedTombstones {
             cut.ends.push(cut.keys.len());
         }
         cut.number_pieces(&mut spans, borders.len());
+        match order {
+            Order::Bytewise => cut.note_words(&BytewiseOrder),
+            Order::ReverseBytewise => cut.note_words(&ReverseBytewiseOrder),
+            Order::Custom(_) => {}
+        }
         cut.spans = spans;
         cut.fill_tree();
         cut
@@ -113,12 +127,25 @@ impl FragmentedTombstones {
             open += change;
             numbers.push(self.pieces.len());
             if open > 0 {
-                self.pieces.push(Piece { border, newest: SeqNum::ZERO });
+                self.pieces.push(Piece { border, newest: SeqNum::ZERO, end: 0 });
             }
         }
         for span in spans {
             let number = |border: usize| numbers.get(border).copied().unwrap_or(0);
             (span.from, span.to) = (number(span.from), number(span.to));
+        }
+    }
+
+    /// Takes the words of all pieces.
+    fn note_words(&mut self, order: &impl KeyOrder) {
+        let last = self.ends.len().saturating_sub(1);
+        // Every border lies between the first and the last one, and begins as both do.
+        self.shared = self.border(0).iter().zip(self.border(last)).take_while(|(a, b)| a == b).count();
+        let word = |border: usize| order.word(self.border(border), self.shared);
+        let words: Vec<_> = self.pieces.iter().map(|p| (word(p.border), word(p.border + 1))).collect();
+        self.begins = words.iter().map(|(begin, _)| *begin).collect();
+        for (piece, (_, end)) in self.pieces.iter_mut().zip(words) {
+            piece.end = end;
         }
     }
 
@@ -206,29 +233,78 @@ impl FragmentedTombstones {
         })
     }
 
-    /// Where `user_key` stands: the index of the first piece that ends behind it. It covers the key if it begins at or
-    /// before it. One binary search.
+    /// Where `user_key` stands: `Ok` with the piece that covers it, or `Err` with the first piece behind it. One binary
+    /// search.
     #[inline]
-    pub fn place(&self, user_key: &[u8]) -> usize {
-        let ends_before =
-            |piece: &Piece| self.order.compare(self.border(piece.border + 1), user_key) != Ordering::Greater;
-        self.pieces.partition_point(ends_before)
+    pub fn find(&self, user_key: &[u8]) -> Result<usize, usize> {
+        match &self.order {
+            Order::Bytewise => self.find_by_words(&BytewiseOrder, user_key),
+            Order::ReverseBytewise => self.find_by_words(&ReverseBytewiseOrder, user_key),
+            Order::Custom(order) => {
+                let begins = |piece: &Piece| order.compare(self.border(piece.border), user_key).is_le();
+                let begun = self.pieces.partition_point(begins);
+                self.covering(begun, |piece| order.compare(self.border(piece.border + 1), user_key).is_gt())
+            }
+        }
+    }
+
+    #[inline]
+    fn find_by_words(&self, order: &impl KeyOrder, user_key: &[u8]) -> Result<usize, usize> {
+        let shared = self.border(0).get(..self.shared).unwrap_or(&[]);
+        // A key that begins otherwise comes before or after all borders.
+        match order.cmp(user_key.get(..self.shared).unwrap_or(user_key), shared) {
+            Ordering::Less => return Err(0),
+            Ordering::Greater => return Err(self.len()),
+            Ordering::Equal => {}
+        }
+        let word = order.word(user_key, self.shared);
+        let mut begun = self.begins.partition_point(|begin| *begin <= word);
+        if begun.checked_sub(1).and_then(|last| self.begins.get(last)) == Some(&word) {
+            let from = self.begins.partition_point(|begin| *begin < word);
+            let same = self.pieces.get(from..begun).unwrap_or(&[]);
+            begun =
+                from + same.partition_point(|piece| order.cmp(self.border(piece.border), user_key).is_le());
+        }
+        self.covering(begun, |piece| {
+            let by_word = piece.end.cmp(&word);
+            by_word.then_with(|| order.cmp(self.border(piece.border + 1), user_key)).is_gt()
+        })
+    }
+
+    /// The answer of [`FragmentedTombstones::find`] for a key at or before which `begun` pieces begin.
+    #[inline]
+    fn covering(&self, begun: usize, ends_behind: impl FnOnce(&Piece) -> bool) -> Result<usize, usize> {
+        let last = begun.checked_sub(1).ok_or(0_usize)?;
+        match self.pieces.get(last) {
+            Some(piece) if ends_behind(piece) => Ok(last),
+            _ => Err(begun),
+        }
     }
 
     /// The piece that covers `user_key`.
     pub fn fragment_over(&self, user_key: &[u8]) -> Option<FragmentRef<'_>> {
-        let fragment = self.fragment(self.place(user_key));
-        fragment.filter(|f| self.order.compare(f.begin, user_key) != Ordering::Greater)
+        self.fragment(self.find(user_key).ok()?)
     }
 
     /// The newest tombstone over `user_key` that a read at `read_seq` sees.
     pub fn covering_seq(&self, user_key: &[u8], read_seq: SeqNum) -> Option<SeqNum> {
-        self.fragment_over(user_key)?.newest(read_seq)
+        let at = self.find(user_key).ok()?;
+        self.newest(at, self.pieces.get(at)?.newest, read_seq)
+    }
+
+    /// The newest tombstone over piece `at` that a read at `read_seq` sees. `newest`: the newest of all.
+    #[inline]
+    fn newest(&self, at: usize, newest: SeqNum, read_seq: SeqNum) -> Option<SeqNum> {
+        if newest <= read_seq {
+            return Some(newest);
+        }
+        self.lists(at).filter_map(|list| list.get(list.partition_point(|s| *s > read_seq))).max().copied()
     }
 
     /// Bytes of memory it takes, about.
     pub fn memory(&self) -> usize {
         self.keys.len()
+            + self.begins.len() * size_of::<u64>()
             + (self.ends.len() + self.node_ends.len() + self.seqs.len()) * size_of::<usize>()
             + self.pieces.len() * size_of::<Piece>()
             + self.spans.len() * size_of::<Span>()
@@ -267,14 +343,7 @@ impl FragmentRef<'_> {
     /// The newest tombstone that a read at `read_seq` sees.
     #[inline]
     pub fn newest(&self, read_seq: SeqNum) -> Option<SeqNum> {
-        if self.newest <= read_seq {
-            return Some(self.newest);
-        }
-        self.of
-            .lists(self.at)
-            .filter_map(|list| list.get(list.partition_point(|s| *s > read_seq)))
-            .max()
-            .copied()
+        self.of.newest(self.at, self.newest, read_seq)
     }
 
     /// The oldest tombstone that is newer than `seq`.

@@ -1,8 +1,5 @@
 use super::*;
-
-fn tombstone(begin: u8, end: u8, seq: u64) -> RangeTombstone {
-    RangeTombstone { begin: vec![begin], end: vec![end], seq: SeqNum::new(seq).unwrap() }
-}
+use crate::ext::comparator::Comparator;
 
 fn owned(cut: &FragmentedTombstones) -> Vec<Fragment> {
     let owned = |f: FragmentRef<'_>| Fragment { begin: f.begin.into(), end: f.end.into(), seqs: f.seqs() };
@@ -52,48 +49,79 @@ fn overlapping_tombstones_take_little_more_memory_than_disjoint_ones() {
     }
 }
 
+/// Longer keys come first, and keys of one length from the last to the first.
+#[derive(Debug)]
+struct LongestFirst;
+
+impl Comparator for LongestFirst {
+    fn name(&self) -> &str {
+        "test.LongestFirst"
+    }
+    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+        (b.len(), b).cmp(&(a.len(), a))
+    }
+}
+
+/// Keys made of a number: those that one byte tells apart, those that are equal but for bytes behind their words,
+/// and those that are equal but for zeros at the end.
+const SHAPES: [fn(u8) -> Vec<u8>; 4] = [
+    |n| vec![n],
+    |n| [b"begin alike", &[n / 6; 8][..], &[n]].concat(),
+    |n| [&[n / 6; 9][..], b"tail", &[n % 6]].concat(),
+    |n| [b"zeros", &vec![0; usize::from(n)][..]].concat(),
+];
+
 #[test]
 fn equals_the_plain_form() {
+    for order in [Order::Bytewise, Order::ReverseBytewise, Order::Custom(std::sync::Arc::new(LongestFirst))] {
+        for shape in SHAPES {
+            equals_the_plain_form_of(&order, shape);
+        }
+    }
+}
+
+/// Sets of tombstones over twenty keys of a shape, asked for these keys and for keys elsewhere.
+fn equals_the_plain_form_of(order: &Order, shape: fn(u8) -> Vec<u8>) {
     let mut state = 7u64;
     let mut draw = |n: u64| {
         state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         (state >> 33) % n
     };
-    for order in [Order::Bytewise, Order::ReverseBytewise] {
-        for round in 0..200 {
-            let all: Vec<_> = (0..round % 9)
-                .map(|_| tombstone(draw(20).to_le_bytes()[0], draw(20).to_le_bytes()[0], 1 + draw(12)))
-                .collect();
-            let cut = FragmentedTombstones::new(&order, &all);
-            let again: Vec<_> = cut.tombstones().collect();
-            assert_eq!(owned(&FragmentedTombstones::new(&order, &again)), owned(&cut));
-            assert_eq!(owned(&cut), plainly(&order, &all), "{all:?}");
-            let snapshots: Vec<_> =
-                (0..13).filter(|_| draw(3) == 0).map(|s| SeqNum::new(s).unwrap()).collect();
-            for f in cut.fragments() {
-                let stripe = |seq: SeqNum| snapshots.partition_point(|s| *s < seq);
-                let mut newest = f.seqs();
-                newest.dedup_by_key(|seq| stripe(*seq));
-                assert_eq!(f.newest_per_stripe(&snapshots), newest, "{all:?} {snapshots:?}");
-            }
-            for key in 0..=21u8 {
-                for read in 0..14 {
-                    let read = SeqNum::new(read).unwrap();
-                    let covers = |t: &&RangeTombstone| {
-                        t.seq <= read
-                            && order.compare(&t.begin, &[key]) != Ordering::Greater
-                            && order.compare(&[key], &t.end) == Ordering::Less
-                    };
-                    let plain = all.iter().filter(covers).map(|t| t.seq).max();
-                    assert_eq!(cut.covering_seq(&[key], read), plain, "{all:?} key {key} at {read}");
-                    let over = all.iter().filter(|t| {
-                        t.seq > read
-                            && order.compare(&t.begin, &[key]) != Ordering::Greater
-                            && order.compare(&[key], &t.end) == Ordering::Less
-                    });
-                    let above = cut.fragment_over(&[key]).and_then(|f| f.oldest_above(read));
-                    assert_eq!(above, over.map(|t| t.seq).min());
-                }
+    let elsewhere = [&b""[..], b"\0", b"begin", b"begin alikf", b"ze", b"zeros!", &[0xff; 12]];
+    let keys: Vec<_> = (0..=21).map(shape).chain(elsewhere.map(<[u8]>::to_vec)).collect();
+    for round in 0..if cfg!(miri) { 20 } else { 150 } {
+        let all: Vec<_> = (0..round % 9)
+            .map(|_| {
+                let mut key = || shape(draw(20).to_le_bytes()[0]);
+                let (begin, end) = (key(), key());
+                RangeTombstone { begin, end, seq: SeqNum::new(1 + draw(12)).unwrap() }
+            })
+            .collect();
+        let cut = FragmentedTombstones::new(order, &all);
+        let again: Vec<_> = cut.tombstones().collect();
+        assert_eq!(owned(&FragmentedTombstones::new(order, &again)), owned(&cut));
+        assert_eq!(owned(&cut), plainly(order, &all), "{all:?}");
+        let snapshots: Vec<_> = (0..13).filter(|_| draw(3) == 0).map(|s| SeqNum::new(s).unwrap()).collect();
+        for f in cut.fragments() {
+            let stripe = |seq: SeqNum| snapshots.partition_point(|s| *s < seq);
+            let mut newest = f.seqs();
+            newest.dedup_by_key(|seq| stripe(*seq));
+            assert_eq!(f.newest_per_stripe(&snapshots), newest, "{all:?} {snapshots:?}");
+        }
+        for key in &keys {
+            let over = |t: &&RangeTombstone| {
+                order.compare(&t.begin, key).is_le() && order.compare(key, &t.end).is_lt()
+            };
+            let behind = cut.fragments().filter(|f| order.compare(f.end, key).is_le()).count();
+            let found = cut.find(key);
+            assert_eq!(found.unwrap_or_else(|next| next), behind, "{all:?} key {key:?}");
+            assert_eq!(found.is_ok(), all.iter().any(|t| over(&t)), "{all:?} key {key:?}");
+            for read in (0..14).map(|read| SeqNum::new(read).unwrap()) {
+                let seqs = || all.iter().filter(over).map(|t| t.seq);
+                let plain = seqs().filter(|seq| *seq <= read).max();
+                assert_eq!(cut.covering_seq(key, read), plain, "{all:?} key {key:?} at {read}");
+                let above = cut.fragment_over(key).and_then(|f| f.oldest_above(read));
+                assert_eq!(above, seqs().filter(|seq| *seq > read).min());
             }
         }
     }

@@ -15,10 +15,12 @@
 use crate::entry::{MemoryLimit, Op, TombstoneParts};
 use crate::rep::{Found, MemtableRep, Prepared, Show, WriterSlot};
 use ashlar_base::checksum::xxh3_64_with_seed;
+use ashlar_base::range_del::FragmentedTombstones;
 use ashlar_base::{
     Entry, Error, InternalIterator, InternalKey, InternalKeyBuf, LookupKey, Result, RunCursor, SeqNum,
     Trailer, ValueType, Window,
 };
+use ashlar_sync::ReadPin;
 use std::sync::Arc;
 
 /// `memtable`, with a checksum of `bytes` bytes (at most 8) for each entry; 0: without checksums. It must be empty.
@@ -110,6 +112,10 @@ impl MemtableRep for Protected {
 
     fn range_tombstones(&self) -> Option<TombstoneParts> {
         self.memtable.range_tombstones()
+    }
+
+    fn cut_tombstones<'g>(&'g self, pin: &'g ReadPin) -> Option<&'g [Arc<FragmentedTombstones>]> {
+        self.memtable.cut_tombstones(pin)
     }
 
     fn range_tombstone_count(&self) -> u64 {

@@ -8,7 +8,9 @@
 use crate::entry::{MemoryLimit, Op, TombstoneParts};
 use crate::node::{Anchor, Offset, Spot};
 use crate::tombstones::Pending;
+use ashlar_base::range_del::FragmentedTombstones;
 use ashlar_base::{InternalIterator, InternalKeyBuf, LookupKey, Result, RunCursor, SeqNum, Trailer};
+use ashlar_sync::ReadPin;
 use std::sync::Arc;
 
 /// An entry found by [`MemtableRep::get`], borrowed from the memtable.
@@ -102,8 +104,12 @@ pub trait MemtableRep: Send + Sync {
 
     /// The range tombstones inserted so far, and perhaps some inserted meanwhile; `None` when there are none. They come
     /// in a few parts (about the logarithm of their number), and the caller must ask each part. Call it without a
-    /// [`ReadPin`](ashlar_sync::ReadPin): after an insert it takes a lock and cuts the new tombstones.
+    /// [`ReadPin`]: after an insert it takes a lock and cuts the new tombstones.
     fn range_tombstones(&self) -> Option<TombstoneParts>;
+
+    /// [`MemtableRep::range_tombstones`] without a lock: borrowed, no part if there are no tombstones. `None`: some are
+    /// not cut yet, and the caller must drop the pin and ask [`MemtableRep::range_tombstones`]. Two loads.
+    fn cut_tombstones<'g>(&'g self, pin: &'g ReadPin) -> Option<&'g [Arc<FragmentedTombstones>]>;
 
     /// Number of range tombstones inserted. One load.
     fn range_tombstone_count(&self) -> u64;

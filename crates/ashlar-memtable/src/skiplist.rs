@@ -32,10 +32,12 @@ use crate::rep::{Found, Hint, MemtableRep, Prepared, Show, WriterSlot};
 use crate::tombstones::{Pending, TombstoneList};
 use ashlar_base::ext::comparator::KeyOrder;
 use ashlar_base::memory::MemoryCharge;
+use ashlar_base::range_del::FragmentedTombstones;
 use ashlar_base::splitmix;
 use ashlar_base::{
     InternalIterator, InternalKeyBuf, LookupKey, Result, RunCursor, SeqNum, Trailer, ValueType,
 };
+use ashlar_sync::ReadPin;
 use ashlar_sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::alloc::{Layout, handle_alloc_error};
 use std::cmp::Ordering as Order;
@@ -551,6 +553,10 @@ impl<C: KeyOrder + 'static> MemtableRep for SkipList<C> {
 
     fn range_tombstones(&self) -> Option<TombstoneParts> {
         self.tombstones.parts()
+    }
+
+    fn cut_tombstones<'g>(&'g self, pin: &'g ReadPin) -> Option<&'g [Arc<FragmentedTombstones>]> {
+        self.tombstones.cut_parts(pin)
     }
 
     fn range_tombstone_count(&self) -> u64 {

@@ -17,7 +17,7 @@ use crate::entry::{MemoryLimit, Op, TombstoneParts};
 use ashlar_base::range_del::{FragmentedTombstones, RangeTombstone};
 use ashlar_base::{Order, SeqNum};
 use ashlar_sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use ashlar_sync::{EpochCell, Mutex, Rank};
+use ashlar_sync::{EpochCell, Mutex, Rank, ReadPin};
 use std::cmp::Ordering as KeyOrdering;
 use std::sync::Arc;
 
@@ -150,9 +150,19 @@ impl TombstoneList {
         }
     }
 
+    /// The same parts, borrowed; `None` when some tombstones are in no part yet.
+    #[inline]
+    pub(crate) fn cut_parts<'g>(&'g self, pin: &'g ReadPin) -> Option<&'g [Arc<FragmentedTombstones>]> {
+        match self.len() {
+            0 => Some(&[]),
+            count => {
+                Some(self.cut.load(pin)).filter(|cut| cut.count() as u64 >= count).map(|cut| &*cut.parts)
+            }
+        }
+    }
+
     fn cut_at(&self, count: u64) -> TombstoneParts {
-        let cut = self.cut.get();
-        if cut.count() as u64 >= count {
+        if let Some(cut) = Some(self.cut.get()).filter(|cut| cut.count() as u64 >= count) {
             return Arc::clone(&cut.parts);
         }
         let newest = match self.order {

@@ -274,19 +274,20 @@ impl<'k> Search<'k> {
         if !self.tier.asks_memtables() {
             return Ok(None);
         }
-        let memtables = || std::iter::once(&from.mem).chain(&from.imm);
-        // This comes before the pin, because cutting tombstones takes a lock.
-        let tombstones: Vec<_> = match memtables().any(|m| m.range_tombstone_count() > 0) {
-            false => Vec::new(),
-            true => memtables().map(|m| m.range_tombstones()).collect(),
-        };
-        let _pin = ReadPin::enter();
-        for (at, memtable) in memtables().enumerate() {
+        let mut pin = ReadPin::enter();
+        for (at, memtable) in std::iter::once(&from.mem).chain(&from.imm).enumerate() {
             if let Some(trace) = &mut self.trace {
                 trace.begin(at.checked_sub(1).map_or(ProbedRun::Memtable, ProbedRun::Immutable));
             }
-            if let Some(Some(parts)) = tombstones.get(at) {
-                parts.iter().for_each(|tombstones| self.cover(tombstones));
+            match memtable.cut_tombstones(&pin) {
+                Some(parts) => parts.iter().for_each(|tombstones| self.cover(tombstones)),
+                None => {
+                    // Cutting tombstones takes a lock.
+                    drop(pin);
+                    let parts = memtable.range_tombstones();
+                    parts.iter().flat_map(|parts| parts.iter()).for_each(|part| self.cover(part));
+                    pin = ReadPin::enter();
+                }
             }
             perf::add(Metric::GetFromMemtableCount, 1);
             if let Some(found) = MemtableRep::get(&**memtable, &self.key)? {
@@ -407,7 +408,6 @@ impl<'k> Search<'k> {
     }
 
     /// Adds the range tombstones of the next source, within whose bounds the key is.
-    #[cold]
     fn cover(&mut self, tombstones: &FragmentedTombstones) {
         let newest = tombstones.covering_seq(self.key.user_key, self.read_seq);
         self.covered_at = self.covered_at.max(newest);

@@ -82,18 +82,20 @@ impl Source {
                 }
             }
         }
-        let at = self.tombstones.place(user_key);
+        let piece = |at| self.tombstones.fragment(at);
         let mut newest = None;
-        match self.tombstones.fragment(at) {
-            Some(f) if order.compare(f.begin, user_key) != Ordering::Greater => {
-                newest = f.newest(read_seq);
-                from = later(order, from, Some((f.begin, true)));
-                to = earlier(order, to, Some((f.end, false)));
+        match self.tombstones.find(user_key) {
+            Ok(at) => {
+                if let Some(f) = piece(at) {
+                    newest = f.newest(read_seq);
+                    from = later(order, from, Some((f.begin, true)));
+                    to = earlier(order, to, Some((f.end, false)));
+                }
             }
-            next => {
-                let before = at.checked_sub(1).and_then(|before| self.tombstones.fragment(before));
+            Err(at) => {
+                let before = at.checked_sub(1).and_then(piece);
                 from = later(order, from, before.map(|f| (f.end, true)));
-                to = earlier(order, to, next.map(|f| (f.begin, false)));
+                to = earlier(order, to, piece(at).map(|f| (f.begin, false)));
             }
         }
         Covering { newest, from, to }
