@@ -82,6 +82,18 @@ impl ValueType {
             _ => return None,
         })
     }
+
+    /// Whether the entry deletes a key, or a range of keys.
+    #[inline]
+    pub const fn deletes(self) -> bool {
+        matches!(
+            self,
+            ValueType::Delete
+                | ValueType::SingleDelete
+                | ValueType::DeleteWithTimestamp
+                | ValueType::RangeDelete
+        )
+    }
 }
 
 /// The last eight bytes of an internal key: sequence number and type byte. Larger is newer.

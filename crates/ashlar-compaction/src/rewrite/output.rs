@@ -203,6 +203,7 @@ impl TableOutputs {
                     range_deletions: summary.range_deletions,
                     value_bytes: summary.raw_value_bytes,
                     older,
+                    newest_value: Some(summary.newest_value),
                     spent: false,
                 };
                 let mut file = self.new_file(pending.number(), summary, oldest_blob.number());

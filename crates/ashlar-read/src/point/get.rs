@@ -6,7 +6,8 @@
 //! 2. The search of the memtables runs under a [`ReadPin`]. Table reads may do I/O and merge operators are the user's
 //!    code, so both run without a pin.
 //! 3. The search asks a source's range tombstones before its entries. A tombstone that covers the key hides the older
-//!    entries of the same source and all entries of the following sources. The search then ends.
+//!    entries of the same source and all entries of the following sources. The search then ends. It does not look at
+//!    the entries of a source whose newest value is older than the tombstone.
 //! 4. If the deciding entry only refers to its value, for example in a blob file, the value is fetched at the end,
 //!    without a pin.
 //! 5. After a merge operand the search goes on to the next older entry. At the end it combines the operands.
@@ -361,6 +362,11 @@ impl<'k> Search<'k> {
         let table: &TableReader = &open;
         if !table.range_tombstones().is_empty() {
             self.cover(table.range_tombstones());
+            if self.covered_at.is_some_and(|tombstone| file.is_older_than(tombstone)) {
+                // Nothing in the table changes the answer: what it has of the key is hidden, or deletes the key again.
+                self.home = Home::Level(level.0);
+                return Ok(None);
+            }
         }
         let Some(found) = self.look_in(table)? else { return Ok(None) };
         self.home = Home::Level(level.0);

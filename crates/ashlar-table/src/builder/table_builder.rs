@@ -46,6 +46,8 @@ pub struct TableSummary {
     pub smallest_seq: SeqNum,
     /// Largest sequence number.
     pub largest_seq: SeqNum,
+    /// Largest sequence number of an entry that is no deletion; 0 if all are deletions.
+    pub newest_value: SeqNum,
     /// Number of entries, range tombstones included.
     pub entries: u64,
     /// Those of them that are deletions of any kind, range tombstones included.
@@ -72,6 +74,7 @@ pub(super) struct Counts {
     pub(super) raw_value_bytes: u64,
     pub(super) smallest_seq: SeqNum,
     pub(super) largest_seq: SeqNum,
+    pub(super) newest_value: SeqNum,
 }
 
 /// Writes one table. Point entries come in strictly ascending order, so do range tombstones, and either may come between
@@ -137,6 +140,7 @@ impl TableBuilder {
                 raw_value_bytes: 0,
                 smallest_seq: SeqNum::MAX,
                 largest_seq: SeqNum::ZERO,
+                newest_value: SeqNum::ZERO,
             },
             waiting: WaitingBlocks::new(&options),
             dictionary: Vec::new(),
@@ -278,13 +282,11 @@ impl TableBuilder {
         counts.raw_value_bytes += value.len() as u64;
         counts.smallest_seq = counts.smallest_seq.min(key.seq());
         counts.largest_seq = counts.largest_seq.max(key.seq());
-        match value_type {
-            ValueType::Delete
-            | ValueType::SingleDelete
-            | ValueType::DeleteWithTimestamp
-            | ValueType::RangeDelete => counts.deletions += 1,
-            ValueType::Merge => counts.merge_operands += 1,
-            _ => {}
+        if value_type.deletes() {
+            counts.deletions += 1;
+        } else {
+            counts.merge_operands += u64::from(value_type == ValueType::Merge);
+            counts.newest_value = counts.newest_value.max(key.seq());
         }
     }
 

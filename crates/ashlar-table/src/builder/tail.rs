@@ -61,6 +61,7 @@ impl TableBuilder {
             largest,
             smallest_seq: self.counts.smallest_seq,
             largest_seq: self.counts.largest_seq,
+            newest_value: self.counts.newest_value,
             entries: self.counts.entries,
             deletions: self.counts.deletions,
             range_deletions: self.tombstones.len(),

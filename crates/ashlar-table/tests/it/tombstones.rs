@@ -48,7 +48,7 @@ fn come_back_with_bounds_and_counts() {
         let ranges = [("b", "d", 9), ("b", "d", 4), ("d", "f", 4), ("x", "z", 1)];
         let (bytes, made) = write(&options, &[("b", 12), ("c", 3), ("y", 2)], &ranges).unwrap();
         assert_eq!((made.entries, made.deletions, made.range_deletions), (7, 4, 4));
-        assert_eq!((made.smallest_seq, made.largest_seq), (seq(1), seq(12)));
+        assert_eq!((made.smallest_seq, made.largest_seq, made.newest_value), (seq(1), seq(12), seq(12)));
         assert_eq!(made.smallest, key(b"b", 12, ValueType::Put));
         assert_eq!(made.largest.as_key().split(), (&b"z"[..], Trailer::RANGE_END));
         let table = open(&bytes, Order::Bytewise).unwrap();

@@ -1,6 +1,6 @@
 //! One live table file: its entry in the MANIFEST, and its state in the running engine.
 
-use ashlar_base::{FileNumber, InternalKey, Order, Trailer};
+use ashlar_base::{FileNumber, InternalKey, Order, SeqNum, Trailer};
 use ashlar_format::table::Properties;
 use ashlar_format::version_edit::NewFile;
 use ashlar_sync::atomic::{AtomicBool, Ordering as Atomic};
@@ -23,6 +23,9 @@ pub struct TableCounts {
     pub value_bytes: u64,
     /// Entries with a newer entry of the same key in the table. Known only for tables written since the open.
     pub older: u64,
+    /// Largest sequence number of an entry that is no deletion; 0 if all are deletions. Known only for tables written
+    /// since the open.
+    pub newest_value: Option<SeqNum>,
     /// No deeper table could hold its keys and no snapshot was alive when the table was written, so a compaction could
     /// remove nothing from it.
     pub spent: bool,
@@ -127,6 +130,13 @@ impl FileMeta {
     /// Whether the table was read since the last call.
     pub(super) fn take_touch(&self) -> bool {
         self.touched.swap(false, Atomic::Relaxed)
+    }
+
+    /// Whether a range tombstone at `seq` is newer than every value in the file that it covers. False when the file's
+    /// newest value is not known.
+    #[inline]
+    pub fn is_older_than(&self, seq: SeqNum) -> bool {
+        self.counts.get().and_then(|counts| counts.newest_value).is_some_and(|newest| newest < seq)
     }
 
     /// Sets the numbers of its entries, if they are not known yet.

@@ -46,6 +46,32 @@ fn operations_count_on_their_thread_by_layer() {
     assert_eq!(Context::now().since(&before).to_string(), "", "counting is off");
 }
 
+/// The values of a table that are older than a range tombstone of the table are not looked for.
+#[test]
+fn a_range_tombstone_newer_than_all_values_of_its_table_answers_alone() {
+    let _readers = crate::beside_others();
+    for newer in [None, Some(7u32), Some(70)] {
+        let env = Env::mem();
+        let store = Store::open(env.clone(), DbOptions::default());
+        (0..100u32).for_each(|n| store.put(&n.to_be_bytes(), b"old"));
+        let (begin, end) = (0u32.to_be_bytes(), 50u32.to_be_bytes());
+        store.write(|batch| batch.delete_range(FamilyId::DEFAULT, &begin, &end).unwrap());
+        store.write(|batch| batch.delete(FamilyId::DEFAULT, &60u32.to_be_bytes()).unwrap());
+        newer.into_iter().for_each(|n| store.put(&n.to_be_bytes(), b"new"));
+        store.flush();
+        let value = |n: u32| {
+            let key = n.to_be_bytes();
+            store.db.get(&store.family, &key, &ReadOptions::default()).unwrap().map(|value| value.to_vec())
+        };
+        let seen = count(&env, || assert_eq!(value(8), None));
+        let looked = seen.get(Metric::BloomSstHitCount) + seen.get(Metric::BloomSstMissCount);
+        assert_eq!(looked > 0, newer.is_some(), "{seen}");
+        assert_eq!(value(7).is_some(), newer == Some(7));
+        assert_eq!([60, 61].map(value), [None, Some(b"old".to_vec())]);
+        assert_eq!(value(70).as_deref(), Some(if newer == Some(70) { &b"new"[..] } else { b"old" }));
+    }
+}
+
 #[test]
 fn cursors_count_what_they_pass() {
     let _readers = crate::beside_others();
