@@ -7,6 +7,7 @@ mod arena;
 mod cursor;
 mod difference;
 mod entry;
+mod gap;
 mod make;
 #[cfg(all(test, loom))]
 mod models;
@@ -22,6 +23,7 @@ mod tombstones;
 mod conformance;
 
 pub use entry::{MemoryLimit, Op, TombstoneParts};
+pub use gap::Gap;
 pub use make::{skiplist, skiplist_within};
 pub use protected::protected;
 pub use rep::{Found, MemtableRep, Prepared, Show, WriterSlot};

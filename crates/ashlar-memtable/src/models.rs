@@ -3,12 +3,13 @@
 //! Loom sees links and bodies of nodes through `shadow`. It reports a read of a body that was not published.
 
 use crate::entry::Op;
+use crate::gap::Gap;
 use crate::rep::{MemtableRep, WriterSlot};
 use crate::skiplist::SkipList;
 use ashlar_base::ext::comparator::BytewiseOrder;
 use ashlar_base::memory::MemoryCharge;
 use ashlar_base::{Order, SeqNum, Trailer, ValueType};
-use ashlar_sync::atomic::{AtomicBool, Ordering};
+use ashlar_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use ashlar_sync::loom::{self, thread};
 use std::sync::Arc;
 
@@ -80,4 +81,34 @@ fn an_insert_under_readers() {
         writer.join().expect("inserts");
         assert_eq!(keys(&list), [b"k1", b"k2"]);
     });
+}
+
+/// A gap is noted while a value is written into it: a read that sees the value does not go past it.
+#[test]
+fn a_gap_beside_a_write() {
+    for noted_before in [false, true] {
+        loom::model(move || {
+            let seq = |n| SeqNum::new(n).expect("small");
+            let gap = Arc::new(Gap::new(Order::Bytewise));
+            if noted_before {
+                gap.note(None, b"k", (1, seq(1)));
+            }
+            let visible = Arc::new(AtomicU64::new(1));
+            let writer = {
+                let (gap, visible) = (Arc::clone(&gap), Arc::clone(&visible));
+                thread::spawn(move || {
+                    let keys = gap.is_noted().then_some((&b"d"[..], &b"x"[..]));
+                    gap.written(seq(2), keys);
+                    visible.store(2, Ordering::Release);
+                })
+            };
+            gap.note(None, b"m", (1, seq(1)));
+            let (read, mut end) = (visible.load(Ordering::Acquire), Vec::new());
+            if gap.end_of(None, (1, seq(read)), &mut end) {
+                assert!(read < 2 || end <= b"d", "past the value");
+            }
+            writer.join().expect("writes");
+            assert!(!gap.end_of(None, (1, seq(2)), &mut end) || end <= b"d");
+        });
+    }
 }

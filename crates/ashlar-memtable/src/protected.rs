@@ -13,6 +13,7 @@
 //! Source: RocksDB `memtable_protection_bytes_per_key` (behaviour).
 
 use crate::entry::{MemoryLimit, Op, TombstoneParts};
+use crate::gap::Gap;
 use crate::rep::{Found, MemtableRep, Prepared, Show, WriterSlot};
 use ashlar_base::checksum::xxh3_64_with_seed;
 use ashlar_base::range_del::FragmentedTombstones;
@@ -120,6 +121,10 @@ impl MemtableRep for Protected {
 
     fn range_tombstone_count(&self) -> u64 {
         self.memtable.range_tombstone_count()
+    }
+
+    fn gap(&self) -> &Gap {
+        self.memtable.gap()
     }
 
     fn iter(self: Arc<Self>) -> Box<dyn InternalIterator> {

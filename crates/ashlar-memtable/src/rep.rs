@@ -6,6 +6,7 @@
 //! 3. An insert that returned is seen by every read that starts afterwards.
 
 use crate::entry::{MemoryLimit, Op, TombstoneParts};
+use crate::gap::Gap;
 use crate::node::{Anchor, Offset, Spot};
 use crate::tombstones::Pending;
 use ashlar_base::range_del::FragmentedTombstones;
@@ -113,6 +114,9 @@ pub trait MemtableRep: Send + Sync {
 
     /// Number of range tombstones inserted. One load.
     fn range_tombstone_count(&self) -> u64;
+
+    /// The newest value, and the range of keys in which reads see no key.
+    fn gap(&self) -> &Gap;
 
     /// A cursor over all point entries, including those inserted later. Not positioned. Backward steps cost a search.
     fn iter(self: Arc<Self>) -> Box<dyn InternalIterator>;

@@ -27,6 +27,7 @@ use crate::arena::Arena;
 use crate::cursor::{ListCursor, ListIter};
 use crate::difference::{ALL, Difference, shared_blocks};
 use crate::entry::{MemoryLimit, Op, TombstoneParts};
+use crate::gap::Gap;
 use crate::node::{Anchor, Fresh, HEIGHT_MAX, Head, Link, Offset, Spot};
 use crate::rep::{Found, Hint, MemtableRep, Prepared, Show, WriterSlot};
 use crate::tombstones::{Pending, TombstoneList};
@@ -59,6 +60,7 @@ static NEXT_ID: StaticU64 = StaticU64::new(1);
 pub(crate) struct SkipList<C> {
     order: C,
     tombstones: TombstoneList,
+    gap: Gap,
     arena: Arena,
     head: Head,
     id: u64,
@@ -110,7 +112,8 @@ impl<C: KeyOrder + 'static> SkipList<C> {
         };
         SkipList {
             order,
-            tombstones: TombstoneList::new(same_order),
+            tombstones: TombstoneList::new(same_order.clone()),
+            gap: Gap::new(same_order),
             arena,
             head,
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
@@ -501,8 +504,7 @@ impl<C: KeyOrder + 'static> MemtableRep for SkipList<C> {
                 None => prepared.first = Some(fresh.offset()),
             }
             prepared.count = prepared.count.checked_add(1).ok_or(MemoryLimit)?;
-            let deletes = [ValueType::Delete, ValueType::SingleDelete, ValueType::DeleteWithTimestamp];
-            prepared.deletions += u32::from(deletes.contains(&op.value_type));
+            prepared.deletions += u32::from(op.value_type.deletes());
             last = Some(fresh);
         }
         Ok(prepared)
@@ -511,12 +513,27 @@ impl<C: KeyOrder + 'static> MemtableRep for SkipList<C> {
     fn insert(&self, writer: &mut WriterSlot, prepared: Prepared, first: SeqNum) {
         assert_eq!(prepared.memtable, self.id, "prepared for another memtable");
         let mut path = Path { reaches: Vec::with_capacity(HEIGHT_MAX) };
+        let in_gap = self.gap.is_noted();
+        let (mut newest, mut values) = (None, None::<(&[u8], &[u8])>);
         let mut next = prepared.first;
         while let Some(offset) = next {
             let mut fresh = Fresh::unchain(&self.arena, offset);
             next = fresh.chained();
             let trailer = fresh.number(first.get());
             self.insert_one(&mut writer.hint, &fresh, trailer, &mut path);
+            if !trailer.value_type().is_some_and(ValueType::deletes) {
+                newest = newest.max(Some(trailer.seq()));
+                if in_gap {
+                    let key = fresh.user_key();
+                    let (first, last) = values.unwrap_or((key, key));
+                    let is_first = self.order.cmp(key, first) == Order::Less;
+                    let is_last = self.order.cmp(key, last) == Order::Greater;
+                    values = Some((if is_first { key } else { first }, if is_last { key } else { last }));
+                }
+            }
+        }
+        if let Some(newest) = newest {
+            self.gap.written(newest, values);
         }
         self.count.fetch_add(u64::from(prepared.count), Ordering::Relaxed);
         if prepared.deletions > 0 {
@@ -561,6 +578,10 @@ impl<C: KeyOrder + 'static> MemtableRep for SkipList<C> {
 
     fn range_tombstone_count(&self) -> u64 {
         self.tombstones.len()
+    }
+
+    fn gap(&self) -> &Gap {
+        &self.gap
     }
 
     fn iter(self: Arc<Self>) -> Box<dyn InternalIterator> {

@@ -13,6 +13,7 @@ mod limits;
 mod manual_wal_flush;
 mod merges;
 mod observe;
+mod queue;
 mod ranges;
 mod read_only;
 mod wal_compression;

@@ -9,6 +9,8 @@
 //!    seeks before it.
 //! 3. After [`SKIPS_MAX`] steps over entries of one user key, a seek skips the remaining ones. After as many deleted
 //!    keys, a seek skips the keys that a range tombstone covers in older runs.
+//!    A seek that has met [`GONE_MANY`] deleted keys notes them as the memtable's gap, and the next seek into the gap goes
+//!    to its end.
 //! 4. Off the end, `next` and `prev` stay off the end. After an error the cursor is off the end until the next
 //!    positioning call.
 //! 5. The cursor keeps its memtables in memory and its files on disk. It pins only its current block. It borrows the
@@ -39,6 +41,25 @@ use std::sync::Arc;
 
 /// The number of entries of one user key that the cursor steps over one by one.
 const SKIPS_MAX: usize = 8;
+
+/// The number of deleted keys that a seek passes before it notes them as a gap.
+const GONE_MANY: usize = 16;
+
+/// What a seek has passed on the way to the shown entry.
+#[derive(Debug, Default)]
+struct Passed {
+    /// Deleted keys.
+    gone: usize,
+    /// Some entry was too new for the read.
+    newer: bool,
+}
+
+impl Passed {
+    /// Whether other seeks should not pass all of it again.
+    fn is_gap(&self) -> bool {
+        self.gone >= GONE_MANY && !self.newer
+    }
+}
 
 /// The source of the shown entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,6 +103,11 @@ pub struct DbIter {
     value: Vec<u8>,
     row: Option<Row>,
     target: InternalKeyBuf,
+    passed: Passed,
+    /// The key to which the last seek went.
+    sought: Vec<u8>,
+    /// Whether the cursor reads every memtable and table, so that its seeks may use the gap.
+    whole: bool,
     tally: IterTally,
     process: Process,
     /// The last field, so that the fields from which the merge borrows bytes are dropped after it.
@@ -117,6 +143,9 @@ impl DbIter {
             value: Vec::new(),
             row: None,
             target: InternalKeyBuf::new(&[], Trailer::LAST),
+            passed: Passed::default(),
+            sought: Vec::new(),
+            whole: tier == ReadTier::All,
             tally: IterTally::default(),
             process: Process::current(),
             from,
@@ -198,8 +227,48 @@ impl DbIter {
             }
             _ => self.target.set(key, Trailer::seek(self.seq)),
         }
+        self.seek_past_gap()
+    }
+
+    /// Moves to the first key at or after `self.target`, past the gap.
+    fn seek_past_gap(&mut self) -> Result<()> {
+        let (user_key, trailer) = self.target.as_key().split();
+        if !self.whole || trailer == Trailer::LAST {
+            // Behind the last entry of a key, the key itself may be visible.
+            self.seek_on()?;
+            return self.show_first();
+        }
+        replace(&mut self.sought, user_key);
+        if self.from.mem.gap().end_of(Some(&self.sought), self.state(), &mut self.key) {
+            std::mem::swap(&mut self.sought, &mut self.key);
+        }
+        let notes = self.may_note();
+        // A seek that notes a gap must meet the entries of its first key that are newer than the read.
+        let trailer = if notes { Trailer::FIRST } else { Trailer::seek(self.seq) };
+        self.target.set(&self.sought, trailer);
         self.seek_on()?;
-        self.show_forward(false)
+        self.show_first()?;
+        if notes && self.passed.is_gap() {
+            self.note_gap(Some(&self.sought));
+        }
+        Ok(())
+    }
+
+    /// The state that the cursor reads, for the gap.
+    fn state(&self) -> (u64, SeqNum) {
+        (self.from.number, self.seq)
+    }
+
+    /// Whether the read sees all values of the memtable. Otherwise it cannot note a gap.
+    fn may_note(&self) -> bool {
+        self.from.mem.gap().newest_value() <= self.seq
+    }
+
+    /// Notes that there is no key from `from` up to the shown one.
+    #[cold]
+    fn note_gap(&self, from: Option<&[u8]>) {
+        // Off the end, `self.key` is the last deleted key.
+        self.from.mem.gap().note(from, self.key().unwrap_or(&self.key), self.state());
     }
 
     /// Moves to the last key at or before `key`.
@@ -224,14 +293,22 @@ impl DbIter {
     }
 
     fn seek_first(&mut self) -> Result<()> {
-        match self.range.begin(self.seq) {
-            Some((lower, trailer)) => {
-                self.target.set(lower, trailer);
-                self.seek_on()?;
-            }
-            None => self.merge.first()?,
+        if let Some((lower, trailer)) = self.range.begin(self.seq) {
+            self.target.set(lower, trailer);
+            return self.seek_past_gap();
         }
-        self.show_forward(false)
+        let notes = self.whole && self.may_note();
+        if self.whole && self.from.mem.gap().end_of(None, self.state(), &mut self.key) {
+            self.target.set(&self.key, Trailer::FIRST);
+            self.seek_on()?;
+        } else {
+            self.merge.first()?;
+        }
+        self.show_first()?;
+        if notes && self.passed.is_gap() {
+            self.note_gap(None);
+        }
+        Ok(())
     }
 
     /// Moves to the last key.
@@ -358,6 +435,12 @@ impl DbIter {
         self.at_path(e)
     }
 
+    /// Goes forward from the place of a seek to the first entry to show.
+    fn show_first(&mut self) -> Result<()> {
+        self.passed = Passed::default();
+        self.show_forward(false)
+    }
+
     /// Goes forward to the first entry to show. `skip`: skips entries of `self.key`; no entry may come before that key.
     fn show_forward(&mut self, mut skip: bool) -> Result<()> {
         self.row = None;
@@ -397,6 +480,7 @@ impl DbIter {
                     Ok(EntryKind::Deleted) => {
                         replace(&mut self.key, user_key);
                         (skip, passed, steps, gone) = (true, true, 0, gone + 1);
+                        self.passed.gone = gone;
                         behind = Metric::InternalDeleteSkippedCount;
                         if gone % SKIPS_MAX == 0 {
                             self.pass_covered(Direction::Forward)?;
@@ -411,6 +495,7 @@ impl DbIter {
             }
             // Too new for this read, and perhaps one of many entries of its key.
             self.tally.passed(Metric::InternalRecentSkippedCount);
+            self.passed.newer = true;
             if same {
                 steps += 1;
             } else {
