@@ -291,6 +291,10 @@ impl<'k> Search<'k> {
                 }
             }
             perf::add(Metric::GetFromMemtableCount, 1);
+            if self.covered_at.is_some_and(|tombstone| tombstone > memtable.gap().newest_value()) {
+                self.home = Home::Memtable;
+                return Ok(Some(None));
+            }
             if let Some(found) = MemtableRep::get(&**memtable, &self.key)? {
                 self.home = Home::Memtable;
                 let mut end = self.decide(found.trailer, found.value)?;
