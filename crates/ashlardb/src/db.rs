@@ -251,7 +251,7 @@ impl Db {
     }
 
     /// Compacts every family completely, and waits for it. Afterwards no deleted or overwritten entry is left, except those
-    /// that snapshots need.
+    /// that snapshots need. The replaced files are gone, except those that cursors read.
     ///
     /// # Errors
     /// `Io`, `Corruption`: a table could not be read or written.

@@ -1,6 +1,6 @@
 //! The state that all handles of an open database share.
 
-use super::work::Slots;
+use super::work::{Slots, Work};
 use crate::column_family::{DatabaseId, Family, FamilySet};
 use crate::events::Events;
 use crate::health::{Failing, HealthState, Severity};
@@ -134,6 +134,11 @@ impl State {
     /// True if no job of any kind exists.
     pub(crate) fn is_quiet(&self) -> bool {
         self.jobs == 0 && self.work.are_free()
+    }
+
+    /// Whether a purge runs or is due. A purge that waits to retry does not count.
+    pub(super) fn is_purge_due(&self) -> bool {
+        if self.work.is_free(Work::Purge) { self.purge_wanted } else { self.work.is_awaited(Work::Purge) }
     }
 
     /// Records that one of `jobs` ended. The submitted ids are cleared only when no job is left: a waiting job may be

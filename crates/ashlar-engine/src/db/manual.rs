@@ -17,7 +17,9 @@ use std::sync::Arc;
 
 impl Db {
     /// Compacts the user keys `begin..=end` (`None`: unbounded) down to the deepest level that has any of them.
-    /// Rewrites tables of that level that no compaction reached, so that no deleted entry is left. Waits for all of it.
+    /// Rewrites tables of that level that no compaction reached, so that no deleted entry is left. Waits for all of it,
+    /// and for the removal of the files that it replaced. Files that readers use are removed later; so are the others if
+    /// background work is paused meanwhile, or a file cannot be removed.
     ///
     /// # Errors
     /// `Io`, `Corruption`: a table could not be read or written. `Aborted`: compactions were aborted, or background
@@ -57,7 +59,7 @@ impl Db {
         done
     }
 
-    /// Compacts tables by their numbers into the level `output`, and waits. Further tables are included where an older
+    /// Compacts tables by their numbers into the level `output`, and waits as [`Db::compact_range`] does. Further tables are included where an older
     /// version would otherwise end above a newer one. If a listed table is gone when the compaction begins, the call
     /// fails; retry with current numbers.
     ///
@@ -173,8 +175,8 @@ impl Core {
         })
     }
 
-    /// Picks the next piece, runs it, and waits while it is blocked, until all pieces are done. `pick` writes its choices into
-    /// `progress`; a choice that was not claimed is taken out again.
+    /// Picks the next piece, runs it, and waits while it is blocked, until all pieces are done and a purge has removed what
+    /// they replaced. `pick` writes its choices into `progress`; a choice that was not claimed is taken out again.
     fn run_pieces<P: Clone>(
         self: &Arc<Self>,
         family: FamilyId,
@@ -183,6 +185,7 @@ impl Core {
     ) -> Result<()> {
         let work = (family, JobKind::Compaction);
         let before = self.state().failures(work);
+        let mut replaced = false;
         loop {
             let mut next = Ok(Next::Blocked);
             let waited = self.contained("choosing a compaction", || {
@@ -195,9 +198,16 @@ impl Core {
             // After a panic the health state has the cause.
             waited.unwrap_or_else(|| self.health.check_writable())?;
             match next? {
+                Next::Over if replaced => {
+                    self.await_purge();
+                    return Ok(());
+                }
                 Next::Over => return Ok(()),
                 Next::Blocked => {}
-                Next::Run(job) => self.submit(JobShell::due(self, *job)),
+                Next::Run(job) => {
+                    replaced = true;
+                    self.submit(JobShell::due(self, *job));
+                }
             }
         }
     }

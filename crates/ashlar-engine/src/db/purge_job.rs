@@ -116,6 +116,16 @@ impl Core {
         self.write_options().inspect_err(|_| self.state().options_stale = true)
     }
 
+    /// Waits for a purge of the files that the caller's work made obsolete. Returns early when the purge cannot run or
+    /// fails: the job retries, without the caller.
+    pub(super) fn await_purge(self: &Arc<Self>) {
+        // The last purge may have kept the files of a version from which a thread chose a compaction.
+        self.state().purge_wanted = true;
+        self.schedule();
+        // The caller's work has succeeded: an error here is not the caller's.
+        let _ = self.wait_until(|state| state.pauses > 0 || !state.is_purge_due());
+    }
+
     pub(super) fn purge(&self) -> Result<()> {
         self.let_go();
         let min_wal = self.versions.min_wal();

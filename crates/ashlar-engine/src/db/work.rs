@@ -100,6 +100,11 @@ impl Slots {
         }
     }
 
+    /// Whether `work` has a job for which callers wait.
+    pub(super) fn is_awaited(&self, work: Work) -> bool {
+        self.0.get(&work).is_some_and(|slot| slot.awaited)
+    }
+
     /// How many of the counted jobs are ignored by callers that wait for background work.
     pub(super) fn waiting(&self) -> usize {
         self.0.iter().filter(|(work, slot)| work.is_counted() && !slot.awaited).count()

@@ -1,12 +1,12 @@
 //! Compactions on request, paused and aborted, and compactions that the end of a snapshot starts.
 
-use ashlar_base::error::ShutdownKind;
+use ashlar_base::error::{IoKind, ShutdownKind};
 use ashlar_base::{ErrorKind, FamilyId, FileNumber, Level};
 use ashlar_engine::batch::WriteBatch;
 use ashlar_engine::column_family::Family;
 use ashlar_engine::health::Severity;
 use ashlar_engine::{Db, OpenFamily};
-use ashlar_env::sim::SimEnv;
+use ashlar_env::sim::{CallClass, Repeat, SimEnv};
 use ashlar_env::{Env, Lane};
 use ashlar_options::{
     CompactRangeOptions, CompactionOptions, DbOptions, FamilyOptions, ReadOptions, WriteOptions,
@@ -190,6 +190,53 @@ fn aborted_compactions_leave_nothing_behind() {
         assert_eq!((levels(&db)[0], count(&db)), (0, 9000));
         assert_eq!(db.resume_compactions().unwrap_err().kind(), ErrorKind::InvalidArgument);
     }
+}
+
+#[test]
+fn a_request_ends_when_what_it_replaced_is_removed() {
+    let _alone = crate::alone();
+    for env in [SimEnv::new(9).env(), Env::mem()] {
+        let db = open(&env, false);
+        let unneeded = || table_files(&env).len() - levels(&db).iter().sum::<usize>();
+        table(&db, 0..900, Some(b"old"));
+        table(&db, 0..900, Some(b"new"));
+        let mut cursor = db.iter(&default(&db), ReadOptions::default()).unwrap();
+        cursor.first().unwrap();
+        db.compact_range(&default(&db), None, None).unwrap();
+        assert_eq!(unneeded(), 2, "the cursor reads them");
+        drop(cursor);
+        table(&db, 0..10, Some(b"newer"));
+        db.compact_range(&default(&db), None, None).unwrap();
+        assert_eq!(unneeded(), 0);
+        table(&db, 0..10, Some(b"newest"));
+        db.compact_files(&default(&db), &table_files(&env), Level(6), 1).unwrap();
+        assert_eq!((unneeded(), count(&db)), (0, 900));
+    }
+}
+
+#[test]
+fn a_request_does_not_wait_for_files_that_cannot_be_removed() {
+    let _alone = crate::alone();
+    let request = |fail_at: Option<u64>| {
+        let sim = SimEnv::new(10);
+        let db = open(&sim.env(), false);
+        table(&db, 0..900, Some(b"old"));
+        table(&db, 0..900, Some(b"new"));
+        if let Some(at) = fail_at {
+            sim.fail_call(CallClass::Write, at, Repeat::Sticky, IoKind::Other);
+        }
+        let done = db.compact_range(&default(&db), None, None);
+        let calls = sim.calls_of(CallClass::Write);
+        let unneeded = table_files(&sim.env()).len() - levels(&db).iter().sum::<usize>();
+        sim.heal();
+        (calls, done.is_ok(), unneeded)
+    };
+    let (calls, is_done, unneeded) = request(None);
+    assert_eq!((is_done, unneeded), (true, 0));
+    // The last calls of all remove files.
+    let hits = (calls.saturating_sub(12)..=calls).map(|at| request(Some(at)));
+    let kept = hits.filter(|(_, is_done, unneeded)| *is_done && *unneeded > 0).count();
+    assert!(kept > 0, "no failure hit the purge");
 }
 
 /// A purge is due after a compaction, and the close comes before it.
