@@ -14,7 +14,8 @@ and epochs, and runs their models: a few threads in every order, each load answe
   ashlar-sync      a signal loses no wake-up; a value under a pin or a lease is not freed or taken
   ashlar-memtable  inserts beside inserts, and under readers, in an arena that grows
   ashlar-cache     a pinned frame against an evictor, and against the close of its table
-  ashlar-engine    the writers' queue: each is committed once, one leads at a time, none waits for ever
+  ashlar-engine    the writers' queue: each is committed once, one leads at a time, none waits for ever; the rounds of
+                   syncs: a sync serves each writer that waits for it
 
   --preemptions=N  threads are interrupted where they need not be at most N times, 3 by default
   FILTER           only models whose name contains it

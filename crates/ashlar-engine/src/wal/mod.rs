@@ -179,13 +179,16 @@ impl WalSet {
         }
     }
 
-    /// Makes every closed file durable, and `current` up to `end`; an obsolete file needs no sync. Returns the number
-    /// of syncs.
-    pub(crate) fn sync(&self, current: &Wal, end: u64) -> Result<u64> {
-        if current.number() < self.closed.lock().needed_from {
+    /// Makes the record durable that ends at this offset of the file of this number, which is `current` or a closed
+    /// one, and every closed file. An obsolete file needs no sync. Returns the number of syncs.
+    pub(crate) fn sync(&self, current: &Wal, (number, end): (FileNumber, u64)) -> Result<u64> {
+        if number < self.closed.lock().needed_from {
             return Ok(0);
         }
         let older = if planted(Bug::OlderLogUnsynced) { 0 } else { self.sync_closed()? };
+        if number != current.number() {
+            return Ok(older);
+        }
         Ok(older + u64::from(current.sync_to(end)?))
     }
 

@@ -2,6 +2,7 @@
 
 use super::queue::{Queue, Receipt, Scratch, Turn, Waiter};
 use super::refusal::Refusal;
+use super::rounds::{Lead as SyncLead, Part, Rounds};
 use super::{GroupSize, WriteSet, WriteTally};
 use crate::batch::{families, family_ops, only_deletes};
 use crate::identity::{DatabaseId, Inside};
@@ -43,6 +44,7 @@ pub(crate) struct Committer {
     env: Env,
     database: DatabaseId,
     queue: Queue,
+    syncs: Rounds,
     set: EpochCell<WriteSet>,
     wals: WalSet,
     /// The last reserved sequence. Only leaders write it.
@@ -126,6 +128,7 @@ impl Committer {
             env,
             database,
             queue: Queue::new(),
+            syncs: Rounds::new(),
             set: EpochCell::new(set),
             wals: WalSet::new(),
             reserved: AtomicU64::new(last.get()),
@@ -260,7 +263,7 @@ impl Committer {
         self.check()?;
         let seq = self.visible();
         let set = self.current();
-        self.sync_at(&Receipt { last: seq, log_end: Some((Arc::clone(&set.wal), set.wal.log().position())) })
+        self.sync_at(Receipt { last: seq, log_end: (set.wal.number(), set.wal.log().position()) })
     }
 
     /// Makes every closed WAL file durable. After a failure nothing more is committed: the data of those files, and
@@ -275,16 +278,36 @@ impl Committer {
         Ok(())
     }
 
-    fn sync_at(&self, receipt: &Receipt) -> Result<()> {
-        let Some((wal, end)) = &receipt.log_end else { return Ok(()) };
+    /// Returns when the record of `receipt` is durable.
+    ///
+    /// # Errors
+    /// `Indeterminate`: the sync failed.
+    fn sync_at(&self, receipt: Receipt) -> Result<()> {
+        let step = perf::time_of_waiting(Metric::WriteThreadWaitNanos);
+        let part = self.syncs.join(receipt);
+        drop(step);
+        match part {
+            Part::Served(outcome) => outcome,
+            Part::Leads(lead) => {
+                let outcome = self.sync_for(&lead);
+                lead.end(outcome.clone());
+                outcome
+            }
+        }
+    }
+
+    /// Makes the records of a round durable.
+    fn sync_for(&self, lead: &SyncLead<'_>) -> Result<()> {
+        let Receipt { last, log_end } = *lead.furthest();
         let _time = self.tally.statistics().time(Distribution::WalFileSyncMicros);
+        // Read when the round takes no more members: the records of all of them are older than a resume after it.
         let resumes = self.refusal.resumes();
-        match self.wals.sync(wal, *end) {
+        match self.wals.sync(&self.current().wal, log_end) {
             Ok(syncs) => self.tally.synced(syncs),
             Err(e) if self.fail(&e, resumes) => return Err(indeterminate(&e)),
             Err(_) => {}
         }
-        self.durable.fetch_max(receipt.last.get(), Ordering::Release);
+        self.durable.fetch_max(last.get(), Ordering::Release);
         Ok(())
     }
 
@@ -442,7 +465,7 @@ impl Committer {
             (size.writes, size.keys) = (size.writes + 1, size.keys + m.count);
             size.bytes += m.batch.byte_len() as u64;
             let last = SeqNum::new(next).unwrap_or(SeqNum::MAX);
-            let log_end = Some((Arc::clone(&set.wal), end));
+            let log_end = (set.wal.number(), end);
             m.outcome = Some(Ok(Receipt { last, log_end }));
         }
         if let Some(range) = logged
@@ -544,7 +567,7 @@ impl Committer {
             }
         };
         if options.sync && !options.disable_wal && !planted(Bug::WriteUnsynced) {
-            self.sync_at(&receipt)?;
+            self.sync_at(receipt)?;
         }
         Ok(receipt.last)
     }

@@ -1,7 +1,8 @@
-//! Every order in which writers can meet in the queue, explored by loom (`cargo xtask loom`).
+//! Every order in which writers can meet in the queue and in the rounds of syncs, explored by loom (`cargo xtask loom`).
 
 use super::queue::{Queue, Receipt, Turn, Waiter};
-use ashlar_base::{Error, ErrorKind, SeqNum};
+use super::rounds::{Part, Rounds};
+use ashlar_base::{Error, ErrorKind, FileNumber, SeqNum};
 use ashlar_format::write_batch::BatchEncoder;
 use ashlar_options::WriteOptions;
 use ashlar_sync::Signal;
@@ -18,6 +19,10 @@ struct Writers {
     given_up: AtomicU64,
 }
 
+fn receipt(last: u64) -> Receipt {
+    Receipt { last: SeqNum::new(last).expect("few"), log_end: (FileNumber(1), last) }
+}
+
 /// Leads: commits its own batch and the waiting ones, and hands over. `panics`: ends as a panicking leader does.
 fn lead(queue: &Queue, writers: &Writers, panics: bool) {
     assert!(!writers.leads.swap(true, Ordering::AcqRel), "two lead at once");
@@ -31,10 +36,7 @@ fn lead(queue: &Queue, writers: &Writers, panics: bool) {
         return;
     }
     next();
-    let receipts = (0..followers).map(|_| {
-        let last = SeqNum::new(next()).expect("few");
-        Ok(Receipt { last, log_end: None })
-    });
+    let receipts = (0..followers).map(|_| Ok(receipt(next())));
     group.answer(receipts.collect::<Vec<_>>().into_iter());
 }
 
@@ -107,4 +109,58 @@ fn a_leader_that_panics_answers_its_group_and_hands_over() {
 #[test]
 fn a_leader_that_panics_lets_a_switch_go_on() {
     meet([Kind::Panics, Kind::Alone]);
+}
+
+/// A log whose records are numbers.
+#[derive(Default)]
+struct Log {
+    written: AtomicU64,
+    durable: AtomicU64,
+    syncs: AtomicBool,
+}
+
+/// Writes a record and has it synced. `panics`: ends as a panicking leader does, if it leads.
+fn write_synced(rounds: &Rounds, log: &Log, panics: bool) {
+    let record = log.written.fetch_add(1, Ordering::AcqRel) + 1;
+    match rounds.join(receipt(record)) {
+        Part::Served(Err(e)) => assert_eq!(e.kind(), ErrorKind::Indeterminate),
+        Part::Served(Ok(())) => assert!(log.durable.load(Ordering::Acquire) >= record),
+        Part::Leads(lead) if panics => drop(lead),
+        Part::Leads(lead) => {
+            assert!(!log.syncs.swap(true, Ordering::AcqRel), "two sync at once");
+            let written = log.written.load(Ordering::Acquire);
+            assert!(written >= lead.furthest().last.get());
+            log.durable.fetch_max(written, Ordering::AcqRel);
+            assert!(log.syncs.swap(false, Ordering::AcqRel));
+            lead.end(Ok(()));
+        }
+    }
+}
+
+fn meet_in_a_sync(panics: bool) {
+    loom::model(move || {
+        let shared = Arc::new((Rounds::new(), Log::default()));
+        let others: Vec<_> = [panics, false]
+            .into_iter()
+            .map(|panics| {
+                let shared = Arc::clone(&shared);
+                thread::spawn(move || write_synced(&shared.0, &shared.1, panics))
+            })
+            .collect();
+        write_synced(&shared.0, &shared.1, false);
+        for other in others {
+            other.join().expect("syncs");
+        }
+        assert!(matches!(shared.0.join(receipt(4)), Part::Leads(_)), "the lead is free in the end");
+    });
+}
+
+#[test]
+fn a_sync_serves_each_writer_that_waits_for_it() {
+    meet_in_a_sync(false);
+}
+
+#[test]
+fn a_leader_of_a_sync_that_panics_releases_its_members() {
+    meet_in_a_sync(true);
 }

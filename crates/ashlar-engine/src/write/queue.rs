@@ -1,8 +1,7 @@
 //! The writers' queue: the leader and the waiting writers.
 
-use crate::wal::Wal;
 use ashlar_base::planted::{Bug, planted};
-use ashlar_base::{Error, Result, SeqNum};
+use ashlar_base::{Error, FileNumber, Result, SeqNum};
 use ashlar_format::write_batch::BatchEncoder;
 use ashlar_memtable::WriterSlot;
 use ashlar_options::WriteOptions;
@@ -10,11 +9,12 @@ use ashlar_sync::{Mutex, Rank, Signal};
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 
-/// The result of a committed write: its last sequence, and the WAL file and offset where its record ends.
-#[derive(Clone)]
+/// The result of a committed write: its last sequence, and the number of the WAL file and the offset in it where its
+/// record ends.
+#[derive(Clone, Copy)]
 pub(super) struct Receipt {
     pub(super) last: SeqNum,
-    pub(super) log_end: Option<(Arc<Wal>, u64)>,
+    pub(super) log_end: (FileNumber, u64),
 }
 
 /// How a wait ends.
