@@ -31,7 +31,7 @@ pub enum ErrorKind {
     InvalidArgument,
     /// AshlarDB knows the request or file but does not serve it, or not at this format level.
     NotSupported,
-    /// Lost a race for a lock or for memory. Retry the whole operation.
+    /// The call cannot be served now; the kind says why, and whether it may pass.
     Busy(BusyKind),
     /// The caller's time limit is over.
     TimedOut,
@@ -67,7 +67,7 @@ pub enum IoKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum BusyKind {
-    /// Another process or handle has locked the directory, the table or the key.
+    /// Another process or handle has locked the directory.
     Locked,
     /// The memory budget is used up.
     Memory,

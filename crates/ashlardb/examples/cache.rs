@@ -2,7 +2,7 @@
 //!
 //! Expiry is an index by time. What expired goes with one scan of the index.
 //!
-//! `cargo run --example cache [DIRECTORY]`
+//! `cargo run -p ashlardb --example cache [DIRECTORY]`
 
 use ashlardb::Result;
 use ashlardb::prelude::*;

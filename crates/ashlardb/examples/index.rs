@@ -1,6 +1,6 @@
 //! A secondary index: articles by number, and the same articles by word, changed together.
 //!
-//! `cargo run --example index [DIRECTORY]`
+//! `cargo run -p ashlardb --example index [DIRECTORY]`
 
 use ashlardb::prelude::*;
 use ashlardb::{Compression, Result};

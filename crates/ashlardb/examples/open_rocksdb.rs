@@ -2,7 +2,7 @@
 //!
 //! Opening works in the directory itself: use a copy if the original is to stay as it is.
 //!
-//! `cargo run --example open_rocksdb DIRECTORY`
+//! `cargo run -p ashlardb --example open_rocksdb DIRECTORY`
 
 use ashlardb::{Db, Error, FormatLevel, Read as _, Result};
 use std::path::Path;

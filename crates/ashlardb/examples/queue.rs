@@ -1,6 +1,6 @@
 //! A queue that survives its process: jobs are taken in order, and a job that was not finished is there after a restart.
 //!
-//! `cargo run --example queue [DIRECTORY]`
+//! `cargo run -p ashlardb --example queue [DIRECTORY]`
 
 use ashlardb::Result;
 use ashlardb::prelude::*;

@@ -1,6 +1,6 @@
 //! Open, write, read, scan, and find everything again after closing.
 //!
-//! `cargo run --example quickstart [DIRECTORY]`
+//! `cargo run -p ashlardb --example quickstart [DIRECTORY]`
 
 use ashlardb::Result;
 use ashlardb::prelude::*;

@@ -1,6 +1,6 @@
 //! A report on a database that another process may be writing to: a read-only open, and one moment for every figure.
 //!
-//! `cargo run --example report DIRECTORY`
+//! `cargo run -p ashlardb --example report DIRECTORY`
 
 use ashlardb::prelude::*;
 use ashlardb::{Error, Result};

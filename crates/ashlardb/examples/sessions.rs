@@ -1,6 +1,6 @@
 //! A session store: a login must survive a power cut, a page view need not.
 //!
-//! `cargo run --example sessions [DIRECTORY]`
+//! `cargo run -p ashlardb --example sessions [DIRECTORY]`
 
 use ashlardb::Result;
 use ashlardb::prelude::*;

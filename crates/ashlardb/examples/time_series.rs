@@ -1,6 +1,6 @@
 //! Measurements by sensor and time, and their daily sums in a family of their own.
 //!
-//! `cargo run --example time_series [DIRECTORY]`
+//! `cargo run -p ashlardb --example time_series [DIRECTORY]`
 
 use ashlardb::prelude::*;
 use ashlardb::{Compression, Result, UInt64Add};
