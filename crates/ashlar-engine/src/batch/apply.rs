@@ -4,12 +4,12 @@ use ashlar_base::{Error, FamilyId, Result, ValueType};
 use ashlar_format::write_batch::{BatchOp, BatchReader};
 use ashlar_memtable::Op;
 
-/// The families a batch touches, each once, in order of appearance.
+/// Replaces `families` by the families that a batch touches, each once, in order of appearance.
 ///
 /// # Errors
 /// `Corruption`: the batch does not decode. `NotSupported`: an operation that this engine does not serve, by name.
-pub(crate) fn families(batch: &BatchReader<'_>) -> Result<Vec<FamilyId>> {
-    let mut families = Vec::with_capacity(1);
+pub(crate) fn collect_families(batch: &BatchReader<'_>, families: &mut Vec<FamilyId>) -> Result<()> {
+    families.clear();
     for op in batch.iter() {
         let op = op.map_err(|e| e.into_error())?;
         memtable_op(&op, 0)?;
@@ -20,7 +20,7 @@ pub(crate) fn families(batch: &BatchReader<'_>) -> Result<Vec<FamilyId>> {
             families.push(family);
         }
     }
-    Ok(families)
+    Ok(())
 }
 
 /// Whether a batch has operations and all of them are deletions. Such batches are accepted on a full disk.
@@ -41,8 +41,8 @@ pub(crate) fn only_deletes(batch: &BatchReader<'_>) -> Result<bool> {
     Ok(deletes)
 }
 
-/// The operations of one family, each with its index in the batch. Call only after [`families`] accepted the batch:
-/// operations that `families` would refuse are left out.
+/// The operations of one family, each with its index in the batch. Call only after [`collect_families`] accepted the batch:
+/// operations that it would refuse are left out.
 pub(crate) fn family_ops<'a>(batch: &BatchReader<'a>, of: FamilyId) -> impl Iterator<Item = Op<'a>> {
     let mut next_delta = 0;
     batch.iter().filter_map(Result::ok).filter_map(move |op| {

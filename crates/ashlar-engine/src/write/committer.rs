@@ -1,10 +1,10 @@
 //! The only interface for writes: a queue and a leader. Its implementation may change without changes of callers.
 
-use super::queue::{Queue, Receipt, Scratch, Turn, Waiter};
+use super::queue::{Group, Place, Queue, Receipt, Scratch, Turn, Waiter};
 use super::refusal::Refusal;
 use super::rounds::{Lead as SyncLead, Part, Rounds};
 use super::{GroupSize, WriteSet, WriteTally};
-use crate::batch::{families, family_ops, only_deletes};
+use crate::batch::{collect_families, family_ops, only_deletes};
 use crate::identity::{DatabaseId, Inside};
 use crate::wal::{ROOM_FOR_DELETIONS, WalSet};
 use ashlar_base::planted::{Bug, planted};
@@ -14,7 +14,6 @@ use ashlar_base::{Error, ErrorKind, FamilyId, Result, SeqNum};
 use ashlar_env::Env;
 use ashlar_format::write_batch::{BatchEncoder, BatchReader};
 use ashlar_log::{LogRange, LogWriter};
-use ashlar_memtable::Prepared;
 use ashlar_options::WriteOptions;
 use ashlar_sync::EpochCell;
 use ashlar_sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -105,15 +104,13 @@ impl Drop for Unfinished<'_> {
 struct Member<'a> {
     batch: &'a mut BatchEncoder,
     options: WriteOptions,
-    /// For each family of the batch: its index in the write set, and the prepared entries.
-    prepared: Vec<(usize, Prepared)>,
     count: u64,
     outcome: Option<Result<Receipt>>,
 }
 
 impl<'a> Member<'a> {
     fn new(batch: &'a mut BatchEncoder, options: WriteOptions) -> Self {
-        Member { batch, options, prepared: Vec::new(), count: 0, outcome: None }
+        Member { batch, options, count: 0, outcome: None }
     }
 }
 
@@ -226,11 +223,11 @@ impl Committer {
     fn take_lead(&self, patient: bool) -> Result<Lead<'_>> {
         if !self.queue.try_lead() {
             let waiter = Waiter::alone(patient, self.env.jobs.signal());
-            if !self.queue.enqueue(&waiter) {
+            if let Place::Waits { soon } = self.queue.enqueue(&waiter) {
                 if let Some(host) = self.host.get() {
                     host.waits_for_lead();
                 }
-                if let Turn::Done(Err(e)) = waiter.wait() {
+                if let Turn::Done(Err(e)) = waiter.wait(soon) {
                     return Err(e.clone());
                 }
             }
@@ -327,22 +324,32 @@ impl Committer {
         self.refusal.check()
     }
 
-    /// Commits the leader's batch and the batches that wait behind it, and hands the lead over. If the leader panics,
-    /// the waiting writers still get an error and the lead is handed over.
-    fn lead_and_hand_over(&self, batch: &mut BatchEncoder, options: WriteOptions) -> Result<Receipt> {
+    /// Commits the leader's batch and those of its group, and hands the lead over. If the leader panics, the waiting
+    /// writers still get an error and the lead is handed over.
+    fn commit_group(
+        &self,
+        mut group: Group<'_>,
+        batch: &mut BatchEncoder,
+        options: WriteOptions,
+    ) -> Result<Receipt> {
         let _inside = self.database.enter();
-        let group = self.queue.lead(GROUP_BYTES.saturating_sub(batch.byte_len()), || self.given_up());
-        let mut batches: Vec<BatchEncoder> = group.followers().iter().map(|f| f.take_batch()).collect();
-        let mut members = Vec::with_capacity(1 + batches.len());
-        members.push(Member::new(batch, options));
-        for (batch, follower) in batches.iter_mut().zip(group.followers()) {
-            let options = follower.work.as_ref().map(|(_, o)| *o).unwrap_or_default();
-            members.push(Member::new(batch, options));
+        let (followers, scratch) = group.parts();
+        let own = Member::new(batch, options);
+        if followers.is_empty() {
+            let mut alone = [own];
+            self.run_group(&mut alone, scratch);
+            let [own] = alone;
+            return own.outcome.unwrap_or_else(|| Err(Error::closed()));
         }
-        self.run_group(&mut members);
+        let others = followers.iter_mut().map(|f| Member::new(&mut f.batch, f.options));
+        let mut members: Vec<_> = std::iter::once(own).chain(others).collect();
+        self.run_group(&mut members, scratch);
         let mut outcomes = members.into_iter().map(|m| m.outcome.unwrap_or_else(|| Err(Error::closed())));
         let own = outcomes.next().unwrap_or_else(|| Err(Error::closed()));
-        group.answer(outcomes);
+        let outcomes: Vec<_> = outcomes.collect();
+        for (follower, outcome) in followers.iter_mut().zip(outcomes) {
+            follower.outcome = Some(outcome);
+        }
         own
     }
 
@@ -362,21 +369,20 @@ impl Committer {
         }
     }
 
-    fn run_group(&self, group: &mut [Member<'_>]) {
+    fn run_group(&self, group: &mut [Member<'_>], scratch: &mut Scratch) {
         let ready = self.check().and_then(|()| self.make_room(group));
         if let Err(e) = ready {
             return group.iter_mut().for_each(|m| m.outcome = Some(Err(e.clone())));
         }
         let set = self.set.get();
-        let mut scratch = self.queue.take_scratch();
         scratch.slots.resize_with(set.families.len(), Default::default);
-        for member in group.iter_mut() {
-            if let Err(e) = prepare(&set, &mut scratch, member) {
+        scratch.prepared.clear();
+        for (at, member) in group.iter_mut().enumerate() {
+            if let Err(e) = prepare(&set, scratch, at, member) {
                 member.outcome = Some(Err(e));
             }
         }
-        self.write_group(&set, &mut scratch, group);
-        self.queue.return_scratch(scratch);
+        self.write_group(&set, scratch, group);
     }
 
     fn make_room(&self, group: &[Member<'_>]) -> Result<()> {
@@ -483,13 +489,11 @@ impl Committer {
             self.visible.store(next, Ordering::Release);
         }
         let _step = perf::time(Metric::WriteMemtableTime);
-        for m in group.iter_mut() {
-            let Some(Ok(receipt)) = &m.outcome else { continue };
-            let first = SeqNum::new(receipt.last.get() - m.count + 1).unwrap_or(SeqNum::MAX);
-            for (at, prepared) in m.prepared.drain(..) {
-                if let (Some(slot), Some(family)) = (scratch.slots.get_mut(at), set.families.get(at)) {
-                    family.mem.insert(slot, prepared, first);
-                }
+        for (member, at, prepared) in scratch.prepared.drain(..) {
+            let Some(Member { outcome: Some(Ok(receipt)), count, .. }) = group.get(member) else { continue };
+            let first = SeqNum::new(receipt.last.get() - count + 1).unwrap_or(SeqNum::MAX);
+            if let (Some(slot), Some(family)) = (scratch.slots.get_mut(at), set.families.get(at)) {
+                family.mem.insert(slot, prepared, first);
             }
         }
         self.reserved.store(next, Ordering::Relaxed);
@@ -501,17 +505,19 @@ impl Committer {
     }
 }
 
-/// Copies the operations into the arenas of their families. A failure changes nothing that readers see.
-fn prepare(set: &WriteSet, scratch: &mut Scratch, member: &mut Member<'_>) -> Result<()> {
+/// Copies the operations of the group's batch `index` into the arenas of their families. A failure changes nothing that
+/// readers see.
+fn prepare(set: &WriteSet, scratch: &mut Scratch, index: usize, member: &mut Member<'_>) -> Result<()> {
     let reader = member.batch.checked_reader()?;
-    for family in families(&reader)? {
+    let Scratch { slots, families, prepared } = scratch;
+    collect_families(&reader, families)?;
+    for family in families.iter().copied() {
         let at = set.find(family).ok_or_else(|| unknown_family(family))?;
-        let (Some(slot), Some(target)) = (scratch.slots.get_mut(at), set.families.get(at)) else {
+        let (Some(slot), Some(target)) = (slots.get_mut(at), set.families.get(at)) else {
             return Err(unknown_family(family));
         };
         let mut ops = family_ops(&reader, family);
-        let prepared = target.mem.prepare(slot, &mut ops)?;
-        member.prepared.push((at, prepared));
+        prepared.push((index, at, target.mem.prepare(slot, &mut ops)?));
     }
     member.count = u64::from(reader.count());
     Ok(())
@@ -553,23 +559,33 @@ impl Committer {
     /// `InvalidArgument`: a family that does not exist. `Busy(Memory)`. `Indeterminate`: the WAL failed. The cause of
     /// an earlier failure, once there was one.
     pub(crate) fn commit(&self, batch: &mut BatchEncoder, options: WriteOptions) -> Result<SeqNum> {
-        let receipt = if self.queue.try_lead() {
-            self.lead_and_hand_over(batch, options)?
-        } else {
-            let waiter = Waiter::new(batch.clone(), options, self.env.jobs.signal());
-            let leads = self.queue.enqueue(&waiter);
-            let step = perf::time_of_waiting(Metric::WriteThreadWaitNanos);
-            let turn = if leads { &Turn::Lead } else { waiter.wait() };
-            drop(step);
-            match turn {
-                Turn::Done(outcome) => outcome.clone()?,
-                Turn::Lead => self.lead_and_hand_over(&mut waiter.take_batch(), options)?,
-            }
+        let given_up = || self.given_up();
+        let receipt = match self.queue.try_lead_group(&given_up) {
+            Some(group) => self.commit_group(group, batch, options)?,
+            None => self.commit_behind(batch, options)?,
         };
         if options.sync && !options.disable_wal && !planted(Bug::WriteUnsynced) {
             self.sync_at(receipt)?;
         }
         Ok(receipt.last)
+    }
+
+    /// Lends the batch to a leader, or leads when the lead comes to this writer.
+    fn commit_behind(&self, batch: &mut BatchEncoder, options: WriteOptions) -> Result<Receipt> {
+        let waiter = Waiter::new(batch.lend(), options, self.env.jobs.signal());
+        let step = perf::time_of_waiting(Metric::WriteThreadWaitNanos);
+        let turn = match self.queue.enqueue(&waiter) {
+            Place::Leads => &Turn::Lead,
+            Place::Waits { soon } => waiter.wait(soon),
+        };
+        drop(step);
+        *batch = waiter.take_batch().unwrap_or_default();
+        if let Turn::Done(outcome) = turn {
+            return outcome.clone();
+        }
+        let given_up = || self.given_up();
+        let limit_bytes = GROUP_BYTES.saturating_sub(batch.byte_len());
+        self.commit_group(self.queue.lead(limit_bytes, &given_up), batch, options)
     }
 
     /// The newest sequence that reads may see.

@@ -1,6 +1,6 @@
 //! Every order in which writers can meet in the queue and in the rounds of syncs, explored by loom (`cargo xtask loom`).
 
-use super::queue::{Queue, Receipt, Turn, Waiter};
+use super::queue::{Place, Queue, Receipt, Turn, Waiter};
 use super::rounds::{Part, Rounds};
 use ashlar_base::{Error, ErrorKind, FileNumber, SeqNum};
 use ashlar_format::write_batch::BatchEncoder;
@@ -26,18 +26,19 @@ fn receipt(last: u64) -> Receipt {
 /// Leads: commits its own batch and the waiting ones, and hands over. `panics`: ends as a panicking leader does.
 fn lead(queue: &Queue, writers: &Writers, panics: bool) {
     assert!(!writers.leads.swap(true, Ordering::AcqRel), "two lead at once");
-    let group = queue.lead(1 << 20, || Error::new(ErrorKind::Aborted, "the leader panicked"));
+    let given_up = || Error::new(ErrorKind::Aborted, "the leader panicked");
+    let mut group = queue.lead(1 << 20, &given_up);
     let next = || writers.committed.fetch_add(1, Ordering::Relaxed) + 1;
-    let followers = group.followers().len();
-    group.followers().iter().for_each(|follower| drop(follower.take_batch()));
+    let (followers, _) = group.parts();
     assert!(writers.leads.swap(false, Ordering::AcqRel));
     if panics {
-        writers.given_up.fetch_add(followers as u64 + 1, Ordering::Relaxed);
+        writers.given_up.fetch_add(followers.len() as u64 + 1, Ordering::Relaxed);
         return;
     }
     next();
-    let receipts = (0..followers).map(|_| Ok(receipt(next())));
-    group.answer(receipts.collect::<Vec<_>>().into_iter());
+    for follower in followers {
+        follower.outcome = Some(Ok(receipt(next())));
+    }
 }
 
 /// What a writer does.
@@ -60,11 +61,14 @@ fn write(queue: &Queue, writers: &Writers, kind: Kind) {
         Kind::Alone => Waiter::alone(true, Signal::new(None)),
         _ => Waiter::new(BatchEncoder::new(), WriteOptions::default(), Signal::new(None)),
     };
-    if queue.enqueue(&waiter) {
+    let Place::Waits { soon } = queue.enqueue(&waiter) else {
         return lead(queue, writers, panics);
-    }
-    match waiter.wait() {
-        Turn::Done(_) => assert!(kind != Kind::Alone),
+    };
+    match waiter.wait(soon) {
+        Turn::Done(_) => {
+            assert!(kind != Kind::Alone);
+            assert!(waiter.take_batch().is_some(), "the batch is back");
+        }
         Turn::Lead => lead(queue, writers, panics),
     }
 }

@@ -60,19 +60,22 @@ impl WriteTally {
 
     /// Counts a committed group.
     pub(crate) fn group(&self, size: GroupSize) {
-        let pairs = [
-            (GROUPS, 1, Ticker::WriteSelf),
-            (KEYS, size.keys, Ticker::NumberKeysWritten),
-            (BYTES, size.bytes, Ticker::BytesWritten),
-            (LOGGED, size.logged, Ticker::WriteWal),
-            (WAL_BYTES, size.wal_bytes, Ticker::WalBytes),
-        ];
-        for (at, n, ticker) in pairs {
-            self.own.add(at, n);
-            self.statistics.add(ticker, n);
-        }
-        self.own.add(WRITES, size.writes);
-        self.statistics.add(Ticker::WriteOther, size.writes.saturating_sub(1));
+        self.own.add_all([
+            (GROUPS, 1),
+            (WRITES, size.writes),
+            (KEYS, size.keys),
+            (BYTES, size.bytes),
+            (LOGGED, size.logged),
+            (WAL_BYTES, size.wal_bytes),
+        ]);
+        self.statistics.add_all([
+            (Ticker::WriteSelf, 1),
+            (Ticker::WriteOther, size.writes.saturating_sub(1)),
+            (Ticker::NumberKeysWritten, size.keys),
+            (Ticker::BytesWritten, size.bytes),
+            (Ticker::WriteWal, size.logged),
+            (Ticker::WalBytes, size.wal_bytes),
+        ]);
         self.statistics.measure(Distribution::BytesPerWrite, size.bytes);
     }
 

@@ -9,6 +9,9 @@ const KEY_MAX: usize = u32::MAX as usize - 8;
 /// The longest value.
 const VALUE_MAX: usize = u32::MAX as usize;
 
+/// Memory of a new batch: a put of an ordinary key and value fits without a second allocation.
+const FIRST_BYTES: usize = 256;
+
 /// Writes a batch. Every call is an append to one buffer, which [`BatchEncoder::clear`] keeps.
 ///
 /// Deviates from a pure append in one point: a call answers `InvalidArgument`, and changes nothing, for keys and values
@@ -38,7 +41,9 @@ impl Default for BatchEncoder {
 impl BatchEncoder {
     /// An empty batch: a header of twelve zero bytes.
     pub fn new() -> Self {
-        BatchEncoder { bytes: vec![0; BATCH_HEADER], count: 0, sums: None }
+        let mut bytes = Vec::with_capacity(FIRST_BYTES);
+        bytes.resize(BATCH_HEADER, 0);
+        BatchEncoder { bytes, count: 0, sums: None }
     }
 
     /// An empty batch that remembers a checksum of each data record, for [`BatchEncoder::checked_reader`].
@@ -56,6 +61,11 @@ impl BatchEncoder {
         let mut batch = BatchEncoder { bytes: encoded.to_vec(), count: reader.count(), sums: None };
         set_sequence(&mut batch.bytes, SeqNum::ZERO);
         Ok(batch)
+    }
+
+    /// Moves the batch out, memory included. What stays has not even a header: put a batch back before any other call.
+    pub fn lend(&mut self) -> BatchEncoder {
+        std::mem::replace(self, BatchEncoder { bytes: Vec::new(), count: 0, sums: None })
     }
 
     /// Drops all records, keeps the memory.
