@@ -73,7 +73,7 @@ pub struct DbOptions {
     pub info_log: InfoLogOptions,
     /// Settings of the OPTIONS file that the engine does not use, kept for the next OPTIONS file.
     pub kept: KeptTexts,
-    /// The release of RocksDB that the newest OPTIONS file was written for; empty when there is none.
+    /// The release of RocksDB that the newest OPTIONS file was written for; empty if there is no such file.
     pub stored_release: String,
 }
 

@@ -97,7 +97,7 @@ impl FamilyOptions {
                 self.memtable_protection_bytes
             )));
         }
-        // The default gives way to the level (see `at_level`); what was asked for beyond it does not.
+        // A default adapts to the level (see `at_level`). A value that the caller set does not.
         let default = TableOptions::default().format_version;
         if self.table.format_version > level.max_table_version().max(default) {
             return Err(Error::invalid(format!(
@@ -186,7 +186,7 @@ impl FamilyOptions {
         }
     }
 
-    /// Forgets what a file held of a family: for one that is new, whatever the name.
+    /// Drops the kept texts of a family, for a new family that may have the name of an old one.
     pub fn forget_stored(&mut self) {
         self.kept_over(&FamilyOptions::default());
     }
@@ -203,7 +203,7 @@ impl FamilyOptions {
                 None => self.kept_tables.push((kind.clone(), texts)),
             }
         }
-        // The least that we work with is 2 levels: a stored 1 holds until another number is given.
+        // The engine needs 2 levels at least. A stored 1 stays until the caller sets another number.
         let single = self.kept.get("num_levels").is_some_and(|n| n == "1") && self.compaction.num_levels == 2;
         self.compaction.level0_only = match self.kept.get("compaction_style").as_deref() {
             Some("kCompactionStyleFIFO" | "kCompactionStyleNone") => true,

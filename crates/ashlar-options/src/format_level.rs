@@ -30,7 +30,7 @@ impl FormatLevel {
         }
     }
 
-    /// The release, as it stands in an OPTIONS file's `rocksdb_version`.
+    /// The release, as in the `rocksdb_version` of an OPTIONS file.
     pub fn release(self) -> &'static str {
         match self {
             FormatLevel::V6_29 => "6.29.0",

@@ -29,7 +29,7 @@ pub(crate) struct KeptText {
     pub(crate) means: Option<String>,
     /// The notice about the text, as long as it is kept.
     pub(crate) note: Option<String>,
-    /// The caller gave it; it is not from a file.
+    /// Whether the text is from the caller and not from a file.
     pub(crate) given: bool,
 }
 
@@ -61,7 +61,7 @@ impl KeptTexts {
         self.0.iter().any(|kept| kept.name == name && !kept.given)
     }
 
-    /// Takes a value that the caller gave for a name without effect.
+    /// Records a value from the caller for a name without effect.
     pub(crate) fn give(&mut self, name: &str, value: &str) {
         let text = stored_form(value);
         self.put(KeptText { name: name.to_owned(), text, means: None, note: None, given: true });
@@ -75,7 +75,7 @@ impl KeptTexts {
         }
     }
 
-    /// Takes what a file held of a name for what the caller gave.
+    /// Marks the stored text of a name as given by the caller.
     pub(crate) fn give_stored(&mut self, name: &str) {
         if let Some(kept) = Arc::make_mut(&mut self.0).iter_mut().find(|kept| kept.name == name) {
             kept.given = true;
@@ -102,12 +102,13 @@ impl KeptTexts {
     }
 }
 
-/// A value as it stands in a file. A colon may stand as it is: it separates the parts of a list.
+/// A value in the form of an OPTIONS file. A colon is not escaped, because it separates the parts of a list.
 pub(crate) fn stored_form(value: &str) -> String {
     escape(value).replace("\\:", ":")
 }
 
-/// A stored object with the members of `ours` in place of its own, and those it lacks behind them. No object: `ours`.
+/// A stored object with its members replaced by those of `ours`, then the members that it lacks. If the stored text is
+/// not an object: `ours`.
 pub(crate) fn merged(stored: &str, ours: &str) -> String {
     let (Some(stored), Some(ours)) = (object(stored), object(ours)) else { return ours.to_owned() };
     let has = |list: &[(String, String)], name: &str| list.iter().any(|(n, _)| n == name);
@@ -122,14 +123,14 @@ pub(crate) fn merged(stored: &str, ours: &str) -> String {
 /// The limits on what the next file may repeat of an older one.
 #[derive(Clone, Debug)]
 pub(crate) struct Carry {
-    /// RocksDB's release in the file's head.
+    /// The release of RocksDB in the head of the file.
     pub(crate) release: String,
-    /// The next file may repeat the whole older file.
+    /// Whether the next file may repeat the whole older file.
     pub(crate) whole: bool,
     level: FormatLevel,
 }
 
-/// A kept text as the next file holds it.
+/// The form of a kept text in the next file.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Fitted {
     /// `None`: the whole row is left out.
@@ -139,8 +140,8 @@ pub(crate) struct Fitted {
 }
 
 impl Carry {
-    /// For a file of `release` (empty: there is none) that is written anew at `level`. A level below the default is one
-    /// that the caller asked for: then nothing is written that RocksDB of that level does not know.
+    /// The limits for a file of `release` (empty: there is no file) that is rewritten at `level`. If the level is below the
+    /// default, the new file has only texts that RocksDB of that level knows.
     pub(crate) fn new(level: FormatLevel, release: &str) -> Carry {
         let newer = version(release) > version(level.release());
         match (newer, level >= FormatLevel::default()) {
@@ -157,7 +158,7 @@ impl Carry {
     /// The part of a text that the level's release knows. `default`: the default of RocksDB 11.8 for the name, if it
     /// has the name.
     pub(crate) fn fit(&self, kept: &KeptText, default: Option<&str>) -> Fitted {
-        // What the caller gives may be newer than the file and the level.
+        // A text from the caller may be newer than the file and the level.
         let bounded = !self.whole || kept.given && self.level < FormatLevel::default();
         let (name, text) = (&kept.name, &kept.text);
         if !bounded {
@@ -281,7 +282,7 @@ mod tests {
                 left_out: left(&[("use_kv_ratio_compaction", "true"), ("of_release_12", "1")]),
             }
         );
-        // What the caller gives at a low level is bounded by it even where no file is newer.
+        // A low level also limits texts from the caller, even if no file is newer.
         let fresh = Carry::new(FormatLevel::V7_8, "");
         let given = KeptText { given: true, ..kept("compaction_options_fifo", "{max_data_files_size=7;}") };
         assert_eq!(fresh.fit(&given, Some(default)).text.as_deref(), Some("{}"));

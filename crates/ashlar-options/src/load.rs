@@ -1,4 +1,4 @@
-//! Reads OPTIONS files: the newest one of a directory, RocksDB's or ours.
+//! Reads OPTIONS files: the newest one of a directory, from RocksDB or AshlarDB.
 //!
 //! 1. No content of the file fails an open. A name that is unknown, or a value that is wrong, out of range or not
 //!    available, is skipped or replaced by the nearest valid value, and reported. The other values are used.
@@ -58,7 +58,7 @@ pub fn family_notices<'f>(
     note_lines(&groups)
 }
 
-/// The newest sound OPTIONS file of a directory; `None` when there is no OPTIONS file.
+/// The newest undamaged OPTIONS file of a directory. `None`: there is no OPTIONS file.
 ///
 /// # Errors
 /// `Corruption`: every OPTIONS file is damaged; the error is that of the newest, with the offset of the line. `Io`.
@@ -135,11 +135,11 @@ pub fn read_options_file(fs: &dyn Fs, path: &Path) -> Result<OptionsFile> {
     }
     let mut bytes = vec![0; usize::try_from(file.len()).unwrap_or(0)];
     file.read_exact_at(&mut bytes, 0)?;
-    // A path may be no UTF-8; no other value costs the file either.
+    // A path may not be UTF-8. Such a value must not make the whole file unreadable.
     OptionsFile::parse(&String::from_utf8_lossy(&bytes)).map_err(|e| e.in_file(path, 0))
 }
 
-/// The settings of the newest OPTIONS file of a directory, fit to open it at `level`; `None` when there is none.
+/// The settings of the newest OPTIONS file of a directory, adapted to `level`. `None`: there is no OPTIONS file.
 ///
 /// # Errors
 /// As [`read_latest_options`].
@@ -156,7 +156,7 @@ struct FamilySections<'f> {
 }
 
 impl LoadedOptions {
-    /// The settings of a file, fit to be used at `level`.
+    /// The settings of a file, adapted to `level`.
     pub fn from_file(path: PathBuf, file: &OptionsFile, level: FormatLevel) -> LoadedOptions {
         let mut release = String::new();
         let mut loaded =
@@ -188,7 +188,7 @@ impl LoadedOptions {
         }
         loaded.db.stored_release.clone_from(&release);
         notices.splice(0..0, note_lines(&[(Vec::new(), loaded.database_notes())]));
-        // Families mostly have the same settings: those are read once, and share what is kept.
+        // Most families have equal settings. These are read once and share their kept texts.
         let mut families: Vec<(String, FamilyOptions)> = Vec::new();
         let mut before = None;
         for (name, of) in &sections {
@@ -237,7 +237,7 @@ impl FamilyOptions {
     }
 }
 
-/// The settings of a family, as far as they can be used. A value that cannot be used costs that value alone.
+/// The usable settings of a family. An unusable value affects no other value.
 fn load_family(of: &FamilySections<'_>, level: FormatLevel, release: &str) -> FamilyOptions {
     let mut loaded =
         Options { db: DbOptions { format_level: level, ..DbOptions::default() }, ..Options::default() };
@@ -259,7 +259,7 @@ fn load_family(of: &FamilySections<'_>, level: FormatLevel, release: &str) -> Fa
     let valid = |o: &Options| o.family.validate(level);
     for (_, texts) in tables.iter_mut().filter(|(kind, _)| kind == BLOCK_BASED) {
         loaded.bound_format_version(texts, level);
-        // What is wrong in the family's own section is looked for there.
+        // Errors of the family's own section are found here.
         let _ = loaded.fit(Group::Table, texts, valid);
     }
     if loaded.fit(Group::Family, &mut texts, valid).is_err() {
@@ -277,7 +277,7 @@ fn load_family(of: &FamilySections<'_>, level: FormatLevel, release: &str) -> Fa
 }
 
 impl Options {
-    /// The triggers of level 0 ascend: the later ones are raised.
+    /// Makes the triggers of level 0 ascend, by raising the later ones.
     fn order_triggers(&mut self, texts: &mut [KeptText]) {
         let c = &mut self.family.compaction;
         if c.l0_slowdown < c.l0_trigger || c.l0_stop < c.l0_slowdown {
@@ -307,7 +307,7 @@ fn note(texts: &mut [KeptText], names: &[&str], told: &str) {
     }
 }
 
-/// Settings of ours without a name of RocksDB's.
+/// AshlarDB's settings that have no name in RocksDB.
 fn take_own(db: &mut DbOptions, name: &str, value: &str, notices: &mut Vec<String>) {
     match (name, value.parse()) {
         ("memory_bytes", Ok(bytes)) => db.memory_bytes = bytes,
@@ -317,10 +317,10 @@ fn take_own(db: &mut DbOptions, name: &str, value: &str, notices: &mut Vec<Strin
     }
 }
 
-/// The directories of files that an open needs, as they stand in the section of the database.
+/// The names of the options in the section of the database that are directories.
 const PLACES: [&str; 2] = ["wal_dir", "db_paths"];
 
-/// The name of our line for [`StoredPlaces::next_wal_dir`].
+/// The name of the line for [`StoredPlaces::next_wal_dir`] in the comment block.
 pub const NEXT_WAL_DIR: &str = "next_wal_dir";
 
 /// The directories of files in an OPTIONS file.
@@ -332,7 +332,7 @@ pub struct StoredPlaces {
     pub next_wal_dir: Option<String>,
     /// `db_log_dir`, as stored.
     pub db_log_dir: Option<String>,
-    /// `db_paths`; empty where the file is RocksDB's.
+    /// `db_paths`; empty in a file of RocksDB.
     pub db_paths: Vec<DbPath>,
     /// `cf_paths` of the families that have any.
     pub cf_paths: BTreeMap<String, Vec<DbPath>>,
@@ -355,14 +355,14 @@ pub fn forget_places(file: &mut OptionsFile) {
     }
 }
 
-/// Names the directories of tables in the lines of a file that are ours, in place of those that it named before.
+/// Replaces the directories of tables in the comment block of a file.
 pub fn note_paths(file: &mut OptionsFile, db: &[DbPath], families: &BTreeMap<String, Vec<DbPath>>) {
     let families: Vec<_> = families.iter().map(|(name, paths)| (&**name, &**paths)).collect();
     file.own.retain(|(name, value)| own_line(name, value).is_none());
     file.own.extend(own_lines(db, &families));
 }
 
-/// The release that a file was written for; empty where the file does not say so.
+/// The release that a file was written for; empty if the file does not contain it.
 fn release_of(file: &OptionsFile) -> &str {
     let version = file.sections.iter().find(|s| s.kind == SectionKind::Version);
     version.and_then(|s| s.get("rocksdb_version")).unwrap_or_default()
@@ -390,7 +390,7 @@ pub fn stored_places(file: &OptionsFile) -> StoredPlaces {
     stored
 }
 
-/// What a file says of a family that is no tuning.
+/// The identity of a family in a file: its name, comparator and merge operator.
 #[derive(Clone, Debug)]
 pub struct StoredFamily {
     /// The name of the family.

@@ -15,7 +15,7 @@ pub struct WriteOptions {
     pub disable_wal: bool,
     /// Fail with `Busy(Stalled)` instead of waiting for background work.
     pub no_slowdown: bool,
-    /// While compactions are behind, wait for a separate rate limit, longer than other writes.
+    /// While there is compaction debt, wait for a separate rate limit, longer than other writes.
     pub low_priority: bool,
 }
 

@@ -6,10 +6,10 @@ use std::fmt::Write;
 const RULES_HEAD: &str = "
 ## Settings that hurt
 
-An open looks at its settings and writes what it finds to LOG; `ashlar options lint` looks at a database or at any OPTIONS file,
-RocksDB's included, and says why, with the values. Rules that end in \"Here it has no effect\" and the like speak of RocksDB's files.
+An open checks its settings and writes its findings to LOG. `ashlar options lint` checks a database or any OPTIONS file, also
+one of RocksDB, and gives the reasons with the values. An advice such as \"Here it has no effect\" applies to RocksDB's files.
 
-| rule | of | advice |
+| rule | applies to | advice |
 |---|---|---|
 ";
 

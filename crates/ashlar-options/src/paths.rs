@@ -146,7 +146,7 @@ pub(super) fn own_line(name: &str, value: &str) -> Option<(Option<String>, DbPat
     Some((family, DbPath::new(Path::new(path), bytes.parse().ok()?)))
 }
 
-/// A family's name as one word: `%` and two digits for what is no letter, digit, `_`, `-` or `.`; `%` alone for none.
+/// A family's name as one word: `%` and two digits for all bytes except letters, digits, `_`, `-` and `.`; `%` alone is the empty name.
 fn encoded(name: &str) -> String {
     let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.');
     let word: String = name

@@ -1,37 +1,37 @@
 //! The settings of the info log.
 
-/// How serious a line is. RocksDB's levels.
+/// The severity of a line, in RocksDB's levels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum InfoLogLevel {
-    /// What only developers want to know.
+    /// Details for developers.
     Debug,
-    /// What happens on a usual day.
+    /// Ordinary events.
     #[default]
     Info,
-    /// What an operator may want to look at.
+    /// Events that an operator may want to check.
     Warn,
-    /// What failed.
+    /// Failures.
     Error,
-    /// What ended the database.
+    /// A failure that ended the database.
     Fatal,
-    /// What stands at the head of every file.
+    /// The lines at the head of every file.
     Header,
 }
 
-/// How the log is kept. Each field names the option of RocksDB it is.
+/// Settings of the info log. Each field names its option of RocksDB.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InfoLogOptions {
-    /// Whether there is one. On.
+    /// Whether to write an info log. On.
     pub enabled: bool,
-    /// `info_log_level`: less serious lines are left out. `Info`.
+    /// `info_log_level`: less severe lines are left out. `Info`.
     pub level: InfoLogLevel,
-    /// `max_log_file_size`: bytes at which a file is replaced; 0: never. 16 MiB, where RocksDB has no bound.
+    /// `max_log_file_size`: bytes at which a file is replaced; 0: never. 16 MiB; RocksDB has no bound by default.
     pub file_bytes_max: u64,
     /// `log_file_time_to_roll`: seconds after which a file is replaced; 0: never. 0.
     pub file_secs_max: u64,
-    /// `keep_log_file_num`: files that are kept, `LOG` included. 10, where RocksDB keeps 1000.
+    /// `keep_log_file_num`: files to keep, `LOG` included. 10; RocksDB's default is 1000.
     pub files_kept: usize,
-    /// `db_log_dir`: where the files are; empty: with the database.
+    /// `db_log_dir`: the directory of the files. Empty: the database directory.
     pub dir: String,
 }
 

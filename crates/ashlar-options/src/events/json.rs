@@ -6,7 +6,7 @@ use std::fmt::{Display, Write};
 pub(super) struct Object(String);
 
 impl Object {
-    /// With its first field, the time.
+    /// Begins an object with its first field, the time.
     pub(super) fn new(time_micros: u64) -> Object {
         Object(format!("{{\"time_micros\": {time_micros}"))
     }
@@ -18,7 +18,7 @@ impl Object {
         self
     }
 
-    /// Adds a text.
+    /// Adds a string.
     pub(super) fn text(mut self, name: &str, value: &str) -> Object {
         let _ = write!(self.0, ", \"{name}\": \"");
         for c in value.chars() {
@@ -42,7 +42,7 @@ impl Object {
         self
     }
 
-    /// The whole object.
+    /// The finished object.
     pub(super) fn end(mut self) -> String {
         self.0.push('}');
         self.0

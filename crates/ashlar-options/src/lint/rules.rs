@@ -47,7 +47,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "holes-after-recovery",
         of_family: false,
         check: |v| {
-            (v.db("wal_recovery_mode") == Some("kSkipAnyCorruptedRecords")).then(|| "wal_recovery_mode=kSkipAnyCorruptedRecords: what was written after a damage is kept without what came before it".to_owned())
+            (v.db("wal_recovery_mode") == Some("kSkipAnyCorruptedRecords")).then(|| "wal_recovery_mode=kSkipAnyCorruptedRecords: writes after damage are kept, although writes before it are lost".to_owned())
         },
         advice: "Use kPointInTimeRecovery.",
     },
@@ -66,7 +66,7 @@ pub(super) const RULES: &[Rule] = &[
         of_family: false,
         check: |v| {
             (v.db("unordered_write") == Some("true")).then(|| {
-                "unordered_write=true: in RocksDB a snapshot may show half of what was written before it"
+                "unordered_write=true: in RocksDB a snapshot may show only a part of the writes before it"
                     .to_owned()
             })
         },
@@ -78,7 +78,7 @@ pub(super) const RULES: &[Rule] = &[
         check: |v| {
             (v.db("manual_wal_flush") == Some("true")).then(|| "manual_wal_flush=true: writes that returned are lost when the process dies before flush_wal".to_owned())
         },
-        advice: "Leave it false unless the program can write lost writes again.",
+        advice: "Leave it false unless the program can repeat lost writes.",
     },
     Rule {
         name: "mapped-writes",
@@ -112,7 +112,9 @@ pub(super) const RULES: &[Rule] = &[
         name: "no-filter",
         of_family: true,
         check: |v| {
-            (v.table("filter_policy") == Some("nullptr")).then(|| "filter_policy=nullptr: a read of a key that is not there looks into a table of every level".to_owned())
+            (v.table("filter_policy") == Some("nullptr")).then(|| {
+                "filter_policy=nullptr: a read of a missing key searches a table of every level".to_owned()
+            })
         },
         advice: "Use bloomfilter:10:false.",
     },
@@ -129,9 +131,7 @@ pub(super) const RULES: &[Rule] = &[
         of_family: true,
         check: |v| {
             filter_bits(v).filter(|bits| *bits < 4.0).map(|bits| {
-                format!(
-                    "{bits} bits of filter per key: more than one read in six looks into a table for nothing"
-                )
+                format!("{bits} bits of filter per key: more than one read in six searches a table in vain")
             })
         },
         advice: "Use 10 bits per key.",
@@ -142,7 +142,7 @@ pub(super) const RULES: &[Rule] = &[
         check: |v| {
             number(v.table("block_size"))
                 .filter(|n| *n > 256 << 10)
-                .map(|n| format!("block_size={n}: each point read reads and unpacks that much"))
+                .map(|n| format!("block_size={n}: each point read reads and decompresses that many bytes"))
         },
         advice: "Use 4 to 64 KiB; large scans read ahead by themselves.",
     },
@@ -160,9 +160,8 @@ pub(super) const RULES: &[Rule] = &[
         name: "no-checksums",
         of_family: true,
         check: |v| {
-            (v.table("checksum") == Some("kNoChecksum")).then(|| {
-                "checksum=kNoChecksum: damage on the device is answered to readers as data".to_owned()
-            })
+            (v.table("checksum") == Some("kNoChecksum"))
+                .then(|| "checksum=kNoChecksum: reads return damaged bytes as data".to_owned())
         },
         advice: "Use kXXH3.",
     },
@@ -228,7 +227,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "fixed-level-sizes",
         of_family: true,
         check: |v| {
-            (v.family("level_compaction_dynamic_level_bytes") == Some("false")).then(|| "level_compaction_dynamic_level_bytes=false: in RocksDB levels half filled hold up to as much garbage as data".to_owned())
+            (v.family("level_compaction_dynamic_level_bytes") == Some("false")).then(|| "level_compaction_dynamic_level_bytes=false: in RocksDB, half-filled levels contain up to as much garbage as data".to_owned())
         },
         advice: "Set it true. Here the sizes always follow the last level.",
     },
@@ -267,7 +266,7 @@ pub(super) const RULES: &[Rule] = &[
             (v.family("enable_blob_files") == Some("true")
                 && v.family("enable_blob_garbage_collection") == Some("false"))
             .then(|| {
-                "enable_blob_garbage_collection=false: blob files go only when every value in them is gone"
+                "enable_blob_garbage_collection=false: a blob file is deleted only when all its values are obsolete"
                     .to_owned()
             })
         },
@@ -287,7 +286,7 @@ fn gib(bytes: i128) -> String {
     format!("{} GiB", bytes / GIB)
 }
 
-/// Bytes that all memtables may take.
+/// The limit on the bytes of all memtables.
 fn write_buffers(v: &View<'_>) -> Option<i128> {
     let of = |section: &ashlar_format::options_file::Section| {
         let buffers = number(section.get("max_write_buffer_number"))?;
@@ -322,7 +321,7 @@ fn logs_unbound(v: &View<'_>) -> Option<String> {
 
 fn memtables(v: &View<'_>) -> Option<String> {
     let buffers = write_buffers(v)?;
-    // Ours have a share of the cap on memory in any case.
+    // Memtables of AshlarDB always have a share of the cap on memory.
     let bounded = v.own("memory_bytes").is_some() || number(v.db("db_write_buffer_size")).unwrap_or(0) > 0;
     (buffers > 8 * GIB && !bounded)
         .then(|| format!("the memtables of {} families may take {}", v.families().count(), gib(buffers)))

@@ -35,20 +35,20 @@ impl fmt::Display for Notice {
     }
 }
 
-/// RocksDB keeps it out of its files; 7.8.3 aborts on a file with the value 0.
+/// RocksDB never stores this option; 7.8.3 aborts on a file with the value 0.
 const NEVER_STORED: &str = "rate_limiter_bytes_per_sec";
 
-/// Settings of one open only. A file's values for them are kept, and neither used nor changed.
+/// Settings of one open only. The values in a file are kept, and neither used nor changed.
 const PER_OPEN: [&str; 3] = ["create_if_missing", "error_if_exists", "create_missing_column_families"];
 
-/// Their members are checked, and kept for RocksDB: no setting of ours shows them.
+/// Structs whose members are checked and kept for RocksDB, because AshlarDB has no setting for them.
 const ONLY_KEPT: [&str; 3] =
     ["compaction_options_universal", "compaction_options_fifo", "blob_compression_opts"];
 
-/// The rows of one group, behind a prefix.
+/// The prefix of a name, the group of the rest, and the rows of that group.
 type Place = (&'static str, Group, &'static [Row<Options>]);
 
-/// The rows that may stand where `group` is expected, with their own group and what stands before their names.
+/// The rows whose names are valid where `group` is expected.
 fn places(group: Group) -> &'static [Place] {
     match group {
         Group::Database => &[("", Group::Database, DATABASE)],
@@ -71,12 +71,12 @@ fn places(group: Group) -> &'static [Place] {
     }
 }
 
-/// The row of a name where one of `groups` is expected.
+/// Finds the row of a name where one of `groups` is expected.
 pub(super) fn find(groups: &[Group], name: &str) -> Option<&'static Row<Options>> {
     find_with_group(groups, name).map(|(_, row)| row)
 }
 
-/// The row of a name, and the group that the row itself belongs to.
+/// Finds the row of a name, and the group of the row.
 fn find_with_group(groups: &[Group], name: &str) -> Option<(Group, &'static Row<Options>)> {
     let places = groups.iter().flat_map(|group| places(*group));
     places
@@ -84,7 +84,7 @@ fn find_with_group(groups: &[Group], name: &str) -> Option<(Group, &'static Row<
         .find_map(|(rest, own, rows)| Some((*own, rows.iter().find(|row| row.name == rest)?)))
 }
 
-/// The text of the engine's setting of that name. `None`: there is no such setting, or no file holds it.
+/// The text of the engine's setting of that name. `None`: there is no such setting, or files do not store it.
 fn shown(options: &Options, group: Group, name: &str) -> Option<String> {
     let row = find(&[group], name)?;
     (row.setting()?.show)(options)
@@ -95,7 +95,7 @@ fn default_of(group: Group, name: &str) -> Option<&'static str> {
     find(&[group], name).map(|row| row.default)
 }
 
-/// "It belongs to a group further inside", for a name that would be one there.
+/// The error for a name of another group. `None` if no group has the name.
 fn elsewhere(groups: &[Group], name: &str) -> Option<Error> {
     for (group, whose) in [(Group::Database, "the database"), (Group::Family, "a column family")] {
         if !groups.contains(&group) && find(&[group], name).is_some() {
@@ -111,7 +111,7 @@ fn elsewhere(groups: &[Group], name: &str) -> Option<Error> {
     )
 }
 
-/// "No such name", with the one that was perhaps meant.
+/// The error for an unknown name, with the most similar name.
 fn unknown<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Error {
     let error = Error::invalid(format!("there is no option {name:?}"));
     match nearest(name, names) {
@@ -136,11 +136,12 @@ fn take<T>(row: &Row<T>, target: &mut T, value: &str) -> Result<Option<Notice>> 
 }
 
 impl Options {
-    /// Sets one option of the database, the family or, behind their prefix, a struct inside them. Ranges are checked when
-    /// the options are used. A notice says why a value that was taken has no effect.
+    /// Sets one option of the database, of the family or, with a prefix, of a struct inside them. Ranges are checked when
+    /// the options are used. A notice says why an accepted value has no effect.
     ///
     /// # Errors
-    /// `InvalidArgument`: no such name, or no value of it. `NotSupported`: it asks for what is not there. Nothing changed.
+    /// `InvalidArgument`: no such name, or not a value of the option. `NotSupported`: the value needs a feature that
+    /// AshlarDB lacks. An error changes nothing.
     pub fn set(&mut self, name: &str, value: &str) -> Result<Option<Notice>> {
         self.set_in(&[Group::Database, Group::Family], name, value)
     }
@@ -158,7 +159,7 @@ impl Options {
         Ok(notice)
     }
 
-    /// A value without effect here is what RocksDB finds in the next OPTIONS file.
+    /// Keeps a value that has no effect here, so that the next OPTIONS file contains it for RocksDB.
     fn keep_given(&mut self, group: Group, row: &'static Row<Options>, value: &str) {
         // No OPTIONS file has a name without a default.
         if row.default.is_empty() {
@@ -172,23 +173,23 @@ impl Options {
         }
     }
 
-    /// Sets the options of a string, `name=value;…`, the last of several values counts. All of it, or nothing.
+    /// Sets the options of a string, `name=value;…`: all of them, or none. The last of several values of a name counts.
     ///
     /// # Errors
-    /// Those of [`Options::set`]; `InvalidArgument` also for a string that is none.
+    /// Those of [`Options::set`]; `InvalidArgument` also for a malformed string.
     pub fn apply(&mut self, text: &str) -> Result<Vec<Notice>> {
         self.apply_in(&[Group::Database, Group::Family], text)
     }
 
-    /// Takes a section of an OPTIONS file, whatever wrote it: what is unknown, wrong or refused is passed over, what is out
-    /// of our range is drawn to its end. The texts are kept, with a note each where something is to be told.
+    /// Loads a section of an OPTIONS file. Skips unknown, invalid and refused values, and clamps values that are out of
+    /// range. Keeps every text, with a note for each value that was not used as written.
     pub(crate) fn load(&mut self, group: Group, entries: &[(String, String)]) -> Vec<KeptText> {
         let load = |options: &mut Options, (name, value): &(String, String)| {
             let note = options.load_one(group, name, value);
             let note = note.map(|why| format!("{name}={}: {why}", unescape(value)));
             KeptText { name: name.clone(), text: value.clone(), means: None, note, given: false }
         };
-        // The ratio behind it counts only where the index is on, in whatever order the two stand.
+        // The ratio applies only if the index is on, so the index type comes first whatever their order in the file.
         if let Some((name, value)) = entries.iter().find(|(name, _)| name == "data_block_index_type") {
             let _ = self.load_one(group, name, value);
         }
@@ -196,7 +197,7 @@ impl Options {
         entries.iter().map(load).collect()
     }
 
-    /// Takes one value of an OPTIONS file; what is to be told of it.
+    /// Loads one value of an OPTIONS file. Returns a note if the value was not used as written.
     fn load_one(&mut self, group: Group, name: &str, value: &str) -> Option<String> {
         let Some(row) = find(&[group], name) else {
             return Some("no release up to 11.8 has an option of that name".to_owned());
@@ -218,7 +219,7 @@ impl Options {
         }
     }
 
-    /// Remembers, for each text of a loaded section, which value of ours it was read as.
+    /// Records, for each text of a loaded section, the value of the engine's setting after the load.
     pub(crate) fn remember(&self, group: Group, mut texts: Vec<KeptText>) -> KeptTexts {
         for kept in &mut texts {
             kept.means = shown(self, group, &kept.name);
@@ -226,8 +227,8 @@ impl Options {
         KeptTexts::new(texts)
     }
 
-    /// Gives up values of loaded texts one by one, the last first, until `check` finds nothing wrong: a value that is wrong
-    /// gives way to our default, and nothing else does. What is still wrong then is returned.
+    /// Resets loaded values to their defaults, last first, until `check` passes. Resets only values whose default changes
+    /// the error. Returns the error if `check` never passes.
     pub(crate) fn fit(
         &mut self,
         group: Group,
@@ -254,7 +255,7 @@ impl Options {
         check(self)
     }
 
-    /// What is to be told of kept texts that still hold.
+    /// The notes of kept texts whose settings have not been changed since the load.
     pub(crate) fn notes(&self, group: Group, texts: &KeptTexts) -> Vec<String> {
         let holds = |kept: &&KeptText| {
             let operator = kept.name == "merge_operator" && self.family.merge_operator.is_some();
@@ -264,8 +265,8 @@ impl Options {
         notes.chain(self.left_out(group, texts)).collect()
     }
 
-    /// What the next OPTIONS file lacks of kept texts, because the release of the format level does not know it. Values
-    /// that are RocksDB's defaults are not named: they ask for nothing.
+    /// A note that lists the kept texts that the next OPTIONS file omits, because the release of the format level does not
+    /// know them. RocksDB's defaults are not listed.
     fn left_out(&self, group: Group, texts: &KeptTexts) -> Option<String> {
         let level = self.db.format_level;
         let carry = Carry::new(level, &self.db.stored_release);
@@ -282,8 +283,8 @@ impl Options {
         (!left.is_empty()).then(|| format!("left out of the OPTIONS file for {level}: {}", left.join(", ")))
     }
 
-    /// The names and texts that the next OPTIONS file holds of a group: what was kept, with our values where they are
-    /// others, and behind it what the older file did not have.
+    /// The names and texts of a group for the next OPTIONS file: the kept texts, with changed settings replaced, then the
+    /// settings that the older file did not have.
     pub(crate) fn next_texts(&self, group: Group, kept: &KeptTexts, carry: &Carry) -> Vec<(String, String)> {
         let ours = self.stored(group);
         let value = |name: &str| ours.iter().find(|(n, _)| *n == name).map(|(_, value)| value);
@@ -294,7 +295,7 @@ impl Options {
             let acts = row.is_some_and(|row| row.setting().is_some() && !PER_OPEN.contains(&row.name));
             let fitted = carry.fit(text, default_of(group, &text.name)).text;
             let members = carry.whole || is_struct(&text.name);
-            // A level that the caller asked for is never exceeded.
+            // The file never exceeds the format level that the caller requested.
             let bounded =
                 text.text.starts_with('{') && !members || !carry.whole && text.name == "format_version";
             if !acts || shown == text.means && !bounded {

@@ -28,7 +28,7 @@ pub struct OptionName {
     pub rocksdb_default: &'static str,
     /// Whether RocksDB can change it while the database is open.
     pub live: bool,
-    /// The effect, or the reason why there is none.
+    /// The effect of the option, or the reason why it has no effect.
     pub text: &'static str,
 }
 
@@ -101,13 +101,13 @@ impl OptionName {
 
     fn answer_sentence(&self) -> &'static str {
         match self.answer {
-            AnswerKind::Used => "used: our setting means the same",
-            AnswerKind::Mapped => "mapped: our setting of another shape serves the same end",
-            AnswerKind::Ignored => "ignored: taken with any value of its kind, without effect",
+            AnswerKind::Used => "used: a setting of AshlarDB means the same",
+            AnswerKind::Mapped => "mapped: a different AshlarDB setting serves the same purpose",
+            AnswerKind::Ignored => "ignored: any valid value is accepted and has no effect",
             AnswerKind::Unserved => {
-                "unserved: taken and kept for RocksDB, not acted on; the open's report names it"
+                "unserved: accepted and kept for RocksDB, without effect; the open's report names it"
             }
-            AnswerKind::Refused => "refused: only the value that asks for nothing is taken",
+            AnswerKind::Refused => "refused: only the value that switches the feature off is accepted",
         }
     }
 
@@ -176,14 +176,14 @@ const PAGE_HEAD: &str = "\
 Made by `ashlar options page > docs/options.md` from the table in `crates/ashlar-options/src/names`; a test holds the
 two together. Every name of RocksDB 6.29 to 11.8 has one of five answers:
 
-- **used**: our setting means the same;
-- **mapped**: something of ours, of another shape, serves the same end;
-- **ignored**: taken with any value of its kind; it asks for what is always so, or for what the engine decides itself;
-- **unserved**: taken without effect, though RocksDB acts on it; the report of an open names it when a directory has it;
-- **refused**: only the value that asks for nothing is taken; any other asks for what is not there.
+- **used**: a setting of AshlarDB means the same;
+- **mapped**: a different AshlarDB setting serves the same purpose;
+- **ignored**: any valid value is accepted and has no effect: the engine always behaves so, or decides by itself;
+- **unserved**: accepted without effect, though RocksDB acts on it; the report of an open names such a value of a directory;
+- **refused**: only the value that switches the feature off is accepted, because AshlarDB does not have the feature.
 
-A directory's OPTIONS file is never refused. What it holds of ignored, unserved and refused names is written back as it stood.
+An open never refuses the OPTIONS file of a directory. It writes the file's values of ignored, unserved and refused names back unchanged.
 
-Option strings (`write_buffer_size=64M;compression=kZSTD`) and OPTIONS files take these names; `ashlar options explain NAME` shows a row.
+Option strings (`write_buffer_size=64M;compression=kZSTD`) and OPTIONS files use these names. `ashlar options explain NAME` shows a row.
 
 ";

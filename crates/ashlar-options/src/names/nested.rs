@@ -17,51 +17,51 @@ fn set_level(options: &mut Options, text: &str) -> Result<(), Wrong> {
 
 #[rustfmt::skip]
 pub(super) const COMPRESSION: &[Row<Options>] = &[
-    mapped!("level", "32767", live, "family.table.compression_level", Range::Text("the codec's levels; 32767: the codec's default"), Some(set_level), |o| Some(o.family.table.compression_level.unwrap_or(DEFAULT_LEVEL).show()), "How hard the codec tries."),
-    uses!("max_dict_bytes", "0", live, family.table.max_dict_bytes, Range::Whole(0, 1 << 30, "bytes"), "A dictionary per table of at most this size; 0 for none. Only zlib, LZ4 and zstd take one."),
-    uses!("zstd_max_train_bytes", "0", live, family.table.zstd_max_train_bytes, Range::Whole(0, 1 << 30, "bytes"), "Samples zstd trains a dictionary on; 0: the samples as they are make it."),
-    uses!("max_dict_buffer_bytes", "0", live, family.table.max_dict_buffer_bytes, Range::Whole(0, u64::MAX, "bytes"), "The most of data that waits in memory for its dictionary; 0: the whole table."),
-    ignored!("enabled", "false", live, "Says that bottommost_compression_opts holds; these options always hold."),
-    ignored!("window_bits", "-14", live, "Windows are the codecs' defaults."),
-    ignored!("strategy", "0", live, "Strategies are the codecs' defaults."),
-    ignored!("use_zstd_dict_trainer", "true", live, "With zstd_max_train_bytes zstd's trainer is used."),
-    ignored!("max_compressed_bytes_per_kb", "896", live, "A block that does not shrink by an eighth is stored raw."),
-    ignored!("parallel_threads", "1", live, "One thread compresses a table; several tables are written side by side."),
-    ignored!("checksum", "false", live, "The block's checksum covers the compressed bytes; frames carry none of their own."),
+    mapped!("level", "32767", live, "family.table.compression_level", Range::Text("the codec's levels; 32767: the codec's default"), Some(set_level), |o| Some(o.family.table.compression_level.unwrap_or(DEFAULT_LEVEL).show()), "The compression level of the codec."),
+    uses!("max_dict_bytes", "0", live, family.table.max_dict_bytes, Range::Whole(0, 1 << 30, "bytes"), "Upper bound on the bytes of the dictionary of a table. 0: none. Only zlib, LZ4 and zstd use a dictionary."),
+    uses!("zstd_max_train_bytes", "0", live, family.table.zstd_max_train_bytes, Range::Whole(0, 1 << 30, "bytes"), "Bytes of samples that zstd trains a dictionary on. 0: the samples themselves are the dictionary."),
+    uses!("max_dict_buffer_bytes", "0", live, family.table.max_dict_buffer_bytes, Range::Whole(0, u64::MAX, "bytes"), "Upper bound on the bytes of data that wait in memory for their dictionary. 0: the whole table."),
+    ignored!("enabled", "false", live, "Only for bottommost_compression_opts; these options always apply."),
+    ignored!("window_bits", "-14", live, "Codecs use their default window."),
+    ignored!("strategy", "0", live, "Codecs use their default strategy."),
+    ignored!("use_zstd_dict_trainer", "true", live, "With zstd_max_train_bytes, AshlarDB uses zstd's trainer."),
+    ignored!("max_compressed_bytes_per_kb", "896", live, "A block that does not shrink by an eighth is stored uncompressed."),
+    ignored!("parallel_threads", "1", live, "One thread compresses a table. Several jobs write tables at the same time."),
+    ignored!("checksum", "false", live, "The block's checksum covers the compressed bytes; codec frames have none."),
 ];
 
 #[rustfmt::skip]
 pub(super) const UNIVERSAL: &[Row<Options>] = &[
-    ignored!("size_ratio", "1", live, "Only for universal compaction, which is not there."),
-    ignored!("min_merge_width", "2", live, "Only for universal compaction, which is not there."),
-    ignored!("max_merge_width", "4294967295", live, "Only for universal compaction, which is not there."),
-    ignored!("max_size_amplification_percent", "200", live, "Only for universal compaction, which is not there."),
-    ignored!("compression_size_percent", "-1", live, "Only for universal compaction, which is not there."),
-    ignored!("max_read_amp", "-1", live, "Only for universal compaction, which is not there."),
-    ignored!("stop_style", "kCompactionStopStyleTotalSize", live, "Only for universal compaction, which is not there."),
-    ignored!("incremental", "false", live, "Only for universal compaction, which is not there."),
-    ignored!("allow_trivial_move", "false", live, "Only for universal compaction, which is not there."),
-    ignored!("reduce_file_locking", "true", live, "Only for universal compaction, which is not there."),
+    ignored!("size_ratio", "1", live, "Only for universal compaction, which AshlarDB does not have."),
+    ignored!("min_merge_width", "2", live, "Only for universal compaction, which AshlarDB does not have."),
+    ignored!("max_merge_width", "4294967295", live, "Only for universal compaction, which AshlarDB does not have."),
+    ignored!("max_size_amplification_percent", "200", live, "Only for universal compaction, which AshlarDB does not have."),
+    ignored!("compression_size_percent", "-1", live, "Only for universal compaction, which AshlarDB does not have."),
+    ignored!("max_read_amp", "-1", live, "Only for universal compaction, which AshlarDB does not have."),
+    ignored!("stop_style", "kCompactionStopStyleTotalSize", live, "Only for universal compaction, which AshlarDB does not have."),
+    ignored!("incremental", "false", live, "Only for universal compaction, which AshlarDB does not have."),
+    ignored!("allow_trivial_move", "false", live, "Only for universal compaction, which AshlarDB does not have."),
+    ignored!("reduce_file_locking", "true", live, "Only for universal compaction, which AshlarDB does not have."),
 ];
 
 #[rustfmt::skip]
 pub(super) const FIFO: &[Row<Options>] = &[
-    ignored!("max_table_files_size", "1073741824", live, "Only for FIFO compaction, which is not there."),
-    ignored!("max_data_files_size", "0", live, "Only for FIFO compaction, which is not there."),
-    ignored!("allow_compaction", "false", live, "Only for FIFO compaction, which is not there."),
-    ignored!("age_for_warm", "0", live, "Only for FIFO compaction, which is not there."),
-    ignored!("file_temperature_age_thresholds", "", live, "Only for FIFO compaction, which is not there."),
-    ignored!("allow_trivial_copy_when_change_temperature", "false", live, "Only for FIFO compaction, which is not there."),
-    ignored!("trivial_copy_buffer_size", "4096", live, "Only for FIFO compaction, which is not there."),
-    ignored!("use_kv_ratio_compaction", "false", live, "Only for FIFO compaction, which is not there."),
-    ignored!("ttl", "", live, "As an option of FIFO compaction RocksDB has dropped it."),
+    ignored!("max_table_files_size", "1073741824", live, "Only for FIFO compaction, which AshlarDB does not have."),
+    ignored!("max_data_files_size", "0", live, "Only for FIFO compaction, which AshlarDB does not have."),
+    ignored!("allow_compaction", "false", live, "Only for FIFO compaction, which AshlarDB does not have."),
+    ignored!("age_for_warm", "0", live, "Only for FIFO compaction, which AshlarDB does not have."),
+    ignored!("file_temperature_age_thresholds", "", live, "Only for FIFO compaction, which AshlarDB does not have."),
+    ignored!("allow_trivial_copy_when_change_temperature", "false", live, "Only for FIFO compaction, which AshlarDB does not have."),
+    ignored!("trivial_copy_buffer_size", "4096", live, "Only for FIFO compaction, which AshlarDB does not have."),
+    ignored!("use_kv_ratio_compaction", "false", live, "Only for FIFO compaction, which AshlarDB does not have."),
+    ignored!("ttl", "", live, "RocksDB has dropped it as an option of FIFO compaction."),
 ];
 
 #[rustfmt::skip]
 pub(super) const METADATA_CACHE: &[Row<Options>] = &[
-    ignored!("top_level_index_pinning", "kFallback", open, "Index and filter stay with their table, which is closed only for lack of memory or by max_open_files, the one read longest ago first."),
-    ignored!("partition_pinning", "kFallback", open, "Index and filter stay with their table, which is closed only for lack of memory or by max_open_files, the one read longest ago first."),
-    ignored!("unpartitioned_pinning", "kFallback", open, "Index and filter stay with their table, which is closed only for lack of memory or by max_open_files, the one read longest ago first."),
+    ignored!("top_level_index_pinning", "kFallback", open, "Index and filter stay in memory while their table is open. Only lack of memory or max_open_files closes a table, the least recently read one first."),
+    ignored!("partition_pinning", "kFallback", open, "Index and filter stay in memory while their table is open. Only lack of memory or max_open_files closes a table, the least recently read one first."),
+    ignored!("unpartitioned_pinning", "kFallback", open, "Index and filter stay in memory while their table is open. Only lack of memory or max_open_files closes a table, the least recently read one first."),
 ];
 
 /// The members of an object.

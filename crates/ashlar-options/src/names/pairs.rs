@@ -45,7 +45,7 @@ static ALIGNED: [Member; 1] = [(Group::Table, "block_align", true)];
 
 /// A combination that the settings have.
 struct Wrong {
-    /// Its flags; none: a value that is wrong by itself.
+    /// The flags. Empty: a value is wrong by itself.
     members: &'static [Member],
     text: String,
 }
@@ -67,8 +67,8 @@ impl<'o> Together<'o> {
         self.wrong().into_iter().filter(move |new| had.iter().all(|old| old.members != new.members))
     }
 
-    /// Gives stored settings without effect RocksDB's defaults, where they make such a combination with the caller's settings
-    /// only. A caller that starts from the defaults does not know what the file holds. Returns what was given up, as lines.
+    /// Resets stored settings without effect to RocksDB's defaults where they conflict with the caller's settings only. A caller
+    /// that starts from the defaults does not know the content of the file. Returns the reset settings, as lines.
     pub fn settle(db: &mut DbOptions, family: &mut FamilyOptions, stored: Together<'_>) -> Vec<String> {
         let mut told = Vec::new();
         for Wrong { members, text } in (Together { db, family }).wrong_since(stored).collect::<Vec<_>>() {

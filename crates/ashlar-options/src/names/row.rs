@@ -131,9 +131,9 @@ impl AnswerKind {
 pub enum Range {
     /// `true` or `false`.
     Flag,
-    /// Whole numbers with both ends, and their unit.
+    /// Whole numbers from the first to the second, and their unit.
     Whole(u64, u64, &'static str),
-    /// Numbers with both ends.
+    /// Numbers from the first to the second.
     Real(f64, f64),
     /// A description.
     Text(&'static str),
@@ -178,14 +178,14 @@ pub(super) enum Answer<T> {
 /// One name.
 pub(super) struct Row<T: 'static> {
     pub name: &'static str,
-    /// RocksDB 11.8's default, as its OPTIONS file has it; empty when it has none there.
+    /// RocksDB 11.8's default, as in its OPTIONS file; empty if the file does not contain the name.
     pub(super) default: &'static str,
     /// Whether RocksDB can change it while the database is open.
     pub(super) live: bool,
     /// The oldest format level whose release knows the name.
     pub(super) since: FormatLevel,
     pub(super) answer: Answer<T>,
-    /// The effect, or the reason why there is none, in a sentence or two.
+    /// The effect, or the reason why the option has no effect, in one or two sentences.
     pub(super) text: &'static str,
 }
 
@@ -261,8 +261,8 @@ macro_rules! when {
     };
 }
 
-/// `uses!("name", "RocksDB's default", live | open, field.of.ours, range, "what it does")`; before the field may stand the
-/// format level that knows the name, if not all do.
+/// `uses!("name", "RocksDB's default", live | open, field.of.ours, range, "what it does")`. If not every
+/// format level knows the name, the first level that does precedes the field.
 macro_rules! uses {
     ($name:literal, $default:literal, $when:ident, $($field:ident).+, $range:expr, $text:literal) => {
         $crate::names::row::uses!($name, $default, $when, V6_29, $($field).+, $range, $text)
@@ -333,8 +333,8 @@ macro_rules! unserved {
     };
 }
 
-/// `refused!("name", "RocksDB's default", live | open, "why")`; with a function before the text, the values that function
-/// knows are taken too.
+/// `refused!("name", "RocksDB's default", live | open, "why")`. A function before the text accepts further neutral
+/// values.
 macro_rules! refused {
     ($name:literal, $default:literal, $when:ident, $text:literal) => {
         $crate::names::row::refused!($name, $default, $when, |_| false, $text)

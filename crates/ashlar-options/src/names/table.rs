@@ -16,7 +16,7 @@ fn set_block_cache(options: &mut Options, text: &str) -> Result<(), Wrong> {
         return Ok(());
     }
     let bytes = integer(&capacity)?;
-    options.db.block_cache_bytes = bytes.try_into().map_err(|_| format!("{bytes} is no size"))?;
+    options.db.block_cache_bytes = bytes.try_into().map_err(|_| format!("{bytes} is not a valid size"))?;
     Ok(())
 }
 
@@ -26,13 +26,13 @@ fn set_data_block_index(options: &mut Options, text: &str) -> Result<(), Wrong> 
         "kDataBlockBinarySearch" => *ratio = None,
         "kDataBlockBinaryAndHash" => *ratio = ratio.or(Some(HASH_RATIO)),
         other => {
-            return Err(format!("{other:?} is none of kDataBlockBinarySearch, kDataBlockBinaryAndHash"));
+            return Err(format!("{other:?} is not one of kDataBlockBinarySearch, kDataBlockBinaryAndHash"));
         }
     }
     Ok(())
 }
 
-/// The ratio alone switches nothing on; it is kept for a `data_block_index_type` that stands before it.
+/// Sets the ratio if a preceding `data_block_index_type` has switched the hash index on. The ratio alone has no effect.
 fn set_hash_ratio(options: &mut Options, text: &str) -> Result<(), Wrong> {
     let ratio = f64::parse(text)?;
     if let Some(used) = &mut options.family.table.data_block_hash_ratio {
@@ -46,70 +46,70 @@ pub(super) const TABLE: &[Row<Options>] = &[
     // Blocks.
     uses!("block_size", "4096", live, family.table.block_size, Range::Whole(1, 1 << 28, BYTES), "Uncompressed bytes at which a data block is closed."),
     uses!("block_restart_interval", "16", live, family.table.block_restart_interval, Range::Whole(1, 65535, ENTRIES), "Entries from one restart point of a data block to the next."),
-    mapped!("data_block_index_type", "kDataBlockBinarySearch", live, "family.table.data_block_hash_ratio", Range::Text("kDataBlockBinarySearch, kDataBlockBinaryAndHash"), Some(set_data_block_index), |o| Some(if o.family.table.data_block_hash_ratio.is_some() { "kDataBlockBinaryAndHash" } else { "kDataBlockBinarySearch" }.to_owned()), "A hash index in every data block, beside bisection."),
+    mapped!("data_block_index_type", "kDataBlockBinarySearch", live, "family.table.data_block_hash_ratio", Range::Text("kDataBlockBinarySearch, kDataBlockBinaryAndHash"), Some(set_data_block_index), |o| Some(if o.family.table.data_block_hash_ratio.is_some() { "kDataBlockBinaryAndHash" } else { "kDataBlockBinarySearch" }.to_owned()), "Adds a hash index to every data block, beside binary search."),
     mapped!("data_block_hash_table_util_ratio", "0.750000", live, "family.table.data_block_hash_ratio", Range::Real(0.01, 100.0), Some(set_hash_ratio), |o| o.family.table.data_block_hash_ratio.map(|r| r.show()), "Keys per bucket of that hash index."),
-    uses!("checksum", "kXXH3", live, family.table.checksum, Range::Text("kNoChecksum, kCRC32c, kxxHash, kxxHash64, kXXH3"), "How blocks are checked. kXXH3 needs RocksDB 6.27 to be read."),
-    uses!("format_version", "7", live, family.table.format_version, Range::Whole(2, 7, "footer version"), "The form of tables. 6 needs RocksDB 8.6 to be read, 7 needs 10.4; the format level bounds it."),
+    uses!("checksum", "kXXH3", live, family.table.checksum, Range::Text("kNoChecksum, kCRC32c, kxxHash, kxxHash64, kXXH3"), "The checksum of blocks. Reading kXXH3 needs RocksDB 6.27."),
+    uses!("format_version", "7", live, family.table.format_version, Range::Whole(2, 7, "footer version"), "The version of the table format. Reading 6 needs RocksDB 8.6, reading 7 needs 10.4. The format level bounds it."),
     ignored!("block_size_deviation", "10", live, "A block is closed at the first entry that reaches block_size."),
-    ignored!("use_delta_encoding", "true", live, "Keys always share what they begin with, up to the restart point."),
+    ignored!("use_delta_encoding", "true", live, "Keys always share their prefix with the preceding key, except at restart points."),
     ignored!("block_align", "false", live, "Blocks follow each other without gaps."),
     ignored!("super_block_alignment_size", "0", live, "Blocks follow each other without gaps."),
     ignored!("super_block_alignment_space_overhead_ratio", "128", live, "Blocks follow each other without gaps."),
-    ignored!("separate_key_value_in_data_block", "false", live, "Blocks of that form are read; they are not written."),
-    ignored!("uniform_cv_threshold", "-1.000000", live, "Only for interpolated search, which is not there."),
-    ignored!("verify_compression", "false", live, "A compressed block is not unpacked again when it is written; its checksum is verified when it is read."),
+    ignored!("separate_key_value_in_data_block", "false", live, "AshlarDB reads such blocks and does not write them."),
+    ignored!("uniform_cv_threshold", "-1.000000", live, "Only for interpolated search, which AshlarDB does not have."),
+    ignored!("verify_compression", "false", live, "A written block is not decompressed as a check. Each read verifies its checksum."),
     unserved!("flush_block_policy_factory", "FlushBlockBySizePolicyFactory", open, "A block is closed by its size."),
     // Index.
-    uses!("index_type", "kBinarySearch", live, family.table.index, Range::Text("kBinarySearch, kTwoLevelIndexSearch, kBinarySearchWithFirstKey"), "How the index is organised. kHashSearch is read, not written."),
+    uses!("index_type", "kBinarySearch", live, family.table.index, Range::Text("kBinarySearch, kTwoLevelIndexSearch, kBinarySearchWithFirstKey"), "The kind of index. AshlarDB reads kHashSearch and does not write it."),
     uses!("index_block_restart_interval", "1", live, family.table.index_restart_interval, Range::Whole(1, 65535, ENTRIES), "The same as block_restart_interval for index blocks. 1 keeps every separator whole."),
     uses!("metadata_block_size", "4096", live, family.table.metadata_block_size, Range::Whole(1, 1 << 28, BYTES), "Uncompressed bytes at which a partition of the index or of the filter is closed."),
-    ignored!("index_block_search_type", "kBinary", live, "How a block is searched is decided by the engine."),
-    ignored!("index_shortening", "kShortenSeparators", live, "Separators are shortened, the last key is not: what RocksDB's default does."),
-    ignored!("enable_index_compression", "true", live, "Index blocks are compressed as data blocks are."),
+    ignored!("index_block_search_type", "kBinary", live, "The engine decides how to search a block."),
+    ignored!("index_shortening", "kShortenSeparators", live, "Separators are shortened and the last key is not, as with RocksDB's default."),
+    ignored!("enable_index_compression", "true", live, "Index blocks are compressed like data blocks."),
     ignored!("hash_index_allow_collision", "", open, "RocksDB has dropped the option."),
     ignored!("index_per_partition", "", open, "RocksDB has dropped the option."),
-    refused!("user_defined_index_factory", "nullptr", open, "An index of the user's is neither read nor written."),
+    refused!("user_defined_index_factory", "nullptr", open, "AshlarDB neither reads nor writes user-defined indexes."),
     ignored!("use_udi_as_primary_index", "false", open, "Only for user_defined_index_factory."),
     ignored!("fail_if_no_udi_on_open", "false", open, "Only for user_defined_index_factory."),
     // Filter.
-    uses!("filter_policy", "nullptr", live, family.table.filter, Range::Text("nullptr, bloomfilter:BITS, ribbonfilter:BITS[:LEVEL]; 0.1 to 100 bits per key"), "What answers \"not there\" without reading a data block."),
-    uses!("partition_filters", "false", live, family.table.partition_filters, Range::Flag, "The filter in partitions. Without a partitioned index it stays whole."),
+    uses!("filter_policy", "nullptr", live, family.table.filter, Range::Text("nullptr, bloomfilter:BITS, ribbonfilter:BITS[:LEVEL]; 0.1 to 100 bits per key"), "The filter, which answers \"no such key\" without a read of a data block."),
+    uses!("partition_filters", "false", live, family.table.partition_filters, Range::Flag, "Write the filter in partitions. Without a partitioned index the filter stays whole."),
     ignored!("decouple_partitioned_filters", "true", live, "Partitions of the filter end where those of the index end."),
     unserved!("whole_key_filtering", "true", live, "Filters hold whole keys."),
-    ignored!("optimize_filters_for_memory", "true", live, "Filters have the size their bits per key ask for."),
-    ignored!("detect_filter_construct_corruption", "false", live, "The filter's block has a checksum, as every block."),
+    ignored!("optimize_filters_for_memory", "true", live, "The size of a filter follows from its bits per key."),
+    ignored!("detect_filter_construct_corruption", "false", live, "The block of a filter has a checksum, like every block."),
     // Memory.
-    mapped!("block_cache", "", open, "db.block_cache_bytes", Range::Whole(1 << 20, u64::MAX, BYTES), Some(set_block_cache), |_| None, "Bytes of uncompressed blocks kept in memory, as far as the cap on memory leaves room. All families share one cache, which is the database's. Also in braces: {capacity=64M}."),
+    mapped!("block_cache", "", open, "db.block_cache_bytes", Range::Whole(1 << 20, u64::MAX, BYTES), Some(set_block_cache), |_| None, "Bytes of uncompressed blocks to keep in memory, as far as the cap on memory allows. All families of the database share one cache. Also in braces: {capacity=64M}."),
     ignored!("block_cache_compressed", "", open, "RocksDB has dropped the option."),
     ignored!("persistent_cache", "", open, "There is one tier of cache: memory."),
-    ignored!("no_block_cache", "false", open, "Blocks always pass through the cache; a read may leave them out with fill_cache=false."),
-    ignored!("cache_index_and_filter_blocks", "false", open, "Index and filter of an open table always count against the cap on memory: blocks make room for them, and when less than a quarter of the cap is left for blocks, the table read longest ago is closed, index and filter with it."),
-    ignored!("cache_index_and_filter_blocks_with_high_priority", "true", open, "Index and filter stay with their table, which is closed only for lack of memory or by max_open_files, the one read longest ago first."),
-    ignored!("pin_l0_filter_and_index_blocks_in_cache", "false", open, "Index and filter stay with their table, which is closed only for lack of memory or by max_open_files, the one read longest ago first."),
-    ignored!("pin_top_level_index_and_filter", "true", open, "Index and filter stay with their table, which is closed only for lack of memory or by max_open_files, the one read longest ago first."),
-    mapped!("metadata_cache_options", "{unpartitioned_pinning=kFallback;partition_pinning=kFallback;top_level_index_pinning=kFallback;}", open, "nothing: see the group metadata_cache", Range::Text("options of the group metadata_cache in braces"), Some(nested::set_metadata_cache), |_| None, "Index and filter stay with their open table; names are checked."),
+    ignored!("no_block_cache", "false", open, "Blocks always pass through the cache. A read with fill_cache=false does not keep them there."),
+    ignored!("cache_index_and_filter_blocks", "false", open, "Index and filter of an open table always count against the cap on memory and take space from blocks. When less than a quarter of the cap is left for blocks, the least recently read table is closed, with its index and filter."),
+    ignored!("cache_index_and_filter_blocks_with_high_priority", "true", open, "Index and filter stay in memory while their table is open. Only lack of memory or max_open_files closes a table, the least recently read one first."),
+    ignored!("pin_l0_filter_and_index_blocks_in_cache", "false", open, "Index and filter stay in memory while their table is open. Only lack of memory or max_open_files closes a table, the least recently read one first."),
+    ignored!("pin_top_level_index_and_filter", "true", open, "Index and filter stay in memory while their table is open. Only lack of memory or max_open_files closes a table, the least recently read one first."),
+    mapped!("metadata_cache_options", "{unpartitioned_pinning=kFallback;partition_pinning=kFallback;top_level_index_pinning=kFallback;}", open, "nothing: see the group metadata_cache", Range::Text("options of the group metadata_cache in braces"), Some(nested::set_metadata_cache), |_| None, "Index and filter stay in memory while their table is open. Names are checked."),
     ignored!("cache_usage_options", "", open, "Memtables, tables, buffers and blocks all count against one cap on memory."),
     ignored!("reserve_table_builder_memory", "", open, "RocksDB has dropped the option."),
     ignored!("reserve_table_reader_memory", "", open, "RocksDB has dropped the option."),
     ignored!("skip_table_builder_flush", "", open, "RocksDB has dropped the option."),
     ignored!("prepopulate_block_cache", "kDisable", live, "Blocks enter the cache when they are read."),
-    ignored!("read_amp_bytes_per_bit", "0", open, "Which bytes of a block were used is not counted."),
+    ignored!("read_amp_bytes_per_bit", "0", open, "AshlarDB does not count which bytes of a block were used."),
     // Reading ahead.
-    ignored!("max_auto_readahead_size", "262144", live, "How far a scan reads ahead is decided by the engine."),
-    ignored!("initial_auto_readahead_size", "8192", live, "How far a scan reads ahead is decided by the engine."),
-    ignored!("num_file_reads_for_auto_readahead", "2", live, "How far a scan reads ahead is decided by the engine."),
+    ignored!("max_auto_readahead_size", "262144", live, "The engine decides how far a scan reads ahead."),
+    ignored!("initial_auto_readahead_size", "8192", live, "The engine decides how far a scan reads ahead."),
+    ignored!("num_file_reads_for_auto_readahead", "2", live, "The engine decides how far a scan reads ahead."),
 ];
 
 /// `BlockBasedTable`, `{id=BlockBasedTable;…}` or the members alone.
 pub(super) fn set_table_factory(options: &mut Options, text: &str) -> Result<(), Wrong> {
     let inner = match text.trim() {
         "BlockBasedTable" | "BlockBasedTableFactory" => return Ok(()),
-        bare if !bare.contains('=') => return Err(format!("tables of kind {bare:?} are not served")),
+        bare if !bare.contains('=') => return Err(format!("tables of kind {bare:?} are not supported")),
         object => object,
     };
     let (ids, rest): (Vec<_>, Vec<_>) = members(inner)?.into_iter().partition(|(name, _)| name == "id");
     if let Some((_, id)) = ids.iter().find(|(_, id)| id != "BlockBasedTable") {
-        return Err(format!("tables of kind {id:?} are not served"));
+        return Err(format!("tables of kind {id:?} are not supported"));
     }
     for (name, value) in rest {
         set_member(TABLE, options, &name, &value)?;

@@ -3,13 +3,13 @@
 //! | kind | written | also read |
 //! |---|---|---|
 //! | flag | `true`, `false` | `1`, `0` |
-//! | integer | digits | with `k`, `m`, `g` or `t` behind, either case: powers of 1024 |
-//! | number | six digits behind the point | any decimal number |
+//! | integer | digits | with the unit `k`, `m`, `g` or `t`, in either case: powers of 1024 |
+//! | number | six digits after the point | any decimal number |
 //! | word | the constant's name, `kLZ4Compression` | |
 //! | list | parts with `:` between | |
 //! | object | `{name=value;…}` | without the braces |
 //!
-//! Stricter than RocksDB in one thing: what stands behind a number must be its unit, or nothing.
+//! Stricter than RocksDB in one thing: only a unit may follow a number.
 //! Source: RocksDB `util/string_util.cc`, `options/options_helper.cc`.
 
 use super::object::{id_of, member};
@@ -31,7 +31,7 @@ pub(crate) trait Value: Sized {
     fn show(&self) -> String;
 }
 
-/// The syntax of a value whose meaning does not matter here, told by an example: RocksDB's default.
+/// Checks the syntax of a value that the engine does not use. The kind follows from RocksDB's default.
 pub(super) fn check_like(default: &str, text: &str) -> Result<(), Wrong> {
     if bool::parse(default).is_ok() && !matches!(default, "0" | "1") {
         return bool::parse(text).map(drop);
@@ -122,7 +122,7 @@ macro_rules! words {
             fn parse(text: &str) -> Result<Self, Wrong> {
                 match text.trim() {
                     $($word => Ok($value),)*
-                    other => Err(format!("{other:?} is none of {}", [$($word),*].join(", "))),
+                    other => Err(format!("{other:?} is not one of {}", [$($word),*].join(", "))),
                 }
             }
 
@@ -217,7 +217,7 @@ impl Value for Option<FilterPolicy> {
         if matches!(id.as_str(), "nullptr" | "") {
             return Ok(None);
         }
-        let wrong = || format!("{id:?} is no filter policy; bloomfilter:10:false is one");
+        let wrong = || format!("{id:?} is not a filter policy; an example is bloomfilter:10:false");
         let mut policy = FilterPolicy::parse(&id).ok_or_else(wrong)?;
         if let (FilterPolicy::Ribbon { bloom_before_level, .. }, Some(level)) =
             (&mut policy, member(text, "bloom_before_level"))
