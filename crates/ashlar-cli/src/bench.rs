@@ -11,7 +11,7 @@ use std::ffi::OsString;
 use std::io::{self, IsTerminal};
 use std::path::Path;
 
-/// Runs `ashlar bench` with these words, under this title.
+/// Runs `ashlar bench` with the arguments `words`. `title` is the program's name in the help.
 pub(crate) fn run(words: &[OsString], title: Option<&str>) -> Done {
     let words: Vec<String> = words.iter().map(|w| w.to_string_lossy().into_owned()).collect();
     let env = Env::os()?;

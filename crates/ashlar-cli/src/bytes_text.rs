@@ -13,12 +13,12 @@ impl fmt::Display for Hex<'_> {
     }
 }
 
-/// Writes bytes as they are, or as digits.
+/// Writes bytes unchanged, or as hexadecimal digits.
 pub(crate) fn write_bytes(out: &mut dyn Write, bytes: &[u8], hex: bool) -> io::Result<()> {
     if hex { write!(out, "{}", Hex(bytes)) } else { out.write_all(bytes) }
 }
 
-/// A word or a part of a line as bytes: as it is, or `0x` and hexadecimal digits.
+/// Parses a word, or a part of a line, to bytes: unchanged, or from `0x` and hexadecimal digits.
 ///
 /// # Errors
 /// A sentence saying what is wrong with the digits.

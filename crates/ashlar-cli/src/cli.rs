@@ -1,4 +1,4 @@
-//! The command line of `ashlar`, and of `ldb` when it is called so. Names and flags of `ashlar db` are ldb's.
+//! The command line of `ashlar`, and of `ldb` if the program has that name. Names and flags of `ashlar db` are ldb's.
 
 use crate::manifest::ManifestArguments;
 use crate::options::OptionsArguments;
@@ -9,7 +9,7 @@ use clap::{ArgAction, Args, Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// AshlarDB on the command line. RocksDB's directories open as they are.
+/// AshlarDB on the command line. Opens RocksDB's directories without a conversion.
 #[derive(Debug, Parser)]
 #[command(name = "ashlar", version, arg_required_else_help = true)]
 pub(crate) struct Cli {
@@ -30,7 +30,7 @@ pub(crate) enum Command {
     /// Measures the engine with db_bench's workloads, flags and lines (`ashlar bench --help` lists them)
     #[command(disable_help_flag = true)]
     Bench {
-        /// db_bench's flags; none: a million entries, a temporary database, a table at the end
+        /// db_bench's flags. Without flags: a million entries, a temporary database, a table at the end
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         flags: Vec<OsString>,
     },
@@ -82,7 +82,7 @@ Example:
 
   $ ashlar db --db=DIR explain 'user:..user;' --max_keys=100";
 
-/// What all commands of `ashlar db` share.
+/// The flags that all commands of `ashlar db` share.
 #[derive(Debug, Args)]
 pub(crate) struct DbArguments {
     /// The database's directory
@@ -97,10 +97,10 @@ pub(crate) struct DbArguments {
     pub(crate) command: Option<DbCommand>,
 }
 
-/// Flags that may stand anywhere.
+/// Flags that are valid before and after the command.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Common {
-    /// The column family to work on; without it `default`
+    /// The column family to use [default: default]
     #[arg(long = "column_family", global = true, value_name = "NAME")]
     pub(crate) column_family: Option<String>,
     /// Keys and values are hexadecimal, as 0x616263, in input and output
@@ -112,34 +112,34 @@ pub(crate) struct Common {
     /// Values are hexadecimal
     #[arg(long = "value_hex", global = true)]
     pub(crate) value_hex: bool,
-    /// Creates the database if the directory holds none (commands that write)
+    /// Creates the database if the directory has none (commands that write)
     #[arg(long = "create_if_missing", global = true)]
     pub(crate) create_if_missing: bool,
     /// The oldest RocksDB release that can open the directory afterwards: rocksdb-6.29, 7.8, 9.11 or 11
     #[arg(long, global = true, value_name = "RELEASE")]
     pub(crate) level: Option<FormatLevel>,
-    /// The directory of the logs, if it is neither the database directory nor the one in the newest OPTIONS file
+    /// The directory of the WAL files, if it is neither the database directory nor the one in the newest OPTIONS file
     #[arg(long = "wal_dir", global = true, value_name = "DIRECTORY")]
     pub(crate) wal_dir: Option<String>,
-    /// A directory of tables with its target size in bytes; once for each of RocksDB's db_paths, in their order
+    /// A directory of tables, with its target size in bytes. Repeat for each of RocksDB's db_paths, in their order
     #[arg(long = "db_path", global = true, value_name = "DIRECTORY[:BYTES]", value_parser = db_path)]
     pub(crate) db_paths: Vec<DbPath>,
 }
 
 impl Common {
-    /// The name of the family to work on.
+    /// The name of the column family to use.
     pub(crate) fn family_name(&self) -> &str {
         self.column_family.as_deref().unwrap_or("default")
     }
 
-    /// Where the user says that files are.
+    /// The directories that the user has given.
     pub(crate) fn places(&self) -> PlaceSettings {
         let (wal_dir, db_paths) = (self.wal_dir.clone().unwrap_or_default(), self.db_paths.clone());
         PlaceSettings { wal_dir, db_paths, ..PlaceSettings::default() }
     }
 }
 
-/// A directory of tables; what follows the last colon is a number of bytes if it is one.
+/// Parses a directory of tables. A number after the last colon is its target size in bytes.
 fn db_path(text: &str) -> Result<DbPath, String> {
     let split = text.rsplit_once(':').and_then(|(path, bytes)| Some((path, bytes.parse().ok()?)));
     let (path, target_bytes) = split.unwrap_or((text, u64::MAX));
@@ -150,22 +150,22 @@ fn db_path(text: &str) -> Result<DbPath, String> {
     }
 }
 
-/// Which entries.
+/// The entries that a command reads.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct Range {
-    /// The first key shown
+    /// The first key to show
     #[arg(long, value_name = "KEY")]
     pub(crate) from: Option<OsString>,
-    /// The end of the range: the first key that is not shown
+    /// The end of the range; this key is not shown
     #[arg(long, value_name = "KEY")]
     pub(crate) to: Option<OsString>,
     /// Only keys that begin with these bytes
     #[arg(long, value_name = "KEY", conflicts_with_all = ["from", "to"])]
     pub(crate) prefix: Option<OsString>,
-    /// The greatest number of entries shown; negative: all
+    /// The greatest number of entries to show; negative: all
     #[arg(long = "max_keys", value_name = "N", allow_negative_numbers = true)]
     pub(crate) max_keys: Option<i64>,
-    /// Lines of key, tab, value
+    /// Prints lines of key, tab, value
     #[arg(long)]
     pub(crate) tsv: bool,
 }
@@ -193,7 +193,7 @@ pub(crate) enum DbCommand {
     Scan {
         #[command(flatten)]
         range: Range,
-        /// Keys only
+        /// Prints keys only
         #[arg(long = "no_value")]
         no_value: bool,
     },
@@ -210,19 +210,19 @@ pub(crate) enum DbCommand {
         /// Lines are key, tab, value. Without this flag, the first line with a separator decides
         #[arg(long)]
         tsv: bool,
-        /// Skips the log: faster, but a crash during the load loses the entries that were not flushed
+        /// Skips the WAL: faster, but a crash during the load loses the entries that were not flushed
         #[arg(long = "disable_wal")]
         disable_wal: bool,
         /// Compacts all families at the end
         #[arg(long)]
         compact: bool,
     },
-    /// Merges the tables of the family into its last level, all of them or those of a range of keys
+    /// Compacts all tables of the family, or those of a key range, into its last level
     Compact {
         /// The first key of the range
         #[arg(long, value_name = "KEY")]
         from: Option<OsString>,
-        /// The end of the range: the first key behind it
+        /// The end of the range, itself excluded
         #[arg(long, value_name = "KEY")]
         to: Option<OsString>,
         /// The range of all keys that begin with these bytes
@@ -250,29 +250,29 @@ pub(crate) enum DbCommand {
         /// The name of the family
         name: String,
     },
-    /// Reads a key or a range and explains the read: the tables it asked, their answers, the cost
+    /// Reads a key or a range and explains the read: the tables it searched, what each returned, the cost
     #[command(after_help = EXPLAIN_HELP)]
     Explain {
         /// A key, or a range as FROM..TO; either end may be missing
         #[arg(value_name = "KEY|RANGE")]
         what: OsString,
-        /// Takes the word as a key, even with two dots in it
+        /// Treats the word as a key, even with two dots in it
         #[arg(long)]
         key: bool,
-        /// The greatest number of keys read from a range
+        /// The greatest number of keys to read from a range
         #[arg(long = "max_keys", value_name = "N", default_value_t = 1_000_000)]
         max_keys: u64,
     },
-    /// Reads everything on disk without opening: each damage, and the keys it puts at risk. Changes nothing
+    /// Reads all files without opening the database. Lists each damage and the keys at risk. Changes nothing
     ///
-    /// Ends with status 1 when it finds damage: an open would refuse it, or a read would meet it. A hole in a log does not
+    /// Ends with status 1 when it finds damage: an open would refuse it, or a read would meet it. A gap in a WAL file does not
     /// count as damage: records are missing before later writes, but nothing proves that they were durable. A power cut
-    /// leaves such a hole in writes that were not synced, and damage in such writes looks the same. An open drops the writes
-    /// behind the hole; the report names them.
+    /// leaves such a gap in writes that were not synced, and damage in such writes looks the same. An open drops the writes
+    /// after the gap; the report names them.
     ///
-    /// Takes no lock. If another process has the database open, "sound" is valid, and nothing is said to be damaged: files
-    /// that the process removes during the check look like damage. The check then ends with status 1 and names the process.
-    /// Close the database there and check again, or check a checkpoint of it.
+    /// Takes no lock. If another process has the database open, the answer "sound" is valid. But a file that the process
+    /// deletes during the check looks like damage, so the check then reports no damage, ends with status 1 and names the
+    /// process. Close the database there and check again, or check a checkpoint of the database.
     Check {
         /// Prints the report as JSON; keys are hexadecimal
         #[arg(long)]
@@ -281,10 +281,10 @@ pub(crate) enum DbCommand {
     /// Turns a damaged directory into a database that opens, and reports every loss. Uses the settings of the OPTIONS file.
     /// Damaged files move to lost/ in the directory
     Repair {
-        /// Leaves DIRECTORY unchanged and makes the repaired database in COPY, which shares files by hard links
+        /// Leaves DIRECTORY unchanged and creates the repaired database in COPY, which shares files by hard links
         #[arg(long, value_name = "COPY")]
         into: Option<PathBuf>,
-        /// For a device that cannot read all of DIRECTORY: copies every file, writes zeros for unreadable parts, reports them
+        /// For a failing device: copies every file, writes zeros for unreadable parts, and reports them
         #[arg(long, requires = "into")]
         around_unreadable: bool,
         /// Prints the report as JSON; keys are hexadecimal
@@ -293,16 +293,16 @@ pub(crate) enum DbCommand {
     },
     /// Prints the report of the open, the levels of each family, and the health
     Info,
-    /// Proves that a RocksDB release (--level) reads everything in the directory, or lists what it does not read
+    /// Checks that a RocksDB release (--level) reads everything in the directory, or lists what it does not read
     ///
     /// Takes no lock. If a file cannot be read and another process has the database open, the error names that process.
     Level,
-    /// Rewrites every file in the format of a RocksDB release (--level), and proves it
+    /// Rewrites every file in the format of a RocksDB release (--level), and checks the result
     Rewrite,
 }
 
 impl DbCommand {
-    /// The first of the given flags that has no effect on this command, with the commands on which it has one.
+    /// The first given flag that has no effect on this command, with the commands that use it.
     pub(crate) fn idle_flag(&self, given: &Common) -> Option<(&'static str, &'static str)> {
         use DbCommand::{Compact, CreateFamily, Delete, Dump, Explain, Get, Load, Property, Put, Scan};
         let writes = matches!(self, Put { .. } | Delete { .. } | Load { .. } | CreateFamily { .. });

@@ -1,10 +1,10 @@
 //! The program `ashlar`: `ashlar bench` measures, `ashlar db` works on a database from the command line, `ashlar sst`,
 //! `ashlar manifest` and `ashlar wal` explain files, `ashlar options` the names of options.
 //!
-//! 1. Called by the name `db_bench` it is `ashlar bench`, by the name `ldb` it is `ashlar db`, by the name `sst_dump` it is
-//!    `ashlar sst`: scripts keep working.
-//! 2. Exit statuses: 0 done, 1 not done (one sentence on standard error), 2 the command line is wrong; `bench` answers a
-//!    wrong command line with 1, as db_bench does.
+//! 1. A program file named `db_bench` runs `ashlar bench`; one named `ldb` runs `ashlar db`; one named `sst_dump` runs
+//!    `ashlar sst`. So scripts keep working.
+//! 2. Exit statuses: 0 success, 1 failure (one sentence on standard error), 2 a wrong command line. `bench` ends with 1
+//!    after a wrong command line, like db_bench.
 //! 3. A reader that goes away (`| head`) ends the program quietly. A message that cannot be written changes no status.
 
 #![deny(clippy::print_stderr, reason = "eprintln! panics when it cannot write; see ashlar_bench::say")]
@@ -53,8 +53,8 @@ fn main() -> ExitCode {
     outcome::tell(outcome)
 }
 
-/// The command line, or the end of the process with a message and status 2. After a directory the parser takes an
-/// unknown word for an extra argument: the message lists the commands.
+/// Parses the command line. On an error, ends the process with a message and status 2. After a directory the parser takes
+/// an unknown word for an extra argument, so the message lists the commands.
 fn parse<C: Parser>(words: &[OsString]) -> C {
     C::try_parse_from(words).unwrap_or_else(|e| {
         let word = match e.get(ContextKind::InvalidArg) {

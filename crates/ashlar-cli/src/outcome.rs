@@ -1,4 +1,4 @@
-//! How a command ends when it does not end well.
+//! The failures of a command, and their exit statuses.
 
 use ashlar_bench::say;
 use ashlardb::Error;
@@ -8,9 +8,9 @@ use std::process::ExitCode;
 /// Why a command stopped.
 #[derive(Debug)]
 pub(crate) enum Outcome {
-    /// It did not work: one sentence for standard error. Status 1.
+    /// The command failed: one sentence for standard error. Status 1.
     Failed(String),
-    /// It was asked wrongly: a text for standard error. Status 2.
+    /// The command line is wrong: a text for standard error. Status 2.
     Usage(String),
     /// The reader of the output has gone away (`| head`). Status 0.
     ReaderGone,
@@ -22,7 +22,7 @@ impl From<Error> for Outcome {
     }
 }
 
-/// Of an error of standard output: what else a command reads or writes has errors with a path.
+/// Converts an error of standard output. All other I/O of a command has errors with a path.
 impl From<io::Error> for Outcome {
     fn from(e: io::Error) -> Self {
         match e.kind() {
@@ -32,8 +32,8 @@ impl From<io::Error> for Outcome {
     }
 }
 
-/// Prints the answer of a command that has changed something. An error says what was `made`, because the status alone
-/// reads as if nothing was.
+/// Prints the result of a command that has changed something. An error contains `made`, because status 1 alone would
+/// suggest that nothing was changed.
 pub(crate) fn answer(out: &mut dyn Write, text: &str, made: &str) -> Result<(), Outcome> {
     let printed = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     printed.map_err(|e| match Outcome::from(e) {
@@ -42,7 +42,7 @@ pub(crate) fn answer(out: &mut dyn Write, text: &str, made: &str) -> Result<(), 
     })
 }
 
-/// Says it, and makes it a status.
+/// Prints the failure and returns the exit status.
 pub(crate) fn tell(outcome: Result<(), Outcome>) -> ExitCode {
     match outcome {
         Ok(()) | Err(Outcome::ReaderGone) => ExitCode::SUCCESS,

@@ -1,4 +1,4 @@
-//! The page of `ashlar bench --report=FILE`: what was measured as records of one engine.
+//! Writes the page of `ashlar bench --report=FILE`: the measurements as records of one engine.
 
 use ashlar_base::Result;
 use ashlar_bench::{Done, Measured, Plan, Work};
@@ -37,7 +37,7 @@ pub(super) fn write(env: &Env, path: &Path, done: &Done, words: &[String]) -> Re
     env.fs.create(path)?.write_at(ashlar_report::page(&run).as_bytes(), 0)
 }
 
-/// A file whose length is not known before it is read.
+/// Reads a file whose length is unknown before the read.
 fn text(file: &dyn ReadFile) -> String {
     let (mut all, mut part) = (Vec::new(), [0; 4096]);
     while let Ok(got @ 1..) = file.read_at(&mut part, all.len() as u64) {
@@ -100,7 +100,7 @@ fn params(done: &Done, plan: &Plan) -> Params {
     }
 }
 
-/// Of the message `(63 of 100 found)` the 63; every operation of a walk finds something.
+/// The 63 of the message `(63 of 100 found)`. Each operation of a scan finds an entry.
 fn found(measured: &Measured) -> u64 {
     let message = measured.message.as_deref().and_then(|text| text.strip_prefix('('));
     let first = message.and_then(|text| text.split(' ').next()?.parse().ok());

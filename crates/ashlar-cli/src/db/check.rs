@@ -1,4 +1,4 @@
-//! check: everything a database has on disk is read, without opening it; damages, and the keys they put at risk.
+//! check: reads all files of a database without opening it; reports damage and the keys at risk.
 
 use super::Target;
 use crate::Done;
@@ -9,12 +9,12 @@ use indicatif::{ProgressBar, ProgressDrawTarget};
 use serde_json::{Value, json};
 use std::io::Write;
 
-/// Bytes read of those there are; only on a terminal.
+/// Shows the bytes read and their total, on a terminal only.
 pub(super) fn bar() -> ProgressBar {
     ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr_with_hz(5))
 }
 
-/// Prints what was found; fails when that is a damage, or when something could not be checked.
+/// Prints the report. Fails if it has damage, or if something could not be checked.
 pub(super) fn run(target: &Target, json: bool, out: &mut dyn Write) -> Done {
     let bar = bar();
     let report = check_database_in(&Env::os()?, &target.directory, &target.common.places(), &mut |done| {

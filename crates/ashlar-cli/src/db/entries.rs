@@ -9,7 +9,7 @@ use std::ffi::OsStr;
 use std::io::Write;
 use std::ops::Bound;
 
-/// What is said of a write whose answer cannot be printed.
+/// Message when the write succeeded and its output could not be written.
 const WRITTEN: &str = "the write was made";
 
 pub(super) fn put(target: &Target, key: &OsStr, value: &OsStr, out: &mut dyn Write) -> Done {
@@ -56,7 +56,7 @@ pub(super) fn dump(target: &Target, range: &Range, count_only: bool, out: &mut d
     Ok(())
 }
 
-/// Shows the entries of `range` to `see`; returns how many.
+/// Calls `see` with each entry of `range`. Returns the number of entries.
 fn each(target: &Target, range: &Range, mut see: impl FnMut(&[u8], &[u8]) -> Done) -> Result<u64, Outcome> {
     let (from, to) = bounds(target, range)?;
     let most = range.max_keys.and_then(|n| u64::try_from(n).ok()).unwrap_or(u64::MAX);
@@ -76,13 +76,13 @@ fn each(target: &Target, range: &Range, mut see: impl FnMut(&[u8], &[u8]) -> Don
     Ok(count)
 }
 
-/// The bytes with which keys begin, if they are given.
+/// The prefix of the keys, if the user gave one.
 fn prefix(target: &Target, range: &Range) -> Result<Option<Vec<u8>>, Outcome> {
     let form = target.form(range.tsv);
     range.prefix.as_deref().map(|word| form.key(word)).transpose().map_err(Outcome::Usage)
 }
 
-/// The first key of a range, and the first key behind it.
+/// The first key of a range, and its end, itself excluded.
 type Bounds = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
 fn bounds(target: &Target, range: &Range) -> Result<Bounds, Outcome> {
@@ -92,7 +92,7 @@ fn bounds(target: &Target, range: &Range) -> Result<Bounds, Outcome> {
     Ok((from.map_or(Bound::Unbounded, Bound::Included), to.map_or(Bound::Unbounded, Bound::Excluded)))
 }
 
-/// Refuses a range that begins behind its end in the order of the family.
+/// Refuses a range that begins after its end in the order of the family.
 fn ascending(family: &Family, from: &Bound<Vec<u8>>, to: &Bound<Vec<u8>>) -> Done {
     match (from, to) {
         (Bound::Included(from), Bound::Excluded(to)) if family.options().order.compare(from, to).is_gt() => {
@@ -118,7 +118,7 @@ pub(super) fn compact(target: &Target, range: &Range, out: &mut dyn Write) -> Do
     close(db, out, "the compaction was made")
 }
 
-/// The first key in byte order behind all that begin with `prefix`; `None`: none is.
+/// The first key, in byte order, after all keys that begin with `prefix`. `None`: there is no such key.
 fn successor(prefix: &[u8]) -> Option<Vec<u8>> {
     let kept = prefix.iter().rposition(|byte| *byte < u8::MAX)?;
     let mut key = prefix[..=kept].to_vec();

@@ -26,7 +26,7 @@ pub(super) fn run(target: &Target, what: &OsStr, is_key: bool, max_keys: u64, ou
     Ok(())
 }
 
-/// The ends of a range, if it is one: what stands before and behind the first two dots.
+/// The ends of a range: the text before and after the first two dots. `None`: the word has no two dots.
 fn ends(what: &OsStr) -> Option<(&OsStr, &OsStr)> {
     let (from, to) = what.to_str()?.split_once("..")?;
     Some((OsStr::new(from), OsStr::new(to)))

@@ -1,4 +1,4 @@
-//! info: what opening found, how the levels look, how the database is. property: one figure or report.
+//! info: the report of the open, the levels, the health. property: one figure or report.
 
 use super::Target;
 use crate::Done;

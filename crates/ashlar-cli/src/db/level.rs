@@ -1,4 +1,4 @@
-//! level and rewrite: which release of RocksDB reads a directory, and making one read it.
+//! level: which RocksDB releases can read a directory. rewrite: converts the directory for one release.
 //!
 //! ```text
 //! 000012.sst: table format 6, needs rocksdb-9.11 or newer: ABOVE
@@ -13,28 +13,28 @@ use ashlar_repair::{Found, LevelReport, check_level_in};
 use ashlardb::{Env, FormatLevel};
 use std::io::Write;
 
-/// Shows every shape that some release does not read; fails when the level asked for is one of those. Takes no lock.
+/// Lists every feature that some release cannot read. Fails if the requested release is one of these. Takes no lock.
 pub(super) fn show(target: &Target, out: &mut dyn Write) -> Done {
     let level = target.common.level.unwrap_or_default();
     let report = check_level_in(&Env::os()?, &target.directory, &target.common.places())?;
     print(&report, level, out)
 }
 
-/// Opens at the level, compacts every family wholly, so that each table is written anew, and closes: the MANIFEST and the
-/// log are new as well. Then proves it.
+/// Opens the database at the level, compacts every family completely so that each table is rewritten, and closes it. The
+/// MANIFEST and the WAL are new as well. Then checks the result.
 pub(super) fn rewrite(target: &Target, out: &mut dyn Write) -> Done {
     let level = target.common.level.unwrap_or_default();
     target.warn_one_way();
     let db = target.at_level(level).open()?;
     db.compact()?;
     db.close()?;
-    // What compaction replaced goes at the latest when the directory is opened again.
+    // The next open deletes replaced files that are left.
     target.at_level(level).open()?.close()?;
     show(target, out)
 }
 
 fn print(report: &LevelReport, level: FormatLevel, out: &mut dyn Write) -> Done {
-    // A form that every release reads is not worth a line.
+    // Features that every release reads are not listed.
     let telling = |found: &&Found| found.shape.from() > FormatLevel::V6_29 || found.shape.until().is_some();
     for found in report.found.iter().filter(telling) {
         writeln!(out, "{}", line(found, level))?;

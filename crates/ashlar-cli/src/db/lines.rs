@@ -1,20 +1,21 @@
 //! Lines of any length from an input that is not trusted to have line breaks.
 //!
-//! 1. Memory for a line is asked for as the line comes. A refusal is an error and does not end the process.
-//! 2. A line that can be no entry is skipped and not kept: it is longer than every entry, or no separator stands where the
-//!    longest key would have ended.
+//! 1. The reader allocates memory for a line as the line arrives. A failed allocation is an error and does not end the
+//!    process.
+//! 2. The reader skips a line that cannot be an entry and does not keep it: the line is longer than every entry, or has
+//!    no separator within the length of the longest key.
 
 use std::io::{BufRead, ErrorKind};
 
-/// The longest key, in digits twice its 8 MiB, and as much again to be generous.
+/// Upper bound on the bytes of a key: its 8 MiB as hexadecimal digits, twice over.
 const UNMARKED_MAX: u64 = 32 << 20;
-/// The longest value and the longest key, each byte as two digits, and room for the separator and the prefixes.
+/// Upper bound on the bytes of a line: longest key and longest value as hexadecimal digits, separator and prefixes.
 const LINE_MAX: u64 = 2 * ((2 << 30) + (8 << 20)) + 1024;
 
-/// How much of a line is kept.
+/// The limits of a line.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
-    /// Within so many bytes a separator must stand.
+    /// The separator must begin within this many bytes.
     unmarked: u64,
     /// The length of the longest line.
     line: u64,
@@ -26,14 +27,14 @@ impl Default for Limits {
     }
 }
 
-/// What comes next.
+/// The result of one read.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Next<'a> {
     /// A line without its line break.
     Line(&'a [u8]),
-    /// A line that can be no entry.
+    /// A line that cannot be an entry.
     Skipped,
-    /// Nothing more.
+    /// The end of the input.
     End,
 }
 
@@ -49,7 +50,7 @@ impl<'a> LineReader<'a> {
         LineReader { input, limits, line: Vec::new() }
     }
 
-    /// The next line.
+    /// Reads the next line.
     ///
     /// # Errors
     /// A sentence: the input cannot be read, or there is no memory for the line.
@@ -68,7 +69,7 @@ impl<'a> LineReader<'a> {
             is_end &= used == 0;
             if is_kept {
                 keep(&mut self.line, taken)?;
-                // Of the part before, the byte with which an arrow may begin.
+                // The last byte of the preceding part may begin an arrow.
                 let seen = self.line.len().saturating_sub(taken.len() + 1);
                 is_marked |= has_mark(&self.line, seen, self.limits.unmarked);
                 let length = self.line.len() as u64;
@@ -82,7 +83,7 @@ impl<'a> LineReader<'a> {
                 break;
             }
         }
-        // The entry of a line is a copy of it, for which no call asks in a way that can be refused.
+        // The parser copies the line with an allocation whose failure would end the process, so memory is tested here.
         let length = self.line.len();
         Vec::<u8>::new().try_reserve_exact(length).map_err(|_| no_memory(length))?;
         Ok(match (is_end, is_kept) {
@@ -104,7 +105,7 @@ fn no_memory(read: usize) -> String {
     format!("there is no memory for this line, of which {read} bytes are read")
 }
 
-/// Whether behind the first `seen` bytes, and within `unmarked`, something stands that every separator has.
+/// Whether a byte that every separator contains is after the first `seen` bytes and within `unmarked`.
 fn has_mark(line: &[u8], seen: usize, unmarked: u64) -> bool {
     let end = usize::try_from(unmarked).unwrap_or(usize::MAX).min(line.len());
     let part = line.get(seen..end).unwrap_or_default();

@@ -1,10 +1,10 @@
 //! load: lines from standard input into the database.
 //!
 //! 1. Lines go in batches of up to 1000 entries or 1 MiB, so that a crash leaves a prefix of the input.
-//! 2. A line that is no entry is counted and left out, as ldb does. The number of the first such line is reported, and the command fails:
-//!    the entries of the other lines are loaded by then.
-//! 3. The first entry that the database refuses ends the command, as does a line that cannot be read or for which there is
-//!    no memory. The error names the line and the count of entries that are loaded: those of all lines before it.
+//! 2. A line without an entry is counted and skipped, as in ldb. The entries of the other lines are loaded. Then the
+//!    command fails and names the first such line.
+//! 3. The command ends at the first entry that the database refuses, at a line that cannot be read, and when memory for
+//!    a line is missing. The error names the line and the number of loaded entries: those of all lines before it.
 
 use super::Target;
 use super::lines::{Limits, LineReader, Next};
@@ -21,23 +21,23 @@ use std::time::Duration;
 const BATCH_ENTRIES: usize = 1000;
 const BATCH_BYTES: usize = 1 << 20;
 
-/// How it is done.
+/// The settings of a load.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct How {
     /// Lines have tabs.
     pub(super) tsv: bool,
-    /// Without the log.
+    /// Skips the WAL.
     pub(super) disable_wal: bool,
     /// Compact at the end.
     pub(super) compact: bool,
 }
 
-/// What was read.
+/// The counts of a load.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Counts {
     lines: u64,
     entries: u64,
-    /// Entries that the database has taken.
+    /// Entries that the database has accepted.
     written: u64,
     bytes: u64,
     bad: u64,
@@ -45,7 +45,7 @@ struct Counts {
 }
 
 impl Counts {
-    /// The entry of the line that came last, or the batch that ends with it, was refused, or the line could not be read.
+    /// The error for the last line: it could not be read, or the database refused its entry or the batch that ends with it.
     fn stopped(&self, e: &dyn Display) -> Outcome {
         let loaded = match self.written {
             1 => "1 entry of the lines before it is loaded".to_owned(),
@@ -55,7 +55,7 @@ impl Counts {
     }
 }
 
-/// Lines to entries.
+/// Parses lines to entries.
 struct Lines<'a> {
     target: &'a Target,
     separator: Option<Separator>,
@@ -63,7 +63,7 @@ struct Lines<'a> {
 }
 
 impl Lines<'_> {
-    /// The entry of the line that comes next; a bad one is counted.
+    /// The entry of the next line. Counts a bad line.
     fn next(&mut self, next: &Next<'_>) -> Option<(Vec<u8>, Vec<u8>)> {
         if *next != Next::End {
             self.counts.lines += 1;
@@ -79,7 +79,7 @@ impl Lines<'_> {
     }
 
     fn entry(&mut self, line: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
-        // Until a line has a separator there is nothing to read lines by.
+        // The first line with a separator decides the format of all lines.
         self.separator = self.separator.or_else(|| Separator::of(line));
         let read = |s| Form::new(&self.target.common, s).entry(line);
         let entry = marked_entry(line).or_else(|| self.separator.and_then(read));

@@ -1,8 +1,8 @@
 //! `ashlar db`: commands on one database.
 //!
-//! 1. Only commands that write make a database, and only with `--create_if_missing`.
+//! 1. Only commands that write create a database, and only with `--create_if_missing`.
 //! 2. Commands that only read take no lock and write nothing: they work beside a process that has the database open.
-//! 3. What a command prints goes to standard output as ldb prints it; remarks go to standard error.
+//! 3. Results go to standard output in ldb's format; remarks go to standard error.
 
 mod check;
 mod entries;
@@ -33,17 +33,17 @@ struct Target {
 }
 
 impl Target {
-    /// Opens for reading only: there must be a database; others may have it open, and nothing is written.
+    /// Opens an existing database for reading only. Other processes may have it open. Writes nothing.
     fn open_to_read(&self) -> Result<Db, Outcome> {
         Ok(self.builder().read_only(true).open()?)
     }
 
-    /// Opens a database that must be there.
+    /// Opens an existing database.
     fn open(&self) -> Result<Db, Outcome> {
         self.open_with(false)
     }
 
-    /// Opens for writing: makes the database if that was asked for.
+    /// Opens for writing. Creates the database if `--create_if_missing` is given.
     fn open_to_write(&self) -> Result<Db, Outcome> {
         self.open_with(self.common.create_if_missing)
     }
@@ -53,8 +53,8 @@ impl Target {
         Ok(self.builder().create(create).open()?)
     }
 
-    /// Says on standard error, before anything is written, that LevelDB will not open the directory again. An error here is
-    /// left to the open.
+    /// Warns on standard error, before the first write, that LevelDB will not open the directory again. Ignores errors: the
+    /// open meets and reports them.
     fn warn_one_way(&self) {
         let leveldb =
             ashlardb::Env::os().and_then(|env| ashlardb::is_leveldb_directory(&env, &self.directory));
@@ -70,14 +70,14 @@ impl Target {
         }
     }
 
-    /// With the files where the user says.
+    /// Applies --wal_dir and --db_path.
     fn placed(&self, builder: Builder) -> Builder {
         let PlaceSettings { wal_dir, db_paths, .. } = self.common.places();
         let builder = db_paths.into_iter().fold(builder, |b, p| b.db_path(p.path, p.target_bytes));
         if wal_dir.is_empty() { builder } else { builder.wal_dir(wal_dir) }
     }
 
-    /// For a database that is there, with tables as new as `level` allows.
+    /// Settings for an existing database, with the newest table format that `level` allows.
     fn at_level(&self, level: FormatLevel) -> Builder {
         let version = level.max_table_version();
         let builder = self.placed(Db::builder(&self.directory)).create(false).format_level(level);
@@ -126,8 +126,8 @@ pub(crate) fn run(arguments: DbArguments) -> Done {
     Ok(out.flush()?)
 }
 
-/// The command and where it works. A word that is no command is taken for the directory by the parser; with `--db` beside
-/// it, or with no command behind it, it was meant as one.
+/// The command and its directory. The parser takes a word that is not a command for the directory. With `--db`, or
+/// without a command after the word, the user meant the word as a command.
 fn understand(arguments: DbArguments) -> Result<(DbCommand, Target), Outcome> {
     let DbArguments { directory, db, common, command } = arguments;
     let usage = |text: String| Err(Outcome::Usage(text));
@@ -135,7 +135,7 @@ fn understand(arguments: DbArguments) -> Result<(DbCommand, Target), Outcome> {
         return match (directory, db) {
             (Some(word), Some(_)) => usage(format!("unknown command {word:?}; the commands are {COMMANDS}")),
             (Some(word), None) => usage(format!(
-                "{word:?} is no command, and behind a directory one is missing; the commands are {COMMANDS}"
+                "{word:?} is not a command, and after a directory a command is missing; the commands are {COMMANDS}"
             )),
             (None, _) => usage(format!("a command is missing; the commands are {COMMANDS}")),
         };
@@ -156,7 +156,7 @@ fn understand(arguments: DbArguments) -> Result<(DbCommand, Target), Outcome> {
 
 fn families(directory: &Path, out: &mut dyn Write) -> Done {
     let names = ashlardb::list_families(&ashlardb::Env::os()?, directory)?;
-    // A name may hold anything, control characters of the terminal too.
+    // A name may contain any byte, control characters of the terminal too.
     let names: Vec<String> = names.iter().map(|name| name.escape_debug().to_string()).collect();
     write!(out, "Column families in {}: \n{{{}}}\n", directory.display(), names.join(", "))?;
     Ok(())
@@ -174,7 +174,7 @@ fn drop_family(target: &Target, name: &str, out: &mut dyn Write) -> Done {
     close(db, out, "the family was dropped")
 }
 
-/// The end of a command that wrote: its answer is OK only when closing went well too.
+/// Ends a command that wrote. Prints OK only if the close succeeds too.
 fn close(db: Db, out: &mut dyn Write, made: &str) -> Done {
     db.close()?;
     answer(out, "OK\n", made)

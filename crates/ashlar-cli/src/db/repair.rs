@@ -1,4 +1,4 @@
-//! repair: a database of what is left of one, and an account of what is lost.
+//! repair: rebuilds a database from its intact files, and reports every loss.
 
 use super::{Target, check};
 use crate::Done;
@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 use std::io::Write;
 use std::path::Path;
 
-/// What is said when the account cannot be printed.
+/// Message when the repair succeeded and its report could not be written.
 const MADE: &str = "the repair was made";
 
-/// Repairs with the settings that the directory's OPTIONS file has, if it reads, and prints the account. In a copy if one is
-/// named, which may have zeros where the device reads nothing.
+/// Repairs with the settings of the directory's OPTIONS file, if it is readable, and prints the report. With a copy, repairs
+/// the copy. The copy may have zeros for parts that the device cannot read.
 pub(super) fn run(
     target: &Target,
     (into, around): (Option<&Path>, bool),

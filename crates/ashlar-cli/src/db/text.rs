@@ -1,12 +1,13 @@
-//! Entries as lines, ldb's way, and back.
+//! Prints entries as lines in ldb's format, and parses them.
 //!
 //! ```text
 //! plain   key ==> value            with --hex   0x6B6579 ==> 0x76616C7565            with --tsv   key <tab> value
 //! ```
-//! 1. Hexadecimal is `0x` and an even number of digits, printed in capitals; keys and values are told apart.
+//! 1. Hexadecimal is `0x` and an even number of digits, printed in capitals. Keys and values have separate flags.
 //! 2. A line is cut at the first separator: a value may contain it, a key may not. Neither may contain a line break.
-//! 3. An entry that a plain line would tell wrongly is printed as `0x6B6579 =hex=> 0x76616C7565`. No other line looks like
-//!    that, as such a line has neither separator. `load` reads it in every form; RocksDB's `ldb load` counts it as a bad line.
+//! 3. An entry that a plain line would not represent is printed as `0x6B6579 =hex=> 0x76616C7565`. No other line looks
+//!    like that, because such a line has neither separator. `load` reads it in every form; RocksDB's `ldb load` counts it
+//!    as a bad line.
 //!
 //! Source: RocksDB `tools/ldb_cmd.cc`.
 
@@ -17,10 +18,10 @@ use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 
 const ARROW: &[u8] = b" ==> ";
-/// Between key and value of an entry that plain lines cannot tell.
+/// The separator of an entry that a plain line cannot represent.
 const HEX_ARROW: &[u8] = b" =hex=> ";
 
-/// What stands between key and value.
+/// The separator of key and value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Separator {
     /// ` ==> `
@@ -37,13 +38,13 @@ impl Separator {
         }
     }
 
-    /// The one that `line` has; the arrow if both.
+    /// The separator in `line`; the arrow if the line has both.
     pub(crate) fn of(line: &[u8]) -> Option<Separator> {
         [Separator::Arrow, Separator::Tab].into_iter().find(|s| find(line, s.bytes()).is_some())
     }
 }
 
-/// How keys and values are written.
+/// The text form of keys and values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Form {
     key_hex: bool,
@@ -52,22 +53,22 @@ pub(crate) struct Form {
 }
 
 impl Form {
-    /// What the flags ask for.
+    /// The form that the flags select.
     pub(crate) fn new(common: &Common, separator: Separator) -> Self {
         Form { key_hex: common.hex || common.key_hex, value_hex: common.hex || common.value_hex, separator }
     }
 
-    /// A key of the command line.
+    /// Parses a key of the command line.
     pub(crate) fn key(&self, word: &OsStr) -> Result<Vec<u8>, String> {
         parse_bytes(word.as_bytes(), self.key_hex)
     }
 
-    /// A value of the command line.
+    /// Parses a value of the command line.
     pub(crate) fn value(&self, word: &OsStr) -> Result<Vec<u8>, String> {
         parse_bytes(word.as_bytes(), self.value_hex)
     }
 
-    /// An entry from a line without its line break; `None` when there is no separator, or hexadecimal that is none.
+    /// Parses a line without its line break. `None`: there is no separator, or the hexadecimal digits are invalid.
     pub(crate) fn entry(&self, line: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
         cut(line, self.separator.bytes(), self.key_hex, self.value_hex)
     }
@@ -89,9 +90,9 @@ impl Form {
         out.write_all(&line)
     }
 
-    /// Whether `line`, whose separator begins at `at`, is read as it was meant.
+    /// Whether a parser finds the separator of `line` at `at`.
     fn is_clear(&self, line: &[u8], at: usize) -> bool {
-        // A line with both separators is taken for one with the arrow.
+        // In a line with both separators, the arrow counts.
         let arrow_behind_tab = self.separator == Separator::Tab && find(line, ARROW).is_some();
         !line.contains(&b'\n') && !arrow_behind_tab && find(line, self.separator.bytes()) == Some(at)
     }
@@ -109,7 +110,7 @@ impl Form {
     }
 }
 
-/// An entry of a line in the form for what plain lines cannot tell; `None` when it is another line.
+/// Parses a line with ` =hex=> `. `None`: the line has another form.
 pub(crate) fn marked_entry(line: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
     if Separator::of(line).is_some() { None } else { cut(line, HEX_ARROW, true, true) }
 }
@@ -125,7 +126,7 @@ fn find(line: &[u8], separator: &[u8]) -> Option<usize> {
     line.windows(separator.len()).position(|part| part == separator)
 }
 
-/// With digits: behind `0x`.
+/// Prints digits after `0x`.
 fn write(hex: bool, out: &mut dyn Write, bytes: &[u8]) -> io::Result<()> {
     if hex {
         out.write_all(b"0x")?;

@@ -1,13 +1,13 @@
-//! `ashlar manifest`: the history of a database, record by record, in words; then how it ends.
+//! `ashlar manifest`: explains a MANIFEST record by record, then the resulting state.
 //!
-//! | file | what it is about |
+//! | file | subject |
 //! |---|---|
 //! | `words` | an edit as lines |
-//! | `summary` | what all edits together make: families, tables per level |
+//! | `summary` | the state after all edits: families, tables per level |
 //!
-//! 1. Everything before a damage is shown, and summed up; the damage is reported with offset and cause, and the exit status
-//!    is 1. A torn last record is damage here too, though every reader drops it silently.
-//! 2. No other file is looked at, nothing is locked and nothing changed.
+//! 1. All records before damage are shown and summed up. Damage is reported with offset and cause, and the exit status is
+//!    1. A torn last record counts as damage here, though every other reader drops it silently.
+//! 2. The command reads no other file, takes no lock and changes nothing.
 
 mod summary;
 mod words;
@@ -32,7 +32,7 @@ Examples:
 
 Exit status: 0 shown, 1 damaged or not there, 2 wrong command line.";
 
-/// Explains every record of a MANIFEST, and the state it leads to
+/// Explains every record of a MANIFEST, and the resulting state
 #[derive(Clone, Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ManifestArguments {
@@ -54,7 +54,7 @@ pub(crate) fn run(arguments: &ManifestArguments) -> Done {
     shown
 }
 
-/// The file itself, or the one that `CURRENT` in the directory names.
+/// The given file, or the file that `CURRENT` in the given directory names.
 fn find(fs: &dyn Fs, path: &Path) -> Result<PathBuf, Outcome> {
     match fs.metadata(path)? {
         Some(entry) if entry.kind == EntryKind::Dir => {}

@@ -1,4 +1,4 @@
-//! What all edits together make.
+//! The state after all edits of a MANIFEST.
 
 use crate::bytes_text::{counted, quoted};
 use ashlar_base::{FamilyId, FileNumber, Level, SeqNum};
@@ -6,7 +6,7 @@ use ashlar_format::version_edit::VersionEdit;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-/// The state a MANIFEST leads to, as far as its records go. Not checked: opening does that.
+/// The state after the readable records of a MANIFEST. An open checks the state; this code does not.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Summary {
     /// Records seen.
@@ -15,7 +15,7 @@ pub(super) struct Summary {
     last_seq: Option<SeqNum>,
     next_file: Option<FileNumber>,
     min_log: Option<FileNumber>,
-    /// Members of an atomic group that is not whole yet.
+    /// Edits of an atomic group that is still incomplete.
     group: Vec<VersionEdit>,
 }
 
@@ -30,7 +30,7 @@ struct Family {
 }
 
 impl Summary {
-    /// Takes the next edit; those of an atomic group count when the last is there.
+    /// Applies the next edit. The edits of an atomic group apply when its last edit arrives.
     pub(super) fn take(&mut self, edit: &VersionEdit) {
         match edit.atomic_group {
             Some(remaining) => {
@@ -43,7 +43,7 @@ impl Summary {
         }
     }
 
-    /// What is missing at the end, if an atomic group began and did not end.
+    /// The number of missing edits, if the last atomic group is incomplete.
     pub(super) fn unfinished(&self) -> Option<String> {
         let last = self.group.last()?.atomic_group?;
         Some(format!(

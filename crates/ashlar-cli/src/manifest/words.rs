@@ -1,10 +1,10 @@
-//! A version edit as lines, field by field, in the order of the bytes.
+//! Prints a version edit as lines, field by field, in the order of the bytes.
 
 use crate::bytes_text::{Hex, counted, internal, quoted};
 use ashlar_base::{FamilyId, Level};
 use ashlar_format::version_edit::{BlobAddition, NewFile, VersionEdit};
 
-/// The lines of an edit; none for one that changes nothing.
+/// The lines of an edit. An edit without changes has no lines.
 pub(super) fn of(edit: &VersionEdit, hex: bool) -> Vec<String> {
     let mut lines = Vec::new();
     family(edit, &mut lines);
@@ -88,7 +88,7 @@ fn table(level: Level, file: &NewFile, hex: bool, lines: &mut Vec<String>) {
     }
 }
 
-/// What a table has besides number, size, bounds and sequences.
+/// The fields of a table besides number, size, bounds and sequences.
 fn table_fields(file: &NewFile) -> Vec<String> {
     let mut words = Vec::new();
     let mut add = |there: bool, word: String| words.extend(there.then_some(word));
@@ -173,7 +173,7 @@ fn rest(edit: &VersionEdit, lines: &mut Vec<String>) {
     lines.extend(edit.ignored.iter().map(|(tag, bytes)| unknown("tag", *tag, bytes)));
 }
 
-/// A tag without a meaning here: readers pass over it.
+/// An unknown tag, which readers skip.
 fn unknown(what: &str, tag: u32, bytes: &[u8]) -> String {
     format!("unknown {what} {tag}, passed over: 0x{}", Hex(bytes))
 }

@@ -1,4 +1,4 @@
-//! `ashlar options`: RocksDB's option names, and what this engine answers to each.
+//! `ashlar options`: RocksDB's option names, and how AshlarDB treats each.
 
 use crate::Done;
 use crate::bytes_text::counted;
@@ -25,7 +25,7 @@ Examples:
 Option strings take these names: Db::builder(path).options(\"write_buffer_size=64M;compression=kZSTD\").
 Exit status: 0 done, 1 no such name or something to look at, 2 wrong command line.";
 
-/// RocksDB's option names, and what this engine answers to each
+/// RocksDB's option names, and how AshlarDB treats each
 #[derive(Clone, Debug, Args)]
 #[command(arg_required_else_help = true, after_help = EXAMPLES)]
 pub(crate) struct OptionsArguments {
@@ -35,18 +35,18 @@ pub(crate) struct OptionsArguments {
 
 #[derive(Clone, Debug, Subcommand)]
 enum OptionsCommand {
-    /// Says what a name means here: used, mapped, ignored or refused, and why
+    /// Explains a name: used, mapped, ignored, unserved or refused, and why
     Explain { name: String },
-    /// Lists the names, one per line: group, answer, name, what it does
+    /// Lists the names, one per line: group, answer, name, effect
     List {
-        /// Only the names of one struct of RocksDB's
+        /// Lists only the names of one struct of RocksDB
         #[arg(long, value_parser = group_parser())]
         group: Option<Group>,
-        /// Only the names with one answer
+        /// Lists only the names with one answer
         #[arg(long)]
         answer: Option<AnswerWord>,
     },
-    /// Says which settings of an OPTIONS file, ours or RocksDB's, hurt, why, and what to do
+    /// Lists harmful settings of an OPTIONS file (AshlarDB's or RocksDB's), why they harm, and what to set instead
     Lint {
         /// An OPTIONS file, or the directory of a database
         #[arg(value_name = "FILE|DIRECTORY")]
@@ -58,15 +58,15 @@ enum OptionsCommand {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum AnswerWord {
-    /// Our setting means the same
+    /// An AshlarDB setting means the same
     Used,
-    /// Something of ours of another shape serves the same end
+    /// A different AshlarDB setting serves the same purpose
     Mapped,
-    /// Taken with any value, without effect
+    /// Any valid value is accepted and has no effect
     Ignored,
-    /// Taken without effect, and named in the report of an open
+    /// Accepted without effect, and named in the report of an open
     Unserved,
-    /// Only the value that asks for nothing is taken
+    /// Only the value that switches the feature off is accepted
     Refused,
 }
 

@@ -13,7 +13,7 @@ Examples:
 
 Exit status: 0 every table is as asked, 1 one is not or cannot be read, 2 wrong command line.";
 
-/// Under the name `sst_dump`.
+/// The command line under the name `sst_dump`.
 #[derive(Debug, Parser)]
 #[command(name = "sst_dump", version, arg_required_else_help = true)]
 pub(crate) struct SstCli {
@@ -21,23 +21,23 @@ pub(crate) struct SstCli {
     pub(crate) arguments: SstArguments,
 }
 
-/// What is done with the tables.
+/// The value of `--command`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SstCommand {
-    /// Reads all entries, shows none
+    /// Reads all entries and shows nothing
     #[default]
     Check,
     /// Shows entries: 'key' seq:N, type:T => value
     Scan,
-    /// Shows nothing; for the properties and the summary alone
+    /// Shows no entries; use it with --show_properties and --show_summary
     None,
-    /// Writes everything in a table to NAME_dump.txt beside it
+    /// Writes the whole content of a table to NAME_dump.txt in the same directory
     Raw,
     /// Reads every block, compares every checksum, checks order, index, filter and counts
     Verify,
     /// Shows every block: offset, size, compression, checksum, entries
     Blocks,
-    /// Says which files are tables
+    /// Lists the files that are tables
     Identify,
     /// Not supported
     Recompress,
@@ -50,31 +50,31 @@ pub(crate) struct SstArguments {
     /// A table, or a directory with tables
     #[arg(long, value_name = "FILE|DIRECTORY", required_unless_present = "parse_internal_key")]
     pub(crate) file: Option<PathBuf>,
-    /// What to do
+    /// The command to run
     #[arg(long, value_enum, default_value = "check")]
     pub(crate) command: SstCommand,
-    /// Keys and values as hexadecimal digits
+    /// Shows keys and values as hexadecimal digits
     #[arg(long = "output_hex")]
     pub(crate) output_hex: bool,
     /// --from, --to and --prefix are 0x and hexadecimal digits
     #[arg(long = "input_key_hex")]
     pub(crate) input_key_hex: bool,
-    /// References into blob files in words (scan)
+    /// Decodes references into blob files (scan)
     #[arg(long = "decode_blob_index")]
     pub(crate) decode_blob_index: bool,
     /// The first user key (scan, check)
     #[arg(long, value_name = "KEY")]
     pub(crate) from: Option<OsString>,
-    /// The first user key not shown any more (scan, check)
+    /// The end of the range; this user key is not shown (scan, check)
     #[arg(long, value_name = "KEY")]
     pub(crate) to: Option<OsString>,
-    /// Only user keys that begin so (scan, check)
+    /// Only user keys with this prefix (scan, check)
     #[arg(long, value_name = "KEY", conflicts_with = "from")]
     pub(crate) prefix: Option<OsString>,
-    /// Entries read at most, over all tables; 0: all (scan, check)
+    /// The greatest number of entries to read, over all tables; 0: all (scan, check)
     #[arg(long = "read_num", value_name = "N", default_value_t = 0)]
     pub(crate) read_num: u64,
-    /// Compare checksums; they always are
+    /// No effect: checksums are always verified
     #[arg(long = "verify_checksum")]
     pub(crate) verify_checksum: bool,
     /// Show the properties of each table
@@ -83,7 +83,7 @@ pub(crate) struct SstArguments {
     /// Show sums over all tables
     #[arg(long = "show_summary")]
     pub(crate) show_summary: bool,
-    /// Takes an internal key apart: 0x and hexadecimal digits
+    /// Decodes an internal key, given as 0x and hexadecimal digits
     #[arg(long = "parse_internal_key", value_name = "KEY")]
     pub(crate) parse_internal_key: Option<OsString>,
 }

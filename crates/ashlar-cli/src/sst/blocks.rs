@@ -1,4 +1,4 @@
-//! Every block of a table, explained: one line each, in the order of the file.
+//! Explains every block of a table: one line per block, in the order of the file.
 //!
 //! ```text
 //! 1: data at 0, 69 bytes stored, 69 raw, NoCompression, checksum ok: 3 entries, 'blob1' seq 2 blob index .. 'inline' seq 1 put
@@ -14,7 +14,7 @@ use ashlar_format::table::{Footer, TableKind};
 use ashlar_table::{Anatomy, BlockPlace, BlockRole, StoredBlock};
 use std::io::Write;
 
-/// Shows the blocks; fails at the end when one is not right.
+/// Shows the blocks. Fails at the end if a block is damaged.
 pub(super) fn run(table: &Anatomy, hex: bool, out: &mut dyn Write) -> Done {
     let (places, error) = table.places();
     let mut at = 0;
@@ -77,7 +77,7 @@ fn role(role: &BlockRole) -> String {
     name.to_owned()
 }
 
-/// What stands behind the place of a block.
+/// The text after the place of a block.
 fn words(table: &Anatomy, place: &BlockPlace, block: &StoredBlock, hex: bool) -> String {
     let mut text = format!("{} stored", counted(place.handle.size, "byte"));
     if let Ok(content) = &block.content {
@@ -96,7 +96,7 @@ fn words(table: &Anatomy, place: &BlockPlace, block: &StoredBlock, hex: bool) ->
     }
 }
 
-/// What is inside, by the role of the block.
+/// The content of a block, by the block's role.
 fn contents(table: &Anatomy, place: &BlockPlace, block: &StoredBlock, hex: bool) -> Result<String> {
     let Ok(content) = &block.content else { return Ok(String::new()) };
     match place.role {

@@ -1,17 +1,16 @@
-//! `ashlar sst`: tables without a database, in sst_dump's flags and lines.
+//! `ashlar sst`: reads tables without a database, with sst_dump's flags and output.
 //!
-//! | file | what it is about |
+//! | file | subject |
 //! |---|---|
 //! | `arguments` | the command line |
 //! | `scan` | entries in the order of the index: scan, check |
-//! | `properties` | the properties as sst_dump words them, the summary |
-//! | `raw` | everything in a table, as text |
+//! | `properties` | the properties in sst_dump's words, the summary |
+//! | `raw` | the whole content of a table, as text |
 //! | `blocks` | every block explained |
 //!
-//! 1. Lines are those of RocksDB 7.8's tool, less the one with the address of its environment. What goes beyond it:
-//!    `--command=blocks`, tables of every version, LevelDB's, keys and values with zero bytes shown whole, and an exit
-//!    status that tells.
-//! 2. A table that cannot be read does not keep the others from being read; the exit status is 1 then.
+//! 1. The output is that of RocksDB 7.8's tool, without the line with the address of its environment. Additions:
+//!    `--command=blocks`, tables of every version and LevelDB's, and keys and values with zero bytes shown whole.
+//! 2. If a table cannot be read, the exit status is 1. The other tables are still read.
 //!
 //! Source: RocksDB `tools/sst_dump_tool.cc`, `table/sst_file_dumper.cc` (behaviour).
 
@@ -78,7 +77,7 @@ fn internal_key(bytes: &[u8], out: &mut dyn Write) -> Done {
     Ok(())
 }
 
-/// The files asked for.
+/// The files that the arguments name.
 struct Tables {
     directory: bool,
     files: Vec<PathBuf>,
@@ -98,16 +97,16 @@ fn tables(fs: &dyn Fs, path: &Path) -> Result<Tables, Outcome> {
     Ok(Tables { directory: true, files: names.iter().map(|name| path.join(name)).collect() })
 }
 
-/// What is kept from one table to the next.
+/// The state that lasts from one table to the next.
 struct Session<'a> {
     arguments: &'a SstArguments,
     env: Env,
     range: Range,
     summary: Summary,
     valid: Vec<PathBuf>,
-    /// What to say at the end, a line per table that is not right.
+    /// The lines for the end: one per damaged table.
     failed: Vec<String>,
-    /// The bounds were shown already.
+    /// Whether the bounds have been shown.
     any: bool,
 }
 
@@ -133,7 +132,7 @@ impl Session<'_> {
         self.valid.push(path.to_path_buf());
         let done = self.command(&table, out);
         self.note(done)?;
-        // The tool goes on to the next table behind these two.
+        // Like sst_dump, go on to the next table after these two.
         let alone = matches!(self.arguments.command, SstCommand::Verify | SstCommand::Raw);
         if !alone && (self.arguments.show_properties || self.arguments.show_summary) {
             match table.properties() {
@@ -167,7 +166,7 @@ impl Session<'_> {
         }
     }
 
-    /// Keeps what is wrong with a table for the end; lets a broken output through.
+    /// Keeps the error of a table for the end. Returns errors of the output at once.
     fn note(&mut self, done: Done) -> Done {
         match done {
             Err(Outcome::Failed(text)) => {

@@ -1,6 +1,6 @@
 //! Properties of a table as RocksDB 7.8 words them, and their sums over several tables.
 //!
-//! What has no line there (all that later releases added) is listed raw at the end, as user-collected properties are.
+//! Properties of later releases have no line in 7.8. They are listed raw at the end, like user-collected properties.
 //!
 //! Source: RocksDB `table/table_properties.cc` (`ToString`), `tools/sst_dump_tool.cc`.
 
@@ -11,7 +11,7 @@ use std::io::{self, Write};
 
 const LINE: &str = "------------------------------";
 
-/// Properties that have a line of their own, by name without `rocksdb.`. All others are shown raw.
+/// Names, without `rocksdb.`, of the properties that have their own line. All others are shown raw.
 const WORDED: [&str; 34] = [
     "data.size",
     "index.size",
@@ -49,7 +49,7 @@ const WORDED: [&str; 34] = [
     "seqno.time.map",
 ];
 
-/// Shows the properties of a table behind its entries.
+/// Shows the properties of a table after its entries.
 pub(super) fn show(table: &Anatomy, properties: &Properties, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "Table Properties:\n{LINE}")?;
     lines(properties).iter().try_for_each(|line| writeln!(out, "  {line}"))?;
@@ -62,7 +62,7 @@ pub(super) fn show(table: &Anatomy, properties: &Properties, out: &mut dyn Write
     Ok(())
 }
 
-/// The properties without a line of their own.
+/// The properties that have no line.
 fn raw(table: &Anatomy) -> impl Iterator<Item = (&[u8], &[u8])> {
     let worded = |name: &[u8]| {
         let short = name.strip_prefix(b"rocksdb.").unwrap_or_default();
@@ -168,7 +168,7 @@ fn seq_times(stored: Option<&[u8]>) -> String {
     pairs.join(", ")
 }
 
-/// The id RocksDB shows of a table: the internal one behind a bijection. `None` where the table does not say enough.
+/// The public id that RocksDB shows for a table, a bijection of the internal id. `None`: the properties do not define one.
 fn public_id(p: &Properties) -> Option<String> {
     let number = p.original_file_number.filter(|n| *n != 0)?;
     let known = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());

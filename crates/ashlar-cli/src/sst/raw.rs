@@ -1,8 +1,8 @@
-//! Everything in a table as text, in sst_dump's form, in a file beside it.
+//! Writes the whole content of a table as text, in sst_dump's form, to a file in the same directory.
 //!
 //! ```text
 //!   HEX    6B6579: 76            key: handle of a block, or value
-//!   ASCII  k e y : v             the same, a blank behind every byte, zero bytes as \0
+//!   ASCII  k e y : v             the same, a blank after every byte, zero bytes as \0
 //!   ------
 //! ```
 //! Source: RocksDB `table/block_based/block_based_table_reader.cc` (`DumpTable`), by its output.
@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 const LINE: &str = "--------------------------------------\n";
 const MAGIC: u64 = 0x88e2_41b7_85f4_cff7;
 
-/// Writes `NAME_dump.txt` beside the table.
+/// Writes `NAME_dump.txt` to the directory of the table.
 pub(super) fn run(env: &Env, table: &Anatomy, out: &mut dyn Write) -> Done {
     if table.footer().kind == TableKind::LevelDb {
         return Err(Error::not_supported("--command=raw of a LevelDB table").into());
@@ -37,7 +37,7 @@ pub(super) fn run(env: &Env, table: &Anatomy, out: &mut dyn Write) -> Done {
     }
 }
 
-/// The table's path, another ending.
+/// The path of the dump: the table's path with another ending.
 fn name_of_dump(table: &Path) -> PathBuf {
     let stem = table.file_stem().unwrap_or_default().to_string_lossy();
     table.with_file_name(format!("{stem}_dump.txt"))
@@ -100,7 +100,7 @@ fn index(places: &[DataPlace], text: &mut Vec<u8>) {
         }
         let key = place.separator_user_key();
         text.extend_from_slice(format!("  HEX    {}: {}\n  ASCII  ", Hex(key), Hex(&value)).as_bytes());
-        // Here zero bytes stay what they are.
+        // Zero bytes stay unchanged here.
         key.iter().for_each(|byte| text.extend_from_slice(&[*byte, b' ']));
         text.extend_from_slice(b"\n  ------\n");
     }

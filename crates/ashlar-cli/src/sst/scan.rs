@@ -1,7 +1,7 @@
-//! Entries in the order of the index, within bounds.
+//! Reads entries in the order of the index, within bounds.
 //!
-//! `--to` and `--prefix` end a table at the first key beyond them, byte by byte, as sst_dump does; `--from` follows the
-//! order of the table's keys where that is a built-in one.
+//! `--to` and `--prefix` end the scan of a table at the first key beyond them in byte order, as in sst_dump. `--from`
+//! follows the comparator of the table if that is a built-in one.
 
 use super::SstArguments;
 use crate::Done;
@@ -15,7 +15,7 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 
-/// Which entries, and how many are still wanted.
+/// The bounds of a scan, and the number of entries still to read.
 #[derive(Clone, Debug)]
 pub(super) struct Range {
     from: Vec<u8>,
@@ -42,7 +42,7 @@ impl Range {
         writeln!(out, "from [{}] to [{}]", Hex(&self.from), Hex(&self.to))
     }
 
-    /// As many entries were read as were asked for.
+    /// Whether the requested number of entries has been read.
     pub(super) fn is_used_up(&self) -> bool {
         self.left == Some(0)
     }
@@ -58,9 +58,9 @@ impl Range {
 
 /// Why the walk over a table stopped before its end.
 enum Stop {
-    /// Nothing more is wanted of it.
+    /// The range or the number of entries is exhausted.
     Enough,
-    /// Nothing can be written.
+    /// The output failed.
     Output(io::Error),
 }
 
@@ -123,7 +123,7 @@ fn print(
     out.write_all(b"\n")
 }
 
-/// A reference into a blob file in words, where that was asked for.
+/// A decoded reference into a blob file, if `--decode_blob_index` is given.
 fn blob_words(arguments: &SstArguments, trailer: Trailer, value: &[u8]) -> Option<String> {
     if !arguments.decode_blob_index || trailer.value_type() != Some(ValueType::BlobIndex) {
         return None;

@@ -1,10 +1,10 @@
-//! How a log ends, in words: the answer to "what will recovery do with it?".
+//! Describes the end of a WAL file: the answer to "what will recovery do with this file?".
 
 use super::Mode;
 use crate::bytes_text::counted;
 use ashlar_log::{LogEnd, Skipped};
 
-/// The sentence, and whether the mode takes it for damage.
+/// The sentence, and whether the mode counts this end as damage.
 pub(super) fn words(end: LogEnd, skipped: Skipped, mode: Mode) -> (String, bool) {
     let (text, damaged) = of_end(end, mode);
     match skipped.first {

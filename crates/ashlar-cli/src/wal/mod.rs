@@ -1,15 +1,16 @@
-//! `ashlar wal`: a log, record by record, and why it ends where it ends.
+//! `ashlar wal`: explains a WAL file record by record, and why it ends where it ends.
 //!
-//! | file | what it is about |
+//! | file | subject |
 //! |---|---|
 //! | `stretch` | physical records in words |
 //! | `ops` | batches and their operations |
 //! | `end` | how the log ends, by the recovery mode |
 //!
-//! 1. What is shown of batches is what replay in the chosen mode would take; the physical records go on to the end of the
-//!    file, behind a cut as well.
-//! 2. A sequence that goes back is damage in every mode, unless marks of transactions say that sequences count otherwise.
-//! 3. The exit status is 1 when replay in this mode meets damage that it does not forgive silently.
+//! 1. Batches are shown as far as replay in the chosen mode would apply them. Physical records are shown to the end of
+//!    the file, also after a cut.
+//! 2. A sequence number that goes back is damage in every mode, except in files with marks of transactions, which count
+//!    sequences differently.
+//! 3. The exit status is 1 if replay in this mode meets damage that it does not skip silently.
 //!
 //! Source: RocksDB `tools/ldb_cmd.cc` (`dump_wal`, by its output).
 
@@ -35,23 +36,23 @@ Examples:
   ashlar wal DB                                     every log of a directory
   ashlar wal DB/000004.log
   ashlar wal DB/000004.log --ops --values           every operation with its value
-  ashlar wal DB/000004.log --mode=absolute          would a recovery that forgives nothing take it?
+  ashlar wal DB/000004.log --mode=absolute          would a recovery without tolerance accept it?
 
 Exit status: 0 shown to its end, 1 damaged or not there, 2 wrong command line.";
 
 /// RocksDB's recovery modes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Mode {
-    /// A torn tail is forgiven
+    /// Drops a torn tail; other damage is an error
     #[value(alias = "0")]
     TolerateTail,
-    /// Nothing is forgiven
+    /// Any damage is an error
     #[value(alias = "1")]
     Absolute,
-    /// Everything before the damage, nothing behind it
+    /// Replays up to the first damage
     #[value(alias = "2")]
     PointInTime,
-    /// What does not read is passed over
+    /// Skips damaged records
     #[value(alias = "3")]
     SkipAny,
 }
@@ -67,11 +68,11 @@ impl Mode {
     }
 }
 
-/// Explains every record of a write-ahead log, and how the log ends
+/// Explains every record of a WAL file, and how the file ends
 #[derive(Clone, Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct WalArguments {
-    /// A log, or a directory with logs
+    /// A WAL file, or a directory with WAL files
     #[arg(value_name = "FILE|DIRECTORY")]
     path: PathBuf,
     /// Show each operation
@@ -83,14 +84,14 @@ pub(crate) struct WalArguments {
     /// The recovery mode
     #[arg(long, value_enum, default_value = "point-in-time")]
     mode: Mode,
-    /// The number the log was written under, where the file's name does not tell it
+    /// The file number, if the name of the file does not contain it
     #[arg(long, value_name = "N")]
     number: Option<u64>,
 }
 
-/// Runs `ashlar wal`: on a log, or on each log of a directory in the order of their numbers.
+/// Runs `ashlar wal` on a WAL file, or on each WAL file of a directory in the order of their numbers.
 ///
-/// Damage in one log does not keep the next ones from being shown.
+/// Damage in one file does not end the command: the next files are still shown.
 pub(crate) fn run(arguments: &WalArguments) -> Done {
     if !arguments.path.is_dir() {
         return one(arguments);
@@ -142,7 +143,7 @@ fn one(arguments: &WalArguments) -> Done {
     shown
 }
 
-/// What to give for a path that is no log by its name.
+/// The hint for a path whose name is not that of a WAL file.
 fn what_instead(path: &Path) -> String {
     let kind = path.file_name().and_then(|name| FileKind::parse(name.to_str()?));
     match kind {
@@ -162,16 +163,16 @@ fn number_of(path: &Path) -> Option<FileNumber> {
 struct Walk<'a> {
     arguments: &'a WalArguments,
     physical: PhysicalRecords,
-    /// A physical record that was read and not shown yet.
+    /// A physical record that has been read and is not yet shown.
     ahead: Option<PhysicalRecord>,
     reader: LogReader,
     /// The first batch that does not decode.
     wrong: Option<Error>,
-    /// The sequence behind the batches so far.
+    /// The sequence number after the batches so far.
     next: SeqNum,
-    /// Where a batch had a sequence below that, and what is wrong with it.
+    /// The offset of the first batch with a lower sequence number, and the description of the error.
     gone_back: Option<(u64, String)>,
-    /// A batch has marks of transactions.
+    /// Whether a batch has marks of transactions.
     transactions: bool,
     batches: u64,
     operations: u64,
@@ -197,7 +198,7 @@ impl Walk<'_> {
                     self.batches += u64::from(batch.is_some());
                     self.operations += batch.unwrap_or(0);
                 }
-                // Replay stops here in every mode but the last.
+                // Replay stops here in every mode except the last.
                 Err(e) => {
                     self.wrong = Some(e);
                     break;
@@ -223,7 +224,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Takes in the sequences of the batch at `offset`: its own, and the one behind it.
+    /// Checks the sequence number of the batch at `offset` and computes the next one.
     fn follow(&mut self, offset: u64, sequences: Option<(SeqNum, SeqNum)>) {
         let Some((seq, behind)) = sequences else { return };
         if seq < self.next {
@@ -248,14 +249,14 @@ impl Walk<'_> {
     }
 }
 
-/// What a record says.
+/// The text of a record.
 struct Told {
     lines: Vec<Vec<u8>>,
-    /// Of a batch: its operations.
+    /// The operations of a batch.
     batch: Option<u64>,
-    /// Of a batch with operations: its sequence, and the one behind it.
+    /// The sequence number of a batch with operations, and the number after it.
     sequences: Option<(SeqNum, SeqNum)>,
-    /// It has marks of transactions.
+    /// Whether the batch has marks of transactions.
     transactions: bool,
 }
 
@@ -277,7 +278,7 @@ fn tell(record: &LogRecord<'_>, arguments: &WalArguments) -> Result<Told, Error>
                 }
             }
             let count = u64::from(batch.count());
-            // The first batch of a log of ours may be an empty one with the place where the log before it ended.
+            // The first batch of an AshlarDB WAL file may be empty and say where the preceding WAL file ended.
             let counted = batch.seq().checked_add(count).filter(|_| count > 0);
             let sequences = counted.map(|behind| (batch.seq(), behind));
             Ok(Told { lines, batch: Some(count), sequences, transactions })
@@ -300,7 +301,7 @@ fn tell(record: &LogRecord<'_>, arguments: &WalArguments) -> Result<Told, Error>
     }
 }
 
-/// For bytes inside operations: they are always digits, as ldb shows them.
+/// The format of bytes inside operations: always digits, as in ldb.
 fn digits(bytes: &[u8]) -> String {
     format!("0x{}", Hex(bytes))
 }

@@ -1,4 +1,4 @@
-//! Batches and operations, in the spirit of ldb's dump_wal: `PUT(family) : key : value`.
+//! Prints batches and operations in a form like that of ldb's dump_wal: `PUT(family) : key : value`.
 
 use super::digits;
 use crate::bytes_text::counted;
@@ -31,7 +31,7 @@ pub(super) fn is_mark(op: &BatchOp<'_>) -> bool {
     )
 }
 
-/// The line of an operation. Without `values` only how long they are.
+/// The line of an operation. Without `values`, it has only the length of the value.
 pub(super) fn line(op: &BatchOp<'_>, values: bool) -> String {
     let value = |bytes: &[u8]| {
         if values { digits(bytes) } else { format!("({})", counted(bytes.len() as u64, "byte")) }

@@ -1,4 +1,4 @@
-//! A physical record in words.
+//! Describes a physical record.
 
 use crate::bytes_text::counted;
 use ashlar_format::log_record::{RecordKind, RecordType};

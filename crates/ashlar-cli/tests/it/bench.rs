@@ -3,7 +3,7 @@
 use super::{ashlar, good, program};
 
 /// db_bench's names for what is there, with the operations that `--num=1000 --reads=1000` makes of each; `None`: it prints.
-/// Those that begin anew stand in front, those that delete at the end.
+/// Benchmarks that need an empty database come first, those that delete come last.
 const BENCHMARKS: &[(&str, Option<u64>)] = &[
     ("fillseq", Some(1000)),
     ("fillbatch", Some(1000)),

@@ -76,7 +76,7 @@ fn a_damage_is_told_with_its_keys_and_a_status() {
     assert!(ran.status == 1 && ran.err.contains("there is no database"), "{ran:?}");
 }
 
-/// A flipped byte in writes that were never synced may as well be a power cut: told with its keys, and no failure.
+/// A flipped byte in writes that were never synced may also come from a power cut: the report has its keys, and the check does not fail.
 #[test]
 fn a_hole_in_a_log_is_told_and_no_failure() {
     let temp = tempfile::tempdir().unwrap();
