@@ -1,24 +1,24 @@
-//! Which of the keys a random workload takes: all alike, few of them often, or exponentially fewer.
+//! The distribution of the keys of a random workload: uniform, Zipfian, or exponential.
 //!
-//! 1. A drawn rank is scattered over the key space, so that what is hot is not what lies together.
-//! 2. The same random stream makes the same keys.
+//! 1. Drawn ranks are scattered over the key space, so that hot keys are not neighbours.
+//! 2. The same random stream gives the same keys.
 //!
 //! Zipfian ranks by rejection-inversion (Hörmann and Derflinger 1996), at a constant cost and without tables; YCSB's
 //! constant is 0.99. The exponential form is db_bench's `read_random_exp_range`.
 
 use crate::random::Random;
 
-/// How numbers below a bound are drawn.
+/// The distribution of numbers below a bound.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Access {
-    /// Each as often as any other.
+    /// Uniform: every number is equally likely.
     Uniform,
-    /// The rank r is drawn in proportion to r to the power of -theta.
+    /// Zipfian: the probability of rank r is proportional to r to the power of -theta.
     Zipfian {
-        /// Above 0, not 1.
+        /// Above 0, and not 1.
         theta: f64,
     },
-    /// Ranks fall off exponentially over this many e-foldings.
+    /// Exponential: the probability of ranks falls off over this many e-foldings.
     Exponential {
         /// Above 0.
         range: f64,
@@ -51,7 +51,7 @@ impl Drawn {
         match (self.access, &self.zipf) {
             (Access::Exponential { range }, _) => {
                 let rank = (-range * unit(random)).exp() * self.bound as f64;
-                // db_bench's multiplier; it keeps apart what the ranks put together.
+                // db_bench's multiplier scatters neighbouring ranks.
                 floor(rank).wrapping_mul(0x5bd1_e995) % self.bound.max(1)
             }
             (_, Some(zipf)) => scatter(zipf.rank(random), self.bound),
@@ -82,7 +82,7 @@ struct Zipf {
     /// The integral at the first rank's left end, and at the last one's right end.
     first: f64,
     last: f64,
-    /// Ranks this near to the inverse are taken without a second look.
+    /// Ranks this near to the inverse are accepted without the rejection test.
     near: f64,
 }
 

@@ -1,4 +1,4 @@
-//! AshlarDB behind the benchmark's traits.
+//! Implements the benchmark's traits for AshlarDB.
 
 use crate::flags::Flags;
 use crate::say;
@@ -26,7 +26,7 @@ pub struct Ashlar {
 }
 
 impl Ashlar {
-    /// On the files, clock and threads of `env`.
+    /// Creates the engine on the files, clock and threads of `env`.
     pub fn new(env: Env) -> Self {
         Ashlar { env }
     }
@@ -38,7 +38,7 @@ impl Engine for Ashlar {
     }
 
     fn open(&self, dir: &Path, flags: &Flags, create: bool) -> Result<Box<dyn Store>> {
-        // As db_bench: what the flags do not say is at its default, whatever the directory has stored.
+        // As in db_bench, settings without a flag have their defaults, whatever the directory has stored.
         let mut builder = Db::builder(dir).env(self.env.clone()).fresh_options();
         if let Some(path) = &flags.options_file {
             builder = stored(builder, &self.env, Path::new(path))?;
@@ -53,8 +53,8 @@ impl Engine for Ashlar {
         Ok(Box::new(Opened::new(db, flags.num_column_families, last_level)?))
     }
 
-    /// Only files that databases are made of, and only where a `CURRENT` names a MANIFEST that is there. Another `CURRENT`
-    /// belongs to something else, and is refused.
+    /// Removes only files of a database, and only if `CURRENT` names an existing MANIFEST. Another `CURRENT` belongs to
+    /// another program and is an error.
     fn destroy(&self, dir: &Path, flags: &Flags) -> Result<()> {
         let fs = &self.env.fs;
         let current = dir.join(FileKind::Current.name());
@@ -67,15 +67,14 @@ impl Engine for Ashlar {
         let mut ours: Vec<_> =
             files.filter(|f| FileKind::parse_exact(&f.name).is_some_and(|kind| !kept(kind))).collect();
         let manifest = named_by(&*fs, &current)?.map(|manifest| FileKind::Manifest(manifest).name());
-        // A removal that was interrupted leaves CURRENT alone.
+        // An interrupted removal leaves only CURRENT.
         if manifest.as_ref().is_none_or(|name| !ours.is_empty() && ours.iter().all(|f| f.name != *name)) {
-            let e =
-                Error::invalid("not a database: its CURRENT names no MANIFEST that is there").at_path(dir);
+            let e = Error::invalid("not a database: its CURRENT names no existing MANIFEST").at_path(dir);
             return Err(e.hint("Give --db another directory, or move these files away"));
         }
         let _lock = fs.lock(&dir.join(FileKind::Lock.name()))?;
         remove_logs(&self.env, dir, &flags.wal_dir)?;
-        // The MANIFEST and CURRENT last: until then a second try finds a database to remove.
+        // The MANIFEST and CURRENT go last: until then a second attempt finds a database to remove.
         ours.sort_by_key(|f| manifest.as_ref() == Some(&f.name));
         for file in ours {
             fs.remove(&dir.join(file.name))?;
@@ -85,7 +84,7 @@ impl Engine for Ashlar {
     }
 }
 
-/// Removes the logs of the database in `dir` that are in `wal_dir`, which no other database may use meanwhile.
+/// Removes the WAL files of the database in `dir` from `wal_dir`. No other database may use `wal_dir` at the same time.
 fn remove_logs(env: &Env, dir: &Path, wal_dir: &str) -> Result<()> {
     let wal_dir = Path::new(wal_dir);
     if wal_dir.as_os_str().is_empty() || wal_dir == dir || env.fs.metadata(wal_dir)?.is_none() {
@@ -104,7 +103,7 @@ fn remove_logs(env: &Env, dir: &Path, wal_dir: &str) -> Result<()> {
     fs.sync_dir(wal_dir)
 }
 
-/// The MANIFEST that a `CURRENT` names; `None` for a file that names none.
+/// The MANIFEST that a `CURRENT` file names. `None`: the file names no MANIFEST.
 fn named_by(fs: &dyn Fs, current: &Path) -> Result<Option<FileNumber>> {
     let file = fs.open_read(current)?;
     let mut content = vec![0; usize::try_from(file.len().min(100)).unwrap_or_default()];
@@ -112,12 +111,12 @@ fn named_by(fs: &dyn Fs, current: &Path) -> Result<Option<FileNumber>> {
     Ok(parse_current(&content).ok())
 }
 
-/// db_bench's name of a family but the first, which is `default`.
+/// db_bench's name of a family. The first family is `default`.
 fn family_name(number: u64) -> String {
     format!("column_family_name_{number:06}")
 }
 
-/// The builder with what an OPTIONS file says of the database and of the family `default`.
+/// The builder with the settings of an OPTIONS file for the database and the family `default`.
 fn stored(builder: Builder, env: &Env, path: &Path) -> Result<Builder> {
     let file = read_options_file(&*env.fs, path)?;
     let loaded = LoadedOptions::from_file(path.to_path_buf(), &file, FormatLevel::default());
@@ -137,7 +136,7 @@ fn stored(builder: Builder, env: &Env, path: &Path) -> Result<Builder> {
     }))
 }
 
-/// The builder with what the flags say.
+/// The builder with the settings of the flags.
 fn settings(mut builder: Builder, flags: &Flags) -> Result<Builder> {
     let blob_compression = compression(&flags.blob_compression_type)?;
     let codec = compression(&flags.compression_type)?;
@@ -151,7 +150,7 @@ fn settings(mut builder: Builder, flags: &Flags) -> Result<Builder> {
         format_version.get_or_insert(level.max_table_version());
     }
     let size = |n: Option<u64>| n.map(|n| usize::try_from(n).unwrap_or(usize::MAX));
-    // Of an OPTIONS file only what flags that were given say is changed.
+    // Only flags on the command line replace settings of the OPTIONS file.
     let stored = flags.options_file.is_some();
     let (text, flags) = (options(flags), flags.clone());
     Ok(builder.options(&text).tune(move |db, family| {
@@ -272,7 +271,7 @@ fn set<T>(to: &mut T, value: Option<T>) {
 /// The codec of db_bench's name.
 ///
 /// # Errors
-/// `InvalidArgument`: there is none. `NotSupported`: it is not written.
+/// `InvalidArgument`: no codec has this name. `NotSupported`: AshlarDB does not write with this codec.
 pub(crate) fn compression(name: &str) -> Result<Compression> {
     match name.to_ascii_lowercase().as_str() {
         "none" | "no" => Ok(Compression::None),
@@ -290,7 +289,7 @@ pub(crate) fn compression(name: &str) -> Result<Compression> {
 
 struct Opened {
     db: Db,
-    /// Where keys go when there is more than one family.
+    /// The families over which keys are spread, if there are several.
     families: Vec<Family>,
     /// The deepest level of the tree.
     last_level: u8,
@@ -305,7 +304,7 @@ impl Opened {
     }
 }
 
-/// The family of a key; `None`: there is one only.
+/// The family of a key. `None`: there is only one family.
 fn family_of<'f>(families: &'f [Family], key: &[u8]) -> Option<&'f Family> {
     if families.is_empty() {
         return None;

@@ -1,19 +1,19 @@
-//! What runs when nothing is asked for: the list of LevelDB's benchmark page of 2011, and a table at the end.
+//! The default run: the benchmarks of LevelDB's page of 2011, and a table at the end.
 //!
-//! 16-byte keys, 100-byte values that compress to half, a million entries, 4 MB of cache, 4 MB of write buffer, one thread,
-//! writes that do not wait for the device (but fillsync's).
+//! A million entries with 16-byte keys and 100-byte values that compress to half; 4 MB of cache and 4 MB of write buffer.
+//! One thread writes, and only fillsync waits for the device.
 
 use crate::flags::{Flags, Parsed};
 use crate::stats::Measured;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use comfy_table::{CellAlignment, Table};
 
-/// The list, with what the table says about each.
+/// The benchmarks, with their descriptions in the table.
 const LIST: &[(&str, &str)] = &[
     ("fillseq", "sequential writes"),
     ("fillsync", "synchronous random writes"),
     ("fillrandom", "random writes"),
-    ("overwrite", "random writes over what is there"),
+    ("overwrite", "random writes over existing keys"),
     ("readrandom", "random reads, compactions still running"),
     ("readrandom", "random reads, again"),
     ("readseq", "sequential reads"),
@@ -26,7 +26,7 @@ const LIST: &[(&str, &str)] = &[
 
 const MEMORY: u64 = 4 << 20;
 
-/// Makes a command line without `--benchmarks` the baseline; what was given stays.
+/// Turns a command line without `--benchmarks` into the baseline. Given flags stay.
 pub(crate) fn fill(parsed: &mut Parsed) {
     let flags = &mut parsed.flags;
     flags.benchmarks = LIST.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(",");
@@ -34,7 +34,7 @@ pub(crate) fn fill(parsed: &mut Parsed) {
     flags.write_buffer_size.get_or_insert(MEMORY);
 }
 
-/// The results as a table, and how large the database is. The last walk over it says how many entries it has.
+/// The results as a table, and the size of the database. The last full scan counts the entries.
 pub(crate) fn report(results: &[Measured], flags: &Flags, bytes_on_disk: u64) -> String {
     let mut table = Table::new();
     table.load_preset(UTF8_FULL_CONDENSED);

@@ -1,10 +1,10 @@
-//! How long a thread goes on: a count of operations, or a time.
+//! How long a thread runs: a count of operations, or a time.
 
 use crate::plan::Plan;
 use ashlar_env::Clock;
 use std::time::Duration;
 
-/// What is left of a thread's work.
+/// The remaining work of a thread.
 #[derive(Debug)]
 pub(crate) struct Budget {
     left: Option<u64>,
@@ -14,7 +14,7 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
-    /// The budget of a thread that begins now. With a time, the clock is looked at every `every` operations.
+    /// The budget of a thread that begins now. With a time, the thread reads the clock every `every` operations.
     pub(crate) fn new(plan: &Plan, every: u64, clock: &dyn Clock) -> Self {
         let until = plan.duration.map(|d| clock.now() + d);
         Budget { left: plan.count, until, every, unchecked: 0 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A moment, taken apart.
+/// A moment as year, month, day and time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Moment {
     year: u64,

@@ -1,7 +1,7 @@
 //! Operations in each second of a benchmark, for its page.
 //!
-//! A thread reads a growing count from time to time. Operations that a late read shows belong to the seconds since the last
-//! read, in equal parts: a late read is no stall.
+//! A thread reads a growing count from time to time. A late read spreads its operations evenly over the seconds since the
+//! preceding read, so that it does not look like a stall.
 
 use std::time::Duration;
 
@@ -19,13 +19,13 @@ impl Course {
         Course { start: now, total: 0, seconds: Vec::new() }
     }
 
-    /// How long until the next second is over.
+    /// The time until the current second ends.
     pub(crate) fn left(&self, now: Duration) -> Duration {
         let next = self.start + Duration::from_secs(self.seconds.len() as u64 + 1);
         next.saturating_sub(now)
     }
 
-    /// `total` operations were done so far.
+    /// Records that `total` operations have been done so far.
     pub(crate) fn tell(&mut self, now: Duration, total: u64) {
         let over = now.saturating_sub(self.start).as_secs();
         let new = over.saturating_sub(self.seconds.len() as u64);
@@ -37,7 +37,7 @@ impl Course {
         self.seconds.extend((0..new).map(|i| done * (i + 1) / new - done * i / new));
     }
 
-    /// The whole seconds; the part of one at the end is left out.
+    /// The counts of the whole seconds. A part of a second at the end is left out.
     pub(crate) fn end(self) -> Vec<u64> {
         self.seconds
     }

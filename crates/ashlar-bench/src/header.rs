@@ -8,7 +8,7 @@ use ashlar_env::{Env, ReadFile};
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// Processor, as `/proc/cpuinfo` tells it.
+/// The processor, from `/proc/cpuinfo`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Processor {
     count: usize,
@@ -39,7 +39,7 @@ impl Processor {
     }
 }
 
-/// A file whose length is not known before it is read. What cannot be read is left out.
+/// Reads a file whose length is unknown before the read. Unreadable parts are left out.
 fn read_to_end(file: &dyn ReadFile, to: &mut Vec<u8>) {
     let mut part = [0; 4096];
     while let Ok(got @ 1..) = file.read_at(&mut part, to.len() as u64) {
@@ -146,7 +146,7 @@ mod tests {
     fn begins_with_engine_and_date() {
         let text = environment(None, ("AshlarDB".into(), "0.1.0".into()), &Env::mem());
         assert!(text.starts_with("AshlarDB:   version 0.1.0\nDate:       "), "{text}");
-        // The script reads weekday, month, day, time and year behind the name.
+        // The script reads weekday, month, day, time and year after the name.
         assert_eq!(text.lines().nth(1).unwrap().split_whitespace().count(), 6);
         let titled = environment(Some("RocksDB"), ("AshlarDB".into(), "0.1.0".into()), &Env::mem());
         assert!(titled.starts_with("RocksDB:    version AshlarDB-0.1.0\n"), "{titled}");

@@ -4,7 +4,7 @@ use crate::plan::Plan;
 use crate::stats::Measured;
 use serde_json::{Map, Value, json};
 
-/// The line, with its newline. What is no number, such as a rate of no time, is null.
+/// The line, with its newline. An undefined number, such as a rate over no time, is null.
 pub(crate) fn line(engine: &(String, String), plan: &Plan, measured: &Measured) -> String {
     let latencies: Map<String, Value> = measured
         .histograms

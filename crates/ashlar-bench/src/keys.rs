@@ -11,7 +11,7 @@
 //! ```
 //! 1. All keys of a shape have one length, so an engine's format decides nothing about what is written.
 //! 2. Keys sort like their numbers, except `uuid` (in no order) and `url` (by host, and the hosts repeat after 2 million).
-//! 3. A missing key is a key with one more '0' behind it.
+//! 3. A missing key is a key with one more '0' at the end.
 //!
 //! Source: RocksDB `tools/db_bench_tool.cc` (the integers).
 
@@ -22,30 +22,30 @@ use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
 
-/// What a key looks like.
+/// The shape of a key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum KeyShape {
-    /// db_bench's.
+    /// The keys of db_bench.
     #[default]
     Integer,
     /// Eight bytes, big-endian.
     BigEndian,
-    /// Digits, as LevelDB's tool has them.
+    /// Digits, as in LevelDB's tool.
     Decimal,
     /// Random identifiers of sixteen bytes.
     Uuid,
-    /// Addresses of pages, 55 bytes.
+    /// URLs of pages, 55 bytes.
     Url,
-    /// So many bytes, of which all but the last sixteen are the same in every key.
+    /// This many bytes, of which all but the last sixteen are the same in every key.
     Prefix(usize),
 }
 
 const URL: &[u8; 55] = b"https://www.example-0000.com/item/000000000000?view=all";
-/// Where the address has the number of its host, and of its page.
+/// The places of the host's and the page's number in the URL.
 const URL_HOST: Range<usize> = 20..24;
 const URL_PAGE: Range<usize> = 34..46;
 const PER_HOST: u64 = 200;
-/// What keys of [`KeyShape::Prefix`] begin with, again and again up to their length.
+/// The text that fills the prefix of keys of [`KeyShape::Prefix`], repeated.
 const SHARED: &[u8] = b"region=eu-west/tenant=00042/table=orders/";
 /// Digits at the end of such a key.
 const DIGITS: usize = 16;
@@ -53,7 +53,7 @@ const DIGITS: usize = 16;
 const LONGEST: usize = 65_535;
 
 impl KeyShape {
-    /// Bytes of a key, for a key size of `size` where the shape has no length of its own.
+    /// Bytes of a key. `size` counts for shapes without a fixed length.
     pub fn bytes(self, size: usize) -> usize {
         match self {
             KeyShape::Integer | KeyShape::Decimal => size,
@@ -115,12 +115,12 @@ pub struct KeyMaker {
 }
 
 impl KeyMaker {
-    /// For db_bench's keys of `size` bytes.
+    /// Makes db_bench's keys of `size` bytes.
     pub fn new(size: usize) -> Self {
         Self::shaped(KeyShape::Integer, size)
     }
 
-    /// For keys of another shape; `size` counts where the shape has no length of its own.
+    /// Makes keys of another shape. `size` counts for shapes without a fixed length.
     pub fn shaped(shape: KeyShape, size: usize) -> Self {
         let size = shape.bytes(size);
         let mut key = vec![b'0'; size];
@@ -140,7 +140,7 @@ impl KeyMaker {
         self
     }
 
-    /// Makes keys that no other maker of this shape and size makes.
+    /// Makes missing keys: no other maker of this shape and size makes them.
     pub fn missing(mut self) -> Self {
         self.key.push(b'0');
         self
@@ -170,7 +170,7 @@ impl KeyMaker {
     }
 }
 
-/// Big-endian at the front of `place`, its low-order bytes where that is shorter.
+/// Writes the number to the front of `place`, big-endian; only the low-order bytes if `place` is shorter.
 #[inline]
 fn put_integer(key: &mut [u8], place: Range<usize>, number: u64) {
     let bytes = number.to_be_bytes();
@@ -199,30 +199,30 @@ fn put_uuid(key: &mut [u8], number: u64) {
     key.iter_mut().zip(bytes).for_each(|(to, from)| *to = from);
 }
 
-/// In which order numbers are taken.
+/// The order in which numbers are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyOrder {
     /// 0, 1, 2, …
     Sequential,
-    /// Drawn with replacement.
+    /// Random, drawn with replacement.
     Random,
-    /// Each once, in a drawn order.
+    /// Random, each number once.
     Unique,
 }
 
-/// The numbers a thread works on.
+/// The numbers that a thread uses.
 #[derive(Clone, Debug)]
 pub struct KeyStream {
     order: KeyOrder,
     drawn: Drawn,
-    /// Numbers still to be taken, of a drawn order.
+    /// The unused numbers of a random order.
     left: Vec<u64>,
     next: u64,
 }
 
 impl KeyStream {
-    /// Numbers below `bound`, drawn as `access` says when the order is random; from 0 upwards, when sequential. A drawn
-    /// order begins anew when all were taken; it needs eight bytes per number.
+    /// Numbers below `bound`: drawn by `access` if the order is random, from 0 upwards if it is sequential. An order that
+    /// uses each number once restarts after the last one; it needs eight bytes per number.
     pub fn new(order: KeyOrder, bound: u64, access: Access) -> Self {
         let left = if order == KeyOrder::Unique { (0..bound).collect() } else { Vec::new() };
         KeyStream { order, drawn: access.below(bound), left, next: 0 }
@@ -241,7 +241,7 @@ impl KeyStream {
         }
     }
 
-    /// Fisher and Yates, a step at a time: what was taken goes behind `next` ends.
+    /// A step of the Fisher-Yates shuffle: the drawn number moves behind the undrawn ones.
     fn unique(&mut self, random: &mut Random) -> u64 {
         let bound = self.left.len() as u64;
         if self.next >= bound {

@@ -1,4 +1,4 @@
-//! How long values are: all alike, or drawn from a distribution (`value_size_distribution_type`).
+//! The lengths of values: all equal, or drawn from a distribution (`value_size_distribution_type`).
 
 use crate::random::Random;
 
@@ -6,23 +6,23 @@ use crate::random::Random;
 #[derive(Clone, Debug)]
 pub(crate) struct Lengths {
     kind: Kind,
-    /// Apart from the keys' stream, so that the keys do not depend on the lengths.
+    /// Separate from the stream of the keys, so that the keys do not depend on the lengths.
     random: Random,
 }
 
 /// The distribution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// All the same.
+    /// All lengths are equal.
     Fixed(usize),
-    /// Each length from the first to the second as often as any other.
+    /// Uniform, from the first length to the second.
     Uniform(usize, usize),
-    /// Around the middle of the two, six deviations from one to the other, never beyond them.
+    /// Normal around the middle of the two lengths, which are six deviations apart; never outside them.
     Normal(usize, usize),
 }
 
 impl Kind {
-    /// The longest there can be.
+    /// The greatest possible length.
     pub(crate) fn longest(self) -> usize {
         match self {
             Kind::Fixed(len) => len,
@@ -32,12 +32,12 @@ impl Kind {
 }
 
 impl Lengths {
-    /// For a thread whose stream is `stream`.
+    /// The lengths for the thread with the random stream `stream`.
     pub(crate) fn new(kind: Kind, seed: u64, stream: u64) -> Self {
         Lengths { kind, random: Random::new(!seed, stream) }
     }
 
-    /// The next one.
+    /// The next length.
     #[inline]
     pub(crate) fn next(&mut self) -> usize {
         match self.kind {
@@ -50,7 +50,7 @@ impl Lengths {
         }
     }
 
-    /// The sum of twelve even draws is normal for all that matters here: mean 6, deviation 1.
+    /// The sum of twelve uniform draws is close enough to normal here: mean 6, deviation 1.
     fn normal(&mut self, least: usize, most: usize) -> usize {
         const PARTS: u64 = 1 << 20;
         let sum: u64 = (0..12).map(|_| self.random.below(PARTS)).sum();

@@ -1,7 +1,7 @@
 //! Workloads and measurements with db_bench's names, flags and lines.
 //!
-//! The core is pure: keys, values, random streams, plans, statistics and lines are functions of values. Around it stand
-//! threads ([`run`]) and an engine behind [`Engine`] and [`Store`], so that another engine does exactly the same work.
+//! The core is pure: keys, values, random streams, plans, statistics and lines are functions of values. Threads ([`run`])
+//! use the core and an engine that implements [`Engine`] and [`Store`], so that every engine does exactly the same work.
 //! Time is the environment's clock; threads are the benchmark's own, not the engine's job executor.
 
 #![deny(clippy::print_stderr, reason = "eprintln! panics when it cannot write; see say")]

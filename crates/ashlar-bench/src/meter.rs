@@ -1,4 +1,4 @@
-//! Counts a thread's operations while it works: for its figures, for others to watch, and for lines on the way.
+//! Counts a thread's operations while it works: for its figures, for progress, and for interval lines.
 
 use crate::calendar::Moment;
 use crate::say;
@@ -8,64 +8,64 @@ use ashlar_env::Clock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// What is measured besides the totals.
+/// What a thread measures besides the totals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Wanted {
-    /// Latencies of single operations. Costs a look at the clock for each.
+    /// Latencies of single operations. Costs a read of the clock for each operation.
     pub(crate) histogram: bool,
-    /// A line every so many operations; 0: none.
+    /// Operations from one interval line to the next; 0: no lines.
     pub(crate) interval: u64,
-    /// A line every so many seconds; 0: none. Looked at every 1000 operations, or when a histogram is kept.
+    /// Seconds from one interval line to the next; 0: no lines. Checked every 1000 operations, or after each with a histogram.
     pub(crate) interval_seconds: u64,
 }
 
-/// Alone on its cache line: each thread writes its own after every operation.
+/// Has its own cache line, because each thread writes its counter after every operation.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct Watched(AtomicU64);
 
 impl Watched {
-    /// Operations so far, a hint.
+    /// Operations so far. The value may lag behind.
     pub(crate) fn get(&self) -> u64 {
         // Relaxed: a count.
         self.0.load(Ordering::Relaxed)
     }
 }
 
-/// A thread's own view of what it did.
+/// The figures of one thread.
 pub(crate) struct Meter<'a> {
     pub(crate) stats: ThreadStats,
     clock: &'a dyn Clock,
     watched: &'a Watched,
     thread: usize,
     wanted: Wanted,
-    /// Asked for its statistics with every line.
+    /// The store whose statistics each interval line prints.
     store: Option<&'a dyn Store>,
     last_op: Duration,
     last_line: (u64, Duration),
 }
 
 impl<'a> Meter<'a> {
-    /// Begins now.
+    /// Starts the measurement now.
     pub(crate) fn begin(clock: &'a dyn Clock, watched: &'a Watched, thread: usize, wanted: Wanted) -> Self {
         let now = clock.now();
         let stats = ThreadStats::begin(now);
         Meter { stats, clock, watched, thread, wanted, store: None, last_op: now, last_line: (0, now) }
     }
 
-    /// With every line also the statistics of `store`.
+    /// Also prints the statistics of `store` with every interval line.
     pub(crate) fn with_statistics(mut self, store: &'a dyn Store) -> Self {
         self.store = Some(store);
         self
     }
 
-    /// What was done so far is not measured.
+    /// Discards the measurement so far.
     pub(crate) fn restart(&mut self) {
         let now = self.clock.now();
         (self.stats, self.last_op, self.last_line) = (ThreadStats::begin(now), now, (0, now));
     }
 
-    /// `n` operations ended, together.
+    /// Records that `n` operations ended together.
     #[inline]
     pub(crate) fn finished(&mut self, n: u64, kind: OpKind) {
         self.stats.done += n;
@@ -75,7 +75,7 @@ impl<'a> Meter<'a> {
         }
     }
 
-    /// One operation ended, whose time is that of the whole benchmark.
+    /// Records the end of one operation that took the whole time of the benchmark.
     pub(crate) fn finished_once(&mut self) {
         self.stats.done += 1;
         self.watched.0.store(self.stats.done, Ordering::Relaxed);

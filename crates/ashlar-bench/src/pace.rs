@@ -1,10 +1,10 @@
-//! A limit on what several threads do per second.
+//! A shared limit on the bytes or operations per second of several threads.
 
 use ashlar_env::Clock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Bytes per second, shared. Spends nothing when there is no limit.
+/// A shared limit in bytes per second. Without a limit, a call costs nothing.
 #[derive(Debug)]
 pub(crate) struct Pace {
     per_second: u64,
@@ -13,12 +13,12 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// `per_second` bytes from `start` on; 0: no limit.
+    /// A limit of `per_second` bytes from `start` on. 0: no limit.
     pub(crate) fn new(per_second: u64, start: Duration) -> Self {
         Pace { per_second, start, taken: AtomicU64::new(0) }
     }
 
-    /// Takes `bytes`, and sleeps until they are due.
+    /// Charges `bytes`, and sleeps until they are due.
     pub(crate) fn take(&self, bytes: u64, clock: &dyn Clock) {
         if self.per_second == 0 {
             return;

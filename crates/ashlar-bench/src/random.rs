@@ -1,8 +1,8 @@
-//! The random stream of a thread: the same seed and thread give the same operations, whatever engine runs them.
+//! The random stream of a thread: the same seed and thread give the same operations on every engine.
 
 use ashlar_base::splitmix;
 
-/// A generator of its own, without locks.
+/// A random generator without locks.
 #[derive(Clone, Debug)]
 pub struct Random {
     state: u64,

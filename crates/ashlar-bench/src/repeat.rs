@@ -1,6 +1,6 @@
-//! A benchmark several times: `name[X5]` runs five times, `name[W2-X5]` twice more before, unmeasured.
+//! Repeats a benchmark: `name[X5]` runs five times, `name[W2-X5]` twice more before that, unmeasured.
 //!
-//! After the last run come its average with a 95 % interval, and its median:
+//! After the last run, prints the average with a 95 % interval, and the median:
 //! ```text
 //! fillseq [AVG    3 runs] : 402847 (± 1203) ops/sec;   44.6 (± 0.1) MB/sec
 //! fillseq [MEDIAN 3 runs] : 402900 ops/sec;   44.6 MB/sec
@@ -10,12 +10,12 @@
 use crate::stats::Measured;
 use std::fmt::Write as _;
 
-/// How often a benchmark runs.
+/// The number of runs of a benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Repeat {
-    /// Runs that are measured.
+    /// Measured runs.
     pub measured: u32,
-    /// Runs before them.
+    /// Unmeasured runs before the measured ones.
     pub warm_ups: u32,
 }
 
@@ -29,7 +29,7 @@ impl Repeat {
     /// Takes the suffix off a name.
     ///
     /// # Errors
-    /// A sentence: what is between the brackets makes no sense.
+    /// A sentence: the text between the brackets is invalid.
     pub fn split(name: &str) -> Result<(&str, Repeat), String> {
         let Some((base, rest)) = name.split_once('[') else { return Ok((name, Repeat::default())) };
         let wrong = || format!("ERROR: {name}: repetitions read [X5], [W2] or [W2-X5]");
@@ -48,7 +48,7 @@ impl Repeat {
     }
 }
 
-/// The lines behind several runs; nothing for one. Of `interval_only` the 95 % interval.
+/// The lines after several runs; no lines after a single run. With `interval_only`, only the 95 % interval.
 pub(crate) fn summary(runs: &[Measured], interval_only: bool) -> String {
     let mut text = String::new();
     let [first, _, ..] = runs else { return text };
@@ -90,7 +90,7 @@ struct Spread {
 }
 
 impl Spread {
-    /// Of two values at least.
+    /// Needs at least two values.
     fn of(values: impl Iterator<Item = f64>) -> Spread {
         let mut sorted: Vec<f64> = values.collect();
         sorted.sort_by(f64::total_cmp);

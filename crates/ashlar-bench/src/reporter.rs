@@ -1,10 +1,10 @@
-//! The file of intervals: how many operations all threads did in each.
+//! The file of intervals: the operations of all threads in each interval.
 //!
 //! ```text
 //! secs_elapsed,interval_qps
 //! 1,40213
 //! ```
-//! One file per benchmark; the next one begins it anew. Threads that are not measured count too, as in db_bench.
+//! The next benchmark replaces the file. Threads that are not measured count too, as in db_bench.
 
 use ashlar_base::Result;
 use ashlar_env::{Fs, WriteFile};
@@ -23,7 +23,7 @@ pub(crate) struct Reporter {
 }
 
 impl Reporter {
-    /// A new file, the old one replaced.
+    /// Creates the file, and replaces an old one.
     ///
     /// # Errors
     /// `Io`.
@@ -34,12 +34,12 @@ impl Reporter {
         Ok(reporter)
     }
 
-    /// How long until the next line is due.
+    /// The time until the next line is due.
     pub(crate) fn left(&self, now: Duration) -> Duration {
         (self.start + self.every * (self.lines + 1)).saturating_sub(now)
     }
 
-    /// Writes the lines that are due; `total` operations were done so far.
+    /// Writes the lines that are due. `total` is the number of operations so far.
     ///
     /// # Errors
     /// `Io`.

@@ -1,8 +1,8 @@
-//! Runs one benchmark: its threads, behind a barrier, and a line about how far they are.
+//! Runs the threads of one benchmark and shows their progress.
 //!
-//! 1. All threads start together; their clocks start behind the barrier.
-//! 2. The thread beside readers stops when all of them have ended, and is not in the figures.
-//! 3. The first error of any thread is the answer; the others run to their end.
+//! 1. All threads start together at a barrier; their clocks start after it.
+//! 2. The thread beside readers stops when all readers have ended, and does not count in the figures.
+//! 3. The first error of any thread is the result. The other threads run to their end.
 
 use crate::course::Course;
 use crate::flags::Flags;
@@ -32,20 +32,20 @@ use std::time::Duration;
 const QUIET: Duration = Duration::from_secs(2);
 const REFRESH: Duration = Duration::from_millis(200);
 
-/// What does not change from one benchmark to the next.
+/// The settings that all benchmarks of a run share.
 pub(crate) struct Runner<'a> {
     pub(crate) clock: &'a dyn Clock,
     pub(crate) fs: &'a dyn Fs,
-    /// The clock of what operations cost.
+    /// The clock that measures the costs of operations.
     pub(crate) ticks: Ticks,
     pub(crate) flags: &'a Flags,
     pub(crate) seed: u64,
     pub(crate) values: Values,
-    /// Standard error is a terminal.
+    /// Whether standard error is a terminal.
     pub(crate) show_progress: bool,
 }
 
-/// What the threads of one benchmark share.
+/// The state that the threads of one benchmark share.
 struct Shared {
     barrier: Barrier,
     watched: Vec<Watched>,
@@ -57,8 +57,8 @@ struct Shared {
 }
 
 impl Runner<'_> {
-    /// Runs `plan` on `store`. Its threads draw from the streams `stream..`: if every benchmark of a run began with stream 0,
-    /// reads would ask for exactly the keys that were written before them, in that order.
+    /// Runs `plan` on `store`. Its threads draw from the streams `stream..`. If every benchmark of a run began with stream 0,
+    /// reads would ask for exactly the keys of the preceding writes, in the same order.
     ///
     /// # Errors
     /// The engine's; `Aborted` when a thread panicked.
@@ -138,13 +138,13 @@ impl Runner<'_> {
         })
     }
 
-    /// Counts what this thread's operations cost, if that is wanted.
+    /// Counts the costs of this thread's operations, if requested.
     fn watch_cost(&self) -> Option<Watch> {
         let level = u8::try_from(self.flags.perf_level).ok().and_then(Level::from_number)?;
         (level > Level::Disable).then(|| Watch::begin(level, self.ticks.clone()))
     }
 
-    /// How many writes a thread does.
+    /// The number of writes of a thread.
     fn writes(&self) -> u64 {
         u64::try_from(self.flags.writes).unwrap_or(self.flags.num)
     }
@@ -157,8 +157,8 @@ impl Runner<'_> {
         }
     }
 
-    /// Waits for the readers; on a terminal, tells how far they are; to the file of intervals, how much was done. Answers the
-    /// operations of each second, where a page wants them.
+    /// Waits for the readers. Shows their progress on a terminal, and writes the file of intervals. Returns the operations of
+    /// each second, if a page needs them.
     fn watch(&self, plan: &Plan, shared: &Shared) -> Result<Vec<u64>> {
         let start = self.clock.now();
         let mut reporter = self.reporter(start)?;

@@ -1,5 +1,5 @@
-//! Messages on standard error. `eprintln!` panics when it cannot write; here a message that cannot be written is lost, and
-//! the program goes on to the status that it would have had.
+//! Messages on standard error. `eprintln!` panics when it cannot write. Here a message that cannot be written is lost, and
+//! the exit status does not change.
 
 use std::io::{self, Write};
 

@@ -1,8 +1,8 @@
-//! A whole run: header, benchmarks one after the other, table.
+//! A whole run: the header, the benchmarks one after the other, the table.
 //!
-//! 1. The database is removed and made anew at the start and before every benchmark that needs it, unless
-//!    `--use_existing_db`; then those benchmarks are skipped.
-//! 2. All names are looked up before the first benchmark runs.
+//! 1. A new database replaces the old one at the start and before every benchmark that needs an empty one. With
+//!    `--use_existing_db`, those benchmarks are skipped instead.
+//! 2. All names are resolved before the first benchmark runs.
 
 use crate::flags::{Flags, Parsed, TreeState, help, parse, with_files};
 use crate::plan::{Plan, Work};
@@ -22,9 +22,9 @@ use std::path::{Path, PathBuf};
 /// Why a run ended early.
 #[derive(Debug)]
 pub enum Failure {
-    /// The command line; a text for standard error.
+    /// The command line is wrong; a text for standard error.
     Usage(String),
-    /// The engine, and the benchmark it was in.
+    /// The engine failed in this benchmark.
     Engine(&'static str, Error),
     /// The output cannot be written.
     Output(io::Error),
@@ -36,35 +36,35 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// Where a run takes place.
+/// The surroundings of a run.
 pub struct Place<'a> {
-    /// What is measured.
+    /// The engine to measure.
     pub engine: &'a dyn Engine,
-    /// Clock and files of the harness.
+    /// The clock and files of the benchmark itself.
     pub env: &'a Env,
-    /// Where temporary databases go.
+    /// The directory of temporary databases.
     pub temporary: &'a Path,
-    /// What the header calls the engine, for scripts that look for a name; its own name when there is none.
+    /// The engine's name in the header, for scripts that look for a name. `None`: the engine's own name.
     pub title: Option<&'a str>,
-    /// Show progress on standard error.
+    /// Whether to show progress on standard error.
     pub show_progress: bool,
 }
 
-/// What a run did.
+/// The result of a run.
 #[derive(Debug, Default)]
 pub struct Done {
-    /// Its flags.
+    /// The flags.
     pub flags: Flags,
-    /// The seed that was used.
+    /// The seed.
     pub seed: u64,
-    /// Each benchmark that was measured, in order, repetitions one by one.
+    /// Each measured benchmark, in order; each repetition separately.
     pub measured: Vec<(Plan, Measured)>,
 }
 
 /// Runs the command line `words` (without the program's name), printing to `out`.
 ///
 /// # Errors
-/// [`Failure`]; what was measured before is printed.
+/// [`Failure`]; the results before it have been printed.
 pub fn run(words: &[String], place: &Place<'_>, out: &mut dyn Write) -> Result<Done, Failure> {
     let words = with_files(words, &|path| text_of(place.env, path)).map_err(Failure::Usage)?;
     let mut parsed = parse(&words).map_err(Failure::Usage)?;
@@ -215,7 +215,7 @@ impl Session<'_> {
         writeln!(out, "DB path: [{}]", self.dir.display())?;
         out.flush()?;
         let measured = runner.run(plan, store, stream).map_err(|e| Failure::Engine(plan.name, e))?;
-        // A short run has no interval; what reads the statistics finds them all the same.
+        // A short run has no interval, so the statistics are printed at its end.
         if self.flags.stats_per_interval > 0
             && let Some(text) = store.property("stats")
         {
@@ -224,7 +224,7 @@ impl Session<'_> {
         Ok(measured)
     }
 
-    /// A line of JSON, where they are wanted.
+    /// Appends a line of JSON, if `--json` is given.
     fn append(&self, plan: &Plan, measured: &Measured) -> Result<(), Failure> {
         let Some(path) = &self.flags.json else { return Ok(()) };
         let line = json::line(&self.place.engine.describe(), plan, measured);
@@ -244,7 +244,7 @@ impl Session<'_> {
         self.store.as_deref().ok_or_else(closed)
     }
 
-    /// Opens the database: a new one, unless the existing one is to be used.
+    /// Opens the database: a new one, or the existing one with `--use_existing_db`.
     fn reopen(&mut self, during: &'static str) -> Result<(), Failure> {
         let failed = |e| Failure::Engine(during, e);
         if let Some(open) = self.store.take() {
@@ -271,10 +271,10 @@ impl Session<'_> {
     }
 }
 
-/// The texts of these statistics; one alone stands without its name.
+/// The texts of these statistics. A single one is printed without its name.
 fn print(store: &dyn Store, names: &[&str], out: &mut dyn Write) -> io::Result<()> {
     for name in names {
-        let text = store.property(name).unwrap_or_else(|| format!("{name}: there is none"));
+        let text = store.property(name).unwrap_or_else(|| format!("{name}: not available"));
         match names {
             [_] => writeln!(out, "\n{}\n", text.trim_end())?,
             _ => writeln!(out, "rocksdb.{name}: {}", text.trim_end())?,

@@ -1,15 +1,15 @@
-//! What a thread measures, and the line that comes of it.
+//! The measurements of a thread, and the line of a benchmark.
 //!
 //! 1. micros/op is the sum of the threads' times over all operations; ops/sec and MB/s are over the time from the first start
 //!    to the last end. MB are 1048576 bytes.
-//! 2. Of several messages the first is shown: found and read are of one thread, as in db_bench.
+//! 2. Only the first of several messages is shown: `found` and `read` are those of one thread, as in db_bench.
 
 use ashlar_base::stats::Histogram;
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 use std::time::Duration;
 
-/// What an operation was, for the histograms.
+/// The kind of an operation, for the histograms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum OpKind {
     /// A get, or a step of a scan.
@@ -29,7 +29,7 @@ pub enum OpKind {
 }
 
 impl OpKind {
-    /// As the histograms are headed.
+    /// The heading of the histogram.
     pub fn name(self) -> &'static str {
         match self {
             OpKind::Read => "read",
@@ -43,38 +43,38 @@ impl OpKind {
     }
 }
 
-/// What one thread did, or several together. Times are the clock's.
+/// The work of one thread, or of several together. Times are those of the clock.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ThreadStats {
-    /// When it began.
+    /// The start of the work.
     pub start: Duration,
-    /// When it ended.
+    /// The end of the work.
     pub finish: Duration,
     /// Operations.
     pub done: u64,
-    /// Bytes of keys and values that went through; 0 where they are not counted.
+    /// Bytes of keys and values read or written; 0 if they are not counted.
     pub bytes: u64,
     /// Sum of the threads' times.
     pub busy: Duration,
     /// Shown at the end of the line.
     pub message: Option<String>,
-    /// Latencies in microseconds, if wanted.
+    /// Latencies in microseconds, if requested.
     pub histograms: BTreeMap<OpKind, Histogram>,
 }
 
 impl ThreadStats {
-    /// A thread that begins at `now`.
+    /// The statistics of a thread that begins at `now`.
     pub fn begin(now: Duration) -> Self {
         ThreadStats { start: now, finish: now, ..Self::default() }
     }
 
-    /// The thread ends.
+    /// Records the end of the thread.
     pub fn end(&mut self, now: Duration) {
         self.finish = now;
         self.busy = now.saturating_sub(self.start);
     }
 
-    /// All threads as one; nothing for none.
+    /// The sum over all threads. `None`: there are no threads.
     pub fn together(threads: Vec<ThreadStats>) -> ThreadStats {
         threads.into_iter().reduce(ThreadStats::and).unwrap_or_default()
     }
@@ -93,10 +93,10 @@ impl ThreadStats {
     }
 }
 
-/// A finished benchmark.
+/// The figures of a finished benchmark.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measured {
-    /// Its name.
+    /// The name.
     pub name: String,
     /// Thread time per operation.
     pub micros_per_op: f64,
@@ -110,9 +110,9 @@ pub struct Measured {
     pub mb_per_sec: Option<f64>,
     /// Shown at the end of the line.
     pub message: Option<String>,
-    /// Latencies, if wanted.
+    /// Latencies, if requested.
     pub histograms: BTreeMap<OpKind, Histogram>,
-    /// Operations in each whole second, if wanted.
+    /// Operations in each whole second, if requested.
     pub per_second: Vec<u64>,
 }
 
@@ -137,7 +137,7 @@ impl Measured {
     }
 }
 
-/// The line, and the histograms below it; ends with a newline.
+/// The line, then the histograms. Ends with a newline.
 impl fmt::Display for Measured {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Measured { name, micros_per_op, seconds, operations, .. } = self;

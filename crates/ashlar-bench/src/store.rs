@@ -1,32 +1,32 @@
-//! What a benchmark asks of an engine. Another engine is another [`Engine`]; the work stays the same.
+//! The interface of an engine under a benchmark. Every engine does the same work.
 
 use crate::flags::Flags;
 use ashlar_base::{Error, Result};
 use std::path::Path;
 
-/// How writes are done.
+/// The settings of writes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WriteHow {
     /// Wait for the device.
     pub sync: bool,
-    /// Leave out the log.
+    /// Skip the WAL.
     pub disable_wal: bool,
 }
 
-/// Makes, opens and removes databases.
+/// Creates, opens and removes databases.
 pub trait Engine: Sync {
-    /// Its name and version, as the header shows them.
+    /// The name and version, for the header.
     fn describe(&self) -> (String, String);
 
-    /// Opens the database in `dir` with the settings among `flags`; makes it, with the directories above, when there is
-    /// none and `create` says so.
+    /// Opens the database in `dir` with the settings in `flags`. If there is no database and `create` is true, creates it
+    /// and its parent directories.
     ///
     /// # Errors
     /// The engine's; `InvalidArgument` or `NotSupported` for a flag it cannot serve.
     fn open(&self, dir: &Path, flags: &Flags, create: bool) -> Result<Box<dyn Store>>;
 
-    /// Removes the database in `dir`, its logs in the `wal_dir` of the flags included, and nothing else that lies there.
-    /// Fine when there is none.
+    /// Removes the database in `dir`, with its WAL files in the `wal_dir` of the flags, and no other files. Succeeds if
+    /// there is no database.
     ///
     /// # Errors
     /// `Busy(Locked)`: it is open. `Io`.
@@ -35,14 +35,14 @@ pub trait Engine: Sync {
 
 /// An open database. All threads of a benchmark share it; dropping it closes.
 pub trait Store: Send + Sync {
-    /// Something that writes, for one thread.
+    /// A writer for one thread.
     fn writer(&self, how: WriteHow) -> Box<dyn Writer + '_>;
 
-    /// The length of the value of `key`, which was made readable; `None` when there is none.
+    /// Reads the value of `key` completely and returns its length. `None`: there is no such key.
     fn get(&self, key: &[u8]) -> Result<Option<usize>>;
 
-    /// How many of `keys` have a value, each of which was made readable, and the bytes of those values. An engine without
-    /// such a call gets them one by one.
+    /// Reads the values of `keys`. Returns the number of keys found and the bytes of their values. An engine without such a
+    /// call gets the keys one by one.
     ///
     /// # Errors
     /// The engine's first.
@@ -64,13 +64,13 @@ pub trait Store: Send + Sync {
         Err(Error::not_supported("cursors with bounds (max_scan_distance)"))
     }
 
-    /// Writes what is in memory to files, and waits.
+    /// Flushes the memtables, and waits.
     fn flush(&self) -> Result<()>;
 
     /// Compacts everything, and waits.
     fn compact(&self) -> Result<()>;
 
-    /// Compacts the tables of one level into the next that takes them, and waits.
+    /// Compacts the tables of one level into the next one, and waits.
     ///
     /// # Errors
     /// `NotSupported` for an engine without levels.
@@ -81,7 +81,7 @@ pub trait Store: Send + Sync {
     /// Reads every file and checks it.
     ///
     /// # Errors
-    /// `Corruption`. `NotSupported` for an engine that cannot.
+    /// `Corruption`. `NotSupported` for an engine without such a check.
     fn verify(&self) -> Result<()> {
         Err(Error::not_supported("verification of all files"))
     }
@@ -94,10 +94,10 @@ pub trait Store: Send + Sync {
         Err(Error::not_supported("checksums over whole files"))
     }
 
-    /// About how many bytes of files the keys from `lower` on and before `upper` take.
+    /// The approximate bytes of files that the keys from `lower` to `upper` (excluded) use.
     ///
     /// # Errors
-    /// The engine's. `NotSupported` for one that cannot tell.
+    /// The engine's. `NotSupported` for an engine without such estimates.
     fn approximate_size(&self, _lower: &[u8], _upper: &[u8]) -> Result<u64> {
         Err(Error::not_supported("sizes of ranges"))
     }
@@ -105,16 +105,16 @@ pub trait Store: Send + Sync {
     /// Waits until no background work is due.
     fn wait_for_background(&self) -> Result<()>;
 
-    /// Statistics by name (`stats`, `levelstats`, `sstables`), as text; `None` for what it does not have.
+    /// Statistics by name (`stats`, `levelstats`, `sstables`), as text. `None`: the engine has no such statistics.
     fn property(&self, name: &str) -> Option<String>;
 
-    /// Sets the statistics to zero, for engines that can.
+    /// Resets the statistics to zero, if the engine can.
     ///
     /// # Errors
     /// The engine's.
     fn reset_statistics(&self) -> Result<()>;
 
-    /// Closes; the store is not used afterwards.
+    /// Closes the database. The store is not used afterwards.
     fn close(&self) -> Result<()>;
 }
 
@@ -129,25 +129,25 @@ pub trait Writer {
     /// Adds a delete.
     fn delete(&mut self, key: &[u8]);
 
-    /// Writes what was added, atomically, and begins anew.
+    /// Writes the added changes atomically, and starts an empty batch.
     ///
     /// # Errors
     /// The engine's, also those of the additions.
     fn commit(&mut self) -> Result<()>;
 }
 
-/// A position among the entries: on one, or off the end.
+/// A position among the entries: on an entry, or off the end.
 pub trait Walk {
-    /// To the first entry.
+    /// Moves to the first entry.
     fn first(&mut self) -> Result<()>;
-    /// To the last entry.
+    /// Moves to the last entry.
     fn last(&mut self) -> Result<()>;
-    /// To the first entry at or after `key`.
+    /// Moves to the first entry at or after `key`.
     fn seek(&mut self, key: &[u8]) -> Result<()>;
-    /// To the next entry.
+    /// Moves to the next entry.
     fn next(&mut self) -> Result<()>;
-    /// To the entry before.
+    /// Moves to the preceding entry.
     fn prev(&mut self) -> Result<()>;
-    /// Key and value; `None` off the end.
+    /// The key and value. `None`: the cursor is off the end.
     fn entry(&self) -> Option<(&[u8], &[u8])>;
 }

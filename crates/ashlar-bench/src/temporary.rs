@@ -1,10 +1,10 @@
-//! A directory for one run, removed with all it holds.
+//! A directory for one run, removed with its content.
 
 use ashlar_base::Result;
 use ashlar_env::{EntryKind, Env, Fs};
 use std::path::{Path, PathBuf};
 
-/// Removes its directory when dropped.
+/// Removes the directory when dropped.
 #[derive(Debug)]
 pub(crate) struct TemporaryDir {
     env: Env,
@@ -12,7 +12,7 @@ pub(crate) struct TemporaryDir {
 }
 
 impl TemporaryDir {
-    /// A new directory in `parent`.
+    /// Creates a new directory in `parent`.
     ///
     /// # Errors
     /// `Io`.
@@ -22,7 +22,7 @@ impl TemporaryDir {
         Ok(TemporaryDir { env: env.clone(), path })
     }
 
-    /// Where it is.
+    /// The path.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
@@ -30,7 +30,7 @@ impl TemporaryDir {
 
 impl Drop for TemporaryDir {
     fn drop(&mut self) {
-        // There is no caller for an error: what stays is in the system's folder for temporary files.
+        // A drop cannot return an error. Remaining files are in the system's directory for temporary files.
         let _ = remove_all(&*self.env.fs, &self.path);
     }
 }

@@ -249,7 +249,7 @@ fn every_benchmark_does_its_work() {
     );
     assert!(merged.starts_with("(reads:") && merged.contains(" total:500 hits:"), "{merged}");
     assert!(text.starts_with("Maps:       version 1\n"), "{text}");
-    assert!(text.contains("\nall is well\n") && text.contains("levelstats: there is none"), "{text}");
+    assert!(text.contains("\nall is well\n") && text.contains("levelstats: not available"), "{text}");
     let map = maps.0.map.lock().unwrap();
     assert_eq!((map.len(), map.keys().next().unwrap().as_slice()), (400, KeyMaker::new(16).key(100)));
     assert!(map.values().all(|v| v.len() == 100));

@@ -1,7 +1,8 @@
 //! Values: slices of one buffer that compresses to a known part of its size.
 //!
-//! The buffer is a row of 100-byte pieces; each is `100 × ratio` random printable bytes, repeated until it is full. So the
-//! redundancy lies within 100 bytes, where every codec sees it. Consecutive slices are the values; at the end it starts over.
+//! The buffer consists of 100-byte pieces; each is `100 × ratio` random printable bytes, repeated until it is full. So the
+//! redundancy lies within 100 bytes, where every codec finds it. Values are consecutive slices, from the start again
+//! after the end.
 //! Source: RocksDB `tools/db_bench_tool.cc`, `test_util/testutil.cc`.
 
 use crate::random::Random;
@@ -10,7 +11,7 @@ use std::sync::Arc;
 const PIECE: usize = 100;
 const BUFFER: usize = 1 << 20;
 
-/// The values of one thread. Clones share the buffer, each with a position of its own.
+/// The values of one thread. Clones share the buffer; each has its own position.
 #[derive(Clone, Debug)]
 pub struct Values {
     buffer: Arc<[u8]>,
@@ -18,7 +19,7 @@ pub struct Values {
 }
 
 impl Values {
-    /// A buffer for values of up to `largest` bytes, which a good codec takes down to `ratio` of their size.
+    /// A buffer for values of up to `largest` bytes, which a good codec compresses to `ratio` of their size.
     pub fn new(seed: u64, ratio: f64, largest: usize) -> Self {
         let mut random = Random::new(seed, u64::MAX);
         let wanted = BUFFER.max(largest);
@@ -35,13 +36,13 @@ impl Values {
         Values { buffer: buffer.into(), at: 0 }
     }
 
-    /// The same buffer, read from another place on, for thread number `thread`.
+    /// The same buffer for thread number `thread`, which reads from another position on.
     pub fn for_thread(&self, thread: usize) -> Self {
         let at = thread.wrapping_mul(PIECE * 1009) % self.buffer.len().max(1);
         Values { buffer: Arc::clone(&self.buffer), at }
     }
 
-    /// The next value of `len` bytes; the whole buffer when `len` is larger than it.
+    /// The next value of `len` bytes. If `len` exceeds the buffer, the whole buffer.
     #[inline]
     pub fn next(&mut self, len: usize) -> &[u8] {
         if self.buffer.len() - self.at < len {
@@ -65,7 +66,7 @@ mod tests {
         assert!(all.len() >= 1 << 20);
         assert_eq!(values.next(300), &all[..300]);
         assert_eq!(values.next(100), &all[300..400]);
-        // Too little is left at the end: from the beginning again.
+        // Too little is left at the end, so start at the beginning again.
         assert_eq!(values.next(all.len() - 401), &all[400..all.len() - 1]);
         assert_eq!(values.next(2), &all[..2]);
         assert_eq!(values.next(0), b"");

@@ -1,4 +1,4 @@
-//! What one thread does.
+//! The work of one thread.
 
 use crate::budget::Budget;
 use crate::keys::{KeyOrder, KeyStream};
@@ -14,7 +14,7 @@ use ashlar_base::Result;
 use ashlar_env::Clock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A thread with all it needs.
+/// The state of one thread.
 pub(crate) struct Worker<'a> {
     pub(crate) store: &'a dyn Store,
     pub(crate) plan: &'a Plan,
@@ -22,25 +22,25 @@ pub(crate) struct Worker<'a> {
     pub(crate) random: Random,
     pub(crate) values: Values,
     pub(crate) lengths: Lengths,
-    /// Of bytes written.
+    /// The pace of writes, in bytes.
     pub(crate) pace: &'a Pace,
-    /// Of reads.
+    /// The pace of reads.
     pub(crate) read_pace: &'a Pace,
-    /// How often the clock is looked at, in operations.
+    /// Operations from one read of the clock to the next.
     pub(crate) check_every: u64,
     pub(crate) seek_nexts: u64,
     pub(crate) step_back: bool,
-    /// Cursors of seeks reach so many numbers; 0: to the end.
+    /// The cursors of seeks are bounded this many numbers after the sought key. 0: no bound.
     pub(crate) scan_distance: u64,
-    /// How far the keys of a multi-get stand apart; 0: each is drawn.
+    /// The distance of the keys of a multi-get, in numbers. 0: each key is drawn.
     pub(crate) multiread_stride: u64,
-    /// Bytes of a block that functions are measured over.
+    /// Bytes of a block under a measured function.
     pub(crate) block_size: usize,
-    /// The codec that is measured.
+    /// The measured codec.
     pub(crate) codec: &'a str,
-    /// How many writes the writer beside readers does; `None`: until they end.
+    /// The number of writes of the writer beside readers. `None`: it writes until the readers end.
     pub(crate) beside_count: Option<u64>,
-    /// Numbers of merged keys are below this.
+    /// Upper bound of the numbers of merged keys, excluded.
     pub(crate) merge_keys: u64,
     pub(crate) meter: Meter<'a>,
 }
@@ -77,7 +77,7 @@ impl Worker<'_> {
         }
     }
 
-    /// One operation without a histogram: db_bench keeps none of compactions, flushes and waits either.
+    /// Runs one operation without a histogram: db_bench has none of compactions, flushes and waits either.
     fn once(&mut self, done: Result<()>) -> Result<()> {
         done?;
         self.meter.finished_once();
@@ -93,7 +93,7 @@ impl Worker<'_> {
         KeyStream::new(KeyOrder::Random, below, self.plan.access)
     }
 
-    /// Writes one entry as a batch of its own.
+    /// Writes one entry as one batch.
     fn put(&mut self, writer: &mut dyn Writer, key: &[u8], kind: OpKind) -> Result<()> {
         let value = self.values.next(self.lengths.next());
         let bytes = (key.len() + value.len()) as u64;
@@ -106,7 +106,7 @@ impl Worker<'_> {
         writer.commit()
     }
 
-    /// Reads one entry; true when it is there.
+    /// Reads one entry. True if it exists.
     #[inline]
     fn read(&mut self, key: &[u8]) -> Result<bool> {
         self.read_pace.take(1, self.clock);
@@ -332,7 +332,7 @@ impl Worker<'_> {
         Ok(())
     }
 
-    /// Each key is sought twice, with the steps between.
+    /// Seeks each key twice, with steps in between.
     fn put_then_seek(&mut self) -> Result<()> {
         self.write(KeyOrder::Sequential, OpKind::Write)?;
         self.meter.restart();
@@ -356,7 +356,7 @@ impl Worker<'_> {
         Ok(())
     }
 
-    /// The bytes that the ranges take are told; they are not read.
+    /// Asks for the size of ranges; reads no entry.
     fn approximate_size(&mut self) -> Result<()> {
         let (mut lower, mut upper) = (self.plan.maker(), self.plan.maker());
         let mut numbers = self.numbers(self.plan.keys);
@@ -381,7 +381,7 @@ impl Worker<'_> {
         Ok(())
     }
 
-    /// Goes on until `stop`: the thread beside the ones that are measured.
+    /// Runs the unmeasured thread until `stop`.
     ///
     /// # Errors
     /// The engine's first.
@@ -422,7 +422,7 @@ impl Worker<'_> {
     }
 }
 
-/// A cursor that ends `distance` numbers behind the key of `number`, or as far in front of it; 0: at the ends of the data.
+/// A cursor bounded `distance` numbers after the key of `number`, or before it when it goes backward. 0: no bound.
 fn cursor_at<'s>(
     store: &'s dyn Store,
     plan: &Plan,

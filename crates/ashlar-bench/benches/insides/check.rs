@@ -6,7 +6,7 @@
 //! counted by …, on …            what they hardly depend on
 //! get_cached 1234.5 8.0         a case, its instructions and locked instructions per operation
 //! ```
-//! More instructions than the tolerance fail. Fewer are told, so that a gain is written down and kept.
+//! More instructions than the tolerance fail. Fewer are reported, so that a gain is recorded and kept.
 
 use crate::profile::Counts;
 use std::fmt::Write;

@@ -3,7 +3,7 @@
 //! 1. Times are measured on the machine ([`timed`]), instructions on an emulated processor ([`counted`]), which counts the
 //!    same on a busy machine as on a quiet one.
 //! 2. The counts that are committed (`instructions.txt`) are compared in `cargo xtask test` ([`check`]).
-//! 3. The cases go through the engine's interfaces: a part that is built anew keeps its case.
+//! 3. The cases go through the engine's interfaces: a part that is rewritten keeps its case.
 
 #![allow(
     clippy::unwrap_used,
@@ -41,7 +41,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const HELP: &str = "\
 usage: cargo xtask bench NAME...     measures these, or `all`
-       cargo xtask bench --counts    compares the instructions of all with instructions.txt; REWRITE=1 writes them anew";
+       cargo xtask bench --counts    compares the instructions of all with instructions.txt; REWRITE=1 rewrites them";
 
 fn main() -> ExitCode {
     // `cargo bench` adds a word of its own.

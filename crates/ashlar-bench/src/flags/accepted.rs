@@ -1,6 +1,6 @@
-//! Flags of db_bench that scripts pass and that have nothing to act on here. Those that are options stand in `options`.
+//! Flags of db_bench that scripts pass and that have no effect here. Flags for options are in `options`.
 
-/// Taken with a line that says why they do nothing.
+/// Accepted with a line that says why they have no effect.
 pub(super) const WITHOUT_EFFECT: &[(&str, &str)] = &[
     ("async_io", "reads are synchronous"),
     ("auto_prefix_mode", "filters hold whole keys"),
@@ -12,9 +12,9 @@ pub(super) const WITHOUT_EFFECT: &[(&str, &str)] = &[
     ("cache_remove_scan_count_limit", "retired in RocksDB too"),
     ("cache_type", "there is one kind of cache"),
     ("compaction_measure_io_stats", "compactions are always measured"),
-    ("compaction_pri", "the picker weighs overlap and tombstones; there is one order"),
+    ("compaction_pri", "the picker always weighs overlap and tombstones"),
     ("comparisons", "comparisons are not counted"),
-    ("deletepercent", "no benchmark that is there mixes in deletes"),
+    ("deletepercent", "no benchmark here mixes in deletes"),
     ("disable_data_sync", "files are always synced"),
     ("disable_seek_compaction", "seeks start no compactions"),
     ("fifo_age_for_warm", "compaction_style is 0"),
@@ -25,12 +25,12 @@ pub(super) const WITHOUT_EFFECT: &[(&str, &str)] = &[
     ("fifo_compaction_use_kv_ratio_compaction", "compaction_style is 0"),
     ("memtablerep", "there is one kind of memtable"),
     ("multiread_batched", "multireadrandom is batched"),
-    ("num_deletion_threads", "no benchmark that is there has such threads"),
+    ("num_deletion_threads", "no benchmark here has such threads"),
     ("num_hot_column_families", "all families are used alike"),
     ("prepopulate_blob_cache", "values of blob files are not kept in memory"),
     ("progress_reports", "progress is shown on terminals only"),
     ("rate_limit_bg_reads", "background reads are not limited"),
-    ("rate_limiter_auto_tuned", "the limit is what it is set to"),
+    ("rate_limiter_auto_tuned", "the limit stays at its setting"),
     ("rate_limiter_refill_period_us", "the limiter counts bytes, not periods"),
     ("readahead_size", "scans choose their read-ahead"),
     ("report_file_operations", "files are not counted by call"),
@@ -38,8 +38,8 @@ pub(super) const WITHOUT_EFFECT: &[(&str, &str)] = &[
     ("source_compaction_factor", "retired in RocksDB too"),
     ("thread_status_per_interval", "there is no thread status"),
     ("total_order_seek", "every seek is in total order"),
-    ("transaction_lock_timeout", "transactions are not there"),
-    ("transaction_sets", "transactions are not there"),
+    ("transaction_lock_timeout", "AshlarDB has no transactions"),
+    ("transaction_sets", "AshlarDB has no transactions"),
     ("universal_allow_trivial_move", "compaction_style is 0"),
     ("universal_compression_size_percent", "compaction_style is 0"),
     ("universal_incremental", "compaction_style is 0"),
@@ -55,7 +55,7 @@ pub(super) const WITHOUT_EFFECT: &[(&str, &str)] = &[
     ("verify_checksum", "checksums are always verified"),
 ];
 
-/// Taken with the value beside them, which means "off"; refused with any other: what they switch on is not there yet.
+/// Accepted with this value, which means "off", and refused with any other: AshlarDB lacks the feature.
 pub(super) const OFF_ONLY: &[(&str, &str)] = &[
     ("compaction_style", "0"),
     ("key_prefix", "0"),
@@ -70,7 +70,7 @@ pub(super) const OFF_ONLY: &[(&str, &str)] = &[
     ("user_timestamp_size", "0"),
 ];
 
-/// Whether `text` says the same as `off`.
+/// Whether `text` has the same meaning as `off`.
 pub(super) fn is_off(off: &str, text: &str) -> bool {
     match off {
         "false" => matches!(text.to_ascii_lowercase().as_str(), "0" | "f" | "false" | "n" | "no"),

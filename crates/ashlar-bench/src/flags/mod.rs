@@ -1,11 +1,11 @@
 //! Command lines as gflags reads them: `--name=value`, `--name value`, `--switch`, `--noswitch`, one dash or two.
 //!
-//! 1. Names are told with `_` or `-` between words; case counts.
+//! 1. `_` and `-` are equal in names. Names are case-sensitive.
 //! 2. The last of several values counts.
-//! 3. A name that does not exist is an error that lists what there is, unless `--undefok=a,b` names it.
-//! 4. Nothing but flags: a word that is none is an error (db_bench drops it silently).
-//! 5. `--flagfile=a,b` stands for the flags in these files, a line each; empty lines and those that begin with `#` are
-//!    passed over.
+//! 3. An unknown name is an error that lists the flags, unless `--undefok=a,b` names it.
+//! 4. Only flags are valid: any other word is an error (db_bench drops it silently).
+//! 5. `--flagfile=a,b` inserts the flags in these files, one per line. Empty lines and lines that begin with `#` are
+//!    skipped.
 
 mod accepted;
 mod options;
@@ -31,25 +31,25 @@ impl Flags {
     }
 }
 
-/// A command line that was understood.
+/// A parsed command line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parsed {
-    /// Its settings.
+    /// The settings.
     pub flags: Flags,
     /// The names that were given.
     pub given: BTreeSet<&'static str>,
     /// Lines for standard error: flags that have no effect.
     pub warnings: Vec<String>,
-    /// `--help` was among them.
+    /// Whether `--help` was given.
     pub help: bool,
-    /// `--version` was among them.
+    /// Whether `--version` was given.
     pub version: bool,
 }
 
-/// How deep files of flags may name each other.
+/// How deep `--flagfile` files may be nested.
 const FILES_DEEP: usize = 8;
 
-/// Puts the flags of the files that `--flagfile` names in its place; `read` gives the text of one.
+/// Replaces each `--flagfile` by the flags in its files. `read` returns the text of a file.
 ///
 /// # Errors
 /// A sentence for standard error: a file that cannot be read, a line that is no flag, files that name each other in a circle.
@@ -95,7 +95,7 @@ fn expand(
     Ok(all)
 }
 
-/// Reads the words behind the program's name.
+/// Parses the words after the program's name.
 ///
 /// # Errors
 /// A sentence for standard error: unknown flag, wrong or missing value, something that is not a flag.
@@ -177,7 +177,7 @@ fn option(parsed: &mut Parsed, flag: &options::OptionFlag, value: &str) -> Resul
     Ok(())
 }
 
-/// Flags of years ago, and of LevelDB's tool, as what stands in their place.
+/// Translates retired flags and LevelDB's flags.
 fn retired(parsed: &mut Parsed) {
     let flags = &mut parsed.flags;
     if let Some(factor) = flags.max_grandparent_overlap_factor.take() {
@@ -201,7 +201,7 @@ fn retired(parsed: &mut Parsed) {
     }
 }
 
-/// Whether the flag is one of those that are taken without effect.
+/// Whether the flag is accepted without effect.
 fn without_effect(parsed: &mut Parsed, name: &str, value: Option<&str>) -> Result<bool, String> {
     if let Some((_, why)) = WITHOUT_EFFECT.iter().find(|(known, _)| *known == name) {
         parsed.warnings.push(format!("WARNING: --{name} has no effect: {why}"));
@@ -226,7 +226,7 @@ fn unknown(name: &str) -> String {
     text
 }
 
-/// Ranges that hold for every engine.
+/// Checks the ranges that hold for every engine.
 fn check(flags: &Flags) -> Result<(), String> {
     let range = |name, value: u64, least, most| {
         if (least..=most).contains(&value) {
@@ -270,7 +270,7 @@ fn check(flags: &Flags) -> Result<(), String> {
     Ok(())
 }
 
-/// The flags with their meaning and defaults, a paragraph each.
+/// The help: each flag with its meaning and default.
 pub fn help() -> String {
     let defaults = Flags::default();
     let mut text = String::new();

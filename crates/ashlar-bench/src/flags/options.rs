@@ -1,10 +1,10 @@
-//! Flags of db_bench that set one of RocksDB's options. What becomes of a value, the engine's table of options says: it is
-//! set, has no effect for the reason told, or is refused.
+//! Flags of db_bench that set one of RocksDB's options. The engine's table of options decides about a value: it is set, it
+//! has no effect for a stated reason, or it is refused.
 
 use super::value::Value;
 use ashlar_options::{Notice, Options, option_names};
 
-/// A flag and the option behind it.
+/// A flag and the option that it sets.
 pub(super) struct OptionFlag {
     pub(super) name: &'static str,
     option: &'static str,
@@ -101,7 +101,7 @@ pub(super) const OPTION_FLAGS: &[OptionFlag] = &[
     onto(number("file_opening_threads"), "max_file_opening_threads"),
     number("writable_file_max_buffer_size"),
     number("log_readahead_size"),
-    // What it tells.
+    // Statistics.
     number("stats_dump_period_sec"),
     number("stats_persist_period_sec"),
     number("stats_history_buffer_size"),
@@ -109,11 +109,11 @@ pub(super) const OPTION_FLAGS: &[OptionFlag] = &[
     switch("dump_malloc_stats"),
 ];
 
-/// Adds a flag's value to the option string `options`; answers why it has no effect, if it has none and is not RocksDB's
+/// Adds a flag's value to the option string `options`. Returns the reason if the value has no effect and is not RocksDB's
 /// default.
 ///
 /// # Errors
-/// What the table says of the value.
+/// The error of the table for the value.
 pub(super) fn take(options: &mut String, flag: &OptionFlag, value: &str) -> Result<Option<String>, String> {
     let value = match (flag.is_switch, <bool as Value>::parse(value)) {
         (true, on) => {

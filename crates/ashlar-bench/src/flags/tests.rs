@@ -191,14 +191,14 @@ fn files_of_flags_stand_for_their_lines() {
         "b" => Ok("--sync\n".to_owned()),
         "round" => Ok("--flagfile=round".to_owned()),
         "wrong" => Ok("fillseq".to_owned()),
-        _ => Err("there is none".to_owned()),
+        _ => Err("no such file".to_owned()),
     };
     let all = |line: &str| with_files(&words(line), &read);
     assert_eq!(all("--flagfile=a --num=6").unwrap(), ["--num=5", "--sync", "--num=6"]);
     assert_eq!(all("-flagfile a,b").unwrap(), ["--num=5", "--sync", "--sync"]);
     assert!(all("--flagfile=round").unwrap_err().contains("circle"));
     assert_eq!(all("--flagfile=wrong").unwrap_err(), "ERROR: flagfile wrong: \"fillseq\" is not a flag");
-    assert_eq!(all("--flagfile=none").unwrap_err(), "ERROR: flagfile none: there is none");
+    assert_eq!(all("--flagfile=none").unwrap_err(), "ERROR: flagfile none: no such file");
     assert!(all("--flagfile").unwrap_err().contains("missing its argument"));
 }
 

@@ -1,4 +1,4 @@
-//! What stands behind the `=` of a flag.
+//! The value after the `=` of a flag.
 
 use crate::keys::KeyShape;
 
@@ -16,10 +16,10 @@ pub(super) trait Value: Sized {
     /// A switch needs no value: `--name` is on, `--noname` off.
     const IS_SWITCH: bool = false;
 
-    /// From text; the error says what was expected.
+    /// Parses text. The error says what was expected.
     fn parse(text: &str) -> Result<Self, String>;
 
-    /// As text, for the help.
+    /// Prints the value, for the help.
     fn show(&self) -> String;
 }
 

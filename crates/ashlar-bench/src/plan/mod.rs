@@ -1,4 +1,4 @@
-//! The benchmarks by name, and what each comes to under given flags. Pure.
+//! Resolves the name of a benchmark and the flags to a plan. Pure.
 
 mod table;
 
@@ -23,44 +23,44 @@ pub enum Work {
     Merge,
     /// Gets of random keys below [`Plan::keys`].
     Get,
-    /// The same, [`Plan::batch`] keys at once.
+    /// Gets of [`Plan::batch`] random keys at once.
     MultiGet,
     /// A get and a put of the same key.
     Update,
-    /// In every hundred operations [`Plan::percent`] gets, then puts.
+    /// In every hundred operations: [`Plan::percent`] gets, then puts.
     ReadWrite,
-    /// Gets and merges, [`Plan::percent`] of them merges.
+    /// Gets and merges; [`Plan::percent`] of the operations are merges.
     ReadMerge,
-    /// Walks over entries.
+    /// Scans over entries.
     Scan {
-        /// From the last entry.
+        /// Whether the scan goes backward from the last entry.
         backward: bool,
     },
     /// Seeks random keys, then steps.
     Seek,
     /// Seeks ascending keys with one cursor.
     SeekOrdered,
-    /// Puts in key order, which are not measured, then seeks of the same keys in order.
+    /// Unmeasured puts in key order, then seeks of the same keys in order.
     PutThenSeek,
-    /// Makes a cursor and drops it.
+    /// Creates a cursor and drops it.
     NewCursor,
-    /// A function over a block in memory, no database.
+    /// A function over a block in memory, without a database.
     Micro(Micro),
-    /// Waits until the tables of this level are in the next one.
+    /// Compacts the tables of this level into the next one, and waits.
     CompactLevel(u8),
     /// Reads every file and checks it.
     Verify,
-    /// Compares every file with the checksum that was recorded of it.
+    /// Compares every file with its recorded checksum.
     VerifyFiles,
-    /// Asks how many bytes the keys between two random ones take.
+    /// Asks for the size of the range between two random keys.
     ApproximateSize,
-    /// Waits for a whole compaction.
+    /// Compacts everything, and waits.
     Compact,
-    /// Waits for a flush.
+    /// Flushes, and waits.
     Flush,
     /// Waits for background work.
     Wait,
-    /// Sets the statistics to zero; not measured.
+    /// Resets the statistics to zero; not measured.
     ResetStats,
     /// Prints the statistics of these names; not measured.
     Print(&'static [&'static str]),
@@ -79,70 +79,70 @@ pub enum Micro {
     Xxh3,
     /// Compression by this codec; `None`: that of `--compression_type`.
     Compress(Option<&'static str>),
-    /// And back.
+    /// Decompression by this codec.
     Uncompress(Option<&'static str>),
     /// A thousand loads of one pointer.
     AcquireLoad,
 }
 
-/// What one more thread does beside the ones that are measured.
+/// The work of one more thread beside the measured ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beside {
     /// There is no further thread.
     Nothing,
-    /// It puts random keys.
+    /// Puts random keys.
     Writer,
-    /// It merges into random keys.
+    /// Merges into random keys.
     Merger,
-    /// It reads everything in order, again and again.
+    /// Scans all entries in order, again and again.
     Scanner,
 }
 
 /// A benchmark with every number resolved.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// Its name.
+    /// The name.
     pub name: &'static str,
-    /// What its threads do.
+    /// The work of the measured threads.
     pub work: Work,
-    /// Needs an empty database.
+    /// Whether the benchmark needs an empty database.
     pub fresh: bool,
-    /// Threads that are measured.
+    /// The number of measured threads.
     pub threads: usize,
-    /// One more thread, which is not measured.
+    /// The work of one more, unmeasured thread.
     pub beside: Beside,
     /// Operations per thread; `None`: only [`Plan::duration`] ends it.
     pub count: Option<u64>,
-    /// How long it runs, when that decides.
+    /// The run time, if it ends the benchmark.
     pub duration: Option<Duration>,
-    /// Numbers of keys are below this.
+    /// Upper bound of the key numbers, excluded.
     pub keys: u64,
-    /// Numbers of the writer's keys are below this.
+    /// Upper bound of the writer's key numbers, excluded.
     pub writer_keys: u64,
-    /// How random numbers are drawn.
+    /// The distribution of random numbers.
     pub access: Access,
     /// Entries per batch.
     pub batch: u64,
-    /// What part of a mix is what.
+    /// The percentage of gets or merges in a mix.
     pub percent: u64,
-    /// How writes are done.
+    /// The settings of writes.
     pub how: WriteHow,
-    /// What keys look like.
+    /// The shape of keys.
     pub shape: KeyShape,
-    /// Bytes of a key, for the shapes that have no length of their own.
+    /// Bytes of a key, for the shapes without a fixed length.
     pub key_size: usize,
-    /// Asks for keys that are never written.
+    /// Whether reads use keys that are never written.
     pub missing: bool,
-    /// Bytes of the prefix of a key, and how many prefixes there are; none: 0.
+    /// Bytes of the prefix of a key, and the number of prefixes. 0: no prefix.
     pub prefix: (usize, u64),
-    /// How long values are.
+    /// The lengths of values.
     pub lengths: lengths::Kind,
-    /// How often it runs.
+    /// The number of runs.
     pub repeat: Repeat,
 }
 
 impl Plan {
-    /// The benchmark `name`, which may end in `[X3-W1]`, under `flags`.
+    /// Resolves the benchmark `name`, which may end in `[X3-W1]`, under `flags`.
     ///
     /// # Errors
     /// A sentence for standard error, with all names and the nearest one.
@@ -199,7 +199,7 @@ impl Plan {
         names.map(|name| Plan::new(name, flags)).collect()
     }
 
-    /// Threads, the one beside them included.
+    /// The number of threads, the unmeasured one included.
     pub(crate) fn all_threads(&self) -> usize {
         self.threads + usize::from(self.beside != Beside::Nothing)
     }
@@ -214,13 +214,13 @@ impl Plan {
         self.reads() && matches!(self.beside, Beside::Nothing | Beside::Scanner)
     }
 
-    /// Makes the keys that it asks for.
+    /// The maker of the keys that reads use.
     pub(crate) fn maker(&self) -> KeyMaker {
         let maker = KeyMaker::shaped(self.shape, self.key_size).prefixed(self.prefix.0, self.prefix.1);
         if self.missing { maker.missing() } else { maker }
     }
 
-    /// Names and one line about each, for the help.
+    /// The names with one line about each, for the help.
     pub fn names() -> impl Iterator<Item = (&'static str, &'static str)> {
         ENTRIES.iter().map(|e| (e.name, e.text))
     }

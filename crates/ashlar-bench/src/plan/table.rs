@@ -1,4 +1,4 @@
-//! The benchmarks: names, what they do, and how they differ from what the flags say.
+//! The table of benchmarks: names, work, and differences from the flags.
 
 use super::{Beside, Micro, Plan, Work};
 use crate::flags::Flags;
@@ -59,15 +59,15 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry { adjust: large, ..entry("fillseq100K", "num/1000 puts of 100000 bytes in key order", SEQUENTIAL) },
     Entry {
         adjust: fresh,
-        ..entry("fillseekseq", "seeks in key order of what was put in key order before", Work::PutThenSeek)
+        ..entry("fillseekseq", "puts in key order, then seeks of the same keys in order", Work::PutThenSeek)
     },
-    entry("overwrite", "puts of random keys, database as it is", RANDOM),
+    entry("overwrite", "puts of random keys into the existing database", RANDOM),
     entry("updaterandom", "a get and a put of the same random key", Work::Update),
     entry("mergerandom", "merges into random keys; needs --merge_operator", Work::Merge),
     entry("readrandom", "gets of random keys", Work::Get),
     Entry {
         adjust: |plan, _| plan.missing = true,
-        ..entry("readmissing", "gets of keys that are not there", Work::Get)
+        ..entry("readmissing", "gets of missing keys", Work::Get)
     },
     Entry {
         adjust: |plan, flags| plan.keys = flags.num.div_ceil(100),
@@ -87,18 +87,18 @@ pub(super) const ENTRIES: &[Entry] = &[
         adjust: |plan, flags| plan.keys = flags.num.checked_next_power_of_two().unwrap_or(u64::MAX),
         ..entry(
             "readrandomfast",
-            "gets of random keys below the next power of two: some are not there",
+            "gets of random keys below the next power of two: some are missing",
             Work::Get,
         )
     },
     entry("multireadrandom", "gets of --batch_size random keys at once", Work::MultiGet),
-    entry("readseq", "a walk forward", Work::Scan { backward: false }),
-    entry("readreverse", "a walk backward", Work::Scan { backward: true }),
+    entry("readseq", "a scan forward", Work::Scan { backward: false }),
+    entry("readreverse", "a scan backward", Work::Scan { backward: true }),
     Entry {
         adjust: |plan, _| plan.threads = 1,
         ..entry(
             "readtocache",
-            "a walk forward, one thread: brings the data into the cache",
+            "a scan forward, one thread: brings the data into the cache",
             Work::Scan { backward: false },
         )
     },
@@ -165,7 +165,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         adjust: once,
         ..entry(
             "verifyfilechecksums",
-            "compares files with their checksums in the MANIFEST, where it has them",
+            "compares files with their checksums in the MANIFEST, if it has them",
             Work::VerifyFiles,
         )
     },
@@ -177,7 +177,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     entry("sstables", "prints the tables of every level", Work::Print(&["sstables"])),
     entry(
         "memstats",
-        "prints what is in memory",
+        "prints the use of memory",
         Work::Print(&[
             "num-immutable-mem-table",
             "cur-size-active-mem-table",
@@ -229,7 +229,7 @@ pub(super) const ENTRIES: &[Entry] = &[
 const SNAPPY: Option<&str> = Some("snappy");
 const ZSTD: Option<&str> = Some("zstd");
 
-/// Bytes that a function over blocks goes through, unless --reads says how many blocks.
+/// Bytes that a function over blocks processes, unless --reads gives the number of blocks.
 const MICRO_BYTES: u64 = 500 << 20;
 
 fn fresh(plan: &mut Plan, _: &Flags) {
