@@ -1,8 +1,8 @@
-//! A file of records in short, as JSON: of each row and engine every number's median and spread over the repetitions, what
-//! it is beside the reference and the best, and what the document says.
+//! Summarises a file of records as JSON. For each row, engine and number: the median and spread over the repetitions, the
+//! ratios to the reference and the best engine, and the figure of the document.
 //!
 //! The numbers are named by their place in a record: `ops.per_sec`, `latency_us.read.p99`, `amp.wa_proc`. Settings, courses
-//! over time and what only tells one run from another are left out.
+//! over time and the identity of runs are left out.
 
 use crate::record::{Class, Published, Record, Run, SCHEMA};
 use crate::summary::{Cell, Group, REFERENCE, Row, Spread, Summary};
@@ -10,19 +10,19 @@ use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Parts of a record that are no figures.
+/// Parts of a record that are not figures.
 const NO_FIGURES: [&str; 7] = ["schema", "rep", "order", "params", "series", "published", "status"];
 
 #[derive(Serialize)]
 struct Aggregate<'a> {
     schema: u32,
-    /// When, and with what command, each run was made.
+    /// The time and the command of each run.
     runs: Vec<(&'a str, &'a str)>,
     marks: &'a [String],
     rows: Vec<Line<'a>>,
 }
 
-/// A row on an engine.
+/// One row on one engine.
 #[derive(Serialize)]
 struct Line<'a> {
     experiment: &'a str,
@@ -53,7 +53,7 @@ pub fn aggregate(run: &Run) -> String {
         marks: &summary.marks,
         rows: summary.groups.iter().flat_map(lines).collect(),
     };
-    // Strings as keys, no cycles: nothing in it can fail to be written.
+    // The keys are strings and there are no cycles, so serialisation cannot fail.
     serde_json::to_string_pretty(&aggregate).unwrap_or_default() + "\n"
 }
 
@@ -83,11 +83,11 @@ fn line<'a>(group: &Group<'a>, row: &'a Row<'a>, cell: &'a Cell<'a>) -> Line<'a>
     }
 }
 
-/// Every number that some repetition has.
+/// Every number of any repetition.
 fn figures(runs: &[&Record]) -> BTreeMap<String, Spread> {
     let mut values: BTreeMap<String, Vec<f64>> = BTreeMap::new();
     for run in runs {
-        // A record is an object; what is not is left out.
+        // A record is an object; other values are left out.
         let record = serde_json::to_value(run).unwrap_or_default();
         for (name, part) in record.as_object().into_iter().flatten() {
             if !NO_FIGURES.contains(&name.as_str()) {

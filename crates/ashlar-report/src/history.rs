@@ -1,7 +1,7 @@
-//! Figures of the documents whose experiments are repeated. They were measured on other machines in other years: shown
-//! beside ours, never compared with them.
+//! Figures of the documents whose experiments are repeated. They were measured on other machines in other years, so they are
+//! shown beside the new figures and never compared with them.
 //!
-//! Tables of tabs, as printed there; `-` where the document has no figure.
+//! Tab-separated tables, as printed there; `-` if the document has no figure.
 //!
 //! | file | document |
 //! |---|---|
@@ -17,14 +17,14 @@ const S0: &str = include_str!("history/s0.tsv");
 const S2: &str = include_str!("history/s2.tsv");
 const S3: &str = include_str!("history/s3.tsv");
 
-/// What the documents were measured on.
+/// The machines of the documents.
 const MACHINES: [(&str, &str); 3] = [
     ("s0", "2013/14: 24 threads of X5650 2.67 GHz, 144 GB, two FusionIO cards, 1 billion keys"),
     ("s2", "2020: 8 threads, 32 GB, NVMe (m5d.2xlarge), RocksDB 6.10, 900 million keys"),
     ("s3", "2011: X5650 2.67 GHz, 12 GB, SATA disk 7200 rpm, 1 million keys"),
 ];
 
-/// A table of tabs.
+/// A tab-separated table.
 struct Table<'a> {
     head: Vec<&'a str>,
     rows: Vec<Vec<&'a str>>,
@@ -36,7 +36,7 @@ impl<'a> Table<'a> {
         Table { head: lines.next().unwrap_or_default(), rows: lines.collect() }
     }
 
-    /// A cell that says something.
+    /// A cell that is not empty.
     fn cell(&self, row: &[&'a str], column: &str) -> Option<&'a str> {
         let index = self.head.iter().position(|name| *name == column)?;
         row.get(index).copied().filter(|cell| *cell != "-")
@@ -47,7 +47,7 @@ impl<'a> Table<'a> {
     }
 }
 
-/// What the document of `experiment` says of this row and engine.
+/// The figure of the document of `experiment` for this row and engine.
 pub fn published(experiment: &str, row: &str, engine: &str) -> Option<Published> {
     let machine = MACHINES.iter().find(|(name, _)| *name == experiment)?.1.to_owned();
     let (text, per_sec) = match experiment {
@@ -73,7 +73,7 @@ pub fn published(experiment: &str, row: &str, engine: &str) -> Option<Published>
     Some(Published { text: text.to_owned(), per_sec, machine })
 }
 
-/// What a row of the LevelDB page does, in words.
+/// The description of a row of the LevelDB page.
 pub fn title(experiment: &str, row: &str) -> Option<&'static str> {
     let table = match experiment {
         "s0" => Table::parse(S0),

@@ -1,9 +1,9 @@
-//! What was measured, and how it is shown.
+//! Records of measurements, and their presentation.
 //!
-//! [`record`] is the file: a line of JSON about the machine, then one per run. [`schema`] says whether a file is one.
-//! [`theory`] says what amplification should be, [`history`] what others once measured, [`summary`] takes medians, and
-//! [`page()`] and [`markdown()`] show all of it; [`aggregate()`] is the same for programs. Nothing here does I/O: texts come
-//! in, texts go out.
+//! [`record`] is the file: a line of JSON about the machine, then one per run. [`schema`] checks such a file. [`theory`]
+//! computes the expected amplification, [`history`] has published figures, and [`summary`] takes medians. [`page()`] and
+//! [`markdown()`] show the results to people, and [`aggregate()`] to programs. The crate does no I/O: it takes texts and
+//! returns texts.
 
 #![forbid(unsafe_code)]
 

@@ -1,9 +1,9 @@
-//! What a machine is, as far as Linux tells. The reader of files is handed in, so that all of it can be tested.
+//! Describes a machine by the files of Linux. The caller passes the reader of files, so that tests can replace it.
 
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// A machine. What it does not tell is `None`.
+/// A machine. Unknown facts are `None`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
     /// Model of the processor.
@@ -12,7 +12,7 @@ pub struct Machine {
     pub threads: Option<u64>,
     /// Frequency seen.
     pub mhz: Option<f64>,
-    /// What governs the frequency.
+    /// The governor of the frequency.
     pub governor: Option<String>,
     /// Caches of the first thread: `L1 Data 48K`, ….
     pub caches: Vec<String>,
@@ -22,29 +22,29 @@ pub struct Machine {
     pub kernel: Option<String>,
     /// Name of the distribution.
     pub distribution: Option<String>,
-    /// What is done against flaws of the processor: `meltdown: Not affected`, ….
+    /// Mitigations of processor flaws: `meltdown: Not affected`, ….
     pub mitigations: Vec<String>,
     /// Transparent huge pages: `always`, `madvise`, `never`.
     pub huge_pages: Option<String>,
-    /// How eagerly memory is swapped.
+    /// The swappiness of memory.
     pub swappiness: Option<u64>,
     /// Percent of memory that may be dirty before writers wait.
     pub dirty_ratio: Option<u64>,
-    /// Percent from which it is written in the background.
+    /// Percent of dirty memory from which the kernel writes in the background.
     pub dirty_background_ratio: Option<u64>,
     /// File system of the databases, with its options.
     pub file_system: Option<String>,
-    /// Device below it.
+    /// The device below the file system.
     pub device: Option<String>,
-    /// True for a spinning one.
+    /// Whether the device is a spinning disk.
     pub rotational: Option<bool>,
-    /// Scheduler of its queue.
+    /// The scheduler of the device's queue.
     pub scheduler: Option<String>,
-    /// Runs on a hypervisor.
+    /// Whether the machine runs on a hypervisor.
     pub virtual_machine: Option<bool>,
-    /// Where the time comes from.
+    /// The clock source.
     pub clock: Option<String>,
-    /// The device, measured.
+    /// The measured speed of the device.
     pub disk: Option<Disk>,
 }
 
@@ -117,7 +117,7 @@ impl Machine {
         }
     }
 
-    /// What is known, as names and texts, for people to read.
+    /// The known facts, as names and texts, for people.
     pub fn lines(&self) -> Vec<(&'static str, String)> {
         let text = |value: &Option<String>| value.clone();
         let count = |value: Option<u64>| value.map(|n| n.to_string());
@@ -180,7 +180,7 @@ fn cache(index: u32, text: &dyn Fn(&str) -> Option<String>) -> Option<String> {
     Some(format!("L{} {} {}", of("level")?, of("type")?, of("size")?))
 }
 
-/// Of `always [madvise] never` the one in brackets.
+/// The word in brackets of `always [madvise] never`.
 fn chosen(all: &str) -> String {
     let inner = all.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
     inner.map_or(all, |(chosen, _)| chosen).to_owned()
@@ -194,7 +194,7 @@ struct Mount {
     options: String,
 }
 
-/// The mount that `folder` lies in. Fields: `id parent major:minor root point options … - kind source super`.
+/// The mount that contains `folder`. Fields: `id parent major:minor root point options … - kind source super`.
 fn mount_of(info: &str, folder: &Path) -> Option<Mount> {
     let parse = |line: &str| {
         let (left, right) = line.split_once(" - ")?;
@@ -209,7 +209,7 @@ fn mount_of(info: &str, folder: &Path) -> Option<Mount> {
         };
         folder.starts_with(point).then_some((point.len(), mount))
     };
-    // Of mounts at the same place the later one is on top.
+    // If several mounts are at the same place, the last one is visible.
     info.lines().filter_map(parse).max_by_key(|(length, _)| *length).map(|(_, mount)| mount)
 }
 

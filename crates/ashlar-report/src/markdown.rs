@@ -1,4 +1,4 @@
-//! The same as Markdown, shorter: what must be known, rates, waits at a fixed rate, amplification, how it was measured.
+//! The page as Markdown, shorter: remarks, rates, waits at a fixed rate, amplification, and the settings.
 
 use crate::page::name;
 use crate::record::{From, Latency, Record, Run};
@@ -7,12 +7,12 @@ use crate::theory::predicted;
 use crate::words::{factor, known, micros, rate};
 use std::fmt::Write;
 
-/// A page of this run, to be put below a heading of one's own.
+/// A page of this run, to insert below a heading.
 pub fn markdown(run: &Run) -> String {
     shown(run, amplification)
 }
 
-/// The same without amplification: a table of rates for each experiment, and one of waits where the rate was given.
+/// The page without amplification: a table of rates for each experiment, and one of waits if the rate was given.
 pub fn rates(run: &Run) -> String {
     shown(run, |_| String::new())
 }
@@ -34,7 +34,7 @@ pub fn brief(run: &Run) -> String {
     out
 }
 
-/// `more` stands below each experiment's rates.
+/// `more` follows the rates of each experiment.
 fn shown(run: &Run, more: impl Fn(&Group<'_>) -> String) -> String {
     let summary = Summary::of(run);
     let mut out = String::new();
@@ -99,7 +99,7 @@ fn against(row: &Row<'_>) -> Option<f64> {
     Some(row.of(OURS)?.rate()?.median / row.of(REFERENCE)?.rate()?.median)
 }
 
-/// How long operations took that were due at a fixed rate.
+/// The latencies of operations that were due at a fixed rate.
 fn waits(group: &Group<'_>) -> String {
     let mut rows = String::new();
     for row in &group.rows {

@@ -1,4 +1,4 @@
-//! A run that never was, for tests of what is made from runs.
+//! A made-up run, for tests of pages and tables.
 
 use crate::record::{Header, Latency, Ops, Phase, Record, Run, SCHEMA, Series, Status};
 

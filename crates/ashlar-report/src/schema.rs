@@ -1,17 +1,17 @@
 //! The form of a line, as JSON Schema (`record.schema.json`), and a check of lines against it.
 //!
-//! Of JSON Schema the check knows what the file uses: `type`, `const`, `enum`, `properties`, `required`,
+//! The check knows only the keywords of JSON Schema that the file uses: `type`, `const`, `enum`, `properties`, `required`,
 //! `additionalProperties`, `items`, `minimum`, `oneOf`, `$ref` into `$defs`.
 
 use serde_json::Value;
 
-/// The schema: of one line.
+/// The schema of one line.
 pub const TEXT: &str = include_str!("record.schema.json");
 
-/// What is wrong with a line; nothing when it is as the schema says.
+/// The violations of the schema in a line.
 ///
 /// # Errors
-/// The line is no JSON.
+/// The line is not JSON.
 pub fn check(line: &str) -> Result<Vec<String>, String> {
     let schema: Value = serde_json::from_str(TEXT).map_err(|e| format!("the schema: {e}"))?;
     let value: Value = serde_json::from_str(line).map_err(|e| e.to_string())?;
@@ -35,7 +35,7 @@ fn visit(root: &Value, schema: &Value, value: &Value, at: &str, wrong: &mut Vec<
         say(format!("{value} is not {}", schema["const"]));
     }
     if schema["enum"].as_array().is_some_and(|known| !known.contains(value)) {
-        say(format!("{value} is none of {}", schema["enum"]));
+        say(format!("{value} is not one of {}", schema["enum"]));
     }
     if schema["minimum"].as_f64().zip(value.as_f64()).is_some_and(|(least, value)| value < least) {
         say(format!("{value} is below {}", schema["minimum"]));
@@ -60,7 +60,7 @@ fn visit(root: &Value, schema: &Value, value: &Value, at: &str, wrong: &mut Vec<
     }
 }
 
-/// Of the forms the one with the fewest faults is meant; the one for null only by null.
+/// Chooses the alternative with the fewest violations; the one for null only for null.
 fn one_of(root: &Value, forms: &[Value], value: &Value, at: &str, wrong: &mut Vec<String>) {
     let meant = |form: &&Value| value.is_null() || form["type"] != "null";
     let faults = forms.iter().filter(meant).map(|form| {
@@ -130,7 +130,7 @@ mod tests {
         let line = Line::Run(Box::new(full())).text();
         for (from, to, fault) in [
             ("\"schema\":1", "\"schema\":2", "schema: 2 is not 1"),
-            ("\"class\":\"matched\"", "\"class\":\"x\"", "class: \"x\" is none of"),
+            ("\"class\":\"matched\"", "\"class\":\"x\"", "class: \"x\" is not one of"),
             ("\"rep\":1", "\"rep\":0", "rep: 0 is below 1"),
             ("\"workload\":\"\"", "\"workload\":1", "workload: 1 is not \"string\""),
             ("\"workload\":\"\",", "", "line: workload is missing"),

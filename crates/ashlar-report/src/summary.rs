@@ -1,22 +1,22 @@
-//! Records by experiment, row and engine: medians, spread, and what must be said before any figure.
+//! Groups records by experiment, row and engine: medians, spread, and remarks.
 
 use crate::history;
 use crate::record::{Class, Published, Record, Run, Status};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The engine that others are held against, where it is there.
+/// The reference engine, if it was measured.
 pub const REFERENCE: &str = "rocksdb";
-/// Ours.
+/// The name of AshlarDB.
 pub const OURS: &str = "ashlardb";
 
 /// A file of records, in order.
 pub struct Summary<'a> {
-    /// Every engine, ours first, then the reference, then as they appear.
+    /// Every engine: AshlarDB first, then the reference, then in the order of the file.
     pub engines: Vec<&'a str>,
     /// Experiments.
     pub groups: Vec<Group<'a>>,
-    /// What must be known before the figures are read.
+    /// Remarks that a reader needs before the figures.
     pub marks: Vec<String>,
 }
 
@@ -28,33 +28,33 @@ pub struct Group<'a> {
     pub class: Class,
     /// Its size.
     pub size: Option<&'a str>,
-    /// What is done, in the order of the file.
+    /// The rows, in the order of the file.
     pub rows: Vec<Row<'a>>,
 }
 
-/// One thing that every engine did.
+/// One workload on every engine.
 pub struct Row<'a> {
-    /// Its name within the experiment.
+    /// The name within the experiment.
     pub id: &'a str,
-    /// In words.
+    /// The description.
     pub title: &'a str,
     /// An entry per engine, in the order of [`Summary::engines`].
     pub cells: Vec<Cell<'a>>,
-    /// Figures of the document that is repeated.
+    /// Figures of the repeated document.
     pub history: Vec<(&'a str, Published)>,
 }
 
-/// One thing that one engine did, in several repetitions.
+/// One workload on one engine, in several repetitions.
 pub struct Cell<'a> {
     /// The engine.
     pub engine: &'a str,
     /// The records that count.
     pub runs: Vec<&'a Record>,
-    /// Why there are none; empty when there are.
+    /// The reason if no record counts; empty otherwise.
     pub why: String,
 }
 
-/// Of several repetitions.
+/// A figure over several repetitions.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Spread {
     /// Median.
@@ -63,12 +63,12 @@ pub struct Spread {
     pub min: f64,
     /// Most.
     pub max: f64,
-    /// Standard deviation over the mean; 0 of one repetition.
+    /// Standard deviation divided by the mean; 0 for one repetition.
     pub cv: f64,
 }
 
 impl Spread {
-    /// Of these values; `None` of none.
+    /// The spread of these values. `None`: there are no values.
     pub fn of(values: impl Iterator<Item = f64>) -> Option<Spread> {
         let mut sorted: Vec<f64> = values.filter(|value| value.is_finite()).collect();
         sorted.sort_by(f64::total_cmp);
@@ -80,7 +80,7 @@ impl Spread {
         Some(Spread { median, min, max, cv: if mean > 0.0 { deviation / mean } else { 0.0 } })
     }
 
-    /// True when two medians lie closer together than the wider of the two spreads.
+    /// True if the difference of two medians is smaller than the wider of the two spreads.
     pub fn ties(&self, other: &Spread) -> bool {
         (self.median - other.median).abs() < (self.max - self.min).max(other.max - other.min)
     }
@@ -118,8 +118,8 @@ impl<'a> Row<'a> {
         rates.max_by(|a, b| a.median.total_cmp(&b.median))
     }
 
-    /// True where the engines were asked for the same and did or read something else. Sums that are not given cannot be held
-    /// together: runs ended by the clock, several threads. What a directory holds is checked in each run by itself.
+    /// True if engines with the same requested work did or read something different. Missing sums cannot be compared: runs
+    /// ended by the clock, several threads. Each run checks the content of its directory by itself.
     fn disagrees(&self) -> bool {
         let runs = || self.cells.iter().flat_map(|cell| &cell.runs);
         let asked: BTreeSet<&str> = runs().filter_map(|run| run.hash.ops.as_deref()).collect();
@@ -130,7 +130,7 @@ impl<'a> Row<'a> {
 }
 
 impl<'a> Group<'a> {
-    /// As a heading: `s3, standard size, matched settings`.
+    /// The heading: `s3, standard size, matched settings`.
     pub fn title(&self) -> String {
         let size = self.size.map_or(String::new(), |size| format!(", {size} size"));
         let experiment = match self.experiment {
@@ -145,7 +145,7 @@ impl<'a> Group<'a> {
         format!("{experiment}{size}, {} settings", self.class.text())
     }
 
-    /// The row that the page of 2011 compares this one with, and whether in bytes.
+    /// The row with which the page of 2011 compares this one, and whether the comparison is in bytes.
     pub fn baseline(&self, row: &str) -> Option<(&Row<'a>, bool)> {
         let base = match (self.experiment == "s3" && !row.starts_with('1'), row.split_once('-')?) {
             (true, (section, "seq")) => {
@@ -169,7 +169,7 @@ impl<'a> Group<'a> {
 }
 
 impl<'a> Summary<'a> {
-    /// Of a file.
+    /// Summarises a file.
     pub fn of(run: &'a Run) -> Summary<'a> {
         let records = &run.records;
         let engines = engines(records);
@@ -193,7 +193,7 @@ fn engines(records: &[Record]) -> Vec<&str> {
             engines.push(&record.engine.name);
         }
     }
-    // The sort is stable: the others stay as they appear.
+    // The sort is stable: the others keep their order.
     engines.sort_by_key(|&name| match name {
         OURS => 0,
         REFERENCE => 1,
@@ -232,7 +232,7 @@ fn cell<'a>(of_row: &[&'a Record], engine: &'a str) -> Option<Cell<'a>> {
     Some(Cell { engine, runs, why })
 }
 
-/// What must be said first, once each.
+/// The remarks, each once.
 fn marks(groups: &[Group<'_>], records: &[Record]) -> Vec<String> {
     let mut marks = Vec::new();
     let mut told: BTreeMap<(&str, String), BTreeSet<&str>> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! What theory says of amplification: pure functions, and what they say of a run.
+//! The theory of amplification: pure functions, and their values for a run.
 //!
 //! Source: the articles on read, write and space amplification of B-trees and log-structured merge trees by Mark Callaghan
 //! (2015); their worked values are the tests. Sizes are bytes; results are factors or counts.
@@ -87,21 +87,21 @@ pub fn cache_need(blocks: f64, key: f64, pointer: f64, filter_keys: f64, filter_
     blocks * (key + pointer) + filter_keys * filter_bits / 8.0
 }
 
-/// How much data that memory serves with a read per point query.
+/// The amount of data that this memory serves with one read per point query.
 pub fn capacity_ratio(data: f64, cache_need: f64) -> f64 {
     data / cache_need
 }
 
-/// How an engine keeps its data.
+/// The data structure of an engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// Pages that are written in place, or copied.
+    /// Pages that are updated in place or copied.
     BTree,
     /// Levels, each some times as large as the one above.
     Leveled,
 }
 
-/// The shape of the engines that we know.
+/// The data structure of each known engine.
 pub fn shape(engine: &str) -> Option<Shape> {
     let is = |names: &[&str]| names.iter().any(|name| engine.starts_with(name));
     if is(&["wiredtiger-lsm", "ashlar", "rocksdb", "leveldb", "fjall", "tidesdb"]) {
@@ -111,7 +111,7 @@ pub fn shape(engine: &str) -> Option<Shape> {
         .then_some(Shape::BTree)
 }
 
-/// What theory says of a run.
+/// The expected amplification of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Predicted {
     /// Write amplification; `None` for reads.

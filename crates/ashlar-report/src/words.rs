@@ -1,4 +1,4 @@
-//! Numbers and texts as people read them.
+//! Formats numbers and texts for people.
 
 /// Operations per second and the like, to three digits: `4,030,000`, `420`, `34.2`, `0.81`.
 pub fn rate(value: f64) -> String {
@@ -29,7 +29,7 @@ pub fn thousands(value: f64) -> String {
     out
 }
 
-/// What is not known is a dash.
+/// The text of a value, or a dash if the value is unknown.
 pub fn known(value: Option<f64>, show: impl Fn(f64) -> String) -> String {
     value.map_or_else(|| "–".to_owned(), show)
 }

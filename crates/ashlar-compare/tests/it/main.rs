@@ -179,7 +179,7 @@ fn theory_is_asked_by_name() {
     };
     assert_eq!(calc(&["btree_wa", "4096", "128"]).0, "33\n");
     assert!(calc(&[]).0.contains("lsm_wa levels per_level"));
-    assert!(calc(&["btree"]).1.contains("calc btree: there is none. There are:"));
+    assert!(calc(&["btree"]).1.contains("calc btree: no such function. The functions are:"));
 }
 
 /// The same seed asks for the same and reads the same: in every repetition, on every engine.

@@ -1,4 +1,4 @@
-//! Rates: a card per row, a bar per engine, as LevelDB's page has them.
+//! Rates: a card per row, a bar per engine, as on LevelDB's page.
 //!
 //! The scale of a card is its best median. The thin line is the span of the repetitions. Figures of the document that is
 //! repeated are outlines: other machine, other year. A group of one engine is one card with a bar per row.
@@ -101,14 +101,14 @@ fn card(group: &Group<'_>, row: &Row<'_>) -> String {
     out
 }
 
-/// `1.23`, or `≈ 1.02` where the spread is wider than the difference.
+/// `1.23`, or `≈ 1.02` if the spread is wider than the difference.
 pub fn ratio(speed: &Spread, to: Option<&Spread>) -> String {
     let Some(to) = to.filter(|to| to.median > 0.0) else { return "–".to_owned() };
     let tie = speed != to && speed.ties(to);
     format!("{}{}", if tie { "≈ " } else { "" }, factor(speed.median / to.median))
 }
 
-/// Times the engine's own baseline; of large values in bytes.
+/// The ratio to the engine's own baseline; in bytes for large values.
 fn baseline(cell: &Cell<'_>, (base, in_bytes): (&Row<'_>, bool)) -> String {
     let times = || {
         let base = base.of(cell.engine)?;

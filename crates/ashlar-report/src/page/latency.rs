@@ -24,7 +24,7 @@ const PERCENTILES: [At; 8] = [
 const SIZE: (f64, f64) = (420.0, 210.0);
 const MARGIN: (f64, f64) = (46.0, 22.0);
 
-/// All rows whose latencies were measured; nothing when none was.
+/// All rows with measured latencies. Empty if there are no such rows.
 pub fn section(group: &Group<'_>, engines: &[&str]) -> String {
     let cards: String = group.rows.iter().map(|row| cards(group, row, engines)).collect();
     if cards.is_empty() {
@@ -90,7 +90,7 @@ fn curves(seen: &[(&str, &Latency)], engines: &[&str]) -> String {
         let _ =
             write!(out, "<text x=\"{:.1}\" y=\"{}\" class=\"{class}\">{name}</text>", x(index), SIZE.1 - 6.0);
     }
-    // Ours is drawn last, above the others.
+    // AshlarDB is drawn last, above the others.
     for (engine, latency) in seen.iter().rev() {
         let points =
             PERCENTILES.iter().enumerate().map(|(i, (_, of))| format!("{:.1},{:.1}", x(i), y(of(latency))));

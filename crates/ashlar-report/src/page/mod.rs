@@ -1,7 +1,7 @@
-//! The page: one file, with its style and drawings inside, nothing to fetch and nothing to run.
+//! The page: one self-contained file with its style and drawings, without scripts.
 //!
-//! Every drawing stands in or beside a table with the same figures. Order: what must be known first, then rates, course,
-//! latencies, amplification beside theory, cost, then settings and every run.
+//! Every drawing is in or beside a table with the same figures. Order: remarks, rates, course over time, latencies,
+//! amplification beside theory, cost, settings, every run.
 
 mod bars;
 mod cost;
@@ -53,7 +53,7 @@ fn title(summary: &Summary<'_>) -> String {
     }
 }
 
-/// The engine's name as its makers write it.
+/// The name of the engine in its makers' spelling.
 pub(crate) fn name(engine: &str) -> &str {
     match engine {
         "ashlardb" => "AshlarDB",
@@ -101,7 +101,7 @@ fn first(summary: &Summary<'_>) -> String {
     format!("<aside class=\"marks\">\n<h2>Before you read</h2>\n<ul>\n{marks}</ul>\n</aside>\n")
 }
 
-/// A row's heading: its name in the document, if it has one, and what it does.
+/// The heading of a row: its name in the document, if it has one, and its description.
 fn row_title(group: &Group<'_>, id: &str, title: &str) -> String {
     if id == title || group.experiment == "free" {
         return escape(title);

@@ -9,10 +9,10 @@ use std::fmt::Write;
 
 /// Shorter runs have no course.
 const LEAST: usize = 3;
-/// Less than this in every second is no writing: a line of a log now and then.
+/// A row that writes less than this in every second counts as not writing.
 const LEAST_WRITTEN: u64 = 1 << 16;
 
-/// All rows that last long enough; nothing when none does.
+/// All rows that last long enough. Empty if there are no such rows.
 pub fn section(group: &Group<'_>) -> String {
     let cards: String = group.rows.iter().filter_map(|row| card(group, row)).collect();
     if cards.is_empty() {

@@ -7,7 +7,7 @@ use crate::words::{bytes, escape, rate, thousands};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Settings as names and texts; what is not known is left out.
+/// Settings as names and texts, without the unknown ones.
 fn words(params: &Params) -> Vec<(&'static str, String)> {
     let size = |value: Option<u64>| value.map(|n| bytes(n as f64));
     let memtables = params.write_buffer_bytes.map(|each| match params.write_buffers {
@@ -38,7 +38,7 @@ fn words(params: &Params) -> Vec<(&'static str, String)> {
     all.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
 }
 
-/// What all runs of the group have in common, in a line.
+/// The common settings of all runs of the group, in a line.
 pub fn sentence(group: &Group<'_>) -> String {
     let mut runs = group.rows.iter().flat_map(|row| &row.cells).flat_map(|cell| &cell.runs);
     let Some(first) = runs.next() else { return String::new() };
@@ -78,7 +78,7 @@ pub fn section(run: &Run, summary: &Summary<'_>) -> String {
     out
 }
 
-/// What each engine was told in its own words, by row where rows differ.
+/// The settings of each engine in its own words, by row if rows differ.
 fn engines(run: &Run, summary: &Summary<'_>) -> String {
     let mut out = String::new();
     for &engine in &summary.engines {
@@ -108,7 +108,7 @@ fn engines(run: &Run, summary: &Summary<'_>) -> String {
     }
 }
 
-/// Where published figures come from.
+/// The sources of published figures.
 fn history(summary: &Summary<'_>) -> String {
     let rows = summary.groups.iter().flat_map(|group| &group.rows);
     let mut machines: Vec<&str> =

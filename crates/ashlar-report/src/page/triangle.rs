@@ -1,7 +1,7 @@
 //! Amplification: a triangle per engine with write, space and read at its corners, all on the same axes, theory dashed
 //! within; and the figures, theory beside practice.
 //!
-//! Small is good: the nearer to the middle, the less. A corner that is not known is left open.
+//! Small is good: a corner near the middle means little amplification. An unknown corner is left open.
 
 use super::name;
 use crate::record::Record;
@@ -10,7 +10,7 @@ use crate::theory::{Predicted, predicted};
 use crate::words::{escape, factor, known};
 use std::fmt::Write;
 
-/// What is drawn of an engine.
+/// The drawing of an engine.
 struct Corners {
     write: Option<f64>,
     space: Option<f64>,
@@ -26,7 +26,7 @@ const READINGS: [Reading; 3] = [
     ("KiB per read", Record::read_kib),
 ];
 
-/// The triangles and the table; nothing where nothing was measured.
+/// The triangles and the table. Empty if nothing was measured.
 pub fn section(group: &Group<'_>, engines: &[&str]) -> String {
     let writes = row_like(group, |r| r.amp.wa_proc.or(r.amp.wa_eng).is_some());
     let reads =
@@ -45,7 +45,7 @@ pub fn section(group: &Group<'_>, engines: &[&str]) -> String {
             Some((engine, corners, cell.typical().and_then(predicted)))
         })
         .collect();
-    // A single corner is no shape.
+    // A single corner makes no shape.
     let corners =
         |(_, c, _): &(&str, Corners, Option<Predicted>)| [c.write, c.space, c.read].iter().flatten().count();
     if all.iter().map(corners).max().unwrap_or(0) < 2 {
@@ -118,7 +118,7 @@ fn triangle(engine: &str, corners: &Corners, theory: Option<&Predicted>, scale: 
     )
 }
 
-/// All that was measured of writes and reads.
+/// All measured amplification of writes and reads.
 fn table(group: &Group<'_>) -> String {
     let mut rows = String::new();
     for row in &group.rows {
@@ -158,7 +158,7 @@ fn line(row: &Row<'_>, cell: &Cell<'_>) -> Option<String> {
     values.iter().any(Option::is_some).then_some(())?;
     let theory = cell.typical().and_then(predicted);
     let wa = theory.and_then(|theory| theory.wa);
-    // Space is a matter of rows that write.
+    // Only rows that write have space amplification.
     let sa = theory.filter(|_| wa.is_some()).map(|theory| theory.sa);
     let td = |value: Option<f64>| format!("<td>{}</td>", known(value, factor));
     let said = |value: Option<f64>| format!("<td class=\"said\">{}</td>", known(value, factor));

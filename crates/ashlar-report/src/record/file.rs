@@ -9,17 +9,17 @@ use serde::{Deserialize, Serialize};
 pub struct Header {
     /// [`SCHEMA`].
     pub schema: u32,
-    /// What tells this run from others.
+    /// The id of the run.
     pub run_id: String,
-    /// When it began: `2026-01-31T12:00:00Z`.
+    /// The start of the run: `2026-01-31T12:00:00Z`.
     pub time: String,
-    /// Version of the program that measured.
+    /// Version of the measuring program.
     pub suite_version: String,
-    /// Its commit, where known.
+    /// The commit of the program, if known.
     pub suite_commit: Option<String>,
     /// The command line.
     pub command: String,
-    /// Where.
+    /// The machine.
     pub machine: Machine,
 }
 
@@ -36,12 +36,12 @@ pub enum Line {
 impl Line {
     /// The line, without its newline.
     pub fn text(&self) -> String {
-        // Strings as keys, no cycles: nothing in it can fail to be written.
+        // The keys are strings and there are no cycles, so serialisation cannot fail.
         serde_json::to_string(self).unwrap_or_default()
     }
 }
 
-/// What a file holds.
+/// The content of a file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Run {
     /// The headers, in order; the last one is shown.
@@ -50,10 +50,10 @@ pub struct Run {
     pub records: Vec<Record>,
 }
 
-/// Reads a file. A last line without its newline is a run that was broken off; it is left out.
+/// Reads a file. A last line without a newline is from an interrupted run, and is left out.
 ///
 /// # Errors
-/// A line that is no record of this schema: which, and why.
+/// A line is not a record of this schema; the text names the line and the reason.
 pub fn parse(text: &str) -> Result<Run, String> {
     let mut run = Run::default();
     for (index, line) in text.split_inclusive('\n').enumerate() {

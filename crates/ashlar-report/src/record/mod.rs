@@ -1,7 +1,7 @@
 //! The record of one workload on one engine in one repetition.
 //!
-//! What is not known is `null`, never 0: an engine that is not here, or a run that ended early, has a [`Status`] that says
-//! why and no figures. Units stand in the names: `_s` seconds, `_us` microseconds, `_bytes` bytes.
+//! Unknown values are `null`, never 0. A missing engine, or a run that ended early, has a [`Status`] with the reason and no
+//! figures. Names contain the units: `_s` seconds, `_us` microseconds, `_bytes` bytes.
 
 mod file;
 
@@ -18,13 +18,13 @@ pub const SCHEMA: u32 = 1;
 pub struct Record {
     /// [`SCHEMA`].
     pub schema: u32,
-    /// `s0`, `s2`, `s3`, `ycsb`; `free` for a choice of one's own.
+    /// `s0`, `s2`, `s3`, `ycsb`; `free` for a custom selection.
     pub experiment: String,
     /// The experiment's name for this row, as `1A` of `s3`; the workload's name in a free run.
     pub row: String,
-    /// What is done, in a few words: "sequential reads".
+    /// A short description: "sequential reads".
     pub title: String,
-    /// The loop that is driven: `readseq`.
+    /// The workload: `readseq`.
     pub workload: String,
     /// Same settings for all, or each engine's own.
     pub class: Class,
@@ -34,33 +34,33 @@ pub struct Record {
     pub rep: u32,
     /// Place in the order of all processes of the run, from 1.
     pub order: u32,
-    /// What became of it.
+    /// The outcome.
     pub status: Status,
-    /// On what.
+    /// The engine.
     pub engine: Engine,
-    /// How it was opened, and the size.
+    /// The settings of the open, and the size.
     pub params: Params,
-    /// How much was done, how fast.
+    /// The amount of work, and its speed.
     pub ops: Option<Ops>,
-    /// Times on the wall.
+    /// Wall times.
     pub phase: Option<Phase>,
     /// Per kind of operation: `read`, `write`, `scan`, ….
     pub latency_us: BTreeMap<String, Latency>,
-    /// What happened second by second.
+    /// The course over time.
     pub series: Option<Series>,
     /// Processor, context switches and page faults, settling included.
     pub cpu: Cpu,
-    /// What went through the operating system until the last operation was done.
+    /// I/O of the operating system until the end of the last operation.
     pub io_end: Io,
-    /// The same until background work was idle.
+    /// I/O of the operating system until background work was idle.
     pub io: Io,
     /// Memory.
     pub mem: Memory,
     /// The directory.
     pub space: Space,
-    /// What the engine says of itself, settling included.
+    /// The engine's own counters, settling included.
     pub engine_counters: Counters,
-    /// What all that was per byte or operation of the user.
+    /// The costs per byte or operation of the user.
     pub amp: Amplification,
     /// Sums that must agree between engines.
     pub hash: Hashes,
@@ -68,19 +68,19 @@ pub struct Record {
     pub published: Option<Published>,
 }
 
-/// Which settings.
+/// The class of the settings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Class {
     /// Same cache, codec, filter and durability for every engine.
     #[default]
     Matched,
-    /// What each engine does when nothing is said.
+    /// Each engine's defaults.
     Own,
 }
 
 impl Class {
-    /// As the file and the tables name it.
+    /// The name in files and tables.
     pub fn text(self) -> &'static str {
         match self {
             Class::Matched => "matched",
@@ -89,14 +89,14 @@ impl Class {
     }
 }
 
-/// What became of a run.
+/// The outcome of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum Status {
-    /// It ended, and its figures count.
+    /// The run ended, and its figures count.
     #[default]
     Ok,
-    /// The engine cannot be had, or has nothing of the kind.
+    /// The engine is missing, or lacks the feature.
     NotHere {
         /// Why.
         why: String,
@@ -108,14 +108,14 @@ pub enum Status {
         /// The end of what it said.
         last_output: String,
     },
-    /// It took too long and was ended.
+    /// The run took too long and was ended.
     Timeout {
-        /// After how long.
+        /// The time after which the run was ended.
         why: String,
         /// The end of what it said.
         last_output: String,
     },
-    /// It ended, but its figures do not count.
+    /// The run ended, but its figures do not count.
     Void {
         /// Why.
         why: String,
@@ -123,7 +123,7 @@ pub enum Status {
 }
 
 impl Status {
-    /// In words; empty when all is well.
+    /// The text for a table; empty for a good run.
     pub fn text(&self) -> String {
         let said = |last: &str| if last.is_empty() { String::new() } else { format!(" ({last})") };
         match self {
@@ -139,9 +139,9 @@ impl Status {
 /// An engine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Engine {
-    /// Its name, in lower case.
+    /// The name, in lower case.
     pub name: String,
-    /// Its version, and how it was reached; empty when it is not here.
+    /// The version, and the way the driver calls the engine; empty for a missing engine.
     pub version: String,
 }
 
@@ -154,7 +154,7 @@ pub struct Params {
     pub key_bytes: u64,
     /// Bytes of a value.
     pub value_bytes: u64,
-    /// What part of its size a codec brings a value down to.
+    /// The part of its size to which a codec compresses a value.
     pub compress_ratio: Option<f64>,
     /// Client threads.
     pub threads: u32,
@@ -166,31 +166,31 @@ pub struct Params {
     pub cache_bytes: Option<u64>,
     /// Bytes of a memtable.
     pub write_buffer_bytes: Option<u64>,
-    /// Memtables at most.
+    /// Upper bound on the number of memtables.
     pub write_buffers: Option<u32>,
     /// Bytes of an uncompressed block or of a page.
     pub block_bytes: Option<u64>,
-    /// Bits per key of the filters; 0 for none.
+    /// Filter bits per key; 0: no filter.
     pub filter_bits: Option<u32>,
     /// Entries per write.
     pub batch: u64,
-    /// Of the random streams.
+    /// Seed of the random streams.
     pub seed: u64,
-    /// What ended the run.
+    /// The end of the run: a count or a time.
     pub limit: Limit,
-    /// Memory that the machine left the process.
+    /// The memory limit of the process.
     pub memory_limit_bytes: Option<u64>,
-    /// How: `cgroup`, `mlock`, `direct`, `none`.
+    /// The kind of the limit: `cgroup`, `mlock`, `direct`, `none`.
     pub limit_method: Option<String>,
-    /// `mem`, `os`, `io`: what the data fits.
+    /// `mem`, `os`, `io`: the data fits the cache, memory, or neither.
     pub regime: Option<String>,
     /// Bytes on disk over bytes of memory that can cache them.
     pub rho: Option<f64>,
-    /// Whatever else was set, in the engine's words.
+    /// Other settings, in the engine's words.
     pub options: BTreeMap<String, String>,
 }
 
-/// What ended a run.
+/// The end of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Limit {
@@ -204,11 +204,11 @@ pub enum Limit {
 /// Operations.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Ops {
-    /// How many; an entry of a batch is one.
+    /// The number of operations; an entry of a batch counts as one.
     pub total: u64,
-    /// Per second of the wall.
+    /// Operations per second of wall time.
     pub per_sec: f64,
-    /// Reads that found something; `None` for writes.
+    /// Reads that found an entry; `None` for writes.
     pub found: Option<u64>,
     /// Operations that failed.
     pub errors: u64,
@@ -216,13 +216,13 @@ pub struct Ops {
     pub user_bytes: u64,
     /// Microseconds of the wall per operation, all threads together.
     pub us_wall_op: f64,
-    /// The sum of the threads' times over the operations.
+    /// The sum of the threads' times divided by the operations.
     pub us_thread_op: Option<f64>,
     /// Microseconds of processor per operation, all threads; for writes with the settling.
     pub us_cpu_op: Option<f64>,
-    /// The same, of the calling thread only.
+    /// Microseconds of processor per operation, of the calling thread only.
     pub us_cpu_thread_op: Option<f64>,
-    /// What the driver itself costs per operation, measured with an engine that does nothing.
+    /// The driver's own cost per operation, measured with an engine that does nothing.
     pub driver_overhead_us: Option<f64>,
     /// Instructions per operation, all threads, counted by callgrind on a small run.
     pub instructions_op: Option<f64>,
@@ -231,24 +231,24 @@ pub struct Ops {
 /// Times on the wall.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Phase {
-    /// Of the workload.
+    /// Seconds of the workload.
     pub seconds: f64,
-    /// From its end until memory was flushed and background work idle.
+    /// Seconds from the end of the workload until memtables were flushed and background work was idle.
     pub settle_seconds: Option<f64>,
-    /// Of the load before it.
+    /// Seconds of the load before the workload.
     pub load_seconds: Option<f64>,
 }
 
 /// Latencies in microseconds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Latency {
-    /// Where they count from.
+    /// The start of the latencies.
     pub from: From,
     /// Arrivals per second of an open loop.
     pub rate: Option<f64>,
-    /// How many.
+    /// The number of operations.
     pub count: u64,
-    /// Their mean.
+    /// The mean.
     pub mean: f64,
     /// Median.
     pub p50: f64,
@@ -264,35 +264,35 @@ pub struct Latency {
     pub p999: f64,
     /// 99.99 %.
     pub p9999: f64,
-    /// The longest.
+    /// The greatest.
     pub max: f64,
 }
 
-/// Where a latency counts from.
+/// The start of a latency.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum From {
-    /// When the call was made: a closed loop, which hides queues.
+    /// The call: a closed loop, which hides queues.
     #[default]
     Start,
-    /// When the operation was due: an open loop.
+    /// The due time of the operation: an open loop.
     Intended,
 }
 
-/// What happened in each interval.
+/// Figures of each interval.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Series {
     /// Length of an interval.
     pub interval_s: f64,
     /// Operations done.
     pub ops: Vec<u64>,
-    /// Microseconds of the longest operation that ended in it; 0 where none did.
+    /// Microseconds of the longest operation that ended in the interval; 0 if no operation did.
     pub longest_us: Vec<u64>,
-    /// Bytes given to write calls, where they were sampled.
+    /// Bytes given to write calls, if sampled.
     pub write_bytes: Vec<u64>,
-    /// Bytes of memory that were resident, where they were sampled.
+    /// Resident bytes of memory, if sampled.
     pub rss: Vec<u64>,
-    /// Bytes of the directory, where they were sampled.
+    /// Bytes of the directory, if sampled.
     pub du: Vec<u64>,
 }
 
@@ -303,9 +303,9 @@ pub struct Cpu {
     pub process_s: Option<f64>,
     /// The calling thread during the workload.
     pub thread_s: Option<f64>,
-    /// Of all threads, in user mode.
+    /// Processor seconds of all threads, in user mode.
     pub user_s: Option<f64>,
-    /// Of all threads, in the kernel.
+    /// Processor seconds of all threads, in the kernel.
     pub sys_s: Option<f64>,
     /// Page faults that needed no storage, of all threads; `None` in files of before they were counted.
     pub minor_faults: Option<u64>,
@@ -313,20 +313,20 @@ pub struct Cpu {
     pub major_faults: Option<u64>,
     /// Context switches for waiting, of all threads.
     pub vol_cs: Option<u64>,
-    /// Context switches for others.
+    /// Involuntary context switches.
     pub invol_cs: Option<u64>,
     /// Context switches of the whole machine.
     pub machine_cs: Option<u64>,
 }
 
-/// What went through the operating system, by `/proc/PID/io`.
+/// I/O of the process, from `/proc/PID/io`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Io {
     /// Bytes given to write calls.
     pub proc_wchar: Option<u64>,
     /// Bytes taken from read calls.
     pub proc_rchar: Option<u64>,
-    /// Pages dirtied, less those that were thrown away before they were written, in bytes.
+    /// Bytes of dirtied pages, less those that were dropped before they were written.
     pub proc_write: Option<u64>,
     /// Bytes fetched from storage.
     pub proc_read: Option<u64>,
@@ -336,29 +336,29 @@ pub struct Io {
     pub syscr: Option<u64>,
     /// Bytes written by the device behind the directory.
     pub dev_write_bytes: Option<u64>,
-    /// Reads done by it.
+    /// Reads by the device.
     pub dev_reads: Option<u64>,
-    /// Calls that waited for the device, by a trace of system calls.
+    /// Calls that waited for the device, from a trace of system calls.
     pub syncs: Option<u64>,
 }
 
 /// Memory.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Memory {
-    /// What the settings give the engine: its cache and its memtables.
+    /// The memory that the settings give the engine: cache and memtables.
     pub configured_bytes: Option<u64>,
-    /// Resident at most, settling included.
+    /// The peak of resident bytes, settling included.
     pub rss_peak: Option<u64>,
-    /// Resident at the end.
+    /// Resident bytes at the end.
     pub rss: Option<u64>,
-    /// Of it, mapped files.
+    /// Bytes of mapped files among the resident bytes.
     pub file: Option<u64>,
 }
 
 /// The directory.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Space {
-    /// Bytes allocated, all files.
+    /// Allocated bytes of all files.
     pub du: Option<u64>,
     /// Sum of the lengths.
     pub apparent: Option<u64>,
@@ -370,7 +370,7 @@ pub struct Space {
     pub after_compact: Option<u64>,
 }
 
-/// By the engine's own count.
+/// The engine's own counters.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Counters {
     /// Written to logs.
@@ -381,22 +381,22 @@ pub struct Counters {
     pub compact_write_bytes: Option<u64>,
     /// Read by compactions.
     pub compact_read_bytes: Option<u64>,
-    /// Blocks looked up.
+    /// Block lookups.
     pub blocks: Option<u64>,
-    /// Seconds that writers were held up.
+    /// Seconds that writers waited.
     pub stall_s: Option<f64>,
     /// Tables per level at the end; empty for engines without levels.
     pub levels: Vec<u64>,
 }
 
-/// Per byte or operation of the user.
+/// Costs per byte or operation of the user.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Amplification {
     /// Bytes written by the device per user byte.
     pub wa_dev: Option<f64>,
-    /// Bytes the process gave to storage per user byte.
+    /// Bytes that the process gave to storage per user byte.
     pub wa_proc: Option<f64>,
-    /// Bytes of log, flush and compaction, by the engine's count, per user byte.
+    /// Bytes of WAL, flush and compaction, by the engine's count, per user byte.
     pub wa_eng: Option<f64>,
     /// Bytes of flush and compaction over bytes of flush.
     pub wa_tree: Option<f64>,
@@ -410,7 +410,7 @@ pub struct Amplification {
     pub ra_io: Option<f64>,
     /// KiB taken from read calls per operation.
     pub ra_kb: Option<f64>,
-    /// Blocks looked up per operation.
+    /// Block lookups per operation.
     pub ra_blk: Option<f64>,
     /// Read calls per operation.
     pub ra_sys: Option<f64>,
@@ -421,27 +421,27 @@ pub struct Amplification {
 /// Sums in hexadecimal.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hashes {
-    /// Of the operations asked for.
+    /// Sum of the requested operations.
     pub ops: Option<String>,
-    /// Of everything that was read.
+    /// Sum of all read entries.
     pub reads: Option<String>,
-    /// Of all entries after the load.
+    /// Sum of all entries after the load.
     pub data: Option<String>,
 }
 
 /// A figure of the document that a row repeats.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Published {
-    /// As printed there.
+    /// The figure as printed.
     pub text: String,
     /// Operations per second.
     pub per_sec: Option<f64>,
-    /// Of which year and machine.
+    /// Year and machine.
     pub machine: String,
 }
 
 impl Record {
-    /// A record that says why there are no figures.
+    /// A record with the reason why there are no figures.
     pub fn without_figures(engine: &str, status: Status) -> Record {
         let engine = Engine { name: engine.to_owned(), version: String::new() };
         Record { schema: SCHEMA, engine, status, ..Record::default() }
@@ -463,7 +463,7 @@ impl Record {
         Some(count as f64 / ops.total as f64)
     }
 
-    /// True when its figures count.
+    /// True if the figures count.
     pub fn counts(&self) -> bool {
         self.status == Status::Ok && self.ops.is_some()
     }

@@ -1,4 +1,4 @@
-//! The same functions by name, for a command line.
+//! The functions of the theory by name, for the command line.
 
 use super::{
     DISK_POINT, TIERED_SPACE, btree_row_overhead, btree_space, btree_wa, cache_need, capacity_ratio,
@@ -8,11 +8,11 @@ use super::{
 
 /// A function with a name.
 pub struct Calculation {
-    /// Its name.
+    /// The name.
     pub name: &'static str,
-    /// Its arguments, in order.
+    /// The arguments, in order.
     pub arguments: &'static [&'static str],
-    /// What stands for the last arguments when they are left out.
+    /// The defaults of the last arguments.
     pub defaults: &'static [f64],
     /// The formula.
     pub formula: &'static str,
@@ -99,10 +99,11 @@ pub fn help() -> String {
 /// The value of the function `name` for these arguments; the last ones may have defaults.
 ///
 /// # Errors
-/// No such function, a wrong number of arguments, arguments for which it has no value: a text that says what there is.
+/// No such function, a wrong number of arguments, or no value for these arguments. The text lists the functions.
 pub fn answer(name: &str, arguments: &[f64]) -> Result<f64, String> {
     let found = CALCULATIONS.iter().find(|c| c.name == name);
-    let found = found.ok_or_else(|| format!("calc {name}: there is none. There are:\n{}", help()))?;
+    let found =
+        found.ok_or_else(|| format!("calc {name}: no such function. The functions are:\n{}", help()))?;
     let (most, required) = (found.arguments.len(), found.arguments.len() - found.defaults.len());
     if !(required..=most).contains(&arguments.len()) {
         let names = found.arguments.join(", ");

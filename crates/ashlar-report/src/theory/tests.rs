@@ -50,7 +50,7 @@ fn leveled_space_is_the_sum_of_its_levels() {
 fn what_cannot_be_calculated_says_why() {
     let why = answer("btree", &[]).unwrap_err();
     assert!(
-        why.starts_with("calc btree: there is none. There are:\n  btree_wa page row [changes=1] "),
+        why.starts_with("calc btree: no such function. The functions are:\n  btree_wa page row [changes=1] "),
         "{why}"
     );
     assert_eq!(
