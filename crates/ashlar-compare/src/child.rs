@@ -1,5 +1,5 @@
-//! One process: opens the engine, does its steps on one database, holds what is there against what was written, and prints a
-//! record for each step that counts.
+//! The child process: opens the engine, runs the steps of a job on one database, checks the content of the database, and
+//! prints a record for each measured step.
 
 use crate::engine::EngineName;
 use crate::figures::Figures;
@@ -21,7 +21,7 @@ use crate::work::{self, Done};
 use ashlar_report::record::Status;
 use std::path::Path;
 
-/// Does what `job`, in JSON, says.
+/// Runs `job`, which is JSON.
 pub fn run(job: &str) -> Result<()> {
     let job: Job = serde_json::from_str(job).map_err(|e| format!("--child: {e}"))?;
     match job.engine {
@@ -93,7 +93,7 @@ fn probe<P: Peer>(peer: P, job: &Job) -> Result<()> {
     peer.close()
 }
 
-/// False when how much was written depends on the engine's speed: then later steps read other data on each.
+/// False if the amount of written data depends on the engine's speed: then later steps read different data on each engine.
 fn leaves_same_data(step: &Step, done: &Done) -> bool {
     let fill = matches!(step.workload, Workload::Fillseq | Workload::Fillrandom);
     let writes = fill || step.workload == Workload::Overwrite || done.puts > 0;

@@ -33,24 +33,24 @@ const FREE: [&str; 19] = [
     "load",
 ];
 
-/// AshlarDB beside other engines: the same work, a process for each run, in turns.
+/// Compares AshlarDB with other engines: the same work, one process per run, in turns.
 ///
 /// RocksDB is the shared object inside the Maven artifact org.rocksdb:rocksdbjni:11.8.1; `cargo xtask setup` fetches it. The
-/// other engines come from `cargo xtask peers`; one that is not here says why. Figures of all engines come from the same loop
-/// in the same run; ratios above 1 mean that AshlarDB is faster.
+/// other engines come from `cargo xtask peers`. A missing engine is reported with the reason. All figures come from the same
+/// loop in the same run. Ratios above 1 mean that AshlarDB is faster.
 #[derive(Debug, Parser)]
 #[command(name = "ashlar-compare", version, args_conflicts_with_subcommands = true)]
 pub struct Cli {
-    /// Repeats a document's experiment, instead of the workloads and settings named here
+    /// Repeats the experiment of a document, instead of the workloads and settings of the other flags
     #[arg(long, value_enum, conflicts_with_all = FREE)]
     experiment: Option<Experiment>,
-    /// Of the experiment
+    /// Size of the experiment
     #[arg(long, value_enum, default_value = "smoke", requires = "experiment")]
     size: Size,
-    /// Rows of the experiment, separated by commas; with each come those before it on the same load [default: all]
+    /// Rows of the experiment, separated by commas. Each row also runs the rows before it that share its load [default: all]
     #[arg(long, value_delimiter = ',', requires = "experiment")]
     rows: Vec<String>,
-    /// Settings that all engines share (matched), each engine's own (own), or both
+    /// Settings: the same for all engines (matched), each engine's defaults (own), or both
     #[arg(long, value_parser = ["matched", "own"], value_delimiter = ',', default_value = "matched")]
     classes: Vec<String>,
     /// Engines, separated by commas [default: the experiment's, or ashlardb,rocksdb]
@@ -59,101 +59,101 @@ pub struct Cli {
     /// Workloads, separated by commas [default: those of one thread in a closed loop]
     #[arg(long, value_enum, value_delimiter = ',')]
     workloads: Vec<Workload>,
-    /// States of the tree that readrandom, seekrandom and readseq find, separated by commas; in other states than idle their rows
-    /// are named after it, and have a load of their own: loaded (as a random load leaves it), idle (written out, background
-    /// work done), settled (all compacted)
+    /// States of the tree for readrandom, seekrandom and readseq, separated by commas: loaded (as a random load leaves it), idle
+    /// (flushed, background work done), settled (all compacted). Rows of loaded and settled have the state in their name, and a
+    /// separate load
     #[arg(long, value_enum, value_delimiter = ',', default_value = "idle")]
     tree_state: Vec<TreeState>,
     /// Keys
     #[arg(long, default_value_t = 1_000_000)]
     num: u64,
-    /// Operations of readrandom and seekrandom [default: as many as keys, a million at most]
+    /// Operations of readrandom and seekrandom [default: the number of keys, at most a million]
     #[arg(long)]
     reads: Option<u64>,
-    /// Repetitions [default: 3, of smoke 1]
+    /// Repetitions [default: 3; 1 for smoke]
     #[arg(long)]
     reps: Option<u32>,
-    /// What keys look like: integer (8 bytes big-endian, then '0's), be8 (those 8 bytes), decimal, uuid (16 bytes), url (55
+    /// Shape of the keys: integer (8 bytes big-endian, then '0's), be8 (those 8 bytes), decimal, uuid (16 bytes), url (55
     /// bytes), prefix:N (N bytes, N from 17; all but the last 16 are the same in every key)
     #[arg(long, value_name = "SHAPE", default_value_t)]
     key_shape: KeyShape,
-    /// Bytes of a key, for integer and decimal; the other shapes have a length of their own
+    /// Bytes of a key, for integer and decimal; the other shapes have a fixed length
     #[arg(long, default_value_t = 16)]
     key_size: usize,
     /// Bytes of a value
     #[arg(long, default_value_t = 100)]
     value_size: usize,
-    /// What part of its size a codec brings a value down to
+    /// The part of its size to which a codec compresses a value
     #[arg(long, default_value_t = 0.5)]
     compression_ratio: f64,
-    /// none, snappy, lz4, zlib or zstd
+    /// Compression of blocks: none, snappy, lz4, zlib or zstd
     #[arg(long, default_value = "none")]
     compression: String,
-    /// Bytes of the block cache [default: twice the data, 64 MiB at least]
+    /// Bytes of the block cache [default: twice the data, at least 64 MiB]
     #[arg(long)]
     cache_size: Option<u64>,
     /// Bytes of a memtable
     #[arg(long, default_value_t = 64 << 20)]
     write_buffer_size: u64,
-    /// Memtables at most
+    /// Upper bound on the number of memtables
     #[arg(long, default_value_t = 3)]
     max_write_buffer_number: u32,
     /// Bytes of an uncompressed block
     #[arg(long, default_value_t = 4096)]
     block_size: u64,
-    /// Bits per key of the filters; 0 for none
+    /// Filter bits per key; 0: no filter
     #[arg(long, default_value_t = 10)]
     bloom_bits: u32,
     /// Every write waits for the device
     #[arg(long)]
     sync: bool,
-    /// Writes go without the log
+    /// Writes skip the WAL
     #[arg(long, conflicts_with = "sync")]
     disable_wal: bool,
-    /// Of the random streams
+    /// Seed of the random streams
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// openloop: arrivals per second [default: --load percent of the engine's own fillrandom in this run]
+    /// openloop: operations per second [default: --load percent of the engine's fillrandom in this run]
     #[arg(long)]
     rate: Option<f64>,
-    /// openloop: percent of the engine's own peak
+    /// openloop: percent of the engine's peak
     #[arg(long, default_value_t = 60.0)]
     load: f64,
-    /// Where databases are made, and removed [default: the folder for temporary files]
+    /// Directory of the databases, which are removed after use [default: the directory for temporary files]
     #[arg(long)]
     dir: Option<PathBuf>,
-    /// Appends the records, a line of JSON each
+    /// File to which the records are appended, one line of JSON each
     #[arg(long)]
     json: Option<PathBuf>,
-    /// Where the page goes
+    /// The files to write
     #[command(flatten)]
     shown: Shown,
-    /// RocksDB's shared object [default: where `cargo xtask setup` noted it]
+    /// RocksDB's shared object [default: the one that `cargo xtask setup` recorded]
     #[arg(long)]
     rocksdb: Option<PathBuf>,
-    /// RocksDB without jemalloc, even where it is installed
+    /// Run RocksDB without jemalloc, even if jemalloc is installed
     #[arg(long)]
     no_jemalloc: bool,
-    /// A memory control group given over to this program, with no process in it (as systemd delegates one, or `mkdir` makes one
-    /// below one's own): rows that limit memory run in groups below it [default: such rows run unlimited and say so]
+    /// A memory control group that is delegated to this program and has no processes (by systemd, or a subgroup made with
+    /// `mkdir`). Rows that limit memory run in groups below it [default: such rows run without a limit and say so]
     #[arg(long, value_name = "DIR")]
     memory_group: Option<PathBuf>,
-    /// Counts the instructions of an operation too, by valgrind on small runs: slow, but no other load disturbs it
+    /// Also counts the instructions of an operation, with valgrind on small runs: slow, but independent of other load
     #[arg(long)]
     callgrind: bool,
-    /// A run that takes longer, in seconds, is ended and marked
+    /// Seconds after which a run is ended and marked
     #[arg(long, default_value_t = 1800)]
     timeout: u64,
-    /// One run: what the driver calls itself with
+    /// Internal: one run, as JSON
     #[arg(long, hide = true)]
     pub child: Option<String>,
-    /// Something else than a run
+    /// Other commands
     #[command(subcommand)]
     pub command: Option<Command>,
 }
 
 impl Cli {
-    /// What is to be run.
+    /// The runs that the flags request.
     ///
     /// # Errors
     /// A count of 0, or a row that the experiment does not have.

@@ -1,4 +1,4 @@
-//! What needs no engine: theory by name, and pages of records that are there.
+//! Commands without an engine: theory by name, and pages of existing records.
 
 use crate::tables;
 use ashlar_report::record::Run;
@@ -6,10 +6,10 @@ use ashlar_report::{aggregate, markdown, page, theory};
 use clap::{Args, Subcommand};
 use std::path::{Path, PathBuf};
 
-/// Where a run is shown.
+/// The outputs of a run.
 #[derive(Clone, Debug, Default, Args)]
 pub struct Shown {
-    /// Writes a page: one HTML file that needs nothing else, written anew after every process
+    /// Writes a page as one self-contained HTML file, replaced after every process
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
     /// Writes the same as Markdown
@@ -21,15 +21,15 @@ pub struct Shown {
 }
 
 impl Shown {
-    /// True when no file is wanted.
+    /// True if no output file is requested.
     pub fn nothing(&self) -> bool {
         self.report.is_none() && self.markdown.is_none() && self.summary.is_none()
     }
 
-    /// Writes what is wanted. The old file stays until the new one is whole.
+    /// Writes the requested files. An old file stays until the new one is complete.
     ///
     /// # Errors
-    /// A file cannot be written: which, and why.
+    /// A file cannot be written; the text names the file and the cause.
     pub fn write(&self, run: &Run) -> Result<(), String> {
         type Form = fn(&Run) -> String;
         let forms: [(_, Form); 3] =
@@ -50,40 +50,40 @@ fn replace(path: &Path, text: &str) -> std::io::Result<()> {
     std::fs::rename(&beside, path)
 }
 
-/// Something else than a run.
+/// The other commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// What theory says: `calc btree_wa 4096 128` prints 33; without a name, what there is
+    /// Computes a formula: `calc btree_wa 4096 128` prints 33. Without a name, lists the functions
     Calc {
         /// The function
         name: Option<String>,
-        /// Its arguments
+        /// The arguments of the function
         #[arg(allow_negative_numbers = true)]
         arguments: Vec<f64>,
     },
-    /// Shows files of records, several runs as one; when no file is named to write to, as Markdown on the terminal
+    /// Shows files of records, several runs as one. Without an output file, prints Markdown
     Report {
-        /// What --json wrote
+        /// Files that --json wrote
         #[arg(required = true)]
         records: Vec<PathBuf>,
-        /// Where to
+        /// The files to write
         #[command(flatten)]
         shown: Shown,
     },
-    /// Makes the tables of a document again from their records: what stands between `<!-- rates FILE… -->` and
-    /// `<!-- end of rates -->`; `rates brief FILE…` makes a short form; names of files count from the document's folder
+    /// Rewrites the tables of a document from their records: the text between `<!-- rates FILE… -->` and
+    /// `<!-- end of rates -->`. `rates brief FILE…` makes a short form. File names are relative to the document's directory
     Tables {
-        /// README.md, say
+        /// A document, such as README.md
         #[arg(required = true)]
         documents: Vec<PathBuf>,
     },
 }
 
 impl Command {
-    /// Does it, printing.
+    /// Runs the command and prints the result.
     ///
     /// # Errors
-    /// What cannot be done: a text.
+    /// A text that says what failed.
     pub fn run(&self) -> Result<(), String> {
         match self {
             Command::Calc { name: None, .. } => print!("{}", theory::help()),

@@ -1,7 +1,7 @@
 //! How fast the device below the databases is: a short measurement before the run, so that its figures can be read.
 //!
-//! One file of 64 MiB is written and synced, then read in order and at drawn places past the page cache, then written in
-//! single blocks that are synced one by one. Each part ends after a fraction of a second: about two seconds in all.
+//! Writes and syncs one file of 64 MiB. Then reads it in order and at random places, past the page cache. Then writes and
+//! syncs single blocks. Each part ends after a fraction of a second: about two seconds in all.
 
 use ashlar_bench::Random;
 use ashlar_report::machine::Disk;
@@ -15,15 +15,15 @@ use std::time::{Duration, Instant};
 const MIB: usize = 1 << 20;
 const FILE_MIB: u64 = 64;
 const BLOCK: usize = 4096;
-/// Of each part but the first.
+/// The duration of each part except the first.
 const PART: Duration = Duration::from_millis(400);
 
-/// Measures in `folder`, which is made if need be; the file is removed. `None` where nothing can be written.
+/// Measures in `folder`, which is created if it does not exist, and removes the file. `None`: nothing can be written.
 pub fn measure(folder: &Path) -> Option<Disk> {
     std::fs::create_dir_all(folder).ok()?;
     let path = folder.join(format!("ashlar-compare-device-{}", std::process::id()));
     let disk = measured(&path);
-    // A file that was never made cannot be removed.
+    // The file may not exist.
     let _ = std::fs::remove_file(&path);
     disk
 }
@@ -39,7 +39,7 @@ fn measured(path: &Path) -> Option<Disk> {
     })
 }
 
-/// MiB per second, the sync at the end included. What is written does not compress.
+/// MiB per second, the sync at the end included. The written bytes do not compress.
 fn written(path: &Path) -> Option<f64> {
     let mut random = Random::new(1, 1);
     let part: Vec<u8> = (0..MIB / 8).flat_map(|_| random.next_u64().to_le_bytes()).collect();
@@ -52,12 +52,12 @@ fn written(path: &Path) -> Option<f64> {
     Some(FILE_MIB as f64 / start.elapsed().as_secs_f64())
 }
 
-/// The file, read past the page cache; `None` where the file system has no such reads.
+/// The file, opened for reads that bypass the page cache. `None`: the file system has no such reads.
 fn direct(path: &Path) -> Option<File> {
     rustix::fs::open(path, OFlags::RDONLY | OFlags::DIRECT, Mode::empty()).ok().map(File::from)
 }
 
-/// A part of `memory` of `len` bytes that begins where a block may.
+/// A part of `memory` of `len` bytes, aligned for a block.
 fn aligned(memory: &mut [u8], len: usize) -> Option<&mut [u8]> {
     let from = memory.as_ptr().align_offset(BLOCK);
     memory.get_mut(from..from.checked_add(len)?)
@@ -84,7 +84,7 @@ fn read_at_random(file: &File) -> Option<f64> {
     repeated(|| file.read_exact_at(block, random.below(blocks) * BLOCK as u64))
 }
 
-/// Microseconds of a block that is appended and waited for, median.
+/// Median microseconds to append and sync a block.
 fn synced(path: &Path) -> Option<f64> {
     let mut file = OpenOptions::new().append(true).open(path).ok()?;
     let block = [7; BLOCK];

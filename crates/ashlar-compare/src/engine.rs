@@ -36,13 +36,13 @@ pub enum EngineName {
     Lmdb,
     /// redb.
     Redb,
-    /// Ours, each put a millisecond late.
+    /// AshlarDB, with each put a millisecond late.
     #[value(hide = true)]
     TestSlow,
-    /// Ours, never waiting for the device.
+    /// AshlarDB that never waits for the device.
     #[value(hide = true)]
     TestCareless,
-    /// Ours, without every thousandth put.
+    /// AshlarDB that drops every thousandth put.
     #[value(hide = true)]
     TestForgetful,
 }
@@ -64,7 +64,7 @@ impl EngineName {
         EngineName::Redb,
     ];
 
-    /// As command lines and tables print it.
+    /// The name on command lines and in tables.
     pub fn text(self) -> &'static str {
         match self {
             EngineName::Ashlardb => "ashlardb",
@@ -85,7 +85,7 @@ impl EngineName {
         }
     }
 
-    /// The shim that reaches it, for engines in C and C++.
+    /// The shim of the engine, for engines in C and C++.
     pub fn shim(self) -> Option<&'static str> {
         match self {
             EngineName::Leveldb => Some("leveldb"),
@@ -98,7 +98,7 @@ impl EngineName {
         }
     }
 
-    /// What of `settings` it has nothing of the kind for.
+    /// The settings that the engine has no equivalent for.
     pub fn lacks(self, settings: &Settings) -> Option<&'static str> {
         let ours = matches!(
             self,
@@ -119,7 +119,7 @@ impl EngineName {
         }
     }
 
-    /// Which form of its engine the shim opens.
+    /// The form of the engine that the shim opens.
     pub fn variant(self) -> u32 {
         u32::from(matches!(self, EngineName::SqliteRollback | EngineName::WiredtigerLsm))
     }

@@ -1,4 +1,4 @@
-//! What came of a step, and the record that it makes.
+//! The result of a step, and its record.
 
 use crate::job::{Job, Step, Workload};
 use crate::measure::Passed;
@@ -14,11 +14,11 @@ use ashlar_report::record::{
 /// All that was seen of a step.
 #[derive(Clone, Debug)]
 pub struct Figures {
-    /// What the loop did.
+    /// The work of the loop.
     pub done: Done,
-    /// How long it took, operation by operation and second by second.
+    /// The times, per operation and per second.
     pub meter: Meter,
-    /// What was looked at meanwhile.
+    /// The samples taken during the loop.
     pub samples: Vec<Sample>,
     /// Microseconds of the driver per operation.
     pub driver_us: Option<f64>,
@@ -28,13 +28,13 @@ pub struct Figures {
     pub settled: Passed,
     /// At the end.
     pub memory: Memory,
-    /// What the engine said before that it had written.
+    /// The bytes that the engine reported as written before the step.
     pub wrote: Written,
-    /// What it says now.
+    /// The bytes that the engine reports as written after the step.
     pub written: Written,
     /// Tables per level.
     pub levels: Vec<u64>,
-    /// Of the engine.
+    /// The engine's statistics.
     pub version: String,
 }
 
@@ -157,7 +157,7 @@ impl Figures {
         }
     }
 
-    /// Sums can be held together only where every engine did the same.
+    /// Sums can be compared only if every engine did the same work.
     fn hashes(&self, step: &Step) -> Hashes {
         let hex = |sum: u64| format!("{sum:016x}");
         let beside_writes = step.workload == Workload::Readwhilewriting;

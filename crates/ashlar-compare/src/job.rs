@@ -5,7 +5,7 @@ use crate::settings::Settings;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// What is measured.
+/// The measured work.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, clap::ValueEnum,
 )]
@@ -34,7 +34,7 @@ pub enum Workload {
     /// YCSB C: gets.
     #[value(skip)]
     YcsbC,
-    /// YCSB D: 95 % gets of what is new, 5 % inserts.
+    /// YCSB D: 95 % gets of new entries, 5 % inserts.
     #[value(skip)]
     YcsbD,
     /// YCSB E: 95 % short scans, 5 % inserts.
@@ -43,12 +43,12 @@ pub enum Workload {
     /// YCSB F: half gets, half a get and a put of the same key.
     #[value(skip)]
     YcsbF,
-    /// Puts at a fixed rate, whatever the engine does meanwhile.
+    /// Puts at a fixed rate that does not depend on the engine.
     Openloop,
 }
 
 impl Workload {
-    /// Those of a free run, in the order in which a table lists them.
+    /// The workloads of a free run, in the order of a table.
     pub const FREE: [Workload; 8] = [
         Workload::Fillseq,
         Workload::Fillrandom,
@@ -60,7 +60,7 @@ impl Workload {
         Workload::Openloop,
     ];
 
-    /// As command lines and tables print it.
+    /// The name on command lines and in tables.
     pub fn text(self) -> &'static str {
         match self {
             Workload::Fillseq => "fillseq",
@@ -80,12 +80,12 @@ impl Workload {
         }
     }
 
-    /// True for the ones that do nothing but write.
+    /// True for workloads that only write.
     pub fn writes(self) -> bool {
         matches!(self, Workload::Fillseq | Workload::Fillrandom | Workload::Overwrite | Workload::Openloop)
     }
 
-    /// True for the ones that begin with an empty database.
+    /// True for workloads that begin with an empty database.
     pub fn fills(self) -> bool {
         matches!(self, Workload::Fillseq | Workload::Fillrandom | Workload::Openloop)
     }
@@ -100,7 +100,7 @@ pub enum TreeState {
     /// As the writes before left it, in memory and in level 0 too; what they left to do is done meanwhile.
     #[default]
     Loaded,
-    /// Memory is written out and background work done.
+    /// Memtables are flushed and background work is finished.
     Idle,
     /// Everything is compacted, and background work done.
     Settled,
@@ -132,19 +132,19 @@ pub struct Step {
     pub batch: u64,
     /// Threads that read.
     pub threads: u32,
-    /// Of the rate that the session's last overwrite reached, what the writer of [`Workload::Readwhilewriting`] may put; 0: as
-    /// fast as it can.
+    /// The pace of the writer of [`Workload::Readwhilewriting`], as a part of the rate of the session's last overwrite. 0: full
+    /// speed.
     pub share: f64,
-    /// No longer than this; 0: as long as it takes. A fill that is cut off is completed in batches that do not count, so that
-    /// what follows finds the same data on every engine.
+    /// The time limit; 0: no limit. A fill that exceeds the limit is completed in batches that do not count, so that later steps
+    /// find the same data on every engine.
     pub seconds: f64,
     /// False: a load that only prepares.
     pub measured: bool,
-    /// What is done to the tree before.
+    /// The preparation of the tree.
     pub tree: TreeState,
-    /// Every block is brought into the cache before, as far as it holds them.
+    /// Whether the cache is filled with blocks first.
     pub warm: bool,
-    /// Behind writes memory is written out and background work done, and the record says how long that took. False: the next
+    /// Whether the memtables are flushed and background work is finished after writes; the record has the time. False: the next
     /// step finds the tree as the writes left it.
     pub settles: bool,
 }
@@ -169,22 +169,22 @@ impl Step {
     }
 }
 
-/// What one process does.
+/// The work of one process.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Job {
     /// `s0`, `s2`, `s3`, `ycsb`, `free`.
     pub experiment: String,
     /// `smoke`, `quarter`, `standard`, `large`.
     pub size: Option<String>,
-    /// On which engine.
+    /// The engine.
     pub engine: EngineName,
-    /// The engine's shared object, when it needs one.
+    /// The engine's shared object, if the engine needs one.
     pub shared_object: Option<String>,
-    /// Where the database is made.
+    /// The directory of the database.
     pub dir: String,
     /// The memory control group to enter first.
     pub group: Option<PathBuf>,
-    /// How it is opened.
+    /// The settings of the open.
     pub settings: Settings,
     /// In this order, on one database.
     pub steps: Vec<Step>,

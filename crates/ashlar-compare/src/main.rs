@@ -1,11 +1,11 @@
-//! The program `ashlar-compare`: the same work on several engines, for figures that may be held against each other.
+//! The program `ashlar-compare`: runs the same work on several engines, so that their figures can be compared.
 //!
-//! 1. Every run is a process of its own: this program again, told by one JSON argument what to do ([`child`]).
+//! 1. Every run is a separate process: this program again, with the job as one JSON argument ([`child`]).
 //! 2. The engines take turns, forwards and backwards (A B, B A, …), so that a machine that slows down slows both.
 //! 3. The loop around the engine is one generic function ([`work`]), compiled once per engine.
-//! 4. What each engine read is hashed; engines that disagree make the comparison void, and it says so. What each database holds
-//!    in the end is held against what was written ([`oracle`]); a synchronous put must be seen to wait ([`drive`]).
-//! 5. An engine that is not here is "not here: why", one that fails is a marked row: never a failure, never a zero.
+//! 4. The entries that each engine read are hashed. If engines disagree, the comparison is void and says so. The content of
+//!    each database is compared with the written entries at the end ([`oracle`]). A synchronous put must wait ([`drive`]).
+//! 5. A missing engine has the row "not here: why", and a failed one a marked row. Neither ends the program or counts as 0.
 
 mod child;
 mod cli;

@@ -1,4 +1,4 @@
-//! What the operating system counted for this process.
+//! The operating system's counters for this process.
 //!
 //! Processor time comes from the process and thread clocks, bytes and calls from `/proc/self/io`, memory from
 //! `/proc/self/status`, page faults and context switches from `getrusage` ([`crate::usage`]). What a machine does not count is
@@ -19,14 +19,14 @@ pub struct Moment {
     usage: Cpu,
 }
 
-/// What happened between two moments.
+/// The differences of the counters between two moments.
 #[derive(Clone, Debug)]
 pub struct Passed {
-    /// Seconds on the wall.
+    /// Seconds of wall time.
     pub seconds: f64,
     /// Processor seconds of all threads.
     pub cpu: f64,
-    /// Processor seconds of the thread that asked both times.
+    /// Processor seconds of the calling thread.
     pub cpu_thread: f64,
     /// Bytes and calls.
     pub io: Io,
@@ -35,7 +35,7 @@ pub struct Passed {
 }
 
 impl Moment {
-    /// Now.
+    /// The counters now.
     pub fn now() -> Moment {
         Moment {
             at: Instant::now(),
@@ -46,7 +46,7 @@ impl Moment {
         }
     }
 
-    /// From this moment to `later`.
+    /// The differences from this moment to `later`.
     pub fn until(&self, later: &Moment) -> Passed {
         let more = |now: Option<u64>, then: Option<u64>| Some(now?.saturating_sub(then?));
         let io = |of: fn(&Io) -> Option<u64>| more(of(&later.io), of(&self.io));
@@ -118,7 +118,7 @@ pub fn memory() -> Memory {
     Memory { rss_peak: bytes("VmHWM:"), rss: bytes("VmRSS:"), file: bytes("RssFile:"), ..Memory::default() }
 }
 
-/// Begins the peak anew at what is resident now. Where it cannot, the peak is that of the process.
+/// Resets the peak to the resident bytes now. If the system cannot do this, the peak is that of the process.
 pub fn forget_peak() {
     let _ = std::fs::write("/proc/self/clear_refs", "5");
 }

@@ -1,12 +1,12 @@
-//! How much memory a process may use for caches, the operating system's among them, so that a database that is larger is read
-//! from the device.
+//! Limits the memory of a process for caches, the page cache included, so that reads of a larger database reach the
+//! device.
 //!
-//! 1. `--memory-group` names a memory control group, of either hierarchy, that was given over to this program. The driver makes
-//!    a group below it for each process; the process enters it before it opens anything, and what the system caches of its
-//!    files is charged to it.
-//! 2. While a step is measured the group is tight: the limit, the engine's memtables, what the oracle has come to hold, and
-//!    64 MiB for the program. At other times it is wide enough for the oracle to grow.
-//! 3. Without such a group nothing is held, and the record says so: its regime is what the machine's memory makes it.
+//! 1. `--memory-group` names a memory control group, of cgroup v1 or v2, that is delegated to this program. The driver
+//!    creates a group below it for each process. The process enters its group before it opens a file, so that the page
+//!    cache of its files is charged to the group.
+//! 2. During a measured step the group has just the limit, the engine's memtables, the memory of the oracle, and 64 MiB for
+//!    the program. At other times the group is large enough for the oracle to grow.
+//! 3. Without such a group there is no limit, and the record says so: its regime follows from the machine's memory.
 
 use crate::job::Job;
 use ashlar_report::record::{Params, Record};
@@ -23,10 +23,10 @@ pub const ORACLE_BYTES: u64 = 160;
 pub struct Group(PathBuf);
 
 impl Group {
-    /// A new one below `parent`.
+    /// Creates a group below `parent`.
     ///
     /// # Errors
-    /// Why none can be made.
+    /// A text that says why the group cannot be created.
     pub fn below(parent: &Path) -> Result<Group, String> {
         let said =
             |path: &Path, e: std::io::Error| format!("no memory control group: {}: {e}", path.display());
@@ -41,7 +41,7 @@ impl Group {
         Ok(Group(path))
     }
 
-    /// Where it is.
+    /// The path.
     pub fn path(&self) -> &Path {
         &self.0
     }
@@ -49,12 +49,12 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // What the system still caches is moved up with it; a group that stays is empty and harmless.
+        // The rest of the page cache moves to the parent group. A group that cannot be removed is empty and harmless.
         let _ = fs::remove_dir(&self.0);
     }
 }
 
-/// Sets the limit. A group that is fuller gives up what is cached in it; what is being written back takes a moment.
+/// Sets the limit. A group above the limit drops page cache; pages under writeback take a moment.
 fn hold(group: &Path, bytes: u64) -> Result<(), String> {
     let old = group.join("memory.limit_in_bytes");
     let file = if old.exists() { old } else { group.join("memory.max") };
@@ -69,13 +69,13 @@ fn hold(group: &Path, bytes: u64) -> Result<(), String> {
     tried.map_err(|e| format!("{} to {bytes}: {e}", file.display()))
 }
 
-/// The group of this process, and what in it is not the engine's.
+/// The group of this process, and the memory in it that does not belong to the engine.
 #[derive(Debug)]
 pub struct Held {
     group: Option<PathBuf>,
-    /// Of the engine's caches, and the system's for it.
+    /// The limit on the engine's caches and the page cache of its files.
     limit: Option<u64>,
-    /// What the engine and the program need beside that, and the oracle at most.
+    /// The memory that the engine and the program need besides, and the oracle at most.
     beside: u64,
     oracle_most: u64,
     oracle: u64,
@@ -110,10 +110,10 @@ impl Held {
         }
     }
 
-    /// Does what is measured, in a tight group.
+    /// Runs the measured work with the tight limit.
     ///
     /// # Errors
-    /// Those of `work`, or the group cannot be made so small.
+    /// Those of `work`, or the limit cannot be set.
     pub fn tight<T>(&self, work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
         self.hold(self.oracle)?;
         let done = work();
@@ -121,12 +121,12 @@ impl Held {
         done
     }
 
-    /// So many bytes are the oracle's from now on.
+    /// Sets the bytes of the oracle.
     pub fn set_oracle(&mut self, bytes: u64) {
         self.oracle = bytes;
     }
 
-    /// Says in a record what was held, and what the database fits: the engine's cache (`mem`), memory (`os`), neither (`io`).
+    /// Adds the limit to a record, and whether the database fits the engine's cache (`mem`), memory (`os`) or neither (`io`).
     pub fn note(&self, record: &mut Record) {
         let params = &mut record.params;
         let method = if self.group.is_some() { "cgroup" } else { "none" };
@@ -180,7 +180,7 @@ mod tests {
         assert_eq!(of(90 << 20, None).0, "os");
     }
 
-    /// A folder of plain files stands for the system's: what is written to them is what the kernel would be told.
+    /// A directory of plain files replaces the system's: the test reads the limits that were written to them.
     #[test]
     fn a_group_is_made_entered_drawn_tight_and_removed() {
         let parent = tempfile::tempdir().unwrap();

@@ -1,8 +1,8 @@
-//! What a loop measures of itself: how long every operation took, and what each second brought.
+//! The measurements of a loop: the time of each operation, and the operations of each second.
 //!
 //! 1. The clock is read once per operation: the end of one is the beginning of the next. So the driver's own part, the next
-//!    key and value, is in every latency; what it comes to is measured with an engine that does nothing ([`crate::null`]).
-//! 2. A scan is timed sixteen steps at a time: a single step is hardly longer than a look at the clock.
+//!    key and value, is in every latency. An engine that does nothing measures this part ([`crate::null`]).
+//! 2. A scan is timed sixteen steps at a time: a single step is hardly longer than a read of the clock.
 //! 3. An operation counts in the second in which it ended. The last second, if it is not a whole one, is left out.
 //! 4. Each thread has its own meter; they are put together when all have ended.
 
@@ -16,10 +16,10 @@ pub const STEPS: u64 = 16;
 
 const SECOND: Duration = Duration::from_secs(1);
 const HOUR_NANOS: u64 = 3_600_000_000_000;
-/// Digits that a latency is kept to.
+/// The precision of latencies, in digits.
 const DIGITS: u8 = 3;
 
-/// What was done.
+/// The kind of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A get.
@@ -37,7 +37,7 @@ pub enum Kind {
 impl Kind {
     const ALL: [Kind; 5] = [Kind::Read, Kind::Write, Kind::Scan, Kind::Update, Kind::Steps];
 
-    /// As records name it.
+    /// The name in records.
     pub fn text(self) -> &'static str {
         match self {
             Kind::Read => "read",
@@ -49,12 +49,12 @@ impl Kind {
     }
 }
 
-/// What ended in a second.
+/// The operations that ended in a second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Second {
     /// Operations.
     pub ops: u64,
-    /// Nanoseconds of the longest.
+    /// Nanoseconds of the longest operation.
     pub longest: u64,
 }
 
@@ -74,7 +74,7 @@ pub struct Meter {
     start: Instant,
     last: Instant,
     end: Option<Instant>,
-    /// When this second is over.
+    /// The end of this second.
     turn: Instant,
     second: Second,
     seconds: Vec<Second>,
@@ -98,7 +98,7 @@ impl Meter {
         }
     }
 
-    /// Everything is prepared: what comes now is measured. Answers when that was.
+    /// Starts the measurement, after the preparation. Returns the start time.
     pub fn begin(&mut self) -> Instant {
         let now = Instant::now();
         (self.start, self.last, self.turn) = (now, now, now + SECOND);
@@ -138,13 +138,13 @@ impl Meter {
             Some(seen) => seen.saturating_record(nanos),
             none => {
                 *none = first(nanos);
-                // Making it is not part of the next operation.
+                // Its creation is not part of the next operation.
                 self.last = Instant::now();
             }
         }
     }
 
-    /// Seconds in which nothing ended are seconds too.
+    /// Seconds without an operation count too.
     #[cold]
     fn next_second(&mut self, now: Instant) {
         while now >= self.turn {
@@ -201,7 +201,7 @@ impl Meter {
         &self.seconds
     }
 
-    /// Of each kind that occurred.
+    /// The latencies of each kind that occurred.
     pub fn latencies(&self) -> BTreeMap<String, Latency> {
         let kinds = Kind::ALL.iter().zip(&self.seen);
         kinds
@@ -241,7 +241,7 @@ fn first(nanos: u64) -> Option<Box<Histogram<u32>>> {
 mod tests {
     use super::*;
 
-    /// A meter that began at `start`, told of operations that ended so many milliseconds later.
+    /// A meter that began at `start`, with operations that ended after these milliseconds.
     fn told(start: Instant, ended: &[u64]) -> Meter {
         let mut meter = Meter::new(0.0);
         meter.begin();

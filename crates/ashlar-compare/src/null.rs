@@ -1,7 +1,7 @@
-//! An engine that does nothing: what is left of a loop around it is the driver's own cost.
+//! An engine that does nothing: the time of a loop around it is the driver's own cost.
 //!
-//! Keys and values are made, the clock is read, latencies are kept, a value of the right length is read to its end: all that
-//! happens around every engine, and nothing else.
+//! The loop makes keys and values, reads the clock, keeps latencies, and reads a value of the right length to its end, as
+//! around every engine.
 
 use crate::engine::EngineName;
 use crate::job::{Job, Step, Workload};
@@ -12,7 +12,7 @@ use crate::work;
 use std::hint::black_box;
 use std::path::Path;
 
-/// How often a loop runs, with so many operations and seconds at most: enough to see nanoseconds, too few to be noticed.
+/// The runs of a loop, and the most operations and seconds of each: enough to measure nanoseconds, in a short time.
 const RUNS: usize = 5;
 const OPS: u64 = 20_000;
 const SECONDS: f64 = 0.01;
@@ -34,7 +34,7 @@ pub fn overhead(job: &Job, step: &Step) -> Option<f64> {
     (0..RUNS).filter_map(once).min_by(f64::total_cmp)
 }
 
-/// Takes everything, and has one entry as often as it is asked for.
+/// Accepts every write, and returns one entry for every read.
 struct Null {
     key: Vec<u8>,
     value: Vec<u8>,
@@ -96,7 +96,7 @@ impl Read for Same<'_> {
 }
 
 impl Same<'_> {
-    /// The current entry; `None` off the end.
+    /// The current entry. `None`: the cursor is off the end.
     #[inline]
     fn entry(&self) -> Option<Lent<'_>> {
         (self.left > 0).then(|| (black_box(&self.entry.key[..]), black_box(&self.entry.value[..])))
@@ -127,7 +127,7 @@ impl Cursor for Same<'_> {
 mod tests {
     use super::*;
 
-    /// The time depends on the build and on other work of the machine; the figure stands in every record.
+    /// The time depends on the build and on other work of the machine; every record has the figure.
     #[test]
     fn every_loop_runs_on_nothing() {
         let job = crate::job::sample();

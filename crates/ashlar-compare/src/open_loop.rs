@@ -1,7 +1,7 @@
-//! Writes at a fixed rate: the next one is due when it is due, whether the engine is ready or not.
+//! Writes at a fixed rate. The due time of a write does not depend on the engine.
 //!
-//! A latency counts from the moment the write was due, so an engine that stalls is charged for the queue behind it. A
-//! closed loop hides that: it simply asks less often.
+//! A latency counts from the due time, so an engine that stalls is charged for the writes that wait. A closed loop hides
+//! them, because it issues fewer operations during a stall.
 
 use crate::job::Job;
 use crate::meter::{Kind, Meter};
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 /// Shorter waits are spun away: a sleep is not that exact.
 const SLEEP_FROM: Duration = Duration::from_micros(300);
 
-/// What is put, in the order in which it is due.
+/// The entries, in the order of their due times.
 struct Source {
     maker: KeyMaker,
     values: Values,
@@ -36,7 +36,7 @@ impl Source {
     }
 }
 
-/// Puts the first `puts` entries, as fast as it goes.
+/// Puts the first `puts` entries, as fast as possible.
 pub fn replay<P: Peer>(peer: &P, job: &Job, puts: u64) -> Result<()> {
     let mut source = Source::new(job);
     (0..puts).try_for_each(|_| {

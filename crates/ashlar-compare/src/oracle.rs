@@ -1,7 +1,7 @@
-//! Whether a database holds what was written: the same loops write into a map in memory, and the two are held together.
+//! Checks the content of a database: the same loops write into a map in memory, which is compared with the database.
 //!
-//! The map keeps a sum of each value, not the value. Reads of the loops find nothing in it; what they draw does not depend on
-//! what they find.
+//! The map keeps a sum of each value instead of the value. Reads of the loops find nothing in the map, and the keys that they
+//! draw do not depend on the results.
 
 use crate::engine::EngineName;
 use crate::peer::{Cursor, Entries, Lent, Peer, Read, Result};
@@ -11,7 +11,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// What should be there.
+/// The expected content.
 #[derive(Debug, Default)]
 pub struct Oracle {
     sums: RefCell<BTreeMap<Box<[u8]>, u64>>,
@@ -24,17 +24,17 @@ impl Oracle {
         *self.bytes.borrow()
     }
 
-    /// Bytes of memory that the map takes, by its entries: the same beside every engine. What is resident would tell less
-    /// beside one that has freed memory to the same allocator.
+    /// Bytes of memory of the map, computed from its entries, so that the figure is equal for every engine. Resident bytes
+    /// would be too few beside an engine that has freed memory to the same allocator.
     pub fn memory_bytes(&self) -> u64 {
-        // A key and a sum stand in nodes that are about half full; a key's bytes are an allocation of their own.
+        // Keys and sums are in nodes that are about half full; the bytes of a key are a separate allocation.
         const IN_NODE: usize = 2 * size_of::<(Box<[u8]>, u64)>();
         let sums = self.sums.borrow();
         let key = sums.first_key_value().map_or(0, |(key, _)| key.len().next_multiple_of(16));
         (sums.len() * (IN_NODE + key)) as u64
     }
 
-    /// Reads all of `peer` and answers a sum of it.
+    /// Reads all entries of `peer` and returns their sum.
     ///
     /// # Errors
     /// The first entry that is missing, damaged or was never written.

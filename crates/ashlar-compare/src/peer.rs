@@ -1,13 +1,13 @@
-//! What an engine is to the driver. Everything is dispatched statically: a call costs what the engine costs.
+//! The interface of an engine under the driver. All calls are dispatched statically, so they add no cost.
 
 use crate::engine::EngineName;
 use crate::settings::Settings;
 use std::path::Path;
 
-/// The engine's message. One that begins with "not offered:" says that the engine has nothing of the kind.
+/// The engine's message. It begins with "not offered:" if the engine lacks the feature.
 pub type Result<T> = std::result::Result<T, String>;
 
-/// Bytes that an engine says it wrote; `None` where it does not say.
+/// Bytes that an engine reports as written. `None`: the engine has no such report.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Written {
     /// By flushes.
@@ -71,15 +71,15 @@ pub trait Peer: Sized {
     type Cursor<'a>: Cursor
     where
         Self: 'a;
-    /// What gets go through, one per thread.
+    /// The reader of a thread.
     type Reader<'a>: Read + Send
     where
         Self: 'a;
 
-    /// Opens the database in `dir`, a new one where there is none.
+    /// Opens the database in `dir`, or creates it.
     fn open(engine: EngineName, dir: &Path, settings: &Settings, library: Option<&str>) -> Result<Self>;
 
-    /// Its version, how it is reached, and what of the settings it has no equivalent for.
+    /// The version, the way the driver calls the engine, and the settings without an equivalent.
     fn version(&self) -> String;
 
     /// Writes one entry.
@@ -88,13 +88,13 @@ pub trait Peer: Sized {
     /// Writes all entries or none.
     fn put_all(&self, entries: &Entries) -> Result<()>;
 
-    /// Another reader; it sees what was written before each of its gets.
+    /// Another reader. Each of its gets sees all preceding writes.
     fn reader(&self) -> Result<Self::Reader<'_>>;
 
     /// A new cursor over all entries.
     fn cursor(&self) -> Result<Self::Cursor<'_>>;
 
-    /// Writes what is in memory to tables and waits until no background work is left.
+    /// Flushes the memtables and waits until no background work is left.
     fn settle(&self) -> Result<()>;
 
     /// Compacts everything, as far as the engine has a call for that, and settles.
@@ -102,7 +102,7 @@ pub trait Peer: Sized {
         self.settle()
     }
 
-    /// What it says it wrote since the open.
+    /// The bytes that the engine reports as written since the open.
     fn written(&self) -> Written {
         Written::default()
     }
@@ -118,9 +118,9 @@ pub trait Peer: Sized {
     }
 }
 
-/// What gets go through.
+/// A reader of one thread.
 pub trait Read {
-    /// Calls `see` with the value of `key`; false when there is none.
+    /// Calls `see` with the value of `key`. False: there is no such key.
     fn get(&mut self, key: &[u8], see: impl FnOnce(&[u8])) -> Result<bool>;
 }
 

@@ -1,12 +1,12 @@
-//! Where the engines' libraries lie, as `cargo xtask setup` and `cargo xtask peers` noted.
+//! The paths of the engines' libraries, as recorded by `cargo xtask setup` and `cargo xtask peers`.
 
 use crate::engine::EngineName;
 use std::path::{Path, PathBuf};
 
-/// The library that `engine` needs; `None` for one that is compiled in.
+/// The library that `engine` needs. `None`: the engine is compiled in.
 ///
 /// # Errors
-/// It is not here: why.
+/// A text that says why the library is missing.
 pub fn library(engine: EngineName, rocksdb: Option<&Path>) -> Result<Option<PathBuf>, String> {
     match (engine, engine.shim(), rocksdb) {
         (EngineName::Rocksdb, _, Some(path)) => {
@@ -31,7 +31,7 @@ fn noted(folder: &str, name: &str, chore: &str) -> Result<PathBuf, String> {
     found(&text, name).unwrap_or_else(|| Err(format!("`{chore}` noted no {name}")))
 }
 
-/// What the notes say of `name`; `None` when they do not mention it.
+/// The recorded path of `name`. `None`: there is no record.
 fn found(notes: &str, name: &str) -> Option<Result<PathBuf, String>> {
     let place = notes.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('\t'))?;
     Some(match place.strip_prefix("missing: ") {

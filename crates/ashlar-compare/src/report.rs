@@ -1,4 +1,4 @@
-//! What is printed in the end: medians and spread, each engine beside the others, and what the document said.
+//! The report: medians and spread, each engine beside the others, and the figures of the document.
 
 use crate::drive::{Matrix, Outcome};
 use crate::engine::EngineName;
@@ -85,7 +85,7 @@ struct Row<'a> {
     class: Class,
 }
 
-/// In the order in which they were run.
+/// The rows, in the order of their runs.
 fn rows(outcome: &Outcome) -> Vec<Row<'_>> {
     let mut rows = Vec::new();
     for record in &outcome.records {
@@ -103,7 +103,7 @@ fn all<'a>(outcome: &'a Outcome, row: Row<'a>, engine: EngineName) -> impl Itera
     outcome.records.iter().filter(is)
 }
 
-/// Those whose figures count.
+/// The records whose figures count.
 fn of<'a>(outcome: &'a Outcome, row: Row<'a>, engine: EngineName) -> impl Iterator<Item = &'a Record> + 'a {
     all(outcome, row, engine).filter(|r| r.counts())
 }
@@ -113,7 +113,7 @@ fn counting(outcome: &Outcome) -> impl Iterator<Item = &Record> {
     outcome.records.iter().filter(|r| r.counts())
 }
 
-/// Rows that say which figures may not be compared: what was asked for or read differs.
+/// Rows that name figures that cannot be compared, because the requested work or the read entries differ.
 fn disagreements(outcome: &Outcome) -> Vec<String> {
     let mut void = Vec::new();
     for row in rows(outcome) {
@@ -278,7 +278,7 @@ fn latencies(matrix: &Matrix, outcome: &Outcome) -> Table {
     right(table, 3..10)
 }
 
-/// What the driver itself takes of each operation.
+/// The driver's own cost per operation.
 fn overheads(outcome: &Outcome) -> Option<String> {
     let each = |row: Row<'_>| {
         let of_row = counting(outcome).filter(|r| r.row == row.name && r.class == row.class);

@@ -1,7 +1,7 @@
-//! What is looked at once a second while a loop runs: bytes written, memory, the directory.
+//! Samples the written bytes, the memory and the directory once a second while a loop runs.
 //!
-//! A thread of its own looks, so that the loop does not wait for it. Its seconds and bytes count from the loop's beginning, even
-//! where that thread comes late.
+//! A separate thread samples, so that the loop does not wait. Seconds and bytes count from the beginning of the loop, even if
+//! the thread is late.
 
 use crate::measure;
 use crate::space::taken;
@@ -9,18 +9,18 @@ use std::path::Path;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-/// At the end of a second.
+/// A sample at the end of a second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sample {
     /// Bytes given to write calls since the sample before.
     pub written: u64,
     /// Bytes of memory that are resident.
     pub rss: u64,
-    /// Bytes that the directory takes.
+    /// Bytes of the files in the directory.
     pub du: u64,
 }
 
-/// Does `work`, and samples `dir` and this process as long as it lasts.
+/// Runs `work`, and samples `dir` and this process until it ends.
 pub fn during<T>(dir: &Path, work: impl FnOnce() -> T) -> (T, Vec<Sample>) {
     let (end, ended) = channel::<()>();
     let (start, mut written) = (Instant::now(), measure::written());

@@ -1,4 +1,4 @@
-//! What is asked of every engine alike.
+//! The settings that all engines share.
 
 use ashlar_bench::{KeyMaker, KeyShape};
 pub use ashlar_report::record::Class;
@@ -8,15 +8,15 @@ use serde::{Deserialize, Serialize};
 /// Settings that every engine is opened with, in the same sense.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Settings {
-    /// [`Class::Own`]: what follows counts for keys, values and durability only; the rest is the engine's own choice.
+    /// With [`Class::Own`], only keys, values and durability count; the engine chooses the rest.
     pub class: Class,
-    /// What keys look like.
+    /// The shape of the keys.
     pub key_shape: KeyShape,
-    /// Bytes of a key, which is what the shape has where it has a length of its own.
+    /// Bytes of a key: the fixed length of the shape, if it has one.
     pub key_bytes: usize,
     /// Bytes of a value.
     pub value_bytes: usize,
-    /// What part of its size a codec brings a value down to.
+    /// The part of its size to which a codec compresses a value.
     pub compress_ratio: f64,
     /// `none`, `snappy`, `lz4`, `zlib`, `zstd`.
     pub codec: String,
@@ -28,9 +28,9 @@ pub struct Settings {
     pub base_bytes: Option<u64>,
     /// Tables of level 0 that start a compaction, slow writers, stop them; `None`: as the engine likes.
     pub l0_triggers: Option<[u32; 3]>,
-    /// Nothing is compacted before everything is settled; then all of it is, at once.
+    /// Whether compactions wait for the end of the load, and then compact everything at once.
     pub bulk: bool,
-    /// Tables are read and written around the operating system's cache.
+    /// Whether reads and writes of tables bypass the page cache.
     pub direct_io: bool,
     /// Memory for caches of every kind, the operating system's among them; `None`: as much as there is.
     pub memory_limit_bytes: Option<u64>,
@@ -46,9 +46,9 @@ pub struct Settings {
     pub filter_bits: u32,
     /// Each write waits for the device.
     pub sync: bool,
-    /// Writes go without the log.
+    /// Writes skip the WAL.
     pub no_log: bool,
-    /// Of the random streams and the values.
+    /// Seed of the random streams and the values.
     pub seed: u64,
 }
 
@@ -58,7 +58,7 @@ impl Settings {
         KeyMaker::shaped(self.key_shape, self.key_bytes)
     }
 
-    /// The durability class as reports name it.
+    /// The name of the durability class in reports.
     pub fn durability(&self) -> &'static str {
         match (self.no_log, self.sync) {
             (true, _) => "nolog",
@@ -98,7 +98,7 @@ impl Settings {
 }
 
 impl Default for Settings {
-    /// A small database of short entries, with nothing asked that a document does not ask for by itself.
+    /// A small database of short entries, without special settings.
     fn default() -> Settings {
         Settings {
             class: Class::Matched,

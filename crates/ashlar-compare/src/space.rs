@@ -1,4 +1,4 @@
-//! What a directory takes.
+//! The bytes of a directory.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -12,7 +12,7 @@ pub struct Taken {
     pub apparent: u64,
 }
 
-/// Looks at every file below `dir`. A file that goes meanwhile counts as gone.
+/// Sums all files below `dir`. A file that is deleted meanwhile does not count.
 pub fn taken(dir: &Path) -> Taken {
     let mut taken = Taken::default();
     let mut open = vec![dir.to_path_buf()];

@@ -1,12 +1,12 @@
-//! Tables in documents: what stands between two comments is made from records, so that no figure is typed by hand.
+//! Tables in documents: the text between two comments is made from records, so that no figure is typed by hand.
 //!
 //! ```text
 //! <!-- rates docs/results/s3-standard.jsonl -->
 //! … anything: it is replaced …
 //! <!-- end of rates -->
 //! ```
-//! Several files, separated by blanks, are shown as one. Their names count from the document's folder. The word `brief` before
-//! the names leaves out everything but the rates and one sentence about the machine.
+//! Several files, separated by blanks, are shown as one. Their names are relative to the document's directory. The word
+//! `brief` before the names keeps only the rates and one sentence about the machine.
 
 use ashlar_report::record::{Run, parse};
 use ashlar_report::{brief, rates};
@@ -19,7 +19,7 @@ const END: &str = "<!-- end of rates -->";
 /// All files as one run.
 ///
 /// # Errors
-/// A file cannot be read, or is no file of records: which, and why.
+/// A file cannot be read, or is not a file of records. The text names the file and the cause.
 pub fn read<P: AsRef<Path>>(paths: impl IntoIterator<Item = P>) -> Result<Run, String> {
     let mut run = Run::default();
     for path in paths {
@@ -32,7 +32,7 @@ pub fn read<P: AsRef<Path>>(paths: impl IntoIterator<Item = P>) -> Result<Run, S
     Ok(run)
 }
 
-/// `document` with every table made again; `folder` is where it lies.
+/// `document` with every table rewritten. `folder` is the directory of the document.
 ///
 /// # Errors
 /// A file of records cannot be read, or a table has no end.

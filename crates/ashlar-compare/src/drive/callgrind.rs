@@ -1,14 +1,14 @@
-//! Instructions per operation, counted by valgrind's callgrind: what breaks a tie on a noisy machine.
+//! Counts the instructions per operation with valgrind's callgrind, which breaks a tie on a noisy machine.
 //!
-//! Two small runs that differ only in the number of operations are counted whole, all threads; the difference is that of the
-//! further operations, flushes and compactions that they bring included. No clock is in it, so it comes out nearly the same
-//! every time.
+//! Counts two small runs completely, with all threads, that differ only in the number of operations. The difference is the
+//! cost of the further operations, with their flushes and compactions. No clock is involved, so the count is nearly the
+//! same every time.
 
 use super::{Matrix, process};
 use crate::job::{Job, Step, Workload};
 use std::process::Command;
 
-/// About so many bytes are in the small database, within these bounds of entries.
+/// The approximate bytes of the small database, and the bounds of its number of entries.
 const BYTES: u64 = 4 << 20;
 const LEAST: u64 = 50;
 const MOST: u64 = 5000;
@@ -16,7 +16,7 @@ const MOST: u64 = 5000;
 /// Counts the instructions of an operation of `step` as `job` does it.
 ///
 /// # Errors
-/// Why they could not be counted.
+/// A text that says why the instructions could not be counted.
 pub fn instructions(matrix: &Matrix, job: &Job, step: &Step) -> Result<f64, String> {
     if matches!(step.workload, Workload::Openloop | Workload::Readwhilewriting) {
         return Err("how much is done depends on the clock".into());
@@ -27,7 +27,7 @@ pub fn instructions(matrix: &Matrix, job: &Job, step: &Step) -> Result<f64, Stri
     Ok(twice.saturating_sub(once) as f64 / ops as f64)
 }
 
-/// Of a whole run: a load of `keys` keys if the step needs one, and `ops` operations.
+/// The instructions of a whole run: a load of `keys` keys if the step needs one, then `ops` operations.
 fn counted(matrix: &Matrix, job: &Job, step: &Step, keys: u64, ops: u64) -> Result<u64, String> {
     let small = Step { ops, threads: 1, seconds: 0.0, ..step.clone() };
     let settles = job.steps.first().is_none_or(|first| first.settles);
@@ -48,7 +48,7 @@ fn counted(matrix: &Matrix, job: &Job, step: &Step, keys: u64, ops: u64) -> Resu
     total(&text.map_err(|e| e.to_string())?).ok_or_else(|| "valgrind wrote no total".into())
 }
 
-/// What callgrind's file says of the whole program.
+/// The total for the whole program in callgrind's file.
 fn total(text: &str) -> Option<u64> {
     let line = text.lines().rev().find_map(|line| line.strip_prefix("totals:"))?;
     line.split_whitespace().next()?.parse().ok()

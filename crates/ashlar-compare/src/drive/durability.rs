@@ -1,9 +1,9 @@
-//! Whether an engine waits for the device when it should, and only then: its system calls, seen by `strace`.
+//! Checks with `strace` that an engine waits for the device when it should, and only then.
 //!
-//! Two short runs that differ only in the number of puts are traced; opening and closing cancel out. The calls that wait
-//! (`fsync`, `fdatasync`, `msync`, `sync_file_range`, and writes to files opened with `O_DSYNC` or `O_SYNC`) grow by one for
-//! each further put at least when puts are synchronous, and by fewer when they are not. Values are short, so that no memtable
-//! fills: a flush waits too.
+//! Traces two short runs that differ only in the number of puts, so that open and close cancel out. Counts the calls that
+//! wait: `fsync`, `fdatasync`, `msync`, `sync_file_range`, and writes to files opened with `O_DSYNC` or `O_SYNC`. With
+//! synchronous puts, each further put adds at least one such call; otherwise puts add fewer. Values are short, so that no
+//! memtable fills: a flush would wait too.
 
 use super::{Matrix, process};
 use crate::job::{Job, Step, Workload};
@@ -18,12 +18,12 @@ const FEW: u64 = 20;
 const MORE: u64 = 84;
 const VALUE_BYTES: usize = 100;
 
-/// What was seen.
+/// The result of the check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checked {
-    /// Whether each put was to wait.
+    /// Whether each put should wait.
     pub synchronous: bool,
-    /// So many waits for so many puts, or why it could not be seen.
+    /// The number of waits and of puts, or the reason why they could not be counted.
     pub seen: Result<(u64, u64), String>,
 }
 
@@ -37,7 +37,7 @@ impl Checked {
         }
     }
 
-    /// Notes it in a record; a figure of an engine that did the other thing is void.
+    /// Adds the result to a record. The figures of an engine that did not behave as requested are void.
     pub fn mark(&self, record: &mut Record) {
         record.params.options.insert("durability".into(), self.text());
         if record.status != Status::Ok {
@@ -79,8 +79,8 @@ fn waits(matrix: &Matrix, job: &Job) -> Result<u64, String> {
     Ok(count(&text.map_err(|e| e.to_string())?))
 }
 
-/// Calls that wait: syncs, and writes through a descriptor that was opened to wait with every write; the same file may be open
-/// without that too. A call that another thread interrupted stands on two lines and counts once.
+/// Counts the calls that wait: syncs, and writes through a descriptor that was opened with `O_SYNC` or `O_DSYNC`. The same
+/// file may also be open without these flags. A call that another thread interrupted has two lines and counts once.
 fn count(trace: &str) -> u64 {
     let mut waiting = BTreeSet::new();
     let mut interrupted = BTreeSet::new();

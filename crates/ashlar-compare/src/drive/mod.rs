@@ -1,6 +1,6 @@
-//! The driver: a process per session, engine and repetition, in turns, and what became of each.
+//! The driver: runs a process per session, engine and repetition, in turns, and collects the results.
 //!
-//! Every record goes to the file as soon as it is there, so a run that is broken off leaves a valid file.
+//! The driver writes each record to the file at once, so that an interrupted run leaves a valid file.
 
 mod callgrind;
 mod durability;
@@ -28,7 +28,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-/// What is to be run.
+/// The runs to do.
 #[derive(Clone, Debug)]
 pub struct Matrix {
     /// `s0`, `s2`, `s3`, `ycsb`, `free`.
@@ -39,7 +39,7 @@ pub struct Matrix {
     pub engines: Vec<EngineName>,
     /// Settings that all share, each engine's own, or both.
     pub classes: Vec<Class>,
-    /// What is done.
+    /// The sessions.
     pub sessions: Vec<Session>,
     /// Repetitions.
     pub reps: u32,
@@ -47,23 +47,23 @@ pub struct Matrix {
     pub rate: Option<f64>,
     /// Part of the peak.
     pub load: f64,
-    /// Where databases are made.
+    /// The directory of the databases.
     pub dir: PathBuf,
-    /// Where records are appended.
+    /// The file of records.
     pub json: Option<PathBuf>,
-    /// Where the page goes.
+    /// The output files.
     pub shown: Shown,
-    /// RocksDB's shared object, if it was named.
+    /// RocksDB's shared object, if the user gave one.
     pub rocksdb: Option<PathBuf>,
-    /// RocksDB runs on jemalloc where that is installed.
+    /// Whether RocksDB runs with jemalloc, if jemalloc is installed.
     pub jemalloc: bool,
     /// Counts instructions too.
     pub callgrind: bool,
     /// The memory control group below which processes with a limit run.
     pub memory_group: Option<PathBuf>,
-    /// How long one process may take.
+    /// The time limit of one process.
     pub timeout: Duration,
-    /// Whether it is to end early.
+    /// Whether the run should end early.
     pub stop: Stop,
 }
 
@@ -74,14 +74,14 @@ impl Matrix {
     }
 }
 
-/// All that came out.
+/// The results of a run.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// What was measured, and what was not, with the reason.
+    /// The records, also those of unmeasured steps with the reason.
     pub records: Vec<Record>,
-    /// Engines that are not here, and runs that failed: why.
+    /// Missing engines and failed runs, with the reason.
     pub marks: BTreeMap<EngineName, Vec<String>>,
-    /// What each engine really did in each class of durability.
+    /// The observed behaviour of each engine in each class of durability.
     pub durability: BTreeMap<(EngineName, &'static str), durability::Checked>,
 }
 
@@ -122,7 +122,7 @@ pub fn run(matrix: &Matrix) -> Result<(), String> {
             shown.records.push(record.clone());
             outcome.records.push(record);
         }
-        // So that a run that is broken off leaves a page too.
+        // An interrupted run leaves a page too.
         matrix.shown.write(&shown)?;
         if matrix.stop.asked() {
             println!("interrupted: this was process {order} of {}", all.len());
@@ -261,7 +261,7 @@ fn count(matrix: &Matrix, job: &Job, step: &Step, record: &mut Record, outcome: 
     }
 }
 
-/// The open loop's rate: as told, or a part of what the engine reached.
+/// The rate of the open loop: the given one, or a part of the engine's peak.
 fn with_rate(matrix: &Matrix, job: Job, so_far: &[Record]) -> Result<Job, Status> {
     let paced = job.steps.iter().any(|step| step.workload == Workload::Openloop);
     let rate = match (paced, matrix.rate) {

@@ -1,10 +1,10 @@
-//! What a run needs of the machine, known before it begins.
+//! The disk and memory that a run needs, checked before it begins.
 
 use super::Matrix;
 use crate::memory::{self, ORACLE_BYTES};
 use std::fmt::Write;
 
-/// Engines rewrite what they hold, some copy all of it: this much disk for each byte that is put.
+/// Bytes of disk per byte of puts: engines rewrite their data, and some copy all of it.
 const DISK_FACTOR: u64 = 5;
 /// The program, the engine's code and tables.
 const REST_BYTES: u64 = 256 << 20;
@@ -16,10 +16,10 @@ struct Amount {
     memory: u64,
 }
 
-/// Refuses a run for which there is too little disk or memory.
+/// Refuses a run if disk or memory is too small.
 ///
 /// # Errors
-/// What is needed, and what there is.
+/// A text with the needed and the available bytes.
 pub fn check(matrix: &Matrix) -> Result<(), String> {
     let (Some(disk), Some(memory)) = (free_disk(matrix), memory::free()) else { return Ok(()) };
     refuse(needed(matrix), Amount { disk, memory }, &matrix.dir.display().to_string())

@@ -1,4 +1,4 @@
-//! A process per session: started, watched, ended when it takes too long.
+//! Starts the process of a session, watches it, and ends it when it takes too long.
 
 use super::Matrix;
 use crate::engine::EngineName;
@@ -13,10 +13,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// Begins the message of an engine that has nothing of the kind.
+/// The beginning of an engine's message for a feature that it lacks.
 const NOT_OFFERED: &str = "not offered: ";
 
-/// It failed before it could say anything.
+/// The message of a process that failed without output.
 pub fn failed(why: String) -> Status {
     Status::Failed { why, last_output: String::new() }
 }
@@ -24,7 +24,7 @@ pub fn failed(why: String) -> Status {
 /// The job of the process. The directory is chosen when the process starts.
 ///
 /// # Errors
-/// The engine is not here, or lacks what the settings ask for.
+/// The engine is missing, or lacks a feature that the settings need.
 pub fn job(matrix: &Matrix, engine: EngineName, class: Class, session: &Session) -> Result<Job, Status> {
     if let Some(what) = engine.lacks(&session.settings) {
         return Err(Status::NotHere { why: format!("{NOT_OFFERED}{what}") });
@@ -45,7 +45,7 @@ pub fn job(matrix: &Matrix, engine: EngineName, class: Class, session: &Session)
     })
 }
 
-/// The same with a fill in random order, to see how fast the engine is.
+/// The same job with a fill in random order, to measure the peak of the engine.
 pub fn fill(matrix: &Matrix, job: &Job) -> Result<Job, Status> {
     if matrix.load <= 0.0 {
         return Err(failed("--load is above 0".into()));
@@ -75,10 +75,10 @@ pub fn marked(
     }
 }
 
-/// Runs `job` in a process of its own, in a fresh folder.
+/// Runs `job` in a new process, in a new directory.
 ///
 /// # Errors
-/// What became of it instead.
+/// The failure of the process.
 pub fn run(matrix: &Matrix, job: &Job) -> Result<Vec<Record>, Status> {
     let mut command = Command::new(std::env::current_exe().map_err(|e| failed(e.to_string()))?);
     if job.engine == EngineName::Rocksdb
@@ -95,7 +95,7 @@ pub fn run(matrix: &Matrix, job: &Job) -> Result<Vec<Record>, Status> {
     lines.iter().map(read).collect()
 }
 
-/// Runs `command` with `job` as its last arguments, and answers the lines it printed.
+/// Runs `command` with `job` as its last arguments. Returns the printed lines.
 pub fn watched(matrix: &Matrix, job: &Job, mut command: Command) -> Result<Vec<String>, Status> {
     let dir = Scratch::new(&matrix.dir, job.engine).map_err(failed)?;
     let job = Job { dir: dir.0.join("db").to_string_lossy().into_owned(), ..job.clone() };
@@ -111,7 +111,7 @@ pub fn watched(matrix: &Matrix, job: &Job, mut command: Command) -> Result<Vec<S
     let complaints = std::thread::spawn(move || {
         let mut text = String::new();
         if let Some(mut errors) = errors {
-            // What cannot be read is not shown.
+            // Unreadable output is not shown.
             let _ = errors.read_to_string(&mut text);
         }
         text
@@ -141,13 +141,13 @@ fn unsuccessful(status: ExitStatus, last_output: String) -> Status {
     }
 }
 
-/// The last lines of what a process said.
+/// The last lines of the output of a process.
 fn tail(said: &str) -> String {
     let lines: Vec<&str> = said.trim().lines().collect();
     lines[lines.len().saturating_sub(5)..].join("\n")
 }
 
-/// The status; `None`: the process took too long, or the run was asked to stop, and the process was ended.
+/// The exit status. `None`: the process was ended, because it took too long or the run was interrupted.
 fn wait(child: &mut Child, matrix: &Matrix) -> Result<Option<ExitStatus>, String> {
     let start = Instant::now();
     loop {
@@ -162,7 +162,7 @@ fn wait(child: &mut Child, matrix: &Matrix) -> Result<Option<ExitStatus>, String
     }
 }
 
-/// A folder of one run, removed with it.
+/// The directory of one run, removed when dropped.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -179,12 +179,12 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // A folder for temporary files may keep what cannot be removed.
+        // Files that cannot be removed stay in the directory for temporary files.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
-/// jemalloc's shared object, where distributions put it.
+/// jemalloc's shared object, at the places that distributions use.
 fn jemalloc() -> Option<&'static str> {
     ["/usr/lib/x86_64-linux-gnu/libjemalloc.so.2", "/usr/lib64/libjemalloc.so.2", "/usr/lib/libjemalloc.so.2"]
         .into_iter()

@@ -1,6 +1,6 @@
-//! Whether the machine was left to a run: what others did meanwhile makes its figures void.
+//! Checks that the machine was quiet during a run.
 //!
-//! Of smoke and of a choice of one's own nothing is quoted: there it is only noted.
+//! A noisy machine voids a published experiment. For `smoke` and for a custom selection it is only a note.
 
 use super::Stop;
 use ashlar_report::record::{Record, Status};
@@ -10,13 +10,13 @@ use std::time::{Duration, Instant, SystemTime};
 const TICKS: f64 = 100.0;
 /// Part of the machine's processors that others may use.
 const OTHERS: f64 = 0.05;
-/// Percent of time that something may have waited for storage before the start, and for how long a run waits for that.
+/// The percentage of time in which a process may wait for storage before the start, and the longest wait for that.
 const PRESSURE: f64 = 1.0;
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How far the clock on the wall may go from the steady one.
+/// The greatest difference of the wall clock and the steady clock.
 const STEP: Duration = Duration::from_millis(250);
 
-/// What the machine counts, at one moment. What it does not count is `None`.
+/// The machine's counters at one moment. `None`: the machine does not count this.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     /// Ticks of programs, all of them.
@@ -35,7 +35,7 @@ impl Counts {
         let (stat, own) = (read("/proc/stat"), read("/proc/self/stat"));
         let vm = read("/proc/vmstat");
         let cpu = |which: &[usize]| sum(stat.as_deref()?.lines().next()?, which);
-        // The name of a program may hold blanks; the fields are counted from the end of it.
+        // The name of a program may contain blanks, so the fields are counted from the end of the name.
         let own = own.as_deref().and_then(|text| sum(text.rsplit_once(')')?.1, &[11, 13]));
         let swaps = |text: &str| ["pswpin ", "pswpout "].map(|name| line(text, name)).into_iter().sum();
         let throttled = read("/sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count");
@@ -68,12 +68,12 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// From now on.
+    /// Starts to watch now.
     pub fn begin() -> Watch {
         Watch { at: Instant::now(), wall: SystemTime::now(), counts: Counts::now() }
     }
 
-    /// What was not as it should be until now.
+    /// The disturbances so far.
     pub fn disturbed(&self) -> Vec<String> {
         let wall = self.wall.elapsed().unwrap_or_default();
         let steady = self.at.elapsed();
@@ -98,7 +98,7 @@ pub fn wait(stop: &Stop) {
     }
 }
 
-/// Percent of the last ten seconds in which something waited for storage; `None`: the system does not count that.
+/// The percentage of the last ten seconds in which a process waited for storage. `None`: the system does not count this.
 fn pressure() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/pressure/io").ok()?;
     text.split_once("avg10=")?.1.split(' ').next()?.parse().ok()
@@ -123,7 +123,7 @@ fn between(then: &Counts, now: &Counts, seconds: f64, processors: f64) -> Vec<St
     what
 }
 
-/// Notes it in a record; one that is to be `quoted` is void.
+/// Adds the disturbances to a record. A `quoted` record becomes void.
 pub fn mark(record: &mut Record, disturbed: &[String], quoted: bool) {
     if disturbed.is_empty() {
         return;

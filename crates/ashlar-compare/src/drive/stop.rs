@@ -1,14 +1,14 @@
-//! Ctrl-C, or a request to terminate: the process that runs is ended, what was measured until then is kept and shown.
+//! Handles Ctrl-C and SIGTERM: ends the running process, then keeps and shows the records so far.
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Status of a program that was interrupted, as shells have it.
+/// The exit status of an interrupted program, as in shells.
 pub const STATUS: u8 = 130;
 
-/// Whether the run was asked to stop.
+/// Whether the user interrupted the run.
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<AtomicBool>);
 
@@ -28,7 +28,7 @@ impl Stop {
 
     /// True from the first request on.
     pub fn asked(&self) -> bool {
-        // Nothing else is handed over with it.
+        // The flag protects no other data.
         self.0.load(Ordering::Relaxed)
     }
 }

@@ -1,4 +1,4 @@
-//! A choice of one's own: workloads that share a load share a session.
+//! A custom selection of workloads. Workloads that share a load share a session.
 
 use super::Session;
 use crate::job::{Step, TreeState, Workload};

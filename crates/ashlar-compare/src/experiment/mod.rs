@@ -1,4 +1,4 @@
-//! The experiments of the documents: what is done, in which sizes, on which engines.
+//! The experiments of the documents: sessions, sizes and engines.
 //!
 //! 1. A record looks as published: key, value, compressibility, block, batch and sync stay; the number of keys and all
 //!    memory shrink by one factor, so that data and cache keep their ratio.
@@ -18,7 +18,7 @@ use crate::job::Step;
 use crate::settings::Settings;
 use clap::ValueEnum;
 
-/// Which experiment.
+/// An experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Experiment {
     /// RocksDB and LevelDB on flash, 2013: loads, overwrites, reads.
@@ -32,7 +32,7 @@ pub enum Experiment {
 }
 
 impl Experiment {
-    /// As records name it.
+    /// The name in records.
     pub fn text(self) -> &'static str {
         match self {
             Experiment::S0 => "s0",
@@ -42,7 +42,7 @@ impl Experiment {
         }
     }
 
-    /// The engines that it is run on when none are named.
+    /// The engines of the experiment by default.
     pub fn engines(self) -> Vec<EngineName> {
         match self {
             Experiment::S0 => vec![EngineName::Ashlardb, EngineName::Rocksdb, EngineName::Leveldb],
@@ -51,7 +51,7 @@ impl Experiment {
         }
     }
 
-    /// What is done in this size.
+    /// The sessions of the experiment in this size.
     pub fn sessions(self, size: Size) -> Vec<Session> {
         let sessions = match self {
             Experiment::S0 => s0::sessions(size),
@@ -63,7 +63,7 @@ impl Experiment {
     }
 }
 
-/// How large.
+/// The size of an experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Size {
     /// Seconds per engine: checks that everything works, never quoted.
@@ -77,7 +77,7 @@ pub enum Size {
 }
 
 impl Size {
-    /// As records name it.
+    /// The name in records.
     pub fn text(self) -> &'static str {
         match self {
             Size::Smoke => "smoke",
@@ -96,12 +96,12 @@ impl Size {
         }
     }
 
-    /// Of so many, this is one.
+    /// The divisor of the size.
     fn parts(self) -> u32 {
         if self == Size::Quarter { 4 } else { 1 }
     }
 
-    /// Repetitions when none are asked for.
+    /// Repetitions by default.
     pub fn reps(self) -> u32 {
         self.of(1, 3, 3)
     }
@@ -112,10 +112,10 @@ const CACHE_FLOOR: u64 = 32 << 20;
 /// Bytes of a memtable or a table, at least.
 const LEAST_TABLE: u64 = 256 << 10;
 
-/// One fresh database, and what is done with it.
+/// A new database, and the steps on it.
 #[derive(Clone, Debug)]
 pub struct Session {
-    /// How it is opened.
+    /// The settings of the open.
     pub settings: Settings,
     /// Keys.
     pub keys: u64,
@@ -124,7 +124,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// Bytes that it writes, roughly: every put, uncompressed.
+    /// The approximate bytes that the session writes: every put, uncompressed.
     pub fn bytes(&self) -> u64 {
         let each = (self.settings.key_bytes + self.settings.value_bytes) as u64;
         let puts = |step: &Step| if step.workload.writes() { step.ops } else { self.keys / 4 };

@@ -14,7 +14,7 @@ const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 const BIG_BLOCK: u64 = 64 * KIB;
 const READERS: u32 = 32;
-/// Of the rate that the writer reaches alone, in the row that slows it down.
+/// The part of the writer's own peak, in the row that limits the writer.
 const SHARE: f64 = 0.1;
 
 pub fn sessions(size: Size) -> Vec<Session> {
@@ -92,7 +92,7 @@ impl Rows {
     fn threads(&self, row: &str, workload: Workload) -> Step {
         let seconds = self.size.of(0.5, 60.0, 300.0);
         let step = Step { threads: READERS, tree: TreeState::Idle, ..self.step(row, workload, seconds) };
-        // On the page the count is each thread's; here the clock ends it.
+        // The page gives a count per thread; here the clock ends the step.
         Step { ops: u64::MAX, ..step }
     }
 }

@@ -11,7 +11,7 @@ use std::path::Path;
 /// The engine refuses a smaller block cache.
 const LEAST_CACHE: u64 = 1 << 20;
 
-/// More tables of level 0 than a bulk load makes.
+/// More level-0 tables than a bulk load writes.
 const BULK: u32 = 10_000_000;
 
 /// An open database.

@@ -1,7 +1,7 @@
-//! What every engine must do before it may appear in a table: order, overwriting, batches, cursors, sizes, reopening, and
-//! gets of other threads beside a writer.
+//! The tests that every engine must pass before it appears in a table: order, overwriting, batches, cursors, sizes,
+//! reopening, and gets of other threads beside a writer.
 //!
-//! Each engine is tried in a process of its own, as it is driven: the test runs itself again with [`ALONE`] set.
+//! Each engine runs in its own process, as under the driver: the test runs itself again with [`ALONE`] set.
 
 use crate::engine::EngineName;
 use crate::peer::{Cursor, Entries, Peer, Read};

@@ -86,7 +86,7 @@ impl Peer for Redb {
         Ok(Walk { table: self.table()?, at: None, entry: None })
     }
 
-    /// A durable transaction: what was committed before it is kept with it.
+    /// A durable transaction, which makes all earlier commits durable too.
     fn settle(&self) -> Result<()> {
         self.db.begin_write().map_err(text)?.commit().map_err(text)
     }

@@ -1,4 +1,4 @@
-//! What the text of `rocksdb.stats` says was written.
+//! The written bytes according to the text of `rocksdb.stats`.
 
 use crate::peer::Written;
 

@@ -1,4 +1,4 @@
-//! Gets by many threads, alone or beside one that puts, as fast as it can or at a rate. The writer's puts are not among the
+//! Gets by many threads, alone or beside a writer that puts at full speed or at a rate. The writer's puts do not count as
 //! operations.
 
 use super::{Done, Stream};
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 /// Reads with `step.threads` threads, each `step.ops` times or until the clock says so.
 ///
 /// # Errors
-/// "not offered:" where the engine lets fewer threads read.
+/// "not offered:" if the engine allows fewer reading threads.
 pub fn read<P: Peer>(peer: &P, job: &Job, step: &Step, meter: &mut Meter) -> Result<Done> {
     let readers = (0..step.threads).map(|_| peer.reader()).collect::<Result<Vec<_>>>()?;
     let left = AtomicUsize::new(readers.len());
@@ -61,10 +61,10 @@ pub fn read<P: Peer>(peer: &P, job: &Job, step: &Step, meter: &mut Meter) -> Res
     Ok(all)
 }
 
-/// When a writer may put.
+/// The pace of a writer.
 struct Pace {
     start: Instant,
-    /// Puts per second; 0: as fast as it can.
+    /// Puts per second; 0: full speed.
     rate: f64,
 }
 
@@ -102,7 +102,7 @@ fn one<R: Read>(mut reader: R, job: &Job, step: &Step, index: u64) -> Result<(Do
     Ok((done, meter))
 }
 
-/// Puts drawn keys as long as `go_on`, told how many were put, says so; answers how many.
+/// Puts drawn keys while `go_on`, called with the number of puts, returns true. Returns the number of puts.
 pub fn write<P: Peer>(peer: &P, job: &Job, go_on: impl Fn(u64) -> bool) -> Result<u64> {
     let s = &job.settings;
     let mut maker = s.keys();

@@ -1,4 +1,4 @@
-//! Puts: in order, drawn, over what is there, one by one or in batches.
+//! Puts: in key order or drawn, into an empty or a loaded database, one by one or in batches.
 
 use super::{Done, Stream};
 use crate::job::{Job, Step, Workload};
@@ -72,7 +72,7 @@ pub fn put<P: Peer>(peer: &P, job: &Job, step: &Step, meter: &mut Meter) -> Resu
     Ok(done)
 }
 
-/// Puts what a fill that was cut off after `done` had still to put.
+/// Puts the entries that an interrupted fill has left after its first `done`.
 pub fn complete<P: Peer>(peer: &P, job: &Job, step: &Step, done: &Done) -> Result<()> {
     let s = &job.settings;
     let mut source = Source::new(s, job.keys, step.workload);

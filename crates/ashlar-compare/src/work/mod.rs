@@ -1,6 +1,6 @@
 //! The loops around an engine: one generic function each, nothing in them but keys, values and the engine.
 //!
-//! What is read is summed up word by word, so that every byte is touched and engines can be held against each other.
+//! The loops sum up the read bytes word by word, so that every byte is read and engines can be compared.
 
 mod beside;
 mod fill;
@@ -14,27 +14,27 @@ use crate::job::{Job, Step, Workload};
 use crate::meter::Meter;
 use crate::peer::{Peer, Result};
 
-/// What a loop did.
+/// The work of a loop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Done {
     /// Operations.
     pub ops: u64,
-    /// Of them, reads that found something.
+    /// Reads that found an entry.
     pub found: u64,
-    /// Entries that were written, in a workload that also reads.
+    /// Written entries, in a workload that also reads.
     pub puts: u64,
     /// Bytes of the keys and values that were written, or found.
     pub bytes: u64,
-    /// Sum of what was asked for: numbers of keys, and what was to be done with them.
+    /// Sum of the requested work: the numbers of keys and the kinds of their operations.
     pub asked: u64,
     /// Sum of the words that were read; 0 for writes.
     pub digest: u64,
-    /// True when the clock ended it.
+    /// Whether the clock ended the loop.
     pub cut: bool,
 }
 
 impl Done {
-    /// Notes what is asked for: the number of a key, and what is to be done with it.
+    /// Adds an operation to the sum of the requested work: the number of its key, and its kind.
     #[inline]
     pub fn asks(&mut self, what: u64) {
         self.asked = self.asked.wrapping_mul(3).wrapping_add(what);
@@ -91,7 +91,7 @@ pub fn run<P: Peer>(peer: &P, job: &Job, step: &Step, meter: &mut Meter) -> Resu
     }
 }
 
-/// Writes again what `step` wrote when it did `done`: for the oracle.
+/// Repeats, for the oracle, the writes of `step` after it did `done`.
 pub fn replay<P: Peer>(peer: &P, job: &Job, step: &Step, done: &Done) -> Result<()> {
     let mut unread = Meter::new(0.0);
     let exactly = Step { ops: done.ops, seconds: 0.0, batch: 1, ..step.clone() };
@@ -122,7 +122,7 @@ mod tests {
         assert_ne!(words(&[0; 100]), words(&[[0; 50], [1; 50]].concat()));
     }
 
-    /// Of as many draws as keys, 1 - 1/e of the keys come up; as many of the reads find theirs.
+    /// With as many draws as keys, 1 - 1/e of the keys are drawn, and as many of the reads find their keys.
     #[test]
     fn drawn_keys_are_as_distinct_as_chance_has_them() {
         const KEYS: u32 = 1_000_000;

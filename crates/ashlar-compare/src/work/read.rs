@@ -55,7 +55,7 @@ pub fn seek<P: Peer>(peer: &P, job: &Job, step: &Step, meter: &mut Meter) -> Res
     Ok(done)
 }
 
-/// Reads everything in order, as often as it takes to see `least` entries.
+/// Scans all entries in order, again and again until it has read `least` entries.
 pub fn scan<P: Peer>(peer: &P, least: u64, meter: &mut Meter) -> Result<Done> {
     let mut done = Done::default();
     meter.begin();

@@ -79,7 +79,7 @@ fn newest(random: &mut Random, keys: u64) -> u64 {
     let power = 1.0 - THETA;
     let whole = (keys as f64 + 1.0).powf(power) - 1.0;
     let rank = (1.0 + unit * whole).powf(1.0 / power);
-    // From 1 to keys + 1; `as` cuts, which is what is wanted.
+    // From 1 to keys + 1; `as` rounds down, as intended.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     let back = rank as u64 - 1;
     back.min(keys - 1)

@@ -14,7 +14,7 @@ use std::ffi::{CStr, CString, c_uchar};
 use std::path::Path;
 use std::ptr::{null, null_mut};
 
-/// More tables of level 0 than a bulk load makes.
+/// More level-0 tables than a bulk load writes.
 const BULK: u64 = 10_000_000;
 
 /// An open database.
