@@ -1,7 +1,7 @@
-//! `rel bugs`: mistakes that other systems made, made again one at a time; each must be found by its suite.
+//! `rel bugs`: plants bugs of other systems one at a time; the suite of each bug must find it.
 //!
-//! A mistake is a run of this program with the suite's quick form, then longer ones, as a process of its own: it may hang or
-//! abort. Found is what makes that process fail. There is nothing to make in a build without the feature `planted`
+//! Each bug runs in a separate process, because the process may hang or abort: first with the suite's quick form, then with
+//! longer ones. A bug is found if that process fails. Only builds with the feature `planted` have the bugs
 //! (`cargo xtask rel bugs` builds with it).
 
 use crate::suite::{Budget, Harm, Length, Report};

@@ -1,4 +1,4 @@
-//! All that a database shows: ours, or RocksDB's.
+//! The visible content of a database, read by AshlarDB or by RocksDB.
 
 use crate::sim::store::listing;
 use ashlar_engine::Db;

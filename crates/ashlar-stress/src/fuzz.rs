@@ -1,7 +1,7 @@
 //! `rel fuzz`: the program `ashlar-fuzz` over all its targets, each with its share of the time.
 //!
-//! It is a process of its own: its heap is counted, and an input that does not come back ends it. The quick form, every
-//! target over its corpus and some hundred damaged inputs, is `ashlar-fuzz`'s own tests.
+//! The program is a separate process, because its heap is counted and an input that hangs ends it. The quick form runs every
+//! target over its corpus and some hundred damaged inputs; it is part of `ashlar-fuzz`'s own tests.
 
 use crate::suite::{Budget, Harm, Length, Report};
 use std::path::PathBuf;

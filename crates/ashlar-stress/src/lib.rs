@@ -1,4 +1,4 @@
-//! The reliability rigs: what the engine promises, held against machines that crash, calls that fail and files that lie.
+//! The reliability rigs: test the promises of the engine under crashes, failing calls and damaged files.
 //!
 //! A suite is a function from a [`Budget`] to a [`Report`]. The program `rel` runs one with a budget from its command
 //! line; `tests/it` runs each with the small budget of an ordinary test run. What a suite finds it names with the words

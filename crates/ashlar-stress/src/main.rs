@@ -12,14 +12,13 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// What the suites refuse memory with.
+/// The allocator with which the suites refuse memory.
 #[global_allocator]
 static HEAP: CountingHeap = CountingHeap;
 
 /// Crashes, failing calls and damage, and what must hold afterwards.
 ///
-/// Every suite prints what it did and found; what it found can be made again with --replay. The exit status is 1 when
-/// something was found.
+/// Every suite prints its work and its findings. --replay repeats a finding. The exit status is 1 if there are findings.
 #[derive(Parser)]
 #[command(name = "rel", version)]
 struct Cli {
@@ -29,21 +28,21 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Random histories on a simulated machine, crashed anywhere; full disks that heal
+    /// Random histories on a simulated machine with crashes anywhere, full disks and failing calls
     Sim(Flags),
-    /// Fixed histories, run again and again with another call failing, or another allocation refused
+    /// Fixed histories, each time with another failing call, or another refused allocation
     Sweep(Flags),
-    /// The same operations under other settings, and in other words
+    /// The same operations with other settings, and rewritten into equal ones
     Meta(Flags),
     /// Every part of every file, damaged in nine ways
     Corrupt {
         #[command(flatten)]
         flags: Flags,
-        /// Instead: every byte of a table, a log and a MANIFEST, each bit of it by itself and all at once
+        /// Instead: flips every byte of a table, a WAL file and a MANIFEST, each bit by itself and all bits at once
         #[arg(long)]
         exhaustive: bool,
     },
-    /// The same damaged directories for us and for RocksDB
+    /// The same damaged directories for AshlarDB and for RocksDB
     Diff(Flags),
     /// Power cuts of a real ext4 under a database, and of a device that may fail (needs root and FUSE)
     Power(Flags),
@@ -53,21 +52,21 @@ enum Command {
     Torture {
         #[command(flatten)]
         flags: Flags,
-        /// Instead: one kill with a log of this size, and how long the next open takes
+        /// Instead: one kill with a WAL of this size, and the time of the next open
         #[arg(long, value_name = "SIZE", value_parser = size, num_args = 0..=1, default_missing_value = "1GiB")]
         wal: Option<u64>,
     },
-    /// Many threads on one database, each step of each in an order that is drawn (cargo xtask rel shuttle)
+    /// Many threads on one database, with a random order of all their steps (cargo xtask rel shuttle)
     Shuttle(Flags),
-    /// Other owners, no descriptors, full disks, what must not be written, what is taken away
+    /// Other owners, no descriptors, full disks, read-only directories, directories removed during use
     Limits(Flags),
-    /// Directories that pass between us and releases of RocksDB, at every format level
+    /// Directories that pass between AshlarDB and releases of RocksDB, at every format level
     Compat(Flags),
-    /// The same work for hours: memory, threads, descriptors and files, and whether they grow
+    /// The same work for hours: checks that memory, threads, descriptors and files do not grow
     Soak(Flags),
-    /// Mistakes of other systems, made on purpose: which of them the suites find
+    /// Bugs of other systems, planted on purpose: checks that the suites find them
     Bugs(Flags),
-    /// What a suite's child process does
+    /// Internal: the child process of a suite
     #[command(hide = true)]
     Child {
         /// The role, and what belongs to it

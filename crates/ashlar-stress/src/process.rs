@@ -1,4 +1,4 @@
-//! Child processes: this program again, told by its command line which role to play.
+//! Child processes: this program again, with a role on its command line.
 //!
 //! ```text
 //! rel child torture-write DIR SEED ROUND PROGRESS POINT   writes the lists of a case until it is killed
@@ -12,8 +12,8 @@
 //! rel child limits ROLE …                                 what a case of the limits needs (limits/roles)
 //! rel child block-log DIR                                 serves a device and records what reaches it
 //! ```
-//! A child dies with the process that started it, but for the last, which serves until all is unmounted. What it has to say
-//! stands in its standard output, a failure in its standard error.
+//! A child ends with the process that started it, except the last role, which serves until everything is unmounted. Results
+//! go to standard output, and a failure goes to standard error.
 
 use crate::suite::Budget;
 use crate::{limits, soak, sweep, torture};
@@ -25,7 +25,7 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// What a child process does.
+/// The role of a child process.
 ///
 /// # Errors
 /// What failed, or that there is no such role.

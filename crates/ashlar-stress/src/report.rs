@@ -1,4 +1,4 @@
-//! `rel report`: one table of many reports.
+//! `rel report`: makes one table of many reports.
 
 use crate::suite::{Harm, Report};
 use comfy_table::{CellAlignment, Table, presets};

@@ -1,6 +1,6 @@
-//! What all suites share: how long they go on, what harm they may find, and what they say at the end.
+//! The shared parts of all suites: their budget, the kinds of harm, and their report.
 //!
-//! A report is a line of JSON when it is kept (`--json=FILE`); `rel report` makes one table of many.
+//! With `--json=FILE` a report is a line of JSON; `rel report` makes one table of many reports.
 
 use crate::turns;
 use ashlar_testkit::harm;
@@ -50,7 +50,7 @@ impl Budget {
         Budget { seed, length, replay, first: false, threads: 1, program, began: Instant::now() }
     }
 
-    /// What an ordinary test run does.
+    /// The budget of an ordinary test run.
     pub fn quick() -> Budget {
         Budget::new(0, Length::Quick, None)
     }
@@ -113,13 +113,13 @@ impl Budget {
         });
     }
 
-    /// The number behind `word` when a case of that kind is replayed: `disk-17` with the word `disk-`.
+    /// The number after `word`, if a case of that kind is replayed: 17 for `disk-17` and the word `disk-`.
     pub fn replayed(&self, word: &str) -> Option<u64> {
         self.replay.as_ref()?.strip_prefix(word)?.parse().ok()
     }
 }
 
-/// What may never happen, worst first.
+/// The kinds of harm, worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Harm {
@@ -127,11 +127,11 @@ pub enum Harm {
     LostWrite,
     /// An answer, or an error, that the contract does not allow.
     WrongAnswer,
-    /// Damage that nothing told of.
+    /// Damage that no error and no report mentioned.
     SilentDamage,
     /// A panic.
     Panic,
-    /// No end.
+    /// A hang.
     Hang,
     /// A planted bug that its suite did not find.
     MissedBug,
@@ -142,7 +142,7 @@ impl Harm {
     pub const ALL: [Harm; 6] =
         [Harm::LostWrite, Harm::WrongAnswer, Harm::SilentDamage, Harm::Panic, Harm::Hang, Harm::MissedBug];
 
-    /// In words, for tables.
+    /// The name, for tables.
     pub fn name(self) -> &'static str {
         match self {
             Harm::LostWrite => "lost writes",
@@ -174,7 +174,7 @@ pub struct Failure {
     pub what: String,
 }
 
-/// What a suite did and found.
+/// The work and the findings of a suite.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     /// Its name on the command line.
@@ -183,14 +183,14 @@ pub struct Report {
     pub seed: u64,
     /// How long it took.
     pub seconds: f64,
-    /// What was done, counted.
+    /// The counts of the work.
     pub figures: BTreeMap<String, u64>,
     /// How long what took, in microseconds, in no order.
     #[serde(default)]
     pub times: BTreeMap<String, Vec<u64>>,
-    /// What was found.
+    /// The findings.
     pub failures: Vec<Failure>,
-    /// What could not be done here, and why.
+    /// Skipped work, with the reasons.
     pub skipped: Vec<String>,
     /// A table for people; not kept.
     #[serde(skip)]

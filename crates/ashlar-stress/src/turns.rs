@@ -1,12 +1,12 @@
-//! Which runs may run at the same time: the moment at which memory is freed depends on every reader in the process, so a run
-//! that must equal another one is alone.
+//! Serialises runs that must be reproducible: epochs are global to the process, so a reader of another run changes when
+//! memory is freed.
 
 use std::sync::{PoisonError, RwLock};
 
-/// Held by runs that read databases, and by none while two runs are compared.
+/// Locked shared by runs that read databases, and exclusively while two runs are compared.
 static READERS: RwLock<()> = RwLock::new(());
 
-/// To be held while a run reads databases beside others.
+/// Returns a guard for a run that reads databases beside others.
 pub fn beside_others() -> impl Drop {
     READERS.read().unwrap_or_else(PoisonError::into_inner)
 }

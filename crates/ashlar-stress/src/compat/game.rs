@@ -36,7 +36,7 @@ enum Player {
 
 pub(super) struct Game<'a> {
     dir: TempDir,
-    /// What must be in it.
+    /// The expected content.
     state: State,
     level: FormatLevel,
     /// The merge operator of all engines.
@@ -264,7 +264,7 @@ impl Game<'_> {
         format!("merge_operator={}", self.operator)
     }
 
-    /// One that runs; none where there is none on this machine.
+    /// A RocksDB that runs on this machine, if there is one.
     fn judge(&mut self, version: JudgeVersion) -> Result<Option<Judge>, String> {
         if let Some(judge) = self.judges[place(version)].take() {
             return Ok(Some(judge));

@@ -1,8 +1,9 @@
-//! A directory that LevelDB 1.23 writes with drawn settings and leaves in order or by a kill.
+//! A directory that LevelDB 1.23 writes with random settings and then closes, or leaves by a kill.
 //!
-//! 1. We read it and check it, and nothing changes: LevelDB goes on with it.
-//! 2. Then it takes the turns of every case (see [`super::game`]), between us and RocksDB.
-//! 3. Our first write is one way, and the report says so. LevelDB may refuse afterwards; it never shows less.
+//! 1. AshlarDB reads and checks the directory without a change, and LevelDB continues with it.
+//! 2. Then come the turns of every case (see [`super::game`]), between AshlarDB and RocksDB.
+//! 3. AshlarDB's first write cannot be undone, and the report says so. Afterwards LevelDB may refuse the directory, but it
+//!    never shows fewer entries.
 
 use super::game::Game;
 use crate::contents::{same, theirs};

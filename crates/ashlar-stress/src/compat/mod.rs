@@ -1,16 +1,14 @@
-//! Directories that pass from release to release: golden ones and new ones, at every format level.
+//! Passes directories from release to release: golden and new ones, at every format level.
 //!
-//! A case begins with a directory that RocksDB 7.8.3 or LevelDB 1.23 left, or with none, and goes on in turns: we write at
-//! a format level, RocksDB writes as a version that the level promises to be read by. A turn ends in order or as a kill
-//! leaves it. Before the first turn we read what is there, and after every turn:
+//! A case begins with a directory of RocksDB 7.8.3 or LevelDB 1.23, or without one. Then AshlarDB, at a format level, and a
+//! RocksDB that the level promises to support write in turns. A turn ends with a close or with a kill. AshlarDB reads the
+//! directory before the first turn. After every turn:
 //!
-//! 1. We, and every version that the level promises, read a copy: each finds all that was written, and its checksums hold.
-//! 2. A version that the level does not promise refuses, or finds all of it too; it never shows less.
+//! 1. AshlarDB and every version that the level promises read a copy. Each finds all entries and valid checksums.
+//! 2. A version that the level does not promise refuses the copy, or finds all entries too.
 //!
-//! Then directories that LevelDB 1.23 makes with drawn settings, with the same turns (`leveldb`).
-//!
-//! Behind those, directories whose settings are drawn (`drawn`): each kind of finding is made small, and told with the line
-//! that replays it.
+//! Then come directories of LevelDB 1.23 with random settings, with the same turns (`leveldb`), and directories of RocksDB
+//! with random settings (`drawn`). Each failure is minimised and printed with its `--replay` line.
 //!
 //! `--replay=N` is the Nth case of the first kind, `--replay=leveldb-N` and `--replay=drawn-N` are the cases of seed N of the
 //! others, and `--replay='11.8.1 | ...'` the case of such a line.

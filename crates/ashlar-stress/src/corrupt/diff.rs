@@ -1,9 +1,9 @@
-//! The same damaged directory for us and for real RocksDB: what each of the two shows.
+//! Compares AshlarDB with RocksDB on the same damaged directory.
 //!
-//! 1. Where both show data without a complaint of the open, both show a state of the history, and ours is not the shorter one.
-//! 2. Where RocksDB refuses, we may show what a verification finds fault with, or nothing depends on; the classes that
-//!    differ are counted.
-//! 3. What RocksDB shows and never was is counted too: it is not our fault, and tells what the damage can do.
+//! 1. If both open it without a complaint, both must show a state of the history, and AshlarDB's must not be the shorter one.
+//! 2. If RocksDB refuses, AshlarDB may show data that a verification reports, or on which nothing depends. Different classes
+//!    are counted.
+//! 3. Wrong data that RocksDB shows is counted too, because it shows the effect of the damage.
 
 use super::damage::{Damage, Kind, draw};
 use super::look::{Outcome, State};

@@ -1,5 +1,5 @@
-//! Every byte of a table, a log and a MANIFEST flipped: each bit of it by itself, and all at once. What comes of each is
-//! counted, and held against the letters of its part as in the matrix.
+//! Flips every byte of a table, a WAL file and a MANIFEST: each bit by itself, and all bits at once. The outcomes are counted
+//! and compared with the letters of the part, as in the matrix.
 
 use super::damage::Kind;
 use super::look::Outcome;

@@ -1,4 +1,4 @@
-//! What becomes of a damaged directory: opened, read in every way, verified, compacted, read again.
+//! Determines the outcome for a damaged directory: opens it, reads it in every way, verifies, compacts, and reads again.
 
 use super::subject::{DIR, Files, KEYS, Subject, key, machine, open};
 use ashlar_base::ErrorKind;
@@ -11,7 +11,7 @@ use std::path::Path;
 
 pub(super) type State = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// What may come of damage, in a letter each.
+/// The outcomes of damage, a letter each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Outcome {
     /// The open fails.
@@ -24,7 +24,7 @@ pub(super) enum Outcome {
     CutReported,
     /// A shorter history without a word: what is there could have been all.
     CutSilently,
-    /// The same answers, and the report names what was dropped or made anew.
+    /// The same answers, and the report names the dropped or rewritten files.
     IdenticalReported,
     /// Nothing to be seen.
     Identical,
@@ -86,7 +86,7 @@ impl Subject {
         files
     }
 
-    /// What becomes of the damaged directory.
+    /// The outcome for the damaged directory.
     pub(super) fn outcome(&self, damage: &[(String, Option<Vec<u8>>)]) -> Result<Outcome, String> {
         self.seen(damage).map(|seen| seen.outcome)
     }

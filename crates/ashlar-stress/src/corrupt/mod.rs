@@ -1,8 +1,8 @@
-//! The matrix of damage: every part of every file, damaged in nine ways, inside a database that is then opened, read in every
-//! way, verified and compacted.
+//! The matrix of damage: damages every part of every file of a database in nine ways. The database is then opened, read in
+//! every way, verified and compacted.
 //!
-//! What may come of it stands in a letter per cell (module `expected`); anything else, and above all an answer that is wrong or a
-//! history with a hole, is a finding.
+//! Each cell lists the allowed outcomes as letters (module `expected`). Any other outcome is a finding, above all a wrong
+//! answer or a history with a gap.
 //!
 //! Another form, [`exhaustive`], flips every byte of three files.
 //!
@@ -10,12 +10,12 @@
 //! |---|---|
 //! | `E` | the open is refused, with the file's name |
 //! | `e` | a read is refused; all other answers are right |
-//! | `v` | all answers are right; a verification tells |
+//! | `v` | all answers are right; a verification reports the damage |
 //! | `T` | a shorter history, and the report of the open says so |
 //! | `t` | a shorter history without a word: nothing on disk says that there was more |
-//! | `R` | the same answers, and the report names what was dropped or made anew |
+//! | `R` | the same answers, and the report names the dropped or rewritten files |
 //! | `=` | nothing depends on it |
-//! | `U` | wrong answers, where the format has nothing that could tell |
+//! | `U` | wrong answers, where the format has no checksum that could detect them |
 
 mod damage;
 pub mod diff;
@@ -164,7 +164,7 @@ fn one(case: u64, subjects: &[(Subject, Subject)], cells: &mut [Cells], report: 
     }
 }
 
-/// Of an outcome that a part may not have.
+/// The finding for an outcome that the part may not have.
 fn harm(outcome: Outcome) -> Harm {
     if matches!(outcome, Outcome::Identical | Outcome::CutSilently) {
         Harm::SilentDamage

@@ -1,7 +1,7 @@
-//! A directory to be damaged: what a kill left of a small database, and every state the database was in.
+//! A directory to damage: the files of a small database after a kill, and every state that the database had.
 //!
-//! It has tables, blob files, a log and a MANIFEST, of some kilobytes each, and what else stands beside them. It was
-//! closed and opened once on the way: [`Subject::older`] is the directory of that moment, for files that come from then.
+//! The directory has tables, blob files, a WAL file and a MANIFEST, of some kilobytes each, and the other files of a
+//! database. The database was closed and opened once before the kill: [`Subject::older`] is the directory at that moment.
 
 use super::look::State;
 use ashlar_base::{Error, FamilyId, Result};

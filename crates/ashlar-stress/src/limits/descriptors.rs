@@ -1,5 +1,5 @@
-//! No descriptor is left: what needs one fails and says so, what has one goes on, and when there are some again writes
-//! resume in the same handle.
+//! No descriptor is left: calls that need one fail and say so, and other calls work. When descriptors are free again,
+//! writes resume in the same handle.
 
 use super::store::{Known, flush, open};
 use super::{Case, expect};

@@ -1,4 +1,4 @@
-//! What child processes do for a case.
+//! The roles of child processes in a case.
 
 use super::store::{Known, open};
 use super::{descriptors, folders};

@@ -1,5 +1,5 @@
-//! A small file system that writers fill, and that is given room again: deletions are taken meanwhile, writes resume in the
-//! same handle, everything acknowledged is there, and RocksDB reads what a close leaves.
+//! Writers fill a small file system, which then gets free space again. Meanwhile deletions are accepted. Afterwards writes
+//! resume in the same handle, every acknowledged write is there, and RocksDB reads the closed database.
 
 use super::store::{Known, open};
 use super::{Case, SKIPPED, expect};

@@ -1,4 +1,4 @@
-//! A small database whose writers know what must be there.
+//! A small database whose writers know the expected content.
 
 use ashlar_base::{Error, ErrorKind};
 use ashlar_engine::Db;

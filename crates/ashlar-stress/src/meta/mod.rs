@@ -1,5 +1,5 @@
-//! The same list of operations under other settings, and rewritten into an equal one: no answer may change. Beside each, a
-//! list of what users do with handles (see `handles`).
+//! Runs the same list of operations with other settings, and rewritten into an equal list: no answer may change. Each run also
+//! does a list of actions on handles (see `handles`).
 //!
 //! Every answer of every run is held against the model, so all runs that pass agree with one another, byte by byte. The
 //! settings are drawn so that every value of one meets every value of every other. What fails is made small by itself:
@@ -34,7 +34,7 @@ const OPERATIONS: usize = 250;
 const CASES: usize = 120;
 /// Opens with other settings before the first ones come again.
 const SESSIONS: usize = 3;
-/// Of so many cases one runs under the defaults.
+/// One in this many cases runs with the defaults.
 const DEFAULTS: u64 = 10;
 
 /// A list under drawn settings, rewritten or not.

@@ -185,7 +185,7 @@ impl Cover {
         self.0.len()
     }
 
-    /// Of some drawn choices the one with the most new pairs; they count as met.
+    /// Draws some choices and returns the one with the most new pairs, which then count as covered.
     pub(super) fn next(&mut self, rng: &mut Rng) -> Choice {
         let drawn: Vec<Choice> = (0..40).map(|_| Choice::draw(rng)).collect();
         let new = |choice: &Choice| choice.pairs().filter(|pair| !self.0.contains(pair)).count();

@@ -1,4 +1,4 @@
-//! Writers of numbered batches, what they were promised, and what is left of it.
+//! Writers of numbered batches, the promises to them, and the check of these promises.
 
 use crate::sim::plan::{DEFAULT, Setup};
 use ashlar_base::Error;
@@ -88,7 +88,7 @@ impl<'a> Writers<'a> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What was acknowledged.
+    /// The acknowledged batches.
     pub(super) fn written(&self) -> Numbers {
         self.progress().written
     }

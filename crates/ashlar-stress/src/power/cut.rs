@@ -1,7 +1,7 @@
-//! Power cuts by ext4: it hands nothing more to its device from one moment on.
+//! Power cuts by ext4, which writes nothing to its device from one moment on.
 //!
-//! What returned after the cut began counts for nothing: a sync under way while ext4 is shut down may answer that all is
-//! well and have written nothing. Of plain appends with `fdatasync`, without a database, one in seven cuts showed that.
+//! Calls that returned after the cut began do not count: a sync during the shutdown of ext4 may succeed and have written
+//! nothing. One in seven cuts showed this for plain appends with `fdatasync`, without a database.
 
 use super::batches::{Numbers, WRITERS, Writers, between, found_of, open, pass, setup, undisturbed};
 use super::{Done, MOUNTS};

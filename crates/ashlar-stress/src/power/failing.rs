@@ -1,13 +1,12 @@
-//! Devices that fail: of the writes and flushes of ext4 some are answered with an error, for a while, again and again.
+//! Devices that fail: some writes and flushes of ext4 return an error, for a while, again and again.
 //!
-//! What the kernel makes of that is its own: a page whose write failed counts as written, the next `fsync` of the file
-//! says so, once; the one after that is content. A failed write of the journal makes ext4 take nothing more. Under all
-//! that the database may refuse whatever it wants, but
+//! After a failed write, the kernel marks the page as clean. The next `fsync` of the file fails once, and later ones
+//! succeed. After a failed write of the journal, ext4 accepts no writes. The database may refuse any call meanwhile, but
 //!
-//! 1. what it promised to be durable is in every crash image from then on, those of the time of the failures too;
-//! 2. when the device is well again and ext4 takes writes, the database takes them, in the same handle.
+//! 1. all data that it reported as durable is in every later crash image, also in those from the time of the failures;
+//! 2. when the device works again and ext4 accepts writes, the database accepts them too, in the same handle.
 //!
-//! A batch that was refused is in doubt. Its writer tries it again until it is taken, so its number stands for it alone.
+//! A refused batch is in doubt. Its writer repeats it until it is accepted, so that each number has one batch.
 
 use super::Done;
 use super::batches::{Writers, open, pass, undisturbed};
@@ -29,7 +28,7 @@ const ROUNDS: usize = 4;
 /// How long writes may take to be taken again.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Of a hundred, how many writes and flushes fail; and whether the journal and the tables of ext4 are spared.
+/// The percentage of writes and flushes that fail, and whether the journal and the tables of ext4 are spared.
 const FAULTS: [(usize, usize, bool); 7] = [
     (10, 0, true),
     (40, 0, true),
@@ -56,7 +55,7 @@ pub(super) fn life(seed: u64, budget: &Budget, report: &mut Report) -> Result<Do
     Ok(Done::Life)
 }
 
-/// How it stands when the device is well again.
+/// The state after the device works again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum After {
     /// Writes are taken.
@@ -163,7 +162,7 @@ fn until_taken(
 ) -> Result<After, String> {
     let (began, before, was_ill) = (Instant::now(), writers.written(), writers.db.health().severity);
     if rng.percent(30) {
-        // What comes of it shows below.
+        // The checks below show the effect.
         let _ = writers.db.resume();
     }
     while began.elapsed() < PATIENCE {

@@ -1,8 +1,8 @@
-//! Journals that fail: files written through the environment alone, with no database, on an ext4 whose device refuses writes
-//! for a moment, those of the journal among them.
+//! Journals that fail: files written through the environment, without a database, on an ext4 whose device refuses writes for
+//! a moment, also those of the journal.
 //!
-//! What a sync called durable must be there when the device is well again and mounted anew: of a file all up to its last
-//! sync, of a directory each name up to its last sync, with what was in the file. The kernel by itself does not keep that
+//! Synced data must be there when the device works again and is mounted again: the bytes of a file up to its last sync, and
+//! the names in a directory up to its last sync, with the content of their files. The kernel alone does not guarantee this
 //! (`ashlar-env`, `os/sync`).
 
 use super::{Done, MOUNTS};
@@ -27,10 +27,10 @@ const DEVICES: usize = 40;
 const FILES: usize = 2;
 /// More is not appended to a file.
 const MAX_BYTES: usize = 8 << 20;
-/// Of a hundred, how many writes and flushes fail.
+/// The percentage of writes and flushes that fail.
 const FAULTS: [(usize, usize); 4] = [(20, 0), (20, 10), (50, 10), (100, 0)];
 
-/// What must be there: of files their first bytes, and so many names.
+/// The expected content: the first bytes of files, and the number of names.
 #[derive(Default)]
 struct Durable {
     files: Vec<Vec<u8>>,

@@ -1,6 +1,6 @@
-//! What a life on recorded devices goes on from: an image, and what is known of the database on it.
+//! The start of a stretch on recorded devices: an image, and the known state of the database on it.
 //!
-//! What was promised at a cut: promises carry the record's length at their moment; those up to the cut's length count.
+//! Each promise has the record's length at its moment. At a cut, the promises up to the cut's length count.
 
 use super::MOUNTS;
 use super::batches::{Numbers, Promise, WRITERS, between, found_of, open, setup, undisturbed};
@@ -16,7 +16,7 @@ const MIB: u64 = 64;
 /// Images of a stretch.
 const IMAGES: usize = 12;
 
-/// A file system, and what is known of the database on it.
+/// A file system, and the known state of the database on it.
 pub(super) struct Machine {
     pub(super) setup: Setup,
     options: &'static str,
@@ -27,7 +27,7 @@ pub(super) struct Machine {
     pub(super) found: Numbers,
 }
 
-/// What a stretch left.
+/// The result of a stretch.
 pub(super) struct Stretch {
     pub(super) log: Log,
     pub(super) promises: Vec<Promise>,

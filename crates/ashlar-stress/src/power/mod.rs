@@ -7,10 +7,10 @@
 //! | `journal` | such a device refuses writes of the journal under plain files, with no database | `journal-SEED` |
 //! | `failing` | such a device answers writes and flushes with errors, for a while | `failing-SEED` |
 //!
-//! Under each, writers add numbered batches, some of them synced, each over two families (`batches`). Afterwards ext4
-//! replays its journal, the database is opened, and of each writer's batches a prefix must be there, whole, up to the last
-//! that a synced write or a `sync_wal` had made durable at least. A seed is a life: it goes on where a cut left it.
-//! Threads and the kernel do not run by the seed: it draws the same settings and moments again, not the same cut.
+//! In each rig, writers add numbered batches to two families and sync some of them (`batches`). Afterwards ext4 replays its
+//! journal, and the database is opened. Each writer's batches must form a prefix of whole batches that includes the last
+//! durable one. The next case of a seed continues with the directory that the cut left. A seed repeats settings and moments,
+//! but not the cut itself, because it does not control threads and the kernel.
 
 mod batches;
 mod cut;

@@ -1,8 +1,8 @@
-//! Power cuts by the record of a device: any place of it is a cut, and what was not flushed by then is left in any part.
+//! Power cuts by the record of a device: a cut is any place of the record, with any part of the unflushed writes.
 //!
-//! A life is some stretches. In each, writers work on a recorded device; of the record, images are made for cuts at random
-//! places, each mounted and opened by itself. The next stretch begins with one of these images: so the replay of the
-//! journal and the recovery of the database are recorded too, and cut.
+//! A seed runs several stretches. In each, writers work on a recorded device. Cuts at random places of the record give
+//! images, each of which is mounted and opened. The next stretch begins with one of these images, so that the replay of the
+//! journal and the recovery of the database are recorded and cut too.
 
 use super::Done;
 use super::batches::{Promise, Writers, between, open, pass, undisturbed};

@@ -19,7 +19,7 @@ use std::time::Duration;
 /// How often a batch that is refused is written again.
 const TRIES: u32 = 40;
 
-/// What the threads share.
+/// The state that the threads share.
 pub struct World {
     /// The machine.
     pub sim: SimEnv,
@@ -29,17 +29,17 @@ pub struct World {
     pub families: Vec<Arc<Family>>,
     /// Whether the log is handed over when it is asked for (`manual_wal_flush`).
     pub holds_back: bool,
-    /// What a family is made with.
+    /// The options of a new family.
     pub family: FamilyOptions,
     /// Writers there are.
     pub writers: usize,
     /// Bytes of a value.
     pub value_bytes: usize,
-    /// What was done.
+    /// The counts of the work.
     pub log: Log,
 }
 
-/// What a thread does.
+/// The work of a thread.
 #[derive(Clone, Copy, Debug)]
 pub enum Actor {
     /// Writes its batches, some of them synced.
@@ -141,10 +141,10 @@ fn counters(world: &World, at: usize, options: &ReadOptions, many: bool) -> Resu
     keys.iter().map(|key| world.db.get(family, key, options).map(read)).collect()
 }
 
-/// What a look at one family shows: batches by writer.
+/// The visible content of one family: batches by writer.
 ///
 /// # Errors
-/// Of the engine; what must not be goes to the log.
+/// Receives the events of the engine, and logs those that must not occur.
 pub fn look(world: &World, at: usize, seq: Option<&Snapshot>, rng: &mut Rng) -> Result<Option<Vec<u64>>> {
     let options = ReadOptions { at: seq.map(|snapshot| snapshot.seq()), ..ReadOptions::default() };
     // Without a snapshot each get has a moment of its own: only a scan shows one state.

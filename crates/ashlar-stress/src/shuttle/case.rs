@@ -1,4 +1,4 @@
-//! A case under the scheduler: its order, its limits, and what becomes of its panics.
+//! A case under the scheduler: its order, its limits, and the handling of its panics.
 
 use super::order::Order;
 use super::plan::Plan;

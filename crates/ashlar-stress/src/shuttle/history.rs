@@ -1,5 +1,5 @@
-//! What the writers write: batches with numbers, each a function of its writer and its number, so that any state of the
-//! database can be judged by itself.
+//! The writers' batches. Each is a function of its writer and its number, so that any state of the database can be checked
+//! by itself.
 
 use ashlar_base::Result;
 use ashlar_engine::batch::WriteBatch;
@@ -13,7 +13,7 @@ pub const FAMILIES: [&str; 2] = ["default", "other"];
 /// Keys of a writer that its batches take turns at.
 const SLOTS: u64 = 5;
 
-/// What a batch does to one family.
+/// The operations of a batch on one family.
 enum Change {
     Put(Vec<u8>, Vec<u8>),
     Merge(Vec<u8>, Vec<u8>),

@@ -1,25 +1,28 @@
 //! Whole engines under a scheduler that draws the order of every step of every thread (shuttle).
 //!
-//! A case is a seed: it decides what a few threads do to one database on a simulated machine (writes to two families, merges
-//! among them, scans, snapshots, flushes, compactions, settings that change, a log that is handed over by hand, families that
-//! come and go, a call that fails, a power cut, a close among all of it), and in which order they and the background threads go
-//! on, at every lock, signal and atomic. What must hold:
+//! A case is a seed. The seed decides the operations of a few threads on one database on a simulated machine:
 //!
-//! 1. A batch is there as a whole, in both families, or not at all; every later reader finds what was acknowledged, and no
-//!    reader sees less than it saw before.
-//! 2. After a close all that was acknowledged is there; after a crash a prefix of all writes is, at least to the last one
-//!    that was acknowledged as durable for that kind of crash.
-//! 3. A batch that was refused is not there: its writer tries it again, and it is there once.
-//! 4. What fails, fails for the call that was made to fail, or because the database was closed.
+//! - writes and merges to two families, scans, snapshots;
+//! - flushes, compactions, changes of settings, manual WAL flushes, families created and dropped;
+//! - a failing call, a power cut, a close.
+//!
+//! The seed also decides the order in which all threads proceed at every lock, signal and atomic. Afterwards:
+//!
+//! 1. A batch is visible in both families, or in none. Every later reader finds all acknowledged batches, and no reader
+//!    sees less than it saw before.
+//! 2. After a close all acknowledged batches are there. After a crash a prefix of all writes is there, which contains the
+//!    last write acknowledged as durable for that kind of crash.
+//! 3. A refused batch is not there. Its writer repeats it, and then it is there once.
+//! 4. A call fails only because of the planted failure, or because the database is closed.
 //! 5. No call waits for ever, and nothing panics.
 //!
-//! A third of the seeds draw each step among all threads that can go on; another one lets threads stop for a while besides,
-//! anywhere, until others have done much; the last one gives threads priorities, and changes those at two steps of the run
-//! (PCT of depth 3: it finds a mistake that needs three steps of different threads in an order with a known probability).
-//! Memory is sequentially consistent here: what weaker orders of atomics allow is loom's to find.
+//! There are three kinds of seeds. The first draws each step among all runnable threads. The second also stops threads for a
+//! while, anywhere, until others have done much. The third gives threads priorities and changes them at two steps of the run
+//! (PCT of depth 3: it finds a bug that needs three steps of different threads in one order, with a known probability).
+//! Memory is sequentially consistent here; the loom models check weaker orders of atomics.
 //!
-//! The scheduler is there in builds with `--cfg shuttle` only: `cargo xtask rel shuttle`. `--replay=N` makes case N again, twice,
-//! and compares the two, as long runs do with one case in sixteen.
+//! The scheduler exists only in builds with `--cfg shuttle`: `cargo xtask rel shuttle`. `--replay=N` runs case N twice and
+//! compares the two runs. Long runs do this with one case in sixteen.
 
 #[cfg(shuttle)]
 mod actors;

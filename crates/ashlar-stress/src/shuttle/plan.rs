@@ -1,4 +1,4 @@
-//! What a case does, drawn from its seed: settings, threads, the call that fails, the crash.
+//! The plan of a case, drawn from its seed: settings, threads, the failing call, the crash.
 
 use super::actors::Actor;
 use super::history::FAMILIES;
@@ -12,7 +12,7 @@ use ashlar_testkit::Rng;
 use ashlar_testkit::ops::MERGE_OPERATOR;
 use std::path::Path;
 
-/// Where the database stands on its machine.
+/// The directory of the database on its machine.
 const DIR: &str = "/db";
 
 /// A case.
@@ -27,7 +27,7 @@ pub struct Plan {
     pub value_bytes: usize,
     /// Settings, with everything small.
     pub db: DbOptions,
-    /// Of every family.
+    /// The settings of every family.
     pub family: FamilyOptions,
     /// Threads that compact.
     pub low: usize,

@@ -1,4 +1,4 @@
-//! What happens in one run: the threads, the close, the next open, and the open of what a crash left.
+//! One run: the threads, the close, the next open, and the open after a crash.
 
 use super::actors::{Actor, World, look};
 use super::history::{self, FAMILIES};
@@ -17,14 +17,14 @@ use ashlar_testkit::harm::LOST_WRITE;
 use ashlar_testkit::harm::PANIC;
 use std::sync::Arc;
 
-/// What one run came to.
+/// The result of one run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outcome {
-    /// What must not be.
+    /// The findings.
     pub findings: Vec<String>,
-    /// Of all that was done to the machine.
+    /// The hash of all calls to the machine.
     pub hash: u64,
-    /// What was done, counted.
+    /// The counts of the work.
     pub figures: Vec<(&'static str, u64)>,
 }
 

@@ -1,4 +1,4 @@
-//! What a crash left: opened, read, held against the model, crashed again.
+//! Checks a store after a crash: opens it, reads it, compares it with the model, and crashes it again.
 
 use super::plan::Setup;
 use super::store::{DIR, Names, Promise, Store, listing, model_name, open, scribble};
@@ -55,7 +55,7 @@ pub fn any_mode(rng: &mut Rng) -> CrashMode {
 }
 
 impl<'a> Crash<'a> {
-    /// Of a store between two steps, or in the middle of the one that began with `promise`.
+    /// The promise of a store between two steps, or in the middle of the step that began with `promise`.
     pub fn of(store: &'a Store, promise: &'a Promise, quiet: bool) -> Crash<'a> {
         let Store { setup, model, sim, .. } = store;
         let (names_after, power) = (&store.promise.names, sim.reverted());

@@ -1,5 +1,5 @@
-//! A disk that fills up and is given room again: deletions are taken meanwhile, writes resume in the same handle, nothing
-//! acknowledged is lost, a crash at any moment of it finds a store as it was promised, and RocksDB what a kill leaves.
+//! A disk fills up and then gets free space again. Meanwhile deletions are accepted. Afterwards writes resume in the same
+//! handle, and no acknowledged write is lost. A crash at any moment leaves the promised state, and RocksDB reads it too.
 
 use super::check::{Crash, any_mode};
 use super::crashes::brief;

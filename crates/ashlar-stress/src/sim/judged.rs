@@ -1,4 +1,4 @@
-//! What a run left on its simulated machine, copied to a real disk and read by RocksDB.
+//! Copies the files of a run from its simulated machine to a real disk, where RocksDB reads them.
 //!
 //! Both versions read what is at level 7.8, the newer one the rest. Half of the stores are closed first, the others are
 //! left as a kill leaves them, so that RocksDB replays our logs.

@@ -1,4 +1,4 @@
-//! What a run does: settings and steps, drawn from its seed.
+//! The plan of a run: settings and steps, drawn from its seed.
 
 use super::places::Places;
 use ashlar_base::ext::merge_operator::standard_operator;
@@ -15,9 +15,9 @@ pub const NAMES: [&str; 3] = [DEFAULT, "one", "two"];
 /// The settings of a store: small, so that a few hundred writes go through every background step.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// Of the database.
+    /// The settings of the database.
     pub db: DbOptions,
-    /// Of every family.
+    /// The settings of every family.
     pub family: FamilyOptions,
     /// No write is logged: what was not flushed, a crash takes. With one family only, for each keeps a prefix of its own.
     pub unlogged: bool,
@@ -121,7 +121,7 @@ pub enum Step {
     Drop(&'static str),
     /// So many background steps.
     Drive(usize),
-    /// Background work until there is none.
+    /// Runs background work until no work is left.
     Idle,
 }
 

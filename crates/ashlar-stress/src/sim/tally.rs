@@ -1,4 +1,4 @@
-//! What a suite did, for its one line.
+//! The counts of a suite, for its one line.
 
 use super::judged::Looked;
 use crate::suite::Report;

@@ -1,8 +1,7 @@
-//! The same work for as long as one likes: what grows.
+//! Runs the same work for any time, and checks that nothing grows.
 //!
-//! A process of its own writes over the same keys, in rounds (`work`). Between two rounds nothing is pinned, and every
-//! file that stands there is live; then it counts what it has. Behind the first quarter, which is the warm-up, nothing of
-//! that may grow:
+//! A child process overwrites the same keys, in rounds (`work`). Between two rounds nothing is pinned and every file is live.
+//! Then the process counts its resources. After the first quarter, the warm-up, these may not grow:
 //!
 //! | counted | may be more in the last quarter than in the second |
 //! |---|---|

@@ -1,12 +1,12 @@
-//! The same list of writes in a process of its own, again and again, with another large allocation refused: once, or from
-//! there on for good.
+//! Runs the list of writes repeatedly in child processes, each time with another refused large allocation: it is refused
+//! once, or from then on always.
 //!
 //! 1. Where the engine asks whether there is memory, the call says so and nothing happened. Where it does not ask, the
 //!    process ends, as programs do then: that is a kill, and what was acknowledged is there.
 //! 2. Background work goes on inside the calls, so that the same allocation is refused when a case is replayed.
 //! 3. Reads always ask: what a block or a blob needs is refused without harm (`read_without`).
 //!
-//! What became of every write stands in a file outside the directory, a byte each, which survives the process.
+//! A file outside the directory has the outcome of each write, one byte each, and survives the process.
 
 use crate::process;
 use crate::sim::plan::{DEFAULT, Setup};

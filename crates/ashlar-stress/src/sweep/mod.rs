@@ -1,4 +1,4 @@
-//! One fixed list of steps, run again and again with another call failing: once, or from there on for good.
+//! Runs one fixed list of steps repeatedly, each time with another failing call: it fails once, or from then on always.
 //!
 //! A step that meets the failure says so or does its work all the same; nothing acknowledged is lost, then or after a
 //! crash; nothing hangs. When the calls work again the store opens and takes writes. The same goes for memory that is

@@ -1,8 +1,8 @@
-//! A process killed with a long log: how long the next open takes, and how much memory.
+//! A process killed with a long WAL: measures the time and the memory of the next open.
 //!
-//! The log is as long as is asked for because the memtable of the process that wrote it is longer. The next open has
-//! ordinary settings: it replays the log into memtables that become tables as they fill up. It is held against a plain
-//! pass, which reads the log and inserts into memtables of the same size, that are thrown away.
+//! The memtable of the writing process is larger than the requested WAL, so nothing is flushed. The next open has ordinary
+//! settings: it replays the WAL into memtables and flushes them as they fill up. A plain pass, for comparison, reads the
+//! WAL and inserts into memtables of the same size, which are dropped.
 //!
 //! 1. The open takes less than twice the plain pass.
 //! 2. Its memory is bounded by the settings, and not by the log.
@@ -29,10 +29,10 @@ use std::time::{Duration, Instant};
 
 /// Entries of a batch.
 const BATCH: u64 = 16;
-/// Of an entry in the log: a key of 16 bytes, a value of 100, and what says so.
+/// Bytes of an entry in the WAL: a key of 16 bytes, a value of 100, and their encoding.
 const ENTRY_BYTES: u64 = 120;
 const VALUE_BYTES: usize = 100;
-/// What an open may take beside the memtables of the settings and the block that is read: code, heap, tables under way.
+/// The memory that an open may use besides memtables and the current block: code, heap, unfinished tables.
 const SPARE_BYTES: u64 = 128 << 20;
 
 /// Keys in no order; each comes once.
@@ -128,7 +128,7 @@ pub(crate) fn reopen(words: &[&str]) -> Result<(), String> {
     db.close().map_err(|e| e.to_string())
 }
 
-/// Writes a log of so many bytes, kills, and opens again. `--replay=BYTES` does it with so many.
+/// Writes a WAL of this many bytes, kills the process, and opens the database again. `--replay=BYTES` sets the size.
 pub fn run(budget: &Budget, log_bytes: u64) -> Report {
     let _turn = turns::beside_others();
     let mut report = Report::new("torture --wal", budget);
@@ -172,7 +172,7 @@ fn one(budget: &Budget, log_bytes: u64, report: &mut Report) -> Result<(), Strin
     Ok(())
 }
 
-/// Entries acknowledged by a process that was killed with so many bytes in its log.
+/// The number of entries acknowledged by a process that was killed with this many bytes in its WAL.
 fn killed(budget: &Budget, dir: &str, log_bytes: u64) -> Result<u64, String> {
     let progress = tempfile::NamedTempFile::new().map_err(|e| e.to_string())?;
     let count = || {

@@ -1,7 +1,7 @@
-//! What the processes that are killed do.
+//! The work of the processes that are killed.
 //!
-//! How far a writer came stands in a file outside the directory, a number per writer: so many of its operations were
-//! acknowledged. The number is written before the next operation begins, and survives the process in the system's memory.
+//! A file outside the directory has the number of acknowledged operations of each writer. A writer updates its number
+//! before its next operation begins. The number survives the process in the page cache.
 
 use super::plan::{Plan, open};
 use super::points::Trapped;
@@ -94,7 +94,7 @@ impl Role<'_> {
         Ok(())
     }
 
-    /// What was written so far survives a kill from here on.
+    /// All writes so far survive a kill from here on.
     fn keep(self) -> ashlar_base::Result<()> {
         match (self.setup.unlogged, self.setup.holds_back()) {
             (true, _) => self.db.flush(&self.db.families()),

@@ -1,4 +1,4 @@
-//! What a killed process may leave: of every writer's list a prefix, none shorter than what was acknowledged.
+//! The valid contents after a kill: a prefix of every writer's list that contains all acknowledged operations.
 
 use super::plan::Plan;
 use ashlar_testkit::oracle::State;
@@ -34,11 +34,11 @@ impl Histories {
         floors.iter().sum()
     }
 
-    /// Cuts every list where `state` ends it. `sequence` is the store's: where no more than an operation per writer is in
-    /// doubt it must be that of the cuts, so that a hole cannot hide behind a later write to the same key.
+    /// Cuts every list at the last operation that `state` contains. If at most one operation per writer is in doubt, the
+    /// store's `sequence` must equal that of the cuts. So a later write to the same key cannot hide a gap.
     ///
     /// # Errors
-    /// What is lost, or wrong.
+    /// A text that says what is lost or wrong.
     pub(super) fn settle(&mut self, state: &State, sequence: u64) -> Result<(), String> {
         let mut cuts = Vec::new();
         for (writer, model) in self.writers.iter().enumerate() {
@@ -95,7 +95,7 @@ fn choices(cuts: &[Vec<usize>]) -> Vec<Vec<usize>> {
 mod tests {
     use super::*;
 
-    /// What two writers leave that came to 40 and 25, each with an operation in doubt that is in.
+    /// The content after two writers reached 40 and 25, each with an applied operation in doubt.
     fn left(plan: &Plan, without: Option<usize>) -> (State, u64) {
         let (mut state, mut sequence) = (State::default(), 0);
         for (writer, count) in [(0, 41), (1, 26)] {

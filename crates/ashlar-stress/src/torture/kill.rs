@@ -1,4 +1,4 @@
-//! Starting the processes of a case, and killing them.
+//! Starts the processes of a case, and kills them.
 
 use super::child::ANYWHERE;
 use super::points::Point;
@@ -49,7 +49,7 @@ impl Kill {
     }
 }
 
-/// What is known of a process that was killed.
+/// The facts about a killed process.
 pub(super) struct Killed {
     /// Operations acknowledged, by writer.
     pub(super) floors: Vec<u64>,

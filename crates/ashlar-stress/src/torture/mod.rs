@@ -1,15 +1,18 @@
 //! Processes that write and are killed with signal 9: at any time, at named calls of the file system, and in the recovery.
 //!
-//! A case is a directory and some rounds. In each a child process opens it under other settings and writes with several
-//! threads, until it is killed; now and then a second one is killed while it recovers. Then we open it ourselves: of every
-//! writer's list a prefix must be there that holds all that was acknowledged, the sequence number must be that of these
-//! prefixes, nothing but torn ends may have been dropped, every block must verify, and after an orderly close all must be
-//! the same again. Now and then RocksDB reads a copy, or recovers the directory in our place.
+//! A case is a directory and some rounds. In each round a child process opens the directory with other settings and writes
+//! with several threads until it is killed. Sometimes a second child is killed during its recovery. Afterwards:
+//!
+//! 1. Each writer's operations form a prefix that contains every acknowledged operation.
+//! 2. The sequence number equals the number of these operations.
+//! 3. The recovery dropped only torn tails.
+//! 4. Every block verifies, also after a clean close.
+//!
+//! Sometimes RocksDB reads a copy, or recovers the directory instead of AshlarDB.
 //!
 //! The other form, `--wal=SIZE`, is one kill with a long log (`big_log`).
 //!
-//! `--replay=N` is the case of seed N. Where a kill falls depends on the machine: only those at named calls fall again
-//! where they fell.
+//! `--replay=N` repeats the case of seed N. Kills at named calls repeat exactly; the others depend on the machine.
 
 pub mod big_log;
 pub(crate) mod child;

@@ -1,7 +1,7 @@
-//! What a case does, drawn from its seed, so that the process that is killed and the one that looks afterwards agree.
+//! The plan of a case, drawn from its seed, so that the killed process and the checking one agree.
 //!
-//! Every writer has keys of its own, which begin with its digit: what a kill leaves of them is a prefix of its list, and
-//! all prefixes together are what the sequence number counts.
+//! Every writer has separate keys, which begin with its digit. After a kill, a writer's keys show a prefix of its list. The
+//! sequence number counts all prefixes together.
 
 use crate::sim::plan::Setup;
 use ashlar_base::Error;
@@ -76,7 +76,7 @@ impl Plan {
         }
     }
 
-    /// What a writer writes in a round, without end.
+    /// The endless list of a writer's operations in a round.
     pub(super) fn list(&self, round: u64, writer: usize) -> impl Iterator<Item = Op> + use<> {
         let mut rng = self.rng(round, 1 + writer as u64);
         let families = self.families();

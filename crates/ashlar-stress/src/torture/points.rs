@@ -1,7 +1,7 @@
-//! Named points: a process that kills itself at a call of the file system, before it, behind it, or in its middle.
+//! Named points: a process kills itself before, after or in the middle of a call of the file system.
 //!
-//! A point is a kind of call on a kind of file, and which one of them it is: `sync-manifest-3-before`. A kill by the clock
-//! hardly ever falls between two calls that stand side by side; a point always does.
+//! A point is a kind of call, a kind of file, and the number of the call: `sync-manifest-3-before`. A kill by the clock
+//! hardly ever falls between two adjacent calls; a point always does.
 
 use ashlar_base::Result;
 use ashlar_env::{FileLock, Fs, FsEntry, ReadFile, WriteFile};

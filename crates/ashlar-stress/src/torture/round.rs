@@ -1,4 +1,4 @@
-//! A case, round by round: killed, recovered, looked at.
+//! Runs a case round by round: kills, recovers, checks.
 
 use super::history::Histories;
 use super::kill::{Kill, recovery, writers};
@@ -31,7 +31,7 @@ struct Victim<'a> {
 /// The case of a seed. A directory in which something was found is kept, and named.
 ///
 /// # Errors
-/// What does not hold.
+/// A text that says what is wrong.
 pub(super) fn case(seed: u64, budget: &Budget, report: &mut Report) -> Result<(), String> {
     let dir = tempfile::tempdir().map_err(|e| e.to_string())?;
     let plan = Plan::draw(seed);
@@ -79,7 +79,7 @@ impl Victim<'_> {
         }
     }
 
-    /// Opens it, and holds what is there against the histories; `theirs` is what RocksDB found.
+    /// Opens the directory and compares the content with the histories. `theirs` is the content that RocksDB found.
     fn look(&mut self, setup: &Setup, theirs: Option<State>) -> Result<(), String> {
         let before = lengths(self.dir)?;
         let began = Instant::now();
@@ -118,7 +118,7 @@ impl Victim<'_> {
         self.rocksdb(copy.path(), "read by RocksDB")
     }
 
-    /// RocksDB recovers in our place, and closes.
+    /// RocksDB recovers the directory instead of AshlarDB, and closes it.
     fn recovered_by_rocksdb(&mut self) -> Result<Option<State>, String> {
         self.rocksdb(self.dir, "recovered by RocksDB")
     }
@@ -160,7 +160,7 @@ fn lengths(dir: &Path) -> Result<BTreeMap<String, u64>, String> {
     Ok(files)
 }
 
-/// Nothing but ends of files may have been dropped: of the MANIFEST, or of a log behind which no other holds anything.
+/// Checks that only tails were dropped: of the MANIFEST, or of a WAL file without data in later files.
 fn only_torn_ends(db: &Db, before: &BTreeMap<String, u64>) -> Result<bool, String> {
     let report = db.recovery();
     for dropped in &report.dropped {

@@ -1,4 +1,4 @@
-//! Which settings were met, alone and in pairs, in directories that RocksDB made and could open again.
+//! The settings, alone and in pairs, that occurred in directories that RocksDB created and could open again.
 
 use super::plan::Plan;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,7 +1,7 @@
-//! The folder of a case: the database and all the places beside it, kept, restored and compared as a whole.
+//! The directory of a case: the database and all directories beside it, saved, restored and compared as a whole.
 //!
-//! OPTIONS files hold absolute paths, so nothing is ever looked at in another place: what must not change the folder is done
-//! in it, and the folder is put back afterwards.
+//! OPTIONS files contain absolute paths, so no work is done on a copy elsewhere. Work that must not change the directory is
+//! done in place, and the directory is restored afterwards.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};

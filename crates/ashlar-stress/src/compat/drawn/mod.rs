@@ -1,13 +1,13 @@
 //! Directories with drawn settings: RocksDB makes them, and they pass between it and us (see [`super`]).
 //!
 //! 1. Settings come from RocksDB's whole table: every name that it writes into an OPTIONS file (`table`), with values at and
-//!    beyond their bounds. What RocksDB itself refuses is counted, thinned out and tried again.
-//! 2. RocksDB, by a reading of its own, says what a directory holds; our contents are compared with that, and RocksDB's
-//!    after every visit of ours. Aborts and hangs of RocksDB are counted as its own.
-//! 3. An OPTIONS file that we write keeps every value of the one before, or our report names the setting.
-//! 4. A refusal of ours is counted by its reason, if nothing has changed in the directory.
+//!    beyond their bounds. If RocksDB refuses the settings, the case is counted and repeated with fewer settings.
+//! 2. RocksDB's reading gives the expected content. AshlarDB's content is compared with it, and RocksDB's again after every
+//!    visit of AshlarDB. Aborts and hangs of RocksDB are counted separately.
+//! 3. An OPTIONS file of AshlarDB keeps every value of the preceding file, or the report of the open names the setting.
+//! 4. A refusal by AshlarDB is counted by its reason, if nothing has changed in the directory.
 //!
-//! Each kind of finding is made small and told once.
+//! Each kind of finding is minimised and printed once.
 
 mod coverage;
 mod directory;
@@ -104,14 +104,14 @@ const LOSS: &str = "option lost, ";
 /// Cases of one kind that are made small: contents that are lost can be lost in many ways.
 const MOST_OF_A_KIND: usize = 3;
 
-/// What all cases share.
+/// The state that all cases share.
 struct Run<'a> {
     quick: bool,
     watchdog: &'a Watchdog,
     began: Instant,
     tables: Vec<Defaults>,
     coverage: Mutex<Coverage>,
-    /// Kinds of findings that were told, and how often each was met.
+    /// The kinds of printed findings, and how often each occurred.
     kinds: Mutex<BTreeMap<String, u64>>,
     /// Those kinds with the names of the settings that were left when the case was small.
     told: Mutex<Vec<(String, BTreeSet<String>)>>,
@@ -280,7 +280,8 @@ impl Run<'_> {
         }
     }
 
-    /// Counts a finding. Known is one whose kind was told of settings that are all here; and most kinds are made small once.
+    /// Counts a finding. A finding is known if its kind has been printed for a subset of its settings. Most kinds are
+    /// minimised once.
     fn is_known(&self, kind: &str, plan: &Plan) -> bool {
         let names = names(plan);
         let mut kinds = locked(&self.kinds);

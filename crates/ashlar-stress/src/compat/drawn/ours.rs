@@ -1,4 +1,4 @@
-//! Our part of a case, through the public API.
+//! AshlarDB's part of a case, through the public API.
 
 use super::directory::Folder;
 use super::plan::{Plan, Setting, Step, Turn, places};
@@ -13,7 +13,7 @@ use ashlardb::{
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// Why we did not do something.
+/// The reason why AshlarDB refused.
 #[derive(Clone, Debug)]
 pub(super) enum No {
     /// A clear no: not served, or wrong to ask for.

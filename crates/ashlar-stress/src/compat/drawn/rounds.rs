@@ -1,4 +1,5 @@
-//! One case: RocksDB makes a directory, then we and RocksDB visit it in turns; contents and OPTIONS are compared after each.
+//! One case: RocksDB creates a directory, then AshlarDB and RocksDB visit it in turns. Contents and OPTIONS are compared
+//! after each visit.
 
 use super::directory::{Folder, changed};
 use super::options_file::OptionsFile;
@@ -264,7 +265,7 @@ impl Case<'_> {
         }
         self.count(&format!("directories opened by us, {mode}"));
         let found = db.recovery();
-        // A missing IDENTITY is written anew, and no alarm: `write_identity_file` may be off.
+        // AshlarDB rewrites a missing IDENTITY without an alarm: `write_identity_file` may be off.
         let alarm = found.tail_dropped() || !found.lost.is_empty();
         if alarm && !self.may_be_torn() {
             let why = found.dropped.first().map_or("", |dropped| dropped.reason.as_str()).to_owned();

@@ -1,5 +1,5 @@
-//! Makes a failing case small: rounds first, then the history, so that the many tries behind them are short; then all
-//! settings at once, pieces of them, and one by one.
+//! Minimises a failing case: first the rounds, then the history, so that the many later attempts are short. Then it removes
+//! all settings at once, groups of settings, and single ones.
 
 use super::options_file::OptionsFile;
 use super::plan::{Plan, Setting, Step, Turn};

@@ -1,4 +1,4 @@
-//! What a case shows, in words: the kinds of findings, and where contents differ.
+//! Describes the result of a case: the kinds of findings, and the differences of contents.
 
 use super::plan::Step;
 use ashlar_testkit::oracle::{State, first_difference};

@@ -1,6 +1,6 @@
-//! What users hold of a database: scans that are described in any order and go from both ends, cursors that go any way,
-//! snapshots, families. They stay open across writes, flushes, compactions, deletions of tables, drops of families, and
-//! opens with other settings. Each shows what it saw when it was made, or is refused as documented.
+//! The handles of users: scans with any builder calls and from both ends, cursors in both directions, snapshots, families.
+//! They stay open across writes, flushes, compactions, deletions of tables, drops of families, and opens with other settings.
+//! Each shows the state at its creation, or is refused as documented.
 //!
 //! The database is used as users use it, through `ashlardb`, on a simulated machine. Families in three orders.
 //! `--replay=handles-N` is case N. Drawn too:
