@@ -22,10 +22,10 @@ static HEAP: CountingHeap = CountingHeap;
 const HELP: &str = "\
 usage: ashlar-fuzz [--seconds=N] [--seed=N] [--rounds=N] [TARGET …]      ashlar-fuzz --list
 
-Each target gets N seconds (10) of damaged inputs. A panic, a wrong answer, an input slower than a second or one that takes
-more than 64 MiB of heap and four times its length is a finding: it is written to target/fuzz/TARGET-SEED, and
---seed=SEED --rounds=1 TARGET makes it again.
---harvest keeps, instead, the smallest input of every new refusal in corpus/TARGET/, for the tests to replay.";
+Each target gets N seconds (10) of damaged inputs. Findings are a panic, a wrong answer, an input slower than a second, and
+an input that needs more than 64 MiB of heap and four times its length. A finding is written to target/fuzz/TARGET-SEED;
+--seed=SEED --rounds=1 TARGET repeats it.
+--harvest instead keeps the smallest input of every new refusal in corpus/TARGET/, for the tests to replay.";
 
 struct Plan {
     limits: Limits,

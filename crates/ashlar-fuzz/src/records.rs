@@ -1,4 +1,4 @@
-//! Records joined from the physical ones of a log: real payloads for the decoders behind the framing.
+//! Records joined from the physical ones of a log: real payloads for the decoders after the framing.
 
 use ashlar_format::log_record::{BLOCK_SIZE, Fault, RecordKind, parse_physical};
 

@@ -4,10 +4,10 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
-/// Runs `call` on a thread of its own and returns what it returns. After a panic in `call` the caller panics too.
+/// Runs `call` on a new thread and returns its result. After a panic in `call` the caller panics too.
 ///
 /// # Panics
-/// When `call` has not returned after `seconds`. Its thread is left behind.
+/// If `call` has not returned after `seconds`. Its thread keeps running.
 #[track_caller]
 pub fn within<T: Send + 'static>(seconds: u64, what: &str, call: impl FnOnce() -> T + Send + 'static) -> T {
     let (done, wait) = channel();

@@ -42,7 +42,7 @@ impl DeviceFolder {
             std::fs::create_dir(&at)?;
             keeper.arg(at);
         }
-        // A group of its own: a Ctrl-C is not for it.
+        // A separate process group, which gets no Ctrl-C.
         keeper.process_group(0).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         let mut keeper = keeper.spawn()?;
         let line = keeper.stdin.take();

@@ -27,7 +27,7 @@ const MOUNTED: &str = "mounted";
 pub struct Blank {
     /// The device.
     pub image: Vec<u8>,
-    /// Where files begin, behind journal and tables.
+    /// The offset of the files, after journal and tables.
     pub front_bytes: u64,
 }
 

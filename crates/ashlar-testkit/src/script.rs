@@ -10,7 +10,7 @@
 //! ```
 //! 1. The first line of a file is a comment that says what the file shows.
 //! 2. A case is a command (a name and words `key=value` or `flag`), the lines of its input, `----`, and the expected
-//!    output up to an empty line. Comments and empty lines may stand before a command.
+//!    output up to an empty line. Comments and empty lines may precede a command.
 //! 3. The cases of a file run in order.
 //! 4. With the environment variable `REWRITE=1` the outputs are written into the files instead of being compared.
 //!    Review the difference before you commit it.

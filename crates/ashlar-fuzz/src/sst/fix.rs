@@ -20,7 +20,7 @@ pub fn fix_table(file: &mut [u8]) {
     };
     let mut room = MOST_BYTES;
     fix_block(file, &footer, footer.metaindex, &mut room);
-    // Handles stand in blocks whose content is not touched, so all of them are known before the first is fixed.
+    // The blocks with handles keep their content, so all handles are known before the first block is fixed.
     let Some(parts) = walk::parts(file, footer) else { return };
     for (_, handle) in parts.meta.iter() {
         fix_block(file, &footer, handle, &mut room);

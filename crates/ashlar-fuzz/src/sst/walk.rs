@@ -1,4 +1,4 @@
-//! The blocks of a table, found as a reader finds them: footer, metaindex, then every handle behind it.
+//! Finds the blocks of a table as a reader does: footer, metaindex, then every handle after it.
 
 use super::LIMIT;
 use ashlar_format::block::{DataBlock, IndexCursor, IndexEntries};

@@ -1,4 +1,4 @@
-//! What stands beside tables and in keys: blob files as they are opened, LevelDB's filters, timestamps, progress files.
+//! Targets beside tables and in keys: opens of blob files, LevelDB's filters, timestamps, progress files.
 
 use super::Outcome;
 use crate::corpus;

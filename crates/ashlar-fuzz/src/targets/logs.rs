@@ -1,4 +1,4 @@
-//! Logs, and what stands in them: batches and version edits.
+//! Targets for logs and their content: batches and version edits.
 
 use super::Outcome;
 use crate::memory::{DIR, machine, memory_file, put};

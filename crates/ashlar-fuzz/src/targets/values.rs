@@ -1,4 +1,4 @@
-//! What stands in values: compressed blocks, blobs and the references to them, entities.
+//! Targets inside values: compressed blocks, blobs and the references to them, entities.
 
 use super::Outcome;
 use crate::corpus;

@@ -53,7 +53,7 @@ impl RecordedDisk {
         let said = |e: io::Error| skip(e.to_string());
         let folder = DeviceFolder::new(&[places::MOUNTED, places::FUSE]).map_err(said)?;
         ext4::write_sparse(&folder.path().join(places::BASE), image).map_err(said)?;
-        // A group of its own: it serves until everything is unmounted, a Ctrl-C or not.
+        // A separate process group: a Ctrl-C must not end the process before everything is unmounted.
         server.arg(folder.path()).process_group(0);
         server.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut server = server.spawn().map_err(said)?;
@@ -83,7 +83,7 @@ impl RecordedDisk {
         self.folder.path().join(places::MOUNTED)
     }
 
-    /// The log's length: all that returned before this call stands before it.
+    /// The log's length. All writes that returned before this call are before it.
     ///
     /// # Errors
     /// The file system's, of the log.

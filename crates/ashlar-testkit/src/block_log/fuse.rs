@@ -31,7 +31,7 @@ const FILE: u64 = 2;
 const FLAGS: u32 = 1 << 5 | 1 << 22;
 /// `FOPEN_DIRECT_IO`.
 const DIRECT: u32 = 1;
-/// How long the kernel may believe what it was told of the file: nothing of it changes.
+/// How long the kernel may cache the attributes of the file, which never change.
 const VALID_SECONDS: u64 = 3600;
 
 /// What the kernel wants of the file; all else is answered here.
@@ -160,7 +160,7 @@ fn request<'a>(header: &Header, mut c: Cursor<'a>) -> Result<Option<Request<'a>>
     Ok(Some(Request::Write { offset, data: c.bytes(len, "data")? }))
 }
 
-/// An answer that tells what is there, and nothing of its content.
+/// The reply with the attributes of a file, without its content.
 enum Reply {
     None,
     Error(Errno),

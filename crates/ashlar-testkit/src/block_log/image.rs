@@ -17,7 +17,7 @@ use crate::Rng;
 pub const SECTOR: usize = 512;
 const SUPERBLOCK_SECTORS: usize = 8;
 
-/// What of the writes behind the last flush is left.
+/// Which writes after the last flush survive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Survivors {
     /// Nothing.
@@ -60,7 +60,7 @@ enum Share {
     Torn,
 }
 
-/// An image, and what became of the writes behind the last flush.
+/// An image, and which writes after the last flush survived.
 #[derive(Debug)]
 pub struct Image {
     /// The device.
@@ -77,7 +77,7 @@ pub struct Replay<'a> {
     log: &'a Log,
     /// The device, with all events before `flushed`.
     bytes: Vec<u8>,
-    /// Just behind a flush, or 0.
+    /// The place right after a flush, or 0.
     flushed: usize,
 }
 

@@ -84,7 +84,7 @@ impl Log {
     /// Reads a log's bytes; a record that is not whole at the end was never answered, and is left out.
     ///
     /// # Errors
-    /// A record of no known kind, or one that reaches behind the device's end.
+    /// A record of an unknown kind, or one that reaches past the device's end.
     pub fn parse(bytes: Vec<u8>, device_bytes: u64) -> Result<Log, Malformed> {
         let mut events = vec![];
         let mut c = Cursor::new(&bytes);

@@ -1,4 +1,4 @@
-//! The process behind the device: serves its file, records the calls, and fails those that a command selects.
+//! The server process of the device: serves its file, records the calls, and fails those that a command selects.
 //!
 //! The process is separate from the database. If they were one process, a kill would hang for ever: a thread that waits for the
 //! device keeps `/dev/fuse` open, and no thread is left to answer it. So this process answers as long as the device is open;

@@ -33,7 +33,7 @@ fn recorded(steps: &[Step]) -> Log {
     Log::parse(bytes, BYTES as u64).unwrap()
 }
 
-/// The bytes of the sectors, one each; a sector of two bytes is none.
+/// The bytes of the sectors, one each. A sector with two different bytes is an error.
 fn sectors(image: &Image) -> Vec<u8> {
     let same = |sector: &[u8]| sector.iter().all(|byte| *byte == sector[0]);
     assert!(image.bytes.chunks(SECTOR).all(same), "sectors are never torn");
@@ -62,7 +62,7 @@ fn all_survivors_are_the_device_and_none_is_the_last_flush() {
     assert_eq!(sectors(&all), [1, 4, 2, 2, 0, 0, 0, 0, 3, 3, 3, 3, 3, 3, 3, 3]);
     let none = image(&log, log.len(), Survivors::None, 0);
     assert_eq!(sectors(&none), [1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
-    assert_eq!((none.gone, none.torn), (3, 0), "a flush that failed is none");
+    assert_eq!((none.gone, none.torn), (3, 0), "a failed flush does not count");
 }
 
 #[test]

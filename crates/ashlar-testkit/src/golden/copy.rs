@@ -48,7 +48,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../golden")
 }
 
-/// Where the golden file or directory `name` stands. Nothing there may be written to.
+/// The path of the golden file or directory `name`. Nothing there may be written to.
 pub fn path(name: &str) -> PathBuf {
     root().join(name)
 }

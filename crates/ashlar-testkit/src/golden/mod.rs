@@ -1,4 +1,4 @@
-//! Golden directories: what RocksDB 7.8.3 and LevelDB 1.23 really left behind, with what must be read from it.
+//! Golden directories: real directories of RocksDB 7.8.3 and LevelDB 1.23, with their expected content.
 //!
 //! They lie in the repository under `golden/<writer>/<name>/`, each with an `expected.txt` that says how it was made and
 //! what RocksDB's own tools list. Tests work on a copy: opening may change a directory.

@@ -11,7 +11,7 @@ pub struct Digest {
 }
 
 impl Digest {
-    /// Of nothing.
+    /// The digest of no entries.
     pub fn new() -> Digest {
         Digest { entries: 0, hash: 0xcbf2_9ce4_8422_2325 }
     }

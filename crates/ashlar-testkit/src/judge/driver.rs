@@ -101,7 +101,7 @@ pub struct Judge {
 }
 
 impl Judge {
-    /// The judge's program and library, or why there is none here.
+    /// The judge's program and library, or the reason why it is missing.
     pub fn available(version: JudgeVersion) -> Result<(PathBuf, PathBuf), Skip> {
         Ok((place("rocksdb-judge")?, place(version.name())?))
     }

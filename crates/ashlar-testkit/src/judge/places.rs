@@ -50,7 +50,7 @@ fn folder() -> PathBuf {
 /// The path noted under `name`.
 ///
 /// # Errors
-/// A skip that says why there is none.
+/// A skip, with the reason why the judge is missing.
 pub fn place(name: &str) -> Result<PathBuf, Skip> {
     let text = std::fs::read_to_string(folder().join("paths"))
         .map_err(|_| Skip::because(format!("no {name}: run `cargo xtask setup` first")))?;

@@ -9,22 +9,22 @@
 use super::{Change, Op};
 use crate::rng::Rng;
 
-/// What a list is made of. Shares are in percent or per mille of all operations; what is left over is writes.
+/// The composition of a list. Shares are in percent or per mille of all operations; the rest are writes.
 #[derive(Clone, Debug)]
 pub struct Mix {
     /// Families written to; at least one.
     pub families: Vec<String>,
-    /// Of writes: those with more than one change.
+    /// Percentage of writes with more than one change.
     pub batch_percent: usize,
-    /// Of changes: deletes.
+    /// Percentage of changes that are deletes.
     pub delete_percent: usize,
-    /// Of changes: puts of keys for single deletion, and the single deletions of them.
+    /// Percentage of changes that are puts of keys for single deletion, or the single deletions.
     pub single_percent: usize,
-    /// Of changes: merges.
+    /// Percentage of changes that are merges.
     pub merge_percent: usize,
-    /// Of changes: deletions of a range.
+    /// Deletions of a range per 1000 changes.
     pub range_per_mille: usize,
-    /// Of writes: those that wait for the device.
+    /// Percentage of writes that wait for the device.
     pub sync_percent: usize,
     /// Gets and scans.
     pub read_percent: usize,

@@ -38,7 +38,7 @@ pub fn print(ops: &[Op]) -> String {
 /// Reads a list of operations.
 ///
 /// # Errors
-/// The first line that is none.
+/// The first invalid line.
 pub fn parse(text: &str) -> Result<Vec<Op>, BadLine> {
     let mut ops = Vec::new();
     for (index, line) in text.lines().enumerate() {

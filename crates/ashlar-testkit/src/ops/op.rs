@@ -45,7 +45,7 @@ pub enum Change {
         family: String,
         /// First key removed.
         from: Vec<u8>,
-        /// First key not removed; behind `from`.
+        /// The end of the range, itself not removed; after `from`.
         to: Vec<u8>,
     },
 }

@@ -176,7 +176,7 @@ impl Model {
     /// Finds the largest M whose cut equals `recovered`.
     ///
     /// # Errors
-    /// [`Difference::Lost`] when the only such M lie below the floor, [`Difference::NoPrefix`] when there is none.
+    /// [`Difference::Lost`] when the only such M lie below the floor, [`Difference::NoPrefix`] if there is no such M.
     /// # Cost
     /// One pass over the writes; per write as much as it has changes and deletes by range.
     pub fn match_prefix(&self, recovered: &State) -> Result<usize, Difference> {

@@ -164,7 +164,7 @@ pub struct Database {
     flush: Opaque,
     stored: Option<Stored>,
     families: BTreeMap<String, Opaque>,
-    /// Of a prepared opening: the options of each family.
+    /// The options of each family in a prepared opening.
     family_options: BTreeMap<String, Opaque>,
     /// Families that are written with timestamps.
     stamped: BTreeSet<String>,
@@ -538,7 +538,7 @@ impl Database {
         Ok(probed)
     }
 
-    /// The entry at or behind a key.
+    /// The entry at or after a key.
     fn seek(&self, family: Opaque, key: &[u8]) -> Result<Option<KeyValue>, String> {
         let f = &self.functions;
         let iter = self.iterator(self.read_probe, family)?;

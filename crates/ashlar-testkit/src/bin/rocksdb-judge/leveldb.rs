@@ -1,4 +1,4 @@
-//! LevelDB behind the same protocol: the commands that it has, on its one family, `default`.
+//! LevelDB with the same protocol: the commands that it has, on its one family, `default`.
 //!
 //! ```text
 //! open create|existing 0xPATH [NAME=VALUE;…]        names: those of SETTINGS
@@ -97,7 +97,7 @@ impl Session {
         Ok(Session { functions: Rc::new(Functions::look_up(library)?), database: None })
     }
 
-    /// Obeys one line, and answers the word behind `ok`.
+    /// Runs the command of one line. Returns the word after `ok`.
     ///
     /// # Errors
     /// LevelDB's words, or what of the line is not understood.

@@ -41,7 +41,7 @@ impl Session {
         Session { functions, opened: None, prepared: None, database: None }
     }
 
-    /// Obeys one line, and answers the word behind `ok`.
+    /// Runs the command of one line. Returns the word after `ok`.
     ///
     /// # Errors
     /// RocksDB's words, or what of the line is not understood.

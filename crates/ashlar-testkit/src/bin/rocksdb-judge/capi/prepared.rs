@@ -15,7 +15,7 @@ pub enum Wrapper {
     Transactions(c_int),
 }
 
-/// An opening, told line by line (`session.rs`).
+/// An opening, described line by line (`session.rs`).
 #[derive(Clone, Debug, Default)]
 pub struct Prepared {
     pub db: String,
