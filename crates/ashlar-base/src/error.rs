@@ -31,7 +31,8 @@ pub enum ErrorKind {
     InvalidArgument,
     /// AshlarDB knows the request or file but does not serve it, or not at this format level.
     NotSupported,
-    /// The call cannot be served now; the kind says why, and whether it may pass.
+    /// A lock or memory is taken, background work is late, or a block is not in memory; the kind says which. Retry the whole
+    /// operation later. After `NotCached`, retry without the limit on the read.
     Busy(BusyKind),
     /// The caller's time limit is over.
     TimedOut,
@@ -71,7 +72,7 @@ pub enum BusyKind {
     Locked,
     /// The memory budget is used up.
     Memory,
-    /// Background work is behind, and `no_slowdown` forbids to wait for it.
+    /// Background work is late, and `no_slowdown` forbids to wait for it.
     Stalled,
     /// The answer needs a file, and the read allows memory and the block cache only (RocksDB's `Incomplete`).
     NotCached,

@@ -114,7 +114,7 @@ impl Window {
         self.slots.len()
     }
 
-    /// True when there is none.
+    /// True if there is no current entry.
     pub fn is_empty(&self) -> bool {
         self.slots.is_empty()
     }

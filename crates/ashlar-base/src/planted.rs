@@ -1,7 +1,7 @@
 //! Mistakes that storage engines have made, built in on purpose, to prove that the test suites find them.
 //!
 //! They exist only in builds with the feature `planted`. There, one mistake at a time is active, the one chosen with
-//! `choose`. In every other build [`planted`] is the constant `false`, and the compiler removes the code behind it.
+//! `choose`. In every other build [`planted`] is the constant `false`, and the compiler removes the planted code.
 //! `rel bugs` runs all of them; its table names the engine that made each mistake, and the suite that finds it.
 
 macro_rules! bugs {
@@ -48,7 +48,7 @@ bugs! {
     OlderLogUnsynced,
     /// A flush of one family is durable before earlier writes of the others.
     FlushBeforeLogs,
-    /// A flush lets go of logs that sealed memtables behind it still need.
+    /// A flush releases WAL files that later immutable memtables still need.
     LogNumberTooHigh,
     /// A log is removed while memtables need it.
     LogRemovedEarly,

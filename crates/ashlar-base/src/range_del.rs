@@ -31,7 +31,7 @@ pub struct RangeTombstone {
     pub seq: SeqNum,
 }
 
-/// A piece of the key space with tombstones of its own.
+/// A piece of the key space with its own tombstones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fragment {
     /// The first user key of the piece.
@@ -46,7 +46,7 @@ pub struct Fragment {
 #[derive(Clone, Debug, Default)]
 pub struct FragmentedTombstones {
     order: Order,
-    /// The keys of all borders, one behind the other, and where each ends.
+    /// The keys of all borders, one after the other, and the end of each.
     keys: Vec<u8>,
     ends: Vec<usize>,
     /// The number of bytes with which all borders begin.
@@ -233,8 +233,8 @@ impl FragmentedTombstones {
         })
     }
 
-    /// Where `user_key` stands: `Ok` with the piece that covers it, or `Err` with the first piece behind it. One binary
-    /// search.
+    /// The index of the first piece that ends after `user_key`. It covers the key if it begins at or
+    /// before it. One binary search.
     #[inline]
     pub fn find(&self, user_key: &[u8]) -> Result<usize, usize> {
         match &self.order {

@@ -36,7 +36,7 @@ impl BlobAmount {
         }
     }
 
-    /// The MANIFEST record of this garbage; `None`: there is none.
+    /// The MANIFEST record of this garbage; `None`: there is no garbage.
     fn of_file(self, number: FileNumber) -> Option<BlobGarbage> {
         let BlobAmount { count, bytes } = self;
         (count > 0).then(|| BlobGarbage { number, count, bytes, ..BlobGarbage::default() })

@@ -27,7 +27,7 @@ impl BlobReader {
     /// compared where they are known.
     ///
     /// # Errors
-    /// `Corruption`: another length than the MANIFEST says, no footer, a header that is none of this family, or one with
+    /// `Corruption`: a different length than the MANIFEST says, no footer, a header of another family, or a header with
     /// expirations, as the old stacked BlobDB wrote. `Io`: the read.
     pub fn open(
         file: Arc<dyn ReadFile>,

@@ -8,7 +8,7 @@
 //! 1. Integers are varint32. Names ascend strictly, bytewise. Nothing follows the last value.
 //! 2. The column with the empty name, which is the first if there is one, is the default column: what a plain get of the
 //!    key answers. Without it a plain get answers the empty value.
-//! 3. Version 1 is written unless a column stands in a blob file: RocksDB before 11.2 does not read version 2.
+//! 3. Version 1 is written unless a column is in a blob file: RocksDB before 11.2 does not read version 2.
 //!
 //! Source: RocksDB `db/wide/wide_column_serialization.h`, `db/wide/wide_column_serialization.cc`.
 #![deny(clippy::indexing_slicing)]
@@ -68,7 +68,7 @@ impl<'a> Entity<'a> {
         &self.columns
     }
 
-    /// What a plain get of the key answers; `None`, which stands for the empty value, without a default column.
+    /// The result of a plain get of the key. `None`: there is no default column, so the value is empty.
     pub fn default_column(&self) -> Option<ColumnValue<'a>> {
         self.columns.first().filter(|column| column.name.is_empty()).map(|column| column.value)
     }
@@ -98,7 +98,7 @@ impl<'a> Entity<'a> {
         Ok(Entity { columns })
     }
 
-    /// Appends the entity: version 1, or 2 when a column stands in a blob file.
+    /// Appends the entity: version 1, or 2 if a column is in a blob file.
     pub fn encode(&self, out: &mut Vec<u8>) {
         let inline = |column: &Column<'a>| match column.value {
             ColumnValue::Inline(value) => Some((column.name, value)),

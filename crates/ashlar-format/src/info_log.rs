@@ -9,7 +9,7 @@
 //! 1. There is a line `SST files in` for each of `db_paths`, which without the setting is the database directory. A directory
 //!    that was not there yet has the line `Directory from db_paths/cf_paths does not yet exist:`, or in older releases
 //!    `Error when reading … dir`.
-//! 2. All these lines stand within the first few tens of thousands of bytes.
+//! 2. All these lines are within the first few tens of thousands of bytes.
 //!
 //! Source: RocksDB `db/db_info_dumper.cc`, `db/version_set.cc`, `options/db_options.cc`.
 

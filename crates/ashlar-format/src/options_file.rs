@@ -1,7 +1,7 @@
 //! OPTIONS files: text in sections.
 //!
 //! ```text
-//! [Version]                                    # from '#' on, unless '\' stands before it, a comment
+//! [Version]                                    # a comment begins with '#', unless '\' precedes it
 //!   rocksdb_version=7.8.3
 //! [DBOptions]
 //!   name=value
@@ -10,9 +10,9 @@
 //! ```
 //! 1. Order of sections and of names in a section is kept; values are the text of the file, still escaped, since a
 //!    nested object's structure shows only there. Families' names are unescaped.
-//! 2. Exactly one `[DBOptions]`; the first `[CFOptions]` is that of `default`; a family's tables come behind it. The last
+//! 2. Exactly one `[DBOptions]`; the first `[CFOptions]` is that of `default`; a family's tables follow it. The last
 //!    section is one of tables: a file without it was cut.
-//! 3. A comment `#@ name=value` is a setting of ours that RocksDB has no name for.
+//! 3. A comment `#@ name=value` is a setting of AshlarDB that has no name in RocksDB.
 //! 4. Escapes: `\` before `\`, `#` and `:`; `\n` and `\r`. A nested object is `{name=value;…}`.
 //!
 //! Source: RocksDB `options/options_parser.cc`, `options/options_helper.cc`.
@@ -23,7 +23,7 @@ use ashlar_base::Malformed;
 use std::collections::HashSet;
 use std::fmt::Write;
 
-/// What a comment begins with that holds a setting of ours.
+/// The beginning of a comment with a setting of AshlarDB.
 const OWN: &str = "#@";
 
 const HEAD: &str = "# Written by AshlarDB in the form of RocksDB's OPTIONS files.\n";
@@ -224,7 +224,7 @@ pub fn escape(raw: &str) -> String {
     out
 }
 
-/// The inverse of [`escape`]. A backslash before any other character stands for that character.
+/// The inverse of [`escape`]. A backslash before any other character means that character.
 pub fn unescape(escaped: &str) -> String {
     let mut out = String::with_capacity(escaped.len());
     let mut chars = escaped.chars();

@@ -37,7 +37,7 @@ pub fn is_expired(write_time: i32, ttl_seconds: i32, now: i64) -> bool {
     ttl_seconds > 0 && i64::from(write_time) + i64::from(ttl_seconds) < now
 }
 
-/// Appends what a timed put has behind its value.
+/// Appends the suffix of a timed put to its value.
 pub fn put_preferred(value: &mut Vec<u8>, preferred: u64) {
     value.extend_from_slice(&preferred.to_le_bytes());
 }

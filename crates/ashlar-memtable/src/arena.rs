@@ -217,7 +217,7 @@ impl Arena {
         }
     }
 
-    /// The same; makes the list if there is none.
+    /// The same; creates the list if it does not exist.
     fn slot_or_list(&self, chunk: u32) -> Result<&AtomicPtr<u64>, MemoryLimit> {
         if chunk as usize >= NEAR_CHUNKS && self.far.get().is_none() {
             let mut list = Vec::new();

@@ -62,7 +62,7 @@ impl Prepared {
         self.count as usize + self.tombstones.len()
     }
 
-    /// True when there is none.
+    /// True if the memtable has no entries.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -161,7 +161,7 @@ impl<'a> Cursor<'a> {
         self.bytes(len as usize, field)
     }
 
-    /// Refuses bytes behind the last field.
+    /// Refuses bytes after the last field.
     pub fn finish(&self, field: &'static str) -> Result<(), Malformed> {
         if self.rest.is_empty() { Ok(()) } else { Err(self.malformed(field, "trailing bytes")) }
     }

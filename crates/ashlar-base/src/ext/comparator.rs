@@ -11,8 +11,8 @@ use std::sync::Arc;
 /// A user-defined total order over keys.
 ///
 /// **Keys that compare equal must have equal bytes.** RocksDB also accepts other comparators, such as one that ignores
-/// case. Under such an order, a compaction here keeps one of two equal keys, a get finds only the spelling that was
-/// written last, and a delete of another spelling deletes nothing. Make the order total: where two keys are otherwise
+/// case. Under such an order, a compaction here keeps one of two equal keys. A get finds only the spelling that was
+/// written last. A delete of another spelling deletes nothing. Make the order total: where two keys are otherwise
 /// equal, compare their bytes.
 ///
 /// The comparator must not call the database it belongs to, and must not panic: a panic during a write, flush or
@@ -93,7 +93,7 @@ impl Order {
         self.compare(ka, kb).then_with(|| tb.cmp(&ta))
     }
 
-    /// A short user key `s` with `a < s < b`, `None` when there is none shorter than or as short as `a`.
+    /// A short user key `s` with `a < s < b`, `None`: no such key is as short as `a`.
     /// Only the bytewise order shortens; never shortening is always valid.
     pub fn shortest_separator(&self, a: &[u8], b: &[u8]) -> Option<Vec<u8>> {
         if !matches!(self, Order::Bytewise) {

@@ -84,7 +84,7 @@ impl MergeOperator for UInt64Add {
 /// Joins strings with a delimiter.
 #[derive(Clone, Debug)]
 pub struct StringAppend {
-    /// What stands between two strings.
+    /// The text between two strings.
     pub delimiter: Vec<u8>,
     name: &'static str,
 }
@@ -211,7 +211,7 @@ impl MergeOperator for SortList {
 
     fn full_merge(&self, _: &[u8], existing: Option<&[u8]>, operands: &[&[u8]]) -> Result<Vec<u8>> {
         let lists = existing.into_iter().chain(operands.iter().copied());
-        Self::all(lists).ok_or_else(|| Error::corruption("a list of numbers that is none"))
+        Self::all(lists).ok_or_else(|| Error::corruption("an operand is not a list of numbers"))
     }
 
     fn partial_merge(&self, _: &[u8], operands: &[&[u8]]) -> Option<Vec<u8>> {

@@ -82,7 +82,7 @@ mod tests {
         splitmix::next(&mut number)
     }
 
-    /// How an order answers that is none, or is one.
+    /// Checks the answers of an invalid order and of a valid one.
     #[derive(Debug)]
     enum Answers {
         Bytes,

@@ -146,7 +146,7 @@ impl Trailer {
         (self.0 & 0xff) as u8
     }
 
-    /// The type, `None` when the byte is none that internal keys may have.
+    /// The type. `None`: internal keys cannot have this byte.
     #[inline]
     pub const fn value_type(self) -> Option<ValueType> {
         ValueType::from_u8(self.type_byte())

@@ -2,7 +2,7 @@
 
 use super::{InternalKeyBuf, SeqNum, Trailer};
 
-/// A user key and the sequence number a read sees: the newest entry at or below it is wanted.
+/// A user key and the sequence number of a read, which looks for the newest entry at or below that number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LookupKey<'a> {
     /// The user's key.

@@ -37,7 +37,7 @@ fn choose() -> usize {
     at
 }
 
-/// One thread's share, on lines of its own.
+/// One thread's share, on separate cache lines.
 #[repr(align(128))]
 struct Stripe<const N: usize>([AtomicU64; N]);
 
@@ -82,7 +82,7 @@ impl<const N: usize> Counters<N> {
         self.total(counter).wrapping_sub(since)
     }
 
-    /// Begins the sums anew at zero.
+    /// Resets the sums to zero.
     pub fn reset(&self) {
         for (counter, since) in self.since.iter().enumerate() {
             since.store(self.total(counter), Ordering::Relaxed);

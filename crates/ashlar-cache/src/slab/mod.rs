@@ -247,7 +247,7 @@ fn release(region: &MmapRaw, from: usize) {
     #[cfg(all(unix, not(miri)))]
     {
         let free = memmap2::UncheckedAdvice::DontNeed;
-        // SAFETY: the bytes become zeros under any reader, and there is none: the last piece of the slab is back, and none
+        // SAFETY: the bytes become zeros under any reader, and no reader exists: the last piece of the slab is back, and none
         // is cut before the slab is vacant. Checked by: `slab::tests::an_empty_slab_is_the_systems`.
         let _ = unsafe { region.unchecked_advise_range(free, from, SLAB) };
     }

@@ -1,7 +1,7 @@
 use super::*;
 use crate::clock::Slots;
 
-/// Of a table that is closed.
+/// The owner is a table that is closed.
 fn no_entry() -> Entry {
     Entry::new(&Slots::default(), 0)
 }

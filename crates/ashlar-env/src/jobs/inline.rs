@@ -72,7 +72,7 @@ fn due_after(now: Duration, d: Duration) -> Option<Duration> {
 }
 
 impl Inner {
-    /// Steps one runnable job, drawn by lot; false when there is none.
+    /// Steps one runnable job, drawn at random. False: no job is runnable.
     fn step_one(&self) -> bool {
         let (id, mut job) = {
             let mut state = self.state.lock();

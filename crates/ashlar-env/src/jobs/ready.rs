@@ -24,7 +24,7 @@ pub(super) struct Ready {
 }
 
 impl Ready {
-    /// Adds a job behind those of its owner. An owner without a waiting job gets the last turn.
+    /// Adds a job after those of its owner. An owner without a waiting job gets the last turn.
     pub(super) fn push(&mut self, entry: Entry) {
         let owner = entry.owner;
         let queue = self.queues.entry(owner).or_insert_with(|| {

@@ -63,7 +63,7 @@ fn wiped_word() -> Option<&'static AtomicU32> {
     if cfg!(miri) {
         return None;
     }
-    // A mapping is a whole page however short it is asked for.
+    // A mapping is always whole pages.
     let bytes = size_of::<AtomicU32>();
     // SAFETY: a new anonymous mapping at an address that the kernel chooses: no memory of the process is touched. Checked by:
     // `a_forked_child_is_another_process`.

@@ -50,7 +50,7 @@ impl CrashMode {
     /// The hardest power cut: only what was synced survives.
     pub const DROP_ALL: CrashMode = CrashMode { data: DataMode::DropAll, dirs: DirMode::DropAll };
 
-    /// Every combination of a data mode with a directory mode; a kill keeps both, so it stands alone.
+    /// Every combination of a data mode with a directory mode; a kill keeps both, so it is separate.
     pub fn all() -> Vec<CrashMode> {
         let data =
             [DataMode::DropAll, DataMode::Prefix, DataMode::Pages, DataMode::TornPage, DataMode::ZeroTail];

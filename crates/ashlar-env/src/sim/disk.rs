@@ -140,7 +140,7 @@ impl Disk {
         }
     }
 
-    /// What stands at `path`, with its parent directory and last name.
+    /// The file or directory at `path`, with its parent directory and last name.
     fn lookup(&self, action: &str, path: &Path) -> Result<(Arc<Inode>, String, Option<Arc<Inode>>)> {
         let (dir, name) = self.parent(action, path)?;
         let found = dir.dir().and_then(|d| d.now.get(&name).cloned());

@@ -63,7 +63,7 @@ impl SimEnv {
 
     /// The machine after a crash now: what survives by `mode`, no locks, no jobs, no fault plans, the same capacity,
     /// the clock going on from here. This machine is not touched, so that one moment can crash in many ways; each
-    /// call draws anew.
+    /// call draws again.
     pub fn crash(&self, mode: CrashMode) -> SimEnv {
         let shot =
             Shot { at: self.calls_of(CallClass::Change), mode, seed: crate::Rand::next_u64(&*self.crash) };
@@ -102,7 +102,7 @@ impl SimEnv {
     }
 
     /// From now on a file's sync that fails does this; [`SyncFault::Kept`] until then. What [`SimEnv::reverted`] says
-    /// begins anew.
+    /// starts again.
     pub fn set_sync_fault(&self, fault: SyncFault) {
         let mut disk = self.fs.disk.lock();
         (disk.record.sync_fault, disk.record.reverted) = (fault, false);

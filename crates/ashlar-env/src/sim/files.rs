@@ -1,4 +1,4 @@
-//! The simulated disk behind the traits of a file system. Every call is recorded before it has an effect.
+//! The traits of a file system for the simulated disk. Every call is recorded before it has an effect.
 
 use super::disk::Disk;
 use super::fault::{Call, CallClass};

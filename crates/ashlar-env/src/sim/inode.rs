@@ -31,7 +31,7 @@ pub(super) struct FileState {
     pub(super) base: Vec<u8>,
     /// What happened since, oldest first.
     pub(super) pending: Vec<FileEvent>,
-    /// Up to here space is reserved, also behind the end. A crash does not give it back.
+    /// The end of the reserved space, which may be after the end of the file. A crash does not give it back.
     pub(super) reserved: u64,
     /// Names that lead here now. Without any, growth is not charged to the disk's capacity.
     pub(super) names: usize,

@@ -43,7 +43,7 @@ pub struct BackupMeta {
     pub fields: Vec<Field>,
     /// Its files.
     pub files: Vec<BackupFile>,
-    /// Fields behind the files, not understood; `None` = no footer.
+    /// Unknown fields after the files; `None` = no footer.
     pub footer: Option<Vec<Field>>,
 }
 

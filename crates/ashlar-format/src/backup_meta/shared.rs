@@ -34,7 +34,7 @@ pub enum SharedName {
 }
 
 impl SharedName {
-    /// Reads a name; `None` when it is none of these.
+    /// Parses a name. `None`: the name has another form.
     pub fn parse(name: &str) -> Option<SharedName> {
         let (stem, extension) = name.rsplit_once('.')?;
         let extension = ["sst", "blob"].into_iter().find(|known| *known == extension)?;
@@ -58,7 +58,7 @@ impl SharedName {
         }
     }
 
-    /// The name that a file had in its database: what stands before the first `_`, and the extension. For names of any
+    /// The name that a file had in its database: the part before the first `_`, and the extension. For names of any
     /// scheme, `None` for those without an extension.
     pub fn original(name: &str) -> Option<String> {
         let (stem, extension) = name.rsplit_once('.')?;

@@ -9,7 +9,7 @@ const INLINED_TTL: u8 = 0;
 const BLOB: u8 = 1;
 const BLOB_TTL: u8 = 2;
 
-/// Where a value stands.
+/// The place of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlobPlace {
     /// The blob file; 0 = the table itself, in tables with embedded blobs.
@@ -84,7 +84,7 @@ impl<'a> BlobIndex<'a> {
     /// Reads the whole value of an entry.
     ///
     /// # Errors
-    /// `Malformed`: an unknown kind, fields that do not decode, or bytes behind them.
+    /// `Malformed`: an unknown kind, fields that do not decode, or bytes after them.
     pub fn decode(value: &'a [u8]) -> Result<Self, Malformed> {
         let mut c = Cursor::new(value);
         match c.u8("blob index.kind")? {

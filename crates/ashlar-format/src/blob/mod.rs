@@ -1,4 +1,4 @@
-//! Blob files: values too large for a table stand in a file of their own, and the table holds an index to them.
+//! Blob files hold values too large for a table. The table holds an index to the value.
 //!
 //! ```text
 //! file:    header: 30 bytes   record*   footer: 32 bytes
@@ -9,10 +9,10 @@
 //! ```
 //! 1. Integers are little endian in the file, varints in the index. CRCs are masked CRC-32C: of a record's first 24 bytes,
 //!    of its key and value, of the footer's first 28 bytes. The header has none.
-//! 2. An index points at the value, not at its record, and `size` is what is stored, compressed or not.
-//! 3. In a file with a compression every value is stored in it, framed like a block, even one that grew.
-//! 4. A file without a footer was not closed. Its records may be whole nevertheless.
-//! 5. Indexes of kind 0 and 2, files with expiration ranges: written by the old stacked BlobDB only.
+//! 2. An index points at the value instead of its record. `size` is the number of stored bytes, compressed or not.
+//! 3. In a file with a compression, every value is compressed and framed like a block, even if the value grew.
+//! 4. A file without a footer was not closed. Its records may be complete nevertheless.
+//! 5. Only the old stacked BlobDB wrote indexes of kind 0 and 2, and files with expiration ranges.
 //!
 //! Source: RocksDB `db/blob/blob_log_format.h`, `db/blob/blob_index.h`.
 #![deny(clippy::indexing_slicing)]

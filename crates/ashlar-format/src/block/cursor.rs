@@ -85,7 +85,7 @@ impl<F: EntryFormat> EntryCursor<F> {
         self.forward_to(block, at, target)
     }
 
-    /// Moves to the first entry at or after the target that stands at or behind restart point `interval`.
+    /// Moves to the first entry at or after the target, from restart point `interval` on.
     #[inline(never)]
     pub fn seek_from<T: SeekTarget>(
         &mut self,
@@ -211,7 +211,7 @@ impl<F: EntryFormat> EntryCursor<F> {
         Ok(())
     }
 
-    /// Decodes the entry at `at` behind the one whose key is in the buffer.
+    /// Decodes the entry at `at`, which follows the entry whose key is in the buffer.
     #[inline]
     fn decode(&mut self, entries: &[u8], at: usize) -> Result<(), Malformed> {
         let entry = self.format.decode(entries, at, &self.value)?;
@@ -227,7 +227,7 @@ impl<F: EntryFormat> EntryCursor<F> {
         Ok(())
     }
 
-    /// Offset of the last restart point whose key is before the target; of the first one when there is none.
+    /// Offset of the last restart point whose key is before the target; if there is no such point, of the first one.
     #[inline]
     fn search_restarts<T: SeekTarget>(&self, block: &DataBlock<'_>, target: &T) -> Result<usize, Malformed> {
         let (mut found, mut low, mut high) = (0, 1, block.restart_count());
@@ -249,7 +249,7 @@ impl<F: EntryFormat> EntryCursor<F> {
 }
 
 impl<F: EntryFormat<Value = ValueRange>> EntryCursor<F> {
-    /// Where the value under the cursor stands in the bytes of the block.
+    /// The place of the value under the cursor in the bytes of the block.
     #[inline]
     pub fn value_range(&self) -> ValueRange {
         self.raw_value()
@@ -262,7 +262,7 @@ impl<F: EntryFormat<Value = ValueRange>> EntryCursor<F> {
     }
 }
 
-/// Runs one call with the order as a type: the match stands outside every loop.
+/// Runs one call with the order as a type, so that the match is outside every loop.
 macro_rules! with_order {
     ($order:expr, |$o:ident| $body:expr) => {
         match $order {
@@ -309,7 +309,7 @@ impl BlockCursor {
     ) -> Result<(), Malformed> {
         let interval = match index.find(user_key) {
             Bucket::Collision => return self.seek_key(block, order, user_key, trailer),
-            // Versions that begin this user key may stand in the next block: the end of this one must tell.
+            // The next block may have further versions of this user key, so the end of this block must show that.
             Bucket::Absent => block.restart_count() - 1,
             Bucket::Interval(interval) => interval,
         };
@@ -320,7 +320,7 @@ impl BlockCursor {
         ))
     }
 
-    /// Moves to the entry behind the one of (`user_key`, `trailer`), which this block holds and which ends at `end`: one step
+    /// Moves to the entry after the one of (`user_key`, `trailer`), which this block holds and which ends at `end`: one step
     /// without the search for that entry.
     pub fn seek_behind(
         &mut self,

@@ -104,7 +104,7 @@ impl<'a> DataBlock<'a> {
         self.restarts.get(index).map(|offset| u32::from_le_bytes(*offset) as usize)
     }
 
-    /// The last restart point before the entry at `offset`; 0 when there is none.
+    /// The last restart point before the entry at `offset`; 0 if there is no such point.
     pub(super) fn restart_before(&self, offset: usize) -> usize {
         let behind = self.restarts.partition_point(|r| (u32::from_le_bytes(*r) as usize) < offset);
         self.restart(behind.saturating_sub(1)).unwrap_or(0)

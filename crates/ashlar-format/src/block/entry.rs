@@ -19,7 +19,7 @@ pub struct RawEntry<'a, V> {
 
 /// A kind of block: how its entries are read and how short a key may be.
 pub trait EntryFormat: Copy + fmt::Debug + Send {
-    /// What stands beside a key.
+    /// The value of an entry.
     type Value: Copy + Default + fmt::Debug + Send;
 
     /// Keys shorter than this are malformed.
@@ -34,7 +34,7 @@ pub trait EntryFormat: Copy + fmt::Debug + Send {
     ) -> Result<RawEntry<'a, Self::Value>, Malformed>;
 }
 
-/// Where a value stands in the bytes of its block.
+/// The place of a value in the bytes of its block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ValueRange {
     /// First byte.

@@ -17,7 +17,7 @@ const ABSENT: u8 = 255;
 const LAST_INTERVAL: usize = 253;
 /// Blocks of this size and more have no hash index.
 pub(super) const MAX_HASHED_BLOCK: usize = 64 << 10;
-/// Keys per bucket when nothing else is asked for.
+/// The default number of keys per bucket.
 pub(super) const DEFAULT_RATIO: f64 = 0.75;
 
 /// What the hash index says about a user key.
@@ -81,7 +81,7 @@ impl HashIndexBuilder {
         HashIndexBuilder { buckets_per_key: 1.0 / ratio, wanted: 0.0, pairs: Vec::new(), valid: true }
     }
 
-    /// Notes a user key that stands in that interval.
+    /// Records a user key of that interval.
     pub(super) fn add(&mut self, user_key: &[u8], interval: usize) {
         match u8::try_from(interval) {
             Ok(small) if interval <= LAST_INTERVAL => {

@@ -24,7 +24,7 @@ pub struct IndexEntries {
     pub user_keys: bool,
     /// Handles are delta-coded and entries have no value length.
     pub delta_values: bool,
-    /// Behind the handle stands the first internal key of the block.
+    /// The first internal key of the block follows the handle.
     pub first_keys: bool,
 }
 

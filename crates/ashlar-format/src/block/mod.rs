@@ -3,15 +3,15 @@
 //! ```text
 //! | entry* | restart offset: u32 LE * R | hash index, if bit 31 | values offset: u32, if bit 28 | packed: u32 LE |
 //! entry:  | shared: varint32 | non_shared: varint32 | value_len: varint32 | key tail: non_shared | value: value_len |
-//! index entry with delta-coded handles: the same without value_len; the value tells its own length
+//! index entry with delta-coded handles: the same without value_len; the value contains its own length
 //! packed: R in bits 0..28, bit 28 separated values, bit 29 a search hint, bit 30 zero, bit 31 hash index
 //! hash index: | bucket: u8 * N | N: u16 LE |
 //! ```
 //! 1. A key is the first `shared` bytes of the key before it, and the tail. At a restart point `shared` is 0; the
 //!    reverse does not hold: a writer without delta coding shares nothing anywhere.
 //! 2. [`DataBlock::parse`] proves the restart array once: offsets strictly ascending from 0, all inside the entries.
-//! 3. Cursors own no bytes of the block: they take it with every call, so that a pinned block and its cursor can
-//!    stand side by side in one struct.
+//! 3. Cursors own no bytes of the block: each call takes the block, so that one struct can hold a pinned block and its
+//!    cursor.
 //! 4. Every decode moves forward by at least two bytes, so hostile bytes end every loop.
 //!
 //! Source: RocksDB `table/block_based/block.cc`, `block_builder.cc`, `data_block_footer.cc`, `index_builder.cc`.

@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 
 /// The place a seek looks for.
 pub trait SeekTarget {
-    /// How the stored key stands to the target: `Less` = the key comes before it.
+    /// The order of the stored key and the target: `Less` = the key comes before the target.
     fn order_of(&self, key: &[u8]) -> Ordering;
 }
 

@@ -9,7 +9,7 @@ use flate2::{Compress, FlushCompress, Status};
 /// No match of LZ4 is shorter. The encoder does not take a dictionary that is.
 const SHORTEST_MATCH: usize = 4;
 
-/// The level that stands for "the algorithm's own default" in RocksDB's options.
+/// The level that means "the algorithm's own default" in RocksDB's options.
 const DEFAULT_LEVEL: i32 = 32767;
 /// Readers open deflate streams with this window.
 const ZLIB_WINDOW_BITS: u8 = 14;
@@ -111,7 +111,7 @@ impl Compressor {
     /// stored in one form. Without an algorithm nothing is stored.
     ///
     /// # Errors
-    /// `Malformed`: 4 GiB or more, or a dictionary that is none.
+    /// `Malformed`: 4 GiB or more, or an invalid dictionary.
     pub fn compress_always(&mut self, raw: &[u8], out: &mut Vec<u8>) -> Result<(), Malformed> {
         out.clear();
         self.encode(raw, out)

@@ -29,7 +29,7 @@ pub fn decompress(kind: Compression, stored: &[u8], limit: usize) -> Result<Vec<
 /// [`decompress`] for a block that may refer to `dictionary`. Algorithms without dictionaries pass it over.
 ///
 /// # Errors
-/// As [`decompress`]; `Malformed` too when the dictionary is none of the block's algorithm.
+/// As [`decompress`]; `Malformed` also if the dictionary is not one of the block's algorithm.
 pub fn decompress_with(
     kind: Compression,
     stored: &[u8],
@@ -225,7 +225,7 @@ fn zstd(stream: &[u8], dictionary: Option<&Dictionary>, raw: &mut [u8]) -> Resul
     })
 }
 
-/// The raw length stands in the frame header, where LevelDB's writer always puts it.
+/// The raw length is in the frame header, where LevelDB's writer always puts it.
 fn leveldb_zstd(stored: &[u8], limit: usize) -> Result<Vec<u8>, Unreadable> {
     let raw_len = match zstd::zstd_safe::get_frame_content_size(stored) {
         Ok(Some(len)) => check_len(len, ZSTD_RATIO, stored, limit)?,

@@ -21,7 +21,7 @@ pub struct Dictionary {
 }
 
 impl Dictionary {
-    /// A dictionary as it stands in its block.
+    /// A dictionary in the form of its block.
     ///
     /// # Errors
     /// `Malformed` when it is empty.
@@ -54,7 +54,7 @@ impl fmt::Debug for Dictionary {
     }
 }
 
-/// Trains a zstd dictionary of at most `max_len` bytes on samples that stand one behind the other in `samples`, with
+/// Trains a zstd dictionary of at most `max_len` bytes on samples that follow each other in `samples`, with
 /// the lengths `sizes`. `None` when they are too few or too much alike to be worth one.
 pub fn train_zstd_dictionary(samples: &[u8], sizes: &[usize], max_len: usize) -> Option<Vec<u8>> {
     let total = sizes.iter().try_fold(0_usize, |sum, size| sum.checked_add(*size))?;

@@ -23,10 +23,10 @@ pub struct LevelDbFilter {
 }
 
 impl LevelDbFilter {
-    /// The policy this reads: the metaindex has it behind `filter.`.
+    /// The name of the policy, which follows `filter.` in the metaindex.
     pub const POLICY: &'static str = "leveldb.BuiltinBloomFilter2";
 
-    /// Recognises a filter block; `None` when it is none.
+    /// Parses a filter block. `None`: the block is not a filter block.
     pub fn decode(block: &[u8]) -> Option<LevelDbFilter> {
         let (rest, [a, b, c, d, range_log2]) = block.split_last_chunk::<5>()?;
         let offsets_at = usize::try_from(u32::from_le_bytes([*a, *b, *c, *d])).ok()?;
@@ -54,7 +54,7 @@ impl LevelDbFilter {
         }
     }
 
-    /// The bytes of one filter. The offset behind the last one is the position of the offsets.
+    /// The bytes of one filter. The offset after the last one is the position of the offsets.
     fn filter(self, block: &[u8], index: usize) -> Option<&[u8]> {
         let mut c = Cursor::new(block.get(self.offsets_at.checked_add(index * 4)?..)?);
         let start = usize::try_from(c.fixed32("filter.start").ok()?).ok()?;

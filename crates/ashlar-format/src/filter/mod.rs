@@ -1,14 +1,14 @@
-//! Filters: a few bits per key that tell, without reading a data block, that a key is not in the file.
+//! Filters: a few bits per key that show, without a read of a data block, that a key is not in the file.
 //!
 //! ```text
 //! FastLocalBloom:  | bits: a multiple of 64 bytes | ff | 00 | probes: u8 | 00 00 |
 //! ```
-//! The three other kinds stand in their own files: Ribbon, the Bloom filter of format versions below 5, and LevelDB's
-//! filter block.
+//! The other kinds are in their own source files: Ribbon, the Bloom filter of format versions below 5, and LevelDB's filter
+//! block.
 //!
 //! 1. A key's probes stay in one line of 64 bytes: one cache miss per lookup.
-//! 2. What is not recognised is no filter: it may match anything. Only a wrong bit can lose data, so what is
-//!    recognised is checked byte by byte.
+//! 2. An unknown filter is treated as matching every key. A filter with a wrong bit could hide a key, so a known filter is
+//!    validated byte by byte.
 //! 3. The hash is the preview form of XXH3 that RocksDB froze; it is not XXH3.
 //!
 //! Source: RocksDB `util/bloom_impl.h`, `table/block_based/filter_policy.cc`, `util/xxph3.h`.

@@ -27,7 +27,7 @@ fn left_in_block(at: u64) -> usize {
     BLOCK_SIZE - usize::try_from(at % BLOCK_SIZE as u64).unwrap_or(0)
 }
 
-/// The file offset behind a record of `payload` bytes written at file offset `at` (the zero bytes that close a block
+/// The file offset after a record of `payload` bytes written at file offset `at` (the zero bytes that close a block
 /// before it included). `None` when it would not fit 64 bits. Cost: arithmetic only.
 pub fn record_end(framing: Framing, at: u64, payload: u64) -> Option<u64> {
     end_of(framing, BLOCK_SIZE, at, payload)
@@ -38,7 +38,7 @@ pub fn frame_end(framing: Framing, at: u64, frame: u64) -> Option<u64> {
     end_of(framing, FRAME_OPENING, at, frame)
 }
 
-/// Appends the fragments of one record to `out`, as they stand in the file from offset `at` on: zero bytes to close
+/// Appends the fragments of one record to `out`, in the form of the file from offset `at` on: zero bytes to close
 /// the block if no header fits, then the fragments. Exactly `record_end(..) - at` bytes. `log_number` is used by the
 /// recyclable form only. Cost: one copy and one CRC of the payload; no allocation beyond `out`.
 pub fn encode_record(out: &mut Vec<u8>, framing: Framing, log_number: u32, at: u64, payload: &[u8]) {
@@ -109,7 +109,7 @@ fn encode(out: &mut Vec<u8>, framing: Framing, opening: usize, log_number: u32, 
 }
 
 /// Appends the first record of a log whose data records are compressed, or not, as `compression` says (see
-/// [`super::decode_compression`]). It has the short header in every log, and stands at offset 0.
+/// [`super::decode_compression`]). It has the short header in every log, and its offset is 0.
 pub fn encode_compression_record(out: &mut Vec<u8>, compression: u32) {
     put_fragment(out, Framing::Legacy, RecordKind::SetCompression, 0, &compression.to_le_bytes());
 }

@@ -1,4 +1,4 @@
-//! The link from a WAL file of ours to the WAL file that it continues: log data in an empty batch at its beginning.
+//! The link from a WAL file of AshlarDB to the WAL file that it continues: log data in an empty batch at its beginning.
 //!
 //! ```text
 //! batch:  sequence of the next write, count 0, one LogData record:
@@ -34,7 +34,7 @@ impl LogLink {
     /// `None`: log data of another program.
     ///
     /// # Errors
-    /// `Malformed` for another length behind the magic.
+    /// `Malformed` for another length after the magic.
     pub fn decode(log_data: &[u8]) -> Result<Option<Self>, Malformed> {
         let Some(body) = log_data.strip_prefix(MAGIC) else { return Ok(None) };
         let mut c = Cursor::new(body);

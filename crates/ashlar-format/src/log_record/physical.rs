@@ -33,7 +33,7 @@ impl Physical<'_> {
 pub enum Fault {
     /// Too few bytes for a header are left: the closing bytes of a block, or a torn header at the end of the file.
     ShortHeader,
-    /// A recyclable record behind data records with the short header.
+    /// A recyclable record after data records with the short header.
     MixedForms,
     /// The record claims more bytes than the block (or the file) has left.
     BadLength,
@@ -84,7 +84,7 @@ pub fn parse_physical(rest: &[u8], log_number: u32, legacy_only: bool) -> Result
     Ok(Physical { type_byte, payload, len })
 }
 
-/// True when header and payload together, `record`, have the checksum that stands in front of them. Tells a record of
+/// True when header and payload together, `record`, have the checksum before them. Tells a record of
 /// the file's former life, which is whole, from one whose type or number is damaged.
 pub fn has_its_checksum(record: &[u8]) -> bool {
     match (record.first_chunk::<4>(), record.get(HEADER - 1..)) {

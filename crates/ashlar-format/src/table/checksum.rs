@@ -3,7 +3,7 @@
 use ashlar_base::Malformed;
 use ashlar_base::checksum::{crc32c, crc32c_append, mask_crc, xxh3_64, xxh32, xxh64};
 
-/// Bytes behind every block: compression type and checksum.
+/// Bytes after every block: compression type and checksum.
 pub const BLOCK_TRAILER_LEN: usize = 5;
 
 /// The last byte enters the XXH3 form by this factor.
@@ -84,7 +84,7 @@ pub struct BlockChecksum {
 }
 
 impl BlockChecksum {
-    /// What is added to the checksum of something that stands at `offset`.
+    /// The number to add to the checksum of a block at `offset`.
     #[inline]
     pub fn modifier(self, offset: u64) -> u32 {
         if self.base_context == 0 {
@@ -93,7 +93,7 @@ impl BlockChecksum {
         self.base_context ^ low32(offset).wrapping_add(low32(offset >> 32))
     }
 
-    /// The trailer of a block that will stand at `offset`.
+    /// The trailer of a block at `offset`.
     #[inline]
     pub fn trailer(self, offset: u64, block: &[u8], compression: u8) -> [u8; BLOCK_TRAILER_LEN] {
         let sum = self.kind.of_parts(block, compression).wrapping_add(self.modifier(offset));

@@ -57,7 +57,7 @@ impl CompressionProperty {
         Ok(CompressionProperty::Types { off: manager.is_empty(), types })
     }
 
-    /// The property for a new table: `configured` is the algorithm asked for, `used` the type bytes that occur in its
+    /// The property for a new table: `configured` is the configured algorithm, `used` the type bytes that occur in its
     /// blocks (any order, 00 ignored). Bytes of `used` beyond one only matter to version 7.
     pub fn for_table(version: u32, configured: Compression, used: &[u8]) -> Self {
         if version < 7 {
@@ -69,7 +69,7 @@ impl CompressionProperty {
         CompressionProperty::Types { off: configured == Compression::None, types }
     }
 
-    /// The property as it stands in the file.
+    /// The property in the form of the file.
     pub fn print(&self) -> String {
         match self {
             CompressionProperty::Single(kind) => kind.name().to_owned(),

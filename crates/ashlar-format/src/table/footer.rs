@@ -162,7 +162,7 @@ impl Footer {
         Ok(Footer { kind: TableKind::BlockBased, version, checksum, metaindex, index: None })
     }
 
-    /// The bytes of the footer that will stand at `start`.
+    /// The bytes of the footer at `start`.
     ///
     /// # Errors
     /// `Malformed` when the parts do not fit the version: an index handle missing (up to 5), a metaindex that does

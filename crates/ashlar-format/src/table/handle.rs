@@ -25,7 +25,7 @@ impl BlockHandle {
         put_varint64(out, self.size);
     }
 
-    /// True for the handle that says "there is none".
+    /// True for the handle that means "no block".
     pub fn is_null(&self) -> bool {
         *self == BlockHandle::default()
     }

@@ -5,11 +5,11 @@
 //! trailer: | compression: u8 | checksum: u32 LE over block and compression byte |
 //! ```
 //! 1. A handle's size excludes the trailer.
-//! 2. Only handles tell where blocks are; there may be padding between them. From format version 6 on, the metaindex
+//! 2. Only handles say where blocks are; there may be padding between blocks. From format version 6 on, the metaindex
 //!    ends where the footer starts.
-//! 3. From version 6 on a checksum also depends on where the block stands, so that a misplaced block is found.
+//! 3. From version 6 on a checksum also depends on the block's offset, so that a misplaced block is found.
 //!
-//! Source: RocksDB `table/format.cc`, `table/meta_blocks.cc`, `table/table_properties.cc`. Golden: `tests/golden/sst`.
+//! Source: RocksDB `table/format.cc`, `table/meta_blocks.cc`, `table/table_properties.cc`. Golden: `golden/sst`.
 #![deny(clippy::indexing_slicing)]
 
 mod checksum;

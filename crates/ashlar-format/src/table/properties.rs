@@ -255,7 +255,7 @@ impl Properties {
         self.whole_key_filtering.as_deref() != Some("0")
     }
 
-    /// Where the eight bytes of the global sequence number stand in a properties block. Old ingestion patches them
+    /// The place of the eight bytes of the global sequence number in a properties block. Old ingestion patches them
     /// without a new checksum: on a mismatch the block is verified once more with these bytes zeroed.
     pub fn global_seqno_place(block: &[u8]) -> Option<Range<usize>> {
         let block = DataBlock::parse(block).ok()?;

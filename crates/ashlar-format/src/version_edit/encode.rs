@@ -26,7 +26,7 @@ impl VersionEdit {
         }
     }
 
-    /// The edit as bytes of its own.
+    /// The edit as separate bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = Vec::new();
         self.encode(&mut out);

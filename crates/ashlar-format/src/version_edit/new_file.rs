@@ -62,11 +62,11 @@ pub struct NewFile {
     pub file_creation_time: Option<u64>,
     /// The checksum of the whole file.
     pub checksum: Option<Vec<u8>>,
-    /// How it was computed; 7.8 writes `Unknown` and an empty checksum where there is none.
+    /// The function of the checksum. Without a checksum, 7.8 writes `Unknown` and an empty checksum.
     pub checksum_function: Option<Vec<u8>>,
     /// 0 unknown, 4 hot, 8 warm, 10 cool, 12 cold, 16 ice.
     pub temperature: u8,
-    /// Compaction was asked for by a table properties collector.
+    /// A table properties collector requested a compaction.
     pub need_compaction: bool,
     /// The old place of an edit's `min_log_to_keep`, in the first new file of a snapshot.
     pub min_log_to_keep: Option<FileNumber>,
@@ -127,7 +127,7 @@ impl NewFile {
         }
     }
 
-    /// Reads tag 7, behind the level.
+    /// Reads tag 7, after the level.
     pub(super) fn decode_leveldb(c: &mut Cursor<'_>) -> Result<Self, Malformed> {
         let number = file_number(c, "new file.number")?;
         let size = c.varint64("new file.size")?;
@@ -137,13 +137,13 @@ impl NewFile {
         Ok(file)
     }
 
-    /// Reads tag 100, behind the level.
+    /// Reads tag 100, after the level.
     pub(super) fn decode_2(c: &mut Cursor<'_>) -> Result<Self, Malformed> {
         let number = file_number(c, "new file.number")?;
         Self::decode_fixed(c, number)
     }
 
-    /// Reads tag 102, behind the level.
+    /// Reads tag 102, after the level.
     pub(super) fn decode_3(c: &mut Cursor<'_>) -> Result<Self, Malformed> {
         let number = file_number(c, "new file.number")?;
         let start = *c;
@@ -160,7 +160,7 @@ impl NewFile {
         Ok(NewFile::new(number, size, keys, (smallest_seq, largest_seq)))
     }
 
-    /// Reads tag 103, behind the level.
+    /// Reads tag 103, after the level.
     pub(super) fn decode(c: &mut Cursor<'_>) -> Result<Self, Malformed> {
         let mut file = Self::decode_2(c)?;
         loop {
@@ -226,7 +226,7 @@ impl NewFile {
         Ok(true)
     }
 
-    /// Appends everything behind the level, in the form of tag 103, or of tag 7 when the sequences are unknown.
+    /// Appends everything after the level, in the form of tag 103, or of tag 7 when the sequences are unknown.
     pub(super) fn encode(&self, out: &mut Vec<u8>) {
         put_varint64(out, self.number.0);
         put_varint64(out, self.size);

@@ -22,7 +22,7 @@ pub struct BlobAddition {
     pub count: u64,
     /// Bytes of its blob records: the file without header (30) and footer (32).
     pub bytes: u64,
-    /// How `checksum` was computed; empty = there is none.
+    /// The function of `checksum`; empty if there is no checksum.
     pub checksum_method: Vec<u8>,
     /// The checksum of the file.
     pub checksum: Vec<u8>,

@@ -7,7 +7,7 @@
 //! 1. `count` is the number of data records; markers and log data are not counted, and consume no sequence number.
 //! 2. The first data record has the batch's sequence, each further one the next.
 //! 3. The family `default` is written in the short form, without its id; readers take both forms.
-//! 4. Group commit puts the records of several batches behind one header: [`BatchEncoder::append_records`].
+//! 4. Group commit puts the records of several batches after one header: [`BatchEncoder::append_records`].
 //!
 //! Source: RocksDB `db/write_batch.cc`, `db/dbformat.h`.
 

@@ -49,7 +49,7 @@ pub enum BatchOp<'a> {
         /// The first one to stay.
         end: &'a [u8],
     },
-    /// A key whose value stands in a blob file.
+    /// A key whose value is in a blob file.
     BlobIndex {
         /// Where.
         family: FamilyId,

@@ -61,7 +61,7 @@ impl RibbonBuilder {
     }
 
     /// The filter block with this many blocks and segments: readers take any. RocksDB chooses other numbers of segments
-    /// to fit its allocator. `None` when no seed solves the equations: too few slots, or a shape that is none.
+    /// to fit its allocator. `None`: no seed solves the equations, because of too few slots or an invalid shape.
     pub fn finish_with(&self, blocks: u32, segments: usize) -> Option<Vec<u8>> {
         let first = (self.bloom.hashes().first()? & 0xff) as u8;
         let (ordinal, ribbon, rows) = (0..=255u8).find_map(|i| {

@@ -52,7 +52,7 @@ impl Equation {
     }
 }
 
-/// The seed that an ordinal stands for: consecutive ordinals must not give similar hashes.
+/// The seed of an ordinal: consecutive ordinals must not give similar hashes.
 fn seed_of(ordinal: u8) -> u32 {
     let mut t = u64::from(ordinal).wrapping_mul(0xc782_19a2_3eea_dd03);
     t ^= (t & 0xf0f0_f0f0_f0f0_f0f0) >> 4;
