@@ -4,10 +4,10 @@
 //! changes have one shape: *pick* (pure, under the state lock), *run* (no lock, all the I/O), *install* (one
 //! [`ashlar_format`] version edit, then a new [`ashlar_read::super_version::SuperVersion`]).
 //!
-//! Locks of the engine (`ashlar_sync::Rank` has the order of all): `Lifecycle` guards open and close, `Options` the changes of
-//! settings, `Manifest` the commit queue of
-//! the MANIFEST, `State` the families, their memtable lists and versions, `Switch` the writers' queue. No I/O happens
-//! under any of them except `Lifecycle`, which a close holds until it has released the LOCK.
+//! Locks of the engine (`ashlar_sync::Rank` has the order of all): `Lifecycle` guards open and close, `Options` the changes
+//! of settings, `Manifest` the commit queue of the MANIFEST, `State` the families, their memtable lists and versions,
+//! `Switch` the writers' queue. I/O happens only under `Lifecycle`, which a close holds until it has released the LOCK, and
+//! under the log writer's own locks of rank `Log`.
 
 mod identity;
 mod events;

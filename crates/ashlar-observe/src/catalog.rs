@@ -119,7 +119,7 @@ properties! {
     "blob-cache-pinned-usage" => NO_BLOB_CACHE, "bytes of cached values in use";
 }
 
-/// The property of that full name, and the number in the name. `None`: there is none, or no family can have so many levels.
+/// The property of that full name, and the number in the name. `None`: no property has this name, or no family can have so many levels.
 pub fn find_property(name: &str) -> Option<(&'static Property, usize)> {
     let name = name.strip_prefix("rocksdb.")?;
     let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());

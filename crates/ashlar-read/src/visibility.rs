@@ -19,7 +19,7 @@ pub(crate) enum EntryKind {
     Value,
     /// The key has a value, and the entry only refers to it: in a blob file, in an entity, or before trailing data.
     Wrapped,
-    /// There is none.
+    /// The key has no visible entry.
     Deleted,
     /// The entry's value is to be applied to what older entries say.
     Operand,

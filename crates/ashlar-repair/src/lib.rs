@@ -8,7 +8,7 @@
 //! | [`salvage`] | does the same in another directory | is closed, and stays as it is |
 //! | [`quarantine`] | replaces one damaged file by its readable part | is open, and changes |
 //!
-//! Of the engine's insides the crate uses only what [`ashlar_engine::for_repair`] names. Each module may use only modules
+//! The crate uses only those internals of the engine that [`ashlar_engine::for_repair`] names. Each module may use only modules
 //! above it (`cargo xtask tidy` reads this order).
 
 mod beside;

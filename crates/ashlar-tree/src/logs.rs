@@ -1,4 +1,4 @@
-//! What a WAL file holds, as far as that can be told without a replay: writes, marks of transactions, a link to the file
+//! The content of a WAL file, as far as it is known without a replay: writes, marks of transactions, a link to the file
 //! before it.
 
 use ashlar_base::{FileNumber, Malformed, Result, SeqNum};

@@ -237,7 +237,7 @@ impl Builder {
     /// is not known. `NotSupported`: the WAL files hold entries that AshlarDB cannot write. `Io`: a read failed, which does
     /// not prove damage; the repair gave nothing up.
     /// # Cost
-    /// Reads every byte of the database once, and writes each damaged table and each WAL file anew.
+    /// Reads every byte of the database once, and rewrites each damaged table and each WAL file.
     pub fn repair(self, mut progress: impl FnMut(&Verified)) -> Result<RepairReport> {
         let Opening { env, path, adopted, .. } = self.for_repair()?;
         let Adopted { db, families, others, notices } = adopted;
@@ -316,7 +316,9 @@ struct Opening {
 /// A path as the option strings and OPTIONS files hold it.
 fn text_of(path: &Path) -> Result<String> {
     let text = path.to_str().map(str::to_owned);
-    text.ok_or_else(|| Error::invalid("wal_dir is no UTF-8, which an OPTIONS file cannot hold").at_path(path))
+    text.ok_or_else(|| {
+        Error::invalid("wal_dir is not UTF-8, and an OPTIONS file cannot store it").at_path(path)
+    })
 }
 
 /// Settings of one family; see [`Builder::family`] and [`Builder::default_family`].

@@ -33,7 +33,7 @@ pub struct Db {
 }
 
 impl Db {
-    /// Opens the database in the directory `path`, and creates it if there is none. Directories of RocksDB (4.6 to 11) and
+    /// Opens the database in the directory `path`, and creates it if it does not exist. Directories of RocksDB (4.6 to 11) and
     /// LevelDB open as they are.
     ///
     /// The handle stays with the directory that has this name at the open. A rename, another working directory, or another
@@ -72,7 +72,8 @@ impl Db {
     ///
     /// # Errors
     /// `InvalidArgument`: there is no database. `Corruption`, `Io`: a file is damaged, or other processes changed the
-    /// directory faster than the open could read a consistent state.
+    /// directory faster than the open could read a consistent state. `Busy`: other processes deleted WAL files during each
+    /// attempt.
     /// # Cost
     /// An open file for each table and blob file, and memory for all entries in the WAL files.
     pub fn open_read_only(path: impl AsRef<Path>) -> Result<Db> {
@@ -138,7 +139,7 @@ impl Db {
     /// The family with this name.
     ///
     /// # Errors
-    /// `InvalidArgument`: there is none; the text lists the families. `Shutdown(Forked)`.
+    /// `InvalidArgument`: no family has this name; the text lists the families. `Shutdown(Forked)`.
     pub fn family(&self, name: &str) -> Result<Family> {
         self.engine.check_process()?;
         match self.engine.family(name) {

@@ -35,7 +35,7 @@
 //! - [`Db::close`], or dropping the last handle, waits for running background work.
 //!
 //! A returned write survives a killed process. It survives a power cut once a later synced write, [`Db::sync`] or flush
-//! has returned. The surviving writes are always a prefix of all writes, with whole batches.
+//! has returned. The surviving writes are always a prefix of all logged writes, with whole batches.
 
 /// The examples of the manual, run with those of this crate.
 #[cfg(doctest)]

@@ -102,7 +102,7 @@ impl Keys {
             (Some(lower), Some(upper)) if order.compare(lower, upper).is_gt() => {
                 let (from, to) = (lower.escape_ascii(), upper.escape_ascii());
                 let text =
-                    format!("a range from '{from}' to '{to}', which stands before it in the family's order");
+                    format!("the range begins at '{from}', after its end '{to}' in the family's order");
                 Err(Error::invalid(text)
                     .hint("Give the bounds in the family's order, and go backward with rev()"))
             }

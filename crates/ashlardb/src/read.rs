@@ -118,9 +118,9 @@ pub trait Read: sealed::Readable {
     /// # let dir = tempfile::tempdir().unwrap();
     /// # let db = Db::open(dir.path().join("db"))?;
     /// db.put("k", "v")?;
-    /// let told = db.explain_get("k")?;
-    /// assert_eq!((told.steps().len(), told.value_bytes()), (1, Some(1)));
-    /// println!("{told}");
+    /// let explained = db.explain_get("k")?;
+    /// assert_eq!((explained.steps().len(), explained.value_bytes()), (1, Some(1)));
+    /// println!("{explained}");
     /// # Ok(())
     /// # }
     /// ```

@@ -107,9 +107,9 @@ impl Scan {
     /// # let db = Db::open(dir.path().join("db"))?;
     /// db.put("a", "1")?;
     /// db.put("b", "2")?;
-    /// let told = db.scan("a".."b").explain(1000)?;
-    /// assert_eq!(told.keys(), 1);
-    /// println!("{told}");
+    /// let explained = db.scan("a".."b").explain(1000)?;
+    /// assert_eq!(explained.keys(), 1);
+    /// println!("{explained}");
     /// # Ok(())
     /// # }
     /// ```

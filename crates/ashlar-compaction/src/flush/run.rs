@@ -63,7 +63,7 @@ impl FlushRun {
     /// Opens the memtables. No file is created before the first step.
     ///
     /// # Errors
-    /// None for memtables in memory; the signature allows for iterators that read files.
+    /// `Corruption`: an entry of a memtable with checksums has changed in memory.
     pub fn new(input: FlushInput) -> Result<FlushRun> {
         let FlushInput { family, memtables, snapshots, output, numbers } = input;
         let count = memtables.len();

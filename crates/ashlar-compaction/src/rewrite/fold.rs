@@ -102,7 +102,7 @@ impl KeyState {
         self.pass_operands(sink, !over_nothing, counters)
     }
 
-    /// Writes the value in place of the operands; false when there is none.
+    /// Writes the value in place of the operands; false if there is no value.
     fn fold_operands<C: KeyOrder, S: EntrySink>(
         &mut self,
         rule: &mut Rule<C>,

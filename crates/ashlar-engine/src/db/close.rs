@@ -179,7 +179,7 @@ impl Core {
 
 /// The error of a close that could not flush unlogged data because of `cause`.
 fn unlogged_lost(cause: Error) -> Error {
-    let lost = Error::new(cause.kind(), "the close could not flush: writes without the log may be lost");
+    let lost = Error::new(cause.kind(), "the close could not flush: writes without the WAL may be lost");
     let lost = cause.path().map_or_else(|| lost.clone(), |path| lost.clone().at_path(path));
     lost.because(cause.without_hint()).hint("Open the database again, and repeat the writes that are missing")
 }

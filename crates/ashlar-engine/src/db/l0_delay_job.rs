@@ -18,7 +18,7 @@ pub(super) struct L0DelayJob;
 
 impl Run for L0DelayJob {
     const KIND: JobKind = JobKind::Other("l0-delay");
-    const NAME: &'static str = "the delay of level 0";
+    const NAME: &'static str = "the level-0 delay job";
     const WORK: Option<Work> = Some(Work::L0Delay);
 
     fn advance(&mut self, core: &Arc<Core>, _: StepBudget) -> Result<StepResult> {

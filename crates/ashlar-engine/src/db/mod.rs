@@ -175,8 +175,8 @@ impl Db {
     ///
     /// # Errors
     /// `InvalidArgument`: no database in `dir`, a listed family that does not exist, an option out of range.
-    /// `Corruption`, `Io`: damaged, or another process changed the directory too fast for a consistent read (the hint
-    /// says which).
+    /// `Corruption`, `Io`: a file is damaged, or other processes changed the directory too fast for a consistent read; the
+    /// hint says which. `Busy`: other processes deleted WAL files during each attempt.
     /// # Cost
     /// An open file for each table and blob file; memory for all records in the WAL.
     pub fn open_read_only(

@@ -28,6 +28,7 @@ use crate::open::{
 };
 use crate::pressure::{Memory, Resources};
 use crate::wal::Wal;
+use ashlar_base::error::BusyKind;
 use ashlar_base::stats::Statistics;
 use ashlar_base::{Error, ErrorKind, FileNumber, Order, Result};
 use ashlar_compaction::new_session_id;
@@ -89,10 +90,12 @@ pub(super) fn open_read_only(
             Err(e) => overtaken = Some(e),
         }
     }
-    let e =
-        overtaken.unwrap_or_else(|| Error::not_supported("logs were deleted again and again").at_path(dir));
+    let e = overtaken.unwrap_or_else(|| {
+        let kind = ErrorKind::Busy(BusyKind::Locked);
+        Error::new(kind, "other processes deleted WAL files during the open").at_path(dir)
+    });
     Err(e.hint(format!(
-        "The directory changed under each of {ATTEMPTS} attempts to read it: a writer changes it too fast"
+        "The directory changed under each of {ATTEMPTS} attempts to read it. Open it again when it is idle"
     )))
 }
 
@@ -110,7 +113,9 @@ pub(super) fn open_locked(
     let (lock, kept) = (Some(lock), Kept::default());
     let mut opening = Opening { entered, dir, options, settings, lock, tables, memory, statistics, kept };
     let opened = opening.attempt()?;
-    opened.ok_or_else(|| Error::corruption("logs vanish from a locked database").at_path(dir))
+    opened.ok_or_else(|| {
+        Error::corruption("a WAL file disappeared while this process held the LOCK").at_path(dir)
+    })
 }
 
 /// A read-only open in progress.

@@ -14,7 +14,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 impl Db {
-    /// The value of `key`, `None` when there is none.
+    /// The value of `key`. `None`: the key does not exist.
     ///
     /// # Errors
     /// `Corruption`, `Io`: a table cannot be read. An unreadable table never makes a key look absent.

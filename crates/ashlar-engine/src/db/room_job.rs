@@ -46,7 +46,7 @@ impl RoomJob {
 impl Run for RoomJob {
     const KIND: JobKind = JobKind::Other("room");
     const LANE: Lane = Lane::High;
-    const NAME: &'static str = "asking for room";
+    const NAME: &'static str = "the WAL space job";
     const WORK: Option<Work> = Some(Work::LogRoom);
 
     fn is_wanted(&self, core: &Core) -> bool {

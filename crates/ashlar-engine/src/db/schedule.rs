@@ -1,4 +1,5 @@
-//! Decides which background work runs: one flush per family, several compactions, one purge.
+//! Decides which background work runs: one flush per family, several compactions, and one job each for the purge, the
+//! resume, the WAL space, the level-0 delay, the timer and the scrub.
 
 use super::atomic_flush_job::AtomicFlushJob;
 use super::candidate::{Candidate, Choice};
@@ -24,7 +25,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 impl Core {
-    /// Submits all work that is due and not running. Cheap when there is none.
+    /// Submits all work that is due and not running. Cheap if no work is due.
     pub(crate) fn schedule(self: &Arc<Self>) {
         self.contained("choosing background work", || self.schedule_due());
     }

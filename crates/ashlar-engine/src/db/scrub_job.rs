@@ -1,7 +1,7 @@
 //! The scrubber: reads every table and blob file repeatedly, at a limited rate, to find damage before a read needs the
 //! damaged data.
 //!
-//! 1. Files are read in the order of their numbers, one at a time, opened anew and past the cache. A version is held
+//! 1. Files are read in the order of their numbers, one at a time, through a new file handle and past the cache. A version is held
 //!    only while one of its files is read, so files that become obsolete are removed and skipped.
 //! 2. The first file is chosen at random, so that every file is reached even if a database is never open for a whole
 //!    round. A round takes at least an hour.

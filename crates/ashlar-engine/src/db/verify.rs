@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 impl Db {
-    /// Opens every table and blob file of every family anew and reads all of it, past the cache. Checks checksums, the
+    /// Opens every table and blob file of every family again and reads it completely, past the cache. Checks checksums, the
     /// order of keys, index and filter against the keys, and blob records against their footer. `progress` is called
     /// after each file. Memtables and the WAL are not checked. Runs beside reads and writes, over the files that
     /// existed when it began.

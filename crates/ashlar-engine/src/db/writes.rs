@@ -29,7 +29,7 @@ impl Db {
         core.check_outside("a write")?;
         if options.sync && options.disable_wal {
             return Err(Error::invalid("`sync` and `disable_wal` cannot be combined")
-                .hint("Write it to the log, or flush afterwards instead of syncing"));
+                .hint("Write it to the WAL, or flush afterwards instead of syncing"));
         }
         if let Err(refusal) = core.health.check_writable() {
             core.check_only_deletes(batch, refusal, options)?;

@@ -53,7 +53,7 @@ impl Wal {
     pub(crate) fn create(env: &Env, dir: &Path, number: FileNumber, shape: WalShape) -> Result<Wal> {
         let path = dir.join(FileKind::Wal(number).name());
         if number > FileNumber::MAX {
-            return Err(Error::not_supported("all file numbers are used: there is none for a new log")
+            return Err(Error::not_supported("all file numbers are used: a new WAL file needs one")
                 .at_path(&path)
                 .hint("Close the database and run a repair, which gives out lower numbers"));
         }

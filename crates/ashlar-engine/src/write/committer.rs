@@ -92,7 +92,7 @@ impl Drop for Unfinished<'_> {
     fn drop(&mut self) {
         self.committer.reserved.store(self.last, Ordering::Relaxed);
         let cause = Error::new(ErrorKind::Aborted, "a write panicked")
-            .hint("Close the database and open it again: the log has what was acknowledged");
+            .hint("Close the database and open it again: the WAL has all acknowledged writes");
         self.committer.refusal.fail_for_good(&cause);
         if let Some(host) = self.committer.host.get() {
             host.panicked(&cause);
@@ -362,7 +362,7 @@ impl Committer {
             ),
             Err(cause) => Error::new(
                 ErrorKind::Indeterminate,
-                "the leader of this write's group panicked; the write may or may not be in the log",
+                "the leader of this write's group panicked; the write may or may not be in the WAL",
             )
             .because(cause.without_hint())
             .hint("Close the database, open it again and read the write back"),
@@ -399,7 +399,7 @@ impl Committer {
         let batch = batch.finish(first);
         let payload = log.stored(batch)?;
         let range = log.layout(end, payload.len() as u64);
-        let range = range.ok_or_else(|| Error::invalid("a batch too large for the log"))?;
+        let range = range.ok_or_else(|| Error::invalid("the batch is too large for the WAL"))?;
         if let Err(e) = log.make_room(range.end, ROOM_FOR_DELETIONS) {
             self.without_room(e, batch, || log.reaches(range.end))?;
         }
@@ -529,7 +529,7 @@ fn unknown_family(family: FamilyId) -> Error {
 
 fn deletions_used_up(cause: Error) -> Error {
     cause.hint(
-        "The room that the log keeps for deletions is used up. Drop families or whole files, or make room on the disk; \
+        "The space that the WAL reserves for deletions is used up. Drop families or whole files, or free disk space; \
          writes resume by themselves",
     )
 }
@@ -537,7 +537,7 @@ fn deletions_used_up(cause: Error) -> Error {
 fn indeterminate(cause: &Error) -> Error {
     Error::new(
         ErrorKind::Indeterminate,
-        "the log failed during this write; the write may or may not be in the log",
+        "the WAL failed during this write; the write may or may not be in the WAL",
     )
     .because(cause)
     .hint("Read it back once writes have resumed, or write it again")

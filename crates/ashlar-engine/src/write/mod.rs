@@ -17,7 +17,8 @@
 //! 3. A record is filled only when the file has space for it and, behind it, for deletions. A batch that does not fit
 //!    is refused and leaves no trace. On a full disk deletions use that space.
 //! 4. Only the leader touches the current [`WriteSet`]; a leader performs every switch of memtable or WAL file.
-//! 5. No lock is held over I/O: leading is a role, not a lock.
+//! 5. The engine holds no lock over I/O: leading is a role, not a lock. Only the log writer's own locks (rank `Log`) are
+//!    held over its write and its sync.
 //!
 //! Source: RocksDB `db/write_thread.cc` for group commit.
 

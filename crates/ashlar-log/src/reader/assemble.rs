@@ -291,7 +291,7 @@ impl LogReader {
             }
             Tail::FormerLife => return Ok(Some(Step::End(LogEnd::Clean))),
             Tail::Ours => {}
-            // There is none after a later offset either, so a reader that goes on asks once.
+            // If there is no such record after this offset, a later offset has no such record either, so a reader searches once.
             Tail::Unknown => self.no_record_behind = true,
         }
         Ok(None)

@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// limit a block made of headers alone would cost its length squared.
 const SUMMED_MAX: usize = 32;
 
-/// The offset of the first intact record after `offset`; `None` when there is none. If each write is durable before the
+/// The offset of the first intact record after `offset`; `None`: there is no such record. If each write is durable before the
 /// next one begins, as in a MANIFEST, such a record proves that the bytes at `offset` were durable and are damaged now.
 /// Without such a record they may be the last write, which a crash interrupted. The search ignores records with the
 /// long header.
@@ -86,8 +86,8 @@ pub(super) enum Tail {
     Unknown,
 }
 
-/// Returns what the log holds from `offset` on. The writer of a recycled log may stop in the middle of a record of the
-/// earlier use, so the search tries every byte up to the first record, and after every fault.
+/// Returns the content of the log from `offset` on. The writer of a recycled log may stop in the middle of a record of the
+/// earlier use. So the search tries every byte up to the first record, and after every fault.
 ///
 /// # Errors
 /// `Io`.

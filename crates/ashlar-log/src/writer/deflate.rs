@@ -29,7 +29,7 @@ impl RecordDeflater {
 
 #[cold]
 fn no_memory(e: &std::io::Error) -> Error {
-    Error::new(ErrorKind::Busy(BusyKind::Memory), "no memory for compressing the log").because(e)
+    Error::new(ErrorKind::Busy(BusyKind::Memory), "no memory to compress a log record").because(e)
 }
 
 impl fmt::Debug for RecordDeflater {

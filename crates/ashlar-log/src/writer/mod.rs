@@ -60,21 +60,21 @@ struct Tail {
     published: u64,
     /// Where the filled records end.
     filled: u64,
-    /// What the disk answered when it had no more room ahead.
+    /// The error of the last failed reservation.
     lack: Option<Error>,
 }
 
 /// A log behind plain positional writes.
 ///
 /// Two locks of rank `Log`, never held together: one over the tail and its write, one over a sync, so that records can
-/// be published while an earlier sync is on its way. A thread that waits for the sync lock finds its position synced
-/// when it gets it, mostly. A third of that rank, over the compressor, is held by itself as well.
+/// be published during an earlier sync. A thread that waited for the sync lock usually finds its bytes already synced by
+/// the holder. A third lock of that rank, over the compressor, is never held together with the others.
 pub struct LogWriter {
     fs: Arc<dyn Fs>,
     file: Arc<dyn WriteFile>,
     number: FileNumber,
     framing: Framing,
-    /// Of a log that begins with a set-compression record.
+    /// Set if the log begins with a set-compression record.
     deflater: Option<Mutex<RecordDeflater>>,
     /// Published records stay in memory until there are more bytes of them than this. 0: not at all.
     buffer_bytes: u64,
@@ -83,8 +83,8 @@ pub struct LogWriter {
     published: AtomicU64,
     /// Equal to `tail.base` after every write. Release there, Acquire by readers.
     written: AtomicU64,
-    /// The file has room up to here; 0: none was asked for. Changed under `tail` by the thread that lays records out; Relaxed: it orders
-    /// nothing.
+    /// End of the reserved space, as a file offset; 0 before the first reservation. Changed under `tail` by the thread that
+    /// lays records out. Relaxed: it orders nothing.
     room: AtomicU64,
     /// True once the directory entry was synced.
     syncing: Mutex<bool>,
@@ -253,7 +253,7 @@ impl LogWriter {
         match self.poison.get() {
             None => Ok(()),
             Some(first) => {
-                Err(Error::new(first.kind(), "the log takes no more records since an earlier failure")
+                Err(Error::new(first.kind(), "the log accepts no records after an earlier failure")
                     .at_path(self.file.path())
                     .because(first))
             }

@@ -118,7 +118,7 @@ impl LogWriter {
         Err(lack)
     }
 
-    /// Of the space reserved after `end`, the end of the file, keeps `bytes` or a part of them.
+    /// Keeps `bytes`, or a part of them, of the space reserved after `end`, the end of the file.
     fn keep(&self, end: u64, bytes: u64) {
         for part in (0u32..).map(|halved| bytes >> halved) {
             // In each round, because a failed attempt may have taken space too.

@@ -66,7 +66,7 @@ impl GetExplained {
         &self.steps
     }
 
-    /// The length of the value in bytes; `None` if there is none.
+    /// The length of the value in bytes; `None`: the key has no value.
     pub fn value_bytes(&self) -> Option<usize> {
         self.value
     }

@@ -32,7 +32,7 @@ use ashlar_tree::version::{FileMeta, Version};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The value of `key.user_key` for a read at `key.seq`; `None` when there is none. `options` matters only for reading
+/// The value of `key.user_key` for a read at `key.seq`; `None`: the key does not exist. `options` matters only for reading
 /// blocks: the bounds and the sequence number in it are ignored.
 ///
 /// # Errors

@@ -299,12 +299,12 @@ fn check_beside(
     match (&replayed.db.db_id, identity) {
         (Some(id), Some(other)) if *id != other => report
             .remarks
-            .push(format!("IDENTITY says {other:?} where the MANIFEST says {id:?}; an open writes it anew")),
+            .push(format!("IDENTITY says {other:?} where the MANIFEST says {id:?}; an open rewrites it")),
         (Some(_), None) => report.remarks.push(match oversized_identity(fs, dir)? {
             Some(bytes) => {
-                format!("IDENTITY has {bytes} bytes and names no database; an open writes it anew")
+                format!("IDENTITY has {bytes} bytes and names no database; an open rewrites it")
             }
-            None => "IDENTITY is missing; an open writes it anew".to_owned(),
+            None => "IDENTITY is missing; an open rewrites it".to_owned(),
         }),
         _ => {}
     }

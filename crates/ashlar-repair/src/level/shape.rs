@@ -1,6 +1,6 @@
 //! Shapes: features of files that some releases of RocksDB cannot read, and the first format level that allows each.
 //!
-//! Pure functions from decoded values to shapes; the levels are those of `ARCHITECTURE.md`, "Format levels".
+//! Pure functions from decoded values to shapes. `docs/manual.md`, "Going back to RocksDB", lists the levels.
 //! 1. A shape is above a level when RocksDB of that level refuses it, reads it wrongly or stops before it. Data that a
 //!    release skips by the rules of the format (ignorable tags and fields that are hints) is no shape.
 //! 2. LevelDB's tables are the only shape that later releases drop: releases of level 11 do not read them.

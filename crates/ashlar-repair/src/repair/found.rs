@@ -111,7 +111,7 @@ impl Found {
         replayed.dropped.is_some() && (!named.is_subset(&there) || !there.is_subset(&named) && log_is_gone())
     }
 
-    /// The newest MANIFEST, intact or not; 0: there is none.
+    /// The newest MANIFEST, intact or not; 0: there is no MANIFEST.
     pub(super) fn newest_manifest(&self) -> FileNumber {
         self.manifests.last().copied().unwrap_or_default()
     }

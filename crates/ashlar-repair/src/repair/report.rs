@@ -86,7 +86,7 @@ impl fmt::Display for RepairReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "MANIFEST-{}: {} tables kept, {} written anew, {} entries, {} batches of logs; {}",
+            "MANIFEST-{}: {} tables kept, {} rewritten, {} entries, {} batches of logs; {}",
             self.manifest,
             self.tables_kept,
             self.rewritten.len(),
@@ -98,7 +98,7 @@ impl fmt::Display for RepairReport {
             writeln!(f, "loss: {loss}")?;
         }
         for name in &self.rewritten {
-            writeln!(f, "written anew: {name}")?;
+            writeln!(f, "rewritten: {name}")?;
         }
         for name in &self.moved {
             writeln!(f, "moved to lost/: {name}")?;

@@ -4,7 +4,7 @@
 //! LOCK of the source -> tables and blob files linked, or copied -> logs, MANIFESTs, OPTIONS, IDENTITY copied
 //!                    -> all of it durable -> CURRENT copied -> the repair of the copy
 //! ```
-//! 1. In the source no byte is changed, and no name is added or removed, except for a `LOCK` where there is none.
+//! 1. In the source no byte is changed, and no name is added or removed, except for a missing `LOCK`.
 //! 2. A linked file belongs to both directories while both exist. That is safe because a finished table or blob file is
 //!    never written again: the engine writes each once, under an unused number, and later only removes or renames it.
 //!    Files that are rewritten or replaced (WAL files, MANIFESTs, `CURRENT`, OPTIONS, `IDENTITY`) are copied.

@@ -143,10 +143,8 @@ impl BadBlobs {
 pub(super) fn refuse_udi_primary(table: &TableReader) -> Result<()> {
     match has_udi_primary(table.properties()) {
         false => Ok(()),
-        true => {
-            Err(Error::not_supported("a repair beside a table whose primary index is a user-defined one")
-                .at_path(table.path()))
-        }
+        true => Err(Error::not_supported("cannot repair: the primary index of a table is user-defined")
+            .at_path(table.path())),
     }
 }
 

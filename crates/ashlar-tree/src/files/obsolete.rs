@@ -33,7 +33,7 @@ pub struct Live {
     pub min_wal: FileNumber,
     /// WALs that are needed though they are below `min_wal` (LevelDB's previous log, a log that is still being read).
     pub wals: BTreeSet<FileNumber>,
-    /// The MANIFEST that `CURRENT` names. 0, when there is none yet or it is in doubt, keeps all.
+    /// The MANIFEST that `CURRENT` names. 0 (no such MANIFEST yet, or in doubt) keeps all MANIFESTs.
     pub manifest: FileNumber,
     /// Which obsolete files move to `lost/`.
     pub spared: Spared,

@@ -21,7 +21,7 @@ pub struct RepairMark<'a> {
 }
 
 impl<'a> RepairMark<'a> {
-    /// Of the database in `dir`.
+    /// The mark of the database in `dir`.
     pub fn of(fs: &'a dyn Fs, dir: &'a Path) -> Self {
         RepairMark { fs, dir }
     }

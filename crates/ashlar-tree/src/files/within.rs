@@ -90,7 +90,7 @@ mod tests {
         version
     }
 
-    /// The numbers of what is found; an empty bound is none.
+    /// The numbers of the files found. An empty bound is no bound.
     fn numbers(version: &Version, ranges: &[(&'static str, &'static str)], include_end: bool) -> Vec<u64> {
         let bound = |s: &'_ str| !s.is_empty();
         let range = |(a, b): &(&'static str, &'static str)| -> KeyRange<'static> {

@@ -8,7 +8,7 @@
 //! 3. An info log of RocksDB, in the directory or in its `db_log_dir`, says that RocksDB opened this directory with this `wal_dir`.
 //!    A log that came with a copy names the original's directory. If that one still is the same database, the opened
 //!    directory is a copy. If it is another database that uses the same `wal_dir`, the WAL files may be those of that database. If it
-//!    is none, the database was moved.
+//!    does not exist, the database was moved.
 //!
 //! A relative path means another directory in every working directory: there the info log proves nothing.
 

@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 impl VersionSet {
     /// Commits `edits` as one: after `Ok` they are durable and installed. The commit adds next file number, last
-    /// sequence number, epoch numbers and the atomic group. Without edits it writes a MANIFEST if there is none. Of
+    /// sequence number, epoch numbers and the atomic group. Without edits it writes a MANIFEST if none exists. Of
     /// edits for a dropped family only the parts about the whole database are used.
     ///
     /// # Errors

@@ -64,8 +64,8 @@ impl SwitchFailure {
     }
 }
 
-/// Makes `CURRENT` name `manifest`, durably. The MANIFEST must be durable already, its name included (the first sync of
-/// a log sees to both), so that no crash leaves a `CURRENT` that names a file which is not there.
+/// Makes `CURRENT` name `manifest`, durably. The MANIFEST and its name must be durable already: the first sync of a log
+/// syncs both. So no crash leaves a `CURRENT` that names a missing file.
 pub(super) fn set_current(fs: &dyn Fs, dir: &Path, manifest: FileNumber) -> Result<(), SwitchFailure> {
     let temp = dir.join(FileKind::Temp(manifest).name());
     replace(fs, dir, &temp, &dir.join(FileKind::Current.name()), current_content(manifest).as_bytes())

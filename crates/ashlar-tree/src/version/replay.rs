@@ -33,7 +33,7 @@ pub fn out_of_numbers(path: &Path, used: FileNumber) -> Error {
     .at_path(path)
 }
 
-/// No writer of MANIFESTs reserves more room: RocksDB 4 MiB, if it is not told otherwise.
+/// Upper bound on the space that a writer of a MANIFEST reserves. RocksDB reserves 4 MiB by default.
 const ZEROS_MAX: u64 = 256 << 20;
 
 #[derive(Default)]

@@ -179,11 +179,11 @@ impl Tables {
 /// Checks that the table is the one that the MANIFEST means, if both have a unique id.
 fn check_id(file: &NewFile, said: &Properties, path: &Path) -> Result<()> {
     match file.unique_id.filter(|id| *id != [0; 16]) {
-        Some(id) if own_id(said) != Some(id) && !planted(Bug::OtherTableTaken) => {
-            Err(Error::corruption("table is another one than the MANIFEST means (unique id)")
-                .at_path(path)
-                .damaged_file_hint())
-        }
+        Some(id) if own_id(said) != Some(id) && !planted(Bug::OtherTableTaken) => Err(Error::corruption(
+            "the table's unique id differs from the one in the MANIFEST; the file was replaced",
+        )
+        .at_path(path)
+        .damaged_file_hint()),
         _ => Ok(()),
     }
 }

@@ -158,7 +158,7 @@ fn tables_above_the_level_are_told() {
     table[at..].copy_from_slice(&newer[newer.len() - 53..]);
     put(&env, "000015.sst", &table);
     let line = foreign(FormatLevel::V9_11).unwrap();
-    assert!(line.is_empty(), "a footer in a wrong place is none: {line:?}");
+    assert!(line.is_empty(), "a footer in a wrong place does not count: {line:?}");
     let (footer, _) = Footer::decode(&newer[newer.len() - 53..], newer.len() as u64).unwrap();
     table[at..].copy_from_slice(&moved(footer, at as u64));
     put(&env, "000015.sst", &table);

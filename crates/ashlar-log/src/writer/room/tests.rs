@@ -56,7 +56,7 @@ fn room_is_asked_for_in_pieces_and_given_back() {
     log.give_back();
     assert_eq!((machine.used_bytes(), len(&machine)), (log.position(), log.position()));
     append(&log, 1000, SPARE).unwrap();
-    assert!(machine.used_bytes() > log.position() + SPARE, "asked for anew");
+    assert!(machine.used_bytes() > log.position() + SPARE, "reserved again");
     assert_eq!(records(&machine), 5001);
 }
 
@@ -91,7 +91,7 @@ fn on_a_full_disk_the_spare_room_is_left() {
     assert_eq!(records(&machine.crash(CrashMode::KILL)), records(&machine));
 }
 
-/// Of room that was taken by others meanwhile the part is kept that can be had.
+/// If others have taken a part of the space, the rest is kept.
 #[test]
 fn a_part_is_better_than_nothing() {
     let machine = SimEnv::new(3);
