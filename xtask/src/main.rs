@@ -23,18 +23,18 @@ The chores of AshlarDB.
 
 usage: cargo xtask COMMAND [OPTIONS]          cargo xtask COMMAND --help says more
 
-  setup     fetch what the tests hold us against: RocksDB 7.8.3 with its tools, RocksDB 11.8.1, LevelDB 1.23
-  peers     fetch and build the engines that ashlar-compare drives beside ours
-  check     format, lints, layers and sizes, documentation: everything but running code
+  setup     fetch the stores that tests compare with: RocksDB 7.8.3 with its tools, RocksDB 11.8.1, LevelDB 1.23
+  peers     fetch and build the other engines of ashlar-compare
+  check     format, lints, layers and sizes, documentation: everything except running code
   test      setup, check, all tests, with --all the heavy suites; ends with a line \"N passed, N failed, N skipped\"
-  bench     the insides measured one by one, beside their physical limits; and ashlar's benchmark; release builds
-  coverage  what the tests run of the code, and which errors they never saw
-  fuzz      damage real files and hand them to every decoder
-  rel       crashes, failing calls, damage, for as long as one likes; what must hold afterwards
-  loom      every order in which threads can meet in locks, queue, memtable and cache
-  miri      the crates with unsafe code, interpreted, where a nightly compiler is
-  sanitize  their tests, and the door's, under the thread or address sanitizer, where one is
-  tidy      the rules of the house that no compiler checks
+  bench     measure the engine's parts beside their physical limits, and run ashlar's benchmark; release builds
+  coverage  which code the tests run, and which errors they never produced
+  fuzz      damage real files and feed them to every decoder
+  rel       the reliability suites: crashes, failing calls, damage; any duration
+  loom      check every order of threads in locks, queue, memtable and cache
+  miri      run the crates with unsafe code under miri, if a nightly compiler is installed
+  sanitize  run their tests and ashlardb's under the thread or address sanitizer, if one is installed
+  tidy      check the project rules that no compiler checks
 
 Everything is built below the target folder of this checkout; only `setup` and `peers` reach outside
 (apt-get, mvn, pip, cargo fetch).";

@@ -50,7 +50,7 @@ fn done(command: &mut Command) -> Result<(), String> {
     }
 }
 
-/// What a compiler has to be told for that.
+/// The compiler flags for that.
 pub const SCHEDULED: &str = "--cfg shuttle";
 
 /// Lets a command of cargo build with the scheduler under all that threads meet in.

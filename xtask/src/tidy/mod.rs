@@ -1,4 +1,4 @@
-//! `tidy`: the rules of the house that no compiler checks.
+//! `tidy`: the project rules that no compiler checks.
 //!
 //! Each rule is a function from text to findings, so that its tests need no files; `walk` reads the checkout and asks
 //! them all. A finding may be excused by a line in `xtask/tidy-exceptions.txt`, `RULE PATH: reason`; an excuse that

@@ -17,7 +17,7 @@ usage: cargo xtask tidy [--ratchet]
   unfinished     no todo!, unimplemented!, dbg!; switched-off: no #[ignore]
   unsafe         only in the starred crates; rows: with a row in docs/unsafe.md, as each dependency in docs/dependencies.md
   names          no utils, common, helpers; machine-path: no folder of one machine in any text
-  prose          words for persons in comments, docs and messages: no more than xtask/prose-ratchet.txt allows
+  prose          plain English in comments, docs and messages: no more breaches than xtask/prose-ratchet.txt allows
 
 --ratchet lowers the counts in xtask/prose-ratchet.txt to what is found.
 An exception is a line in xtask/tidy-exceptions.txt: RULE PATH: reason.";
@@ -57,7 +57,7 @@ pub fn check() -> Result<(), String> {
     Err(format!("{}\n{} findings", lines.join("\n"), lines.len()))
 }
 
-/// Writes the ratchet file anew, with the counts that fell.
+/// Rewrites the ratchet file with the counts that fell.
 fn lower_ratchet(root: &Path) -> std::io::Result<()> {
     let mut counts = prose::Counts::default();
     for path in project::files(root, "", &KINDS)? {

@@ -79,7 +79,7 @@ pub fn check_text(path: &str, text: &str) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (index, line) in text.lines().enumerate() {
         for place in MACHINE {
-            // A longer path may hold such a part in its middle, which is none.
+            // A longer path may contain such a part in its middle, which does not count.
             let hit = line.match_indices(place).any(|(at, _)| {
                 !line[..at].chars().next_back().is_some_and(|c| c.is_alphanumeric() || "._-})*".contains(c))
             });
