@@ -510,7 +510,7 @@ fn the_baseline_ends_with_a_table() {
     let text = bench(&Maps::default(), "--num=1000 --histogram=1").unwrap();
     assert_eq!(lines(&text).len(), 12);
     assert!(text.contains("Microseconds per write:\nCount: 1000 "), "{text}");
-    assert!(text.contains("random writes over what is there") && text.contains("Database: 0.0 MB on disk; "));
+    assert!(text.contains("random writes over existing keys") && text.contains("Database: 0.0 MB on disk; "));
 }
 
 #[test]
