@@ -51,7 +51,7 @@ impl Gap {
         Gap { order, front: AtomicU64::new(0), range: Mutex::new(Rank::Cache, None) }
     }
 
-    /// The largest sequence number of an entry that is no deletion; 0 if there is none. A read sees the sequence numbers
+    /// The largest sequence number of an entry that is no deletion; 0 without such an entry. A read sees the sequence numbers
     /// of all entries that it may read. One load.
     #[inline]
     pub fn newest_value(&self) -> SeqNum {

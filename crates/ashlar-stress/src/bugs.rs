@@ -4,9 +4,9 @@
 //! longer ones. A bug is found if that process fails. Only builds with the feature `planted` have the bugs
 //! (`cargo xtask rel bugs` builds with it).
 
-use crate::suite::{Budget, Harm, Length, Report};
 use ashlar_base::planted::Bug;
 use ashlar_testkit::harm;
+use ashlar_testkit::suite::{Budget, Harm, Length, Report};
 use comfy_table::{Table, presets};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -3,7 +3,7 @@
 //! The program is a separate process, because its heap is counted and an input that hangs ends it. The quick form runs every
 //! target over its corpus and some hundred damaged inputs; it is part of `ashlar-fuzz`'s own tests.
 
-use crate::suite::{Budget, Harm, Length, Report};
+use ashlar_testkit::suite::{Budget, Harm, Length, Report};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 

@@ -33,9 +33,7 @@ pub mod report;
 pub mod shuttle;
 pub mod sim;
 pub mod soak;
-pub mod suite;
 pub mod sweep;
 pub mod torture;
-pub mod turns;
 
-pub use suite::{Budget, Failure, Harm, Length, Report};
+pub use ashlar_testkit::suite::{Budget, Failure, Harm, Length, Report};

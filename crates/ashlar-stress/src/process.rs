@@ -15,9 +15,9 @@
 //! A child ends with the process that started it, except the last role, which serves until everything is unmounted. Results
 //! go to standard output, and a failure goes to standard error.
 
-use crate::suite::Budget;
 use crate::{limits, soak, sweep, torture};
 use ashlar_testkit::block_log;
+use ashlar_testkit::suite::Budget;
 use rustix::process::Signal;
 use std::io::{Read, Seek};
 use std::os::unix::process::ExitStatusExt;

@@ -1,6 +1,6 @@
 //! `rel report`: makes one table of many reports.
 
-use crate::suite::{Harm, Report};
+use ashlar_testkit::suite::{Harm, Report};
 use comfy_table::{CellAlignment, Table, presets};
 use std::collections::BTreeMap;
 
@@ -72,7 +72,7 @@ fn wrapped(figures: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::suite::Budget;
+    use ashlar_testkit::suite::Budget;
 
     #[test]
     fn reports_of_one_suite_are_one_row_and_missing_ones_are_named() {

@@ -20,7 +20,9 @@ pub mod oracle;
 pub mod report;
 pub mod rng;
 pub mod script;
+pub mod suite;
 pub mod text;
+pub mod turns;
 
 pub use deadline::within;
 pub use judge::{Judge, JudgeVersion, Skip, Tools};

@@ -143,7 +143,7 @@ fn count(prose: &str) -> usize {
     for (_, word) in prose.lines().flat_map(words).filter(|(_, word)| !word.is_empty()) {
         let [first, second] = &before;
         // `None` is not a counted word.
-        let is_pair = PAIRS.iter().any(|pair| *pair == (second.as_str(), word));
+        let is_pair = PAIRS.contains(&(second.as_str(), word));
         let word = word.to_lowercase();
         let is_triple = TRIPLE == [first.as_str(), second.as_str(), word.as_str()];
         if WORDS.contains(&word.as_str()) || is_pair || is_triple {

@@ -1,3 +1,5 @@
+#![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
 use super::*;
 use ashlar_base::{FileNumber, SeqNum};
 use std::sync::Mutex as StdMutex;

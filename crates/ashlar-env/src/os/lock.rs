@@ -195,7 +195,8 @@ fn dir_held_elsewhere(place: &Place<'_>, path: &Path, held: &BTreeSet<FileId>) -
 #[track_caller]
 fn held_elsewhere(path: &Path, holder: Option<i32>) -> Error {
     match holder {
-        Some(pid) => busy(path, &format!("another process (pid {pid})")).hint("Close the database there, or read beside that process with a read-only open"),
+        Some(pid) => busy(path, &format!("another process (pid {pid})"))
+            .hint("Close the database there, or read beside that process with a read-only open"),
         None => busy(path, "another process"),
     }
 }

@@ -502,16 +502,20 @@ impl DbIter {
                 replace(&mut self.key, user_key);
                 (skip, passed, steps) = (false, true, 1);
             }
-            if steps > SKIPS_MAX {
-                steps = 0;
-                self.tally.reseek();
-                self.target.set(&self.key, Trailer::seek(self.seq));
-                self.seek_on()?;
-            } else {
-                self.merge.next()?;
-            }
+            steps = self.pass_newer(steps)?;
         }
         Ok(())
+    }
+
+    /// Skips an entry that is too new for this read, and, after `steps` of one key, all such entries of `self.key`.
+    /// Returns the number of steps so far.
+    fn pass_newer(&mut self, steps: usize) -> Result<usize> {
+        if steps <= SKIPS_MAX {
+            return self.merge.next().map(|()| steps);
+        }
+        self.tally.reseek();
+        self.target.set(&self.key, Trailer::seek(self.seq));
+        self.seek_on().map(|()| 0)
     }
 
     /// Shows `self.key` with the value to which the merge's entry refers.

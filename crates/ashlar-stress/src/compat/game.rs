@@ -3,7 +3,6 @@
 use crate::contents::{ours, same, theirs};
 use crate::sim::plan::{DEFAULT, Setup};
 use crate::sim::store::batch;
-use crate::suite::Report;
 use ashlar_base::ext::merge_operator::standard_operator;
 use ashlar_engine::{Db, OpenFamily};
 use ashlar_env::Env;
@@ -14,6 +13,7 @@ use ashlar_testkit::golden::{DIRECTORIES, golden};
 use ashlar_testkit::judge::{JudgeError, Opening, copy_flat};
 use ashlar_testkit::ops::{MERGE_OPERATOR, Mix, draw};
 use ashlar_testkit::oracle::State;
+use ashlar_testkit::suite::Report;
 use ashlar_testkit::{Judge, JudgeVersion, Op, Rng};
 use std::path::Path;
 use tempfile::TempDir;

@@ -8,10 +8,10 @@
 use super::game::Game;
 use crate::contents::{same, theirs};
 use crate::sim::plan::DEFAULT;
-use crate::suite::Report;
 use ashlar_testkit::judge::{JudgeError, Opening, copy_flat};
 use ashlar_testkit::ops::{Bulk, BulkKind, BulkWrite, MERGE_OPERATOR, Op};
 use ashlar_testkit::oracle::State;
+use ashlar_testkit::suite::Report;
 use ashlar_testkit::{Judge, JudgeVersion, Rng};
 use ashlardb::{Db, Env, Read as _, check_database};
 use std::collections::BTreeMap;

@@ -17,7 +17,7 @@ mod drawn;
 mod game;
 mod leveldb;
 
-use crate::suite::{Budget, Length, Report, Watchdog, guarded};
+use ashlar_testkit::suite::{Budget, Length, Report, Watchdog, guarded};
 use std::time::Duration;
 
 /// Cases of a quick run: every start once, every level some times.

@@ -9,10 +9,10 @@ use super::damage::{Damage, Kind, draw};
 use super::look::{Outcome, State};
 use super::parts::Part;
 use super::subject::{Subject, subject};
-use crate::suite::{Budget, Harm, Report, Watchdog, guarded};
-use crate::turns;
 use ashlar_options::FormatLevel;
 use ashlar_testkit::judge::{JudgeError, Opening};
+use ashlar_testkit::suite::{Budget, Harm, Report, Watchdog, guarded};
+use ashlar_testkit::turns;
 use ashlar_testkit::{Judge, JudgeVersion, Rng};
 use std::time::Duration;
 

@@ -6,9 +6,9 @@ use super::look::Outcome;
 use super::parts::{Part, pieces};
 use super::subject::{Subject, subject};
 use super::{expected, harm};
-use crate::suite::{Budget, Report, Watchdog, guarded};
-use crate::turns;
 use ashlar_options::FormatLevel;
+use ashlar_testkit::suite::{Budget, Report, Watchdog, guarded};
+use ashlar_testkit::turns;
 use comfy_table::{Table, presets};
 use std::time::Duration;
 

@@ -24,9 +24,9 @@ mod look;
 mod parts;
 mod subject;
 
-use crate::suite::{Budget, Harm, Report, Watchdog, guarded};
-use crate::turns;
 use ashlar_options::FormatLevel;
+use ashlar_testkit::suite::{Budget, Harm, Report, Watchdog, guarded};
+use ashlar_testkit::turns;
 use ashlar_testkit::{Rng, report};
 use comfy_table::{Table, presets};
 use damage::{Kind, draw};

@@ -11,8 +11,8 @@ pub(crate) mod roles;
 mod small_disk;
 mod store;
 
-use crate::suite::{Budget, Length, Report, Watchdog, guarded};
-use crate::turns;
+use ashlar_testkit::suite::{Budget, Length, Report, Watchdog, guarded};
+use ashlar_testkit::turns;
 use std::path::Path;
 use std::time::Duration;
 

@@ -6,9 +6,9 @@
 use super::batches::{Numbers, WRITERS, Writers, between, found_of, open, pass, setup, undisturbed};
 use super::{Done, MOUNTS};
 use crate::sim::plan::Setup;
-use crate::suite::{Budget, Report};
 use ashlar_testkit::Rng;
 use ashlar_testkit::ext4::Ext4;
+use ashlar_testkit::suite::{Budget, Report};
 use std::time::Duration;
 
 const MIB: u64 = 256;

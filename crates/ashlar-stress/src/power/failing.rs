@@ -11,12 +11,12 @@
 use super::Done;
 use super::batches::{Writers, open, pass, undisturbed};
 use super::machine::{Machine, Stretch};
-use crate::suite::{Budget, Report};
 use ashlar_base::{Error, ErrorKind};
 use ashlar_engine::health::{Health, Severity};
 use ashlar_testkit::Rng;
 use ashlar_testkit::block_log::RecordedDisk;
 use ashlar_testkit::harm::HANG;
+use ashlar_testkit::suite::{Budget, Report};
 use std::error::Error as _;
 use std::fs::File;
 use std::path::Path;

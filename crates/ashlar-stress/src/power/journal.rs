@@ -6,7 +6,6 @@
 //! (`ashlar-env`, `os/sync`).
 
 use super::{Done, MOUNTS};
-use crate::suite::{Budget, Report};
 use ashlar_base::Error;
 use ashlar_env::{Env, Fs};
 use ashlar_testkit::Rng;
@@ -14,6 +13,7 @@ use ashlar_testkit::block_log::{RecordedDisk, Replay, Survivors};
 use ashlar_testkit::ext4::{Blank, Ext4};
 use ashlar_testkit::harm::LOST_WRITE;
 use ashlar_testkit::harm::PANIC;
+use ashlar_testkit::suite::{Budget, Report};
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};

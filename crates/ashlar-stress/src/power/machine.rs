@@ -5,9 +5,9 @@
 use super::MOUNTS;
 use super::batches::{Numbers, Promise, WRITERS, between, found_of, open, setup, undisturbed};
 use crate::sim::plan::Setup;
-use crate::suite::{Budget, Report};
 use ashlar_testkit::block_log::{Event, Image, Log, RecordedDisk, Replay, Survivors};
 use ashlar_testkit::ext4::{Blank, Ext4};
+use ashlar_testkit::suite::{Budget, Report};
 use ashlar_testkit::{Rng, Skip};
 use std::process::Command;
 use std::time::Instant;

@@ -19,8 +19,8 @@ mod journal;
 mod machine;
 mod record;
 
-use crate::suite::{Budget, Report, Watchdog, guarded};
-use crate::turns;
+use ashlar_testkit::suite::{Budget, Report, Watchdog, guarded};
+use ashlar_testkit::turns;
 use std::time::Duration;
 
 /// Lives of a quick run, of each rig: some twenty seconds together.

@@ -7,9 +7,9 @@
 use super::Done;
 use super::batches::{Promise, Writers, between, open, pass, undisturbed};
 use super::machine::{Machine, Stretch};
-use crate::suite::{Budget, Report};
 use ashlar_testkit::Rng;
 use ashlar_testkit::block_log::RecordedDisk;
+use ashlar_testkit::suite::{Budget, Report};
 use std::time::Duration;
 
 /// Stretches of a life.

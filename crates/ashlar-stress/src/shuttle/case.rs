@@ -3,11 +3,11 @@
 use super::order::Order;
 use super::plan::Plan;
 use super::play::{self, Outcome};
-use crate::suite::{Report, guarded};
 use ashlar_sync::schedule;
 use ashlar_sync::shuttle::scheduler::UncontrolledNondeterminismCheckScheduler as SameTwice;
 use ashlar_sync::shuttle::{Config, FailurePersistence, MaxSteps, Runner};
 use ashlar_testkit::harm::{HANG, PANIC};
+use ashlar_testkit::suite::{Report, guarded};
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Once, PoisonError};

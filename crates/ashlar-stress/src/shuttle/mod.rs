@@ -41,7 +41,7 @@ mod plan;
 #[cfg(shuttle)]
 mod play;
 
-use crate::suite::{Budget, Report};
+use ashlar_testkit::suite::{Budget, Report};
 
 /// Cases of a quick run.
 #[cfg(shuttle)]
@@ -51,7 +51,7 @@ const CASES: u64 = 600;
 #[cfg(shuttle)]
 pub fn run(budget: &Budget) -> Report {
     let mut report = Report::new("shuttle", budget);
-    let quick = budget.length == crate::suite::Length::Quick;
+    let quick = budget.length == ashlar_testkit::suite::Length::Quick;
     case::listen_to_panics();
     budget.each_seed(CASES, &mut report, |seed, report| {
         let twice = budget.replay.is_some() || (!quick && seed % 16 == 0);

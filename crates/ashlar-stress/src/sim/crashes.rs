@@ -5,11 +5,11 @@ use super::judged::Judges;
 use super::plan::{Setup, Step, steps};
 use super::store::Store;
 use super::tally::Tally;
-use crate::suite::guarded;
 use ashlar_base::error::IoKind;
 use ashlar_env::sim::{CallClass, Repeat, SimEnv};
 use ashlar_testkit::Rng;
 use ashlar_testkit::ops::Op;
+use ashlar_testkit::suite::guarded;
 
 const OPERATIONS: usize = 600;
 

@@ -6,13 +6,13 @@ use super::crashes::brief;
 use super::plan::{Setup, Step, steps};
 use super::store::Store;
 use super::tally::{Tally, flavour};
-use crate::suite::guarded;
 use ashlar_base::ErrorKind;
 use ashlar_base::error::{IoKind, ShutdownKind};
 use ashlar_engine::health::{Health, Severity};
 use ashlar_env::sim::{CallClass, Repeat, SimEnv, SyncFault};
 use ashlar_testkit::Rng;
 use ashlar_testkit::ops::Op;
+use ashlar_testkit::suite::guarded;
 
 const OPERATIONS: usize = 300;
 

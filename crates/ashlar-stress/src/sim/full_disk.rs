@@ -7,12 +7,12 @@ use super::judged::Judges;
 use super::plan::{DEFAULT, Setup, Step, steps};
 use super::store::Store;
 use super::tally::Tally;
-use crate::suite::guarded;
 use ashlar_base::Error;
 use ashlar_engine::health::{Health, Severity};
 use ashlar_env::sim::{CallClass, SimEnv};
 use ashlar_testkit::Rng;
 use ashlar_testkit::ops::{Change, Op, draw_key};
+use ashlar_testkit::suite::guarded;
 use std::path::Path;
 use std::time::Duration;
 

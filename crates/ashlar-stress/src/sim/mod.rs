@@ -24,8 +24,8 @@ use crashes::history;
 use failing::failing;
 use full_disk::full_disk;
 
-use crate::suite::{Budget, Length, Report, Watchdog};
-use crate::turns;
+use ashlar_testkit::suite::{Budget, Length, Report, Watchdog};
+use ashlar_testkit::turns;
 use judged::Judges;
 use std::time::Duration;
 use tally::Tally;

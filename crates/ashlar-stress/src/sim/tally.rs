@@ -1,8 +1,8 @@
 //! The counts of a suite, for its one line.
 
 use super::judged::Looked;
-use crate::suite::Report;
 use ashlar_env::sim::{CrashMode, DataMode, DirMode, SyncFault};
+use ashlar_testkit::suite::Report;
 use std::collections::BTreeMap;
 
 /// Counts.

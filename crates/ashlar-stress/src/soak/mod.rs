@@ -13,7 +13,7 @@
 pub(crate) mod work;
 
 use crate::process::answer;
-use crate::suite::{Budget, Harm, Length, Report, Watchdog, guarded};
+use ashlar_testkit::suite::{Budget, Harm, Length, Report, Watchdog, guarded};
 use comfy_table::{Table, presets};
 use std::time::Duration;
 

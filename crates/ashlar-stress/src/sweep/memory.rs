@@ -11,7 +11,6 @@
 use crate::process;
 use crate::sim::plan::{DEFAULT, Setup};
 use crate::sim::store::{batch, listing};
-use crate::suite::{Budget, Length, Report, Watchdog, guarded};
 use ashlar_base::error::BusyKind;
 use ashlar_base::{Error, ErrorKind};
 use ashlar_blob::BlobOptions;
@@ -24,6 +23,7 @@ use ashlar_options::{DbOptions, FamilyOptions, ReadOptions, WriteOptions};
 use ashlar_testkit::heap;
 use ashlar_testkit::ops::{Mix, Op, draw};
 use ashlar_testkit::oracle::{Model, State};
+use ashlar_testkit::suite::{Budget, Length, Report, Watchdog, guarded};
 use ashlar_testkit::{Rng, report};
 use std::fs::File;
 use std::os::unix::fs::FileExt;

@@ -11,13 +11,13 @@ use crate::sim::check::Crash;
 use crate::sim::plan::{Setup, Step, steps};
 use crate::sim::store::{Store, open};
 use crate::sim::tally::{Tally, flavour};
-use crate::suite::{Budget, Length, Report, Watchdog, guarded};
-use crate::turns;
 use ashlar_base::error::{IoKind, ShutdownKind};
 use ashlar_engine::health::{Health, Severity};
 use ashlar_env::sim::{CallClass, CrashMode, Repeat, SimEnv, SyncFault};
 use ashlar_testkit::Rng;
 use ashlar_testkit::ops::Op;
+use ashlar_testkit::suite::{Budget, Length, Report, Watchdog, guarded};
+use ashlar_testkit::turns;
 use std::time::Duration;
 
 /// Which call fails.

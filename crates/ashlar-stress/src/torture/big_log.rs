@@ -10,8 +10,6 @@
 
 use super::Budget;
 use crate::process::{Ended, Running, answer};
-use crate::suite::{Harm, Report, guarded};
-use crate::turns;
 use ashlar_base::{FamilyId, FileNumber, Order, SeqNum, ValueType};
 use ashlar_engine::Db;
 use ashlar_engine::batch::WriteBatch;
@@ -22,6 +20,8 @@ use ashlar_log::{LogReader, RecoveryMode};
 use ashlar_memtable::{Op, WriterSlot, skiplist};
 use ashlar_options::{DbOptions, FamilyOptions, ReadOptions, WriteOptions};
 use ashlar_testkit::harm::LOST_WRITE;
+use ashlar_testkit::suite::{Harm, Report, guarded};
+use ashlar_testkit::turns;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;

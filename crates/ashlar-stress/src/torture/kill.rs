@@ -3,9 +3,9 @@
 use super::child::ANYWHERE;
 use super::points::Point;
 use crate::process::{Ended, Running};
-use crate::suite::Budget;
 use ashlar_testkit::Rng;
 use ashlar_testkit::harm::HANG;
+use ashlar_testkit::suite::Budget;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::{Duration, Instant};

@@ -22,8 +22,8 @@ mod plan;
 mod points;
 mod round;
 
-use crate::suite::{Budget, Report, Watchdog, guarded};
 use ashlar_testkit::report;
+use ashlar_testkit::suite::{Budget, Report, Watchdog, guarded};
 use std::time::Duration;
 
 /// Cases of a quick run: a few dozen kills.

@@ -6,8 +6,8 @@ use ashlar_env::sim::{CrashMode, SimEnv};
 use ashlar_options::{ReadOptions, WriteOptions};
 use ashlar_stress::sim::plan::Setup;
 use ashlar_stress::sim::store::{Store, open};
-use ashlar_stress::turns::beside_others;
 use ashlar_testkit::Rng;
+use ashlar_testkit::turns::beside_others;
 
 fn put(db: &Db, value: &str, disable_wal: bool, sync: bool) {
     let family = db.family("default").unwrap();

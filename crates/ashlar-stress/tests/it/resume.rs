@@ -9,8 +9,8 @@ use ashlar_env::sim::{CallClass, CrashMode, Repeat, SimEnv};
 use ashlar_options::{ReadOptions, WriteOptions};
 use ashlar_stress::sim::plan::{Setup, Step};
 use ashlar_stress::sim::store::{Store, open};
-use ashlar_stress::turns::beside_others;
 use ashlar_testkit::Rng;
+use ashlar_testkit::turns::beside_others;
 
 fn put(db: &Db, key: &str, sync: bool) -> Result<(), Error> {
     let family = db.family("default").expect("always there");

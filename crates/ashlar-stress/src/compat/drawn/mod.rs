@@ -21,8 +21,8 @@ mod table;
 mod theirs;
 mod words;
 
-use crate::suite::{Budget, Length, Report, Watchdog, guarded};
 use ashlar_testkit::judge::Opening;
+use ashlar_testkit::suite::{Budget, Length, Report, Watchdog, guarded};
 use ashlar_testkit::{Judge, JudgeVersion, Rng};
 use coverage::Coverage;
 use options_file::OptionsFile;

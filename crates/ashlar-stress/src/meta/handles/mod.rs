@@ -18,9 +18,9 @@ mod world;
 
 use super::settings::{Choice, DIMENSIONS};
 use super::shrink::{Shrinks, shrink};
-use crate::suite::{Report, guarded};
 use acts::{Act, Share, acts};
 use ashlar_testkit::Rng;
+use ashlar_testkit::suite::{Report, guarded};
 use std::ops::Range;
 use world::{Done, World};
 

@@ -44,7 +44,7 @@ impl Second {
         Origin::Foreign(self.opens)
     }
 
-    /// The machine was killed: what is shared is made anew, and the database opened if it was open.
+    /// The machine was killed. Makes new shared resources, and opens the database if it was open.
     pub(super) fn move_to(&mut self, sim: &SimEnv) -> Done {
         self.resources = self.share.map(|share| Resources::new(share.memory).rate_limit(share.rate));
         self.db.take().map_or(Ok(()), |_| self.open(sim).map(|_| ()))

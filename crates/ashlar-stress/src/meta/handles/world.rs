@@ -418,15 +418,19 @@ impl World {
                     cursor => cursor.map_err(|e| wrong(&text, &e))?,
                 };
                 let expected = Expected::new(sorted, entries);
-                let mut held = HeldCursor { cursor, expected, options, origin };
-                for to in moves {
-                    held.go(to, &mut self.done).map_err(|e| format!("{text}: {e:?}"))?;
-                }
-                self.cursors.push_front(held);
-                self.cursors.truncate(HELD);
-                Ok(())
+                self.hold(HeldCursor { cursor, expected, options, origin }, moves, &text)
             }
         }
+    }
+
+    /// Moves a new cursor, and keeps it for later acts.
+    fn hold(&mut self, mut held: HeldCursor, moves: &[Move], text: &str) -> std::result::Result<(), String> {
+        for to in moves {
+            held.go(to, &mut self.done).map_err(|e| format!("{text}: {e:?}"))?;
+        }
+        self.cursors.push_front(held);
+        self.cursors.truncate(HELD);
+        Ok(())
     }
 
     fn move_held(&mut self, n: usize, moves: &[Move]) -> std::result::Result<(), String> {

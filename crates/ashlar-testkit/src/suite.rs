@@ -2,8 +2,8 @@
 //!
 //! With `--json=FILE` a report is a line of JSON; `rel report` makes one table of many reports.
 
+use crate::harm;
 use crate::turns;
-use ashlar_testkit::harm;
 use serde::{Deserialize, Serialize};
 use std::any::Any;
 use std::collections::BTreeMap;
