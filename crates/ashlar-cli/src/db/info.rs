@@ -39,7 +39,10 @@ fn health(db: &Db, out: &mut dyn Write) -> Done {
     let health = db.health();
     let severity = health.severity;
     match health.cause {
-        None => writeln!(out, "\nHealth: {severity:?}")?,
+        None => writeln!(
+            out,
+            "\nHealth: {severity:?}. No file was read for damage: `ashlar db DIR check` does that"
+        )?,
         Some(cause) => writeln!(out, "\nHealth: {severity:?}: {cause}")?,
     }
     Ok(())

@@ -58,7 +58,7 @@ pub(crate) fn run(arguments: &ManifestArguments) -> Done {
 fn find(fs: &dyn Fs, path: &Path) -> Result<PathBuf, Outcome> {
     match fs.metadata(path)? {
         Some(entry) if entry.kind == EntryKind::Dir => {}
-        _ => return Ok(path.to_path_buf()),
+        _ => return check_kind(path).map(|()| path.to_path_buf()),
     }
     let current = path.join(FileKind::Current.name());
     let file = match fs.open_read(&current) {
@@ -71,6 +71,18 @@ fn find(fs: &dyn Fs, path: &Path) -> Result<PathBuf, Outcome> {
     file.read_exact_at(&mut content, 0)?;
     let number = parse_current(&content).map_err(|e| e.in_file(&current, 0))?;
     Ok(path.join(FileKind::Manifest(number).name()))
+}
+
+/// Refuses a path whose name is that of another kind of file. A MANIFEST under any other name is read.
+fn check_kind(path: &Path) -> Result<(), Outcome> {
+    let instead = match path.file_name().and_then(|name| FileKind::parse(name.to_str()?)) {
+        Some(FileKind::Wal(_)) => "It is a WAL file: `ashlar wal` explains it",
+        Some(FileKind::Table(_)) => "It is a table: `ashlar sst` explains it",
+        Some(FileKind::Current) => "It names the MANIFEST: give the directory",
+        Some(FileKind::Options(_)) => "It is an OPTIONS file: `ashlar options` explains it",
+        _ => return Ok(()),
+    };
+    Err(Error::invalid("the file is not a MANIFEST").at_path(path).hint(instead).into())
 }
 
 fn show(fs: &dyn Fs, path: &Path, hex: bool, out: &mut dyn Write) -> Done {

@@ -172,7 +172,7 @@ fn info_tells_the_state() {
     let (_dir, db) = place();
     good(&["db", &db, "--create_if_missing", "load", "--disable_wal"], b"a\t1\nb\t2\n");
     let info = good(&["db", &db, "info"], b"");
-    for part in ["clean: MANIFEST-", "Family \"default\": 1 tables, ", "Health: Healthy\n"] {
+    for part in ["clean: MANIFEST-", "Family \"default\": 1 tables, ", "Health: Healthy. "] {
         assert!(info.contains(part), "{part}: {info}");
     }
 }

@@ -121,3 +121,17 @@ fn what_is_no_database() {
     assert_eq!(ashlar(&["manifest"], b"").status, 2);
     assert_eq!(ashlar(&["manifest", "/nowhere/MANIFEST-000001"], b"").status, 1);
 }
+
+#[test]
+fn a_sound_file_of_another_kind_is_not_called_damaged() {
+    let dir = tempfile::tempdir().unwrap();
+    for (name, instead) in
+        [("000007.log", "ashlar wal"), ("000008.sst", "ashlar sst"), ("CURRENT", "give the directory")]
+    {
+        let path = dir.path().join(name);
+        std::fs::write(&path, "MANIFEST-000020\n").unwrap();
+        let ran = ashlar(&["manifest", &path.display().to_string()], b"");
+        assert!(ran.err.contains("not a MANIFEST") && ran.err.contains(instead), "{ran:?}");
+        assert!(ran.status == 1 && !ran.err.contains("Corruption"), "{ran:?}");
+    }
+}

@@ -3,9 +3,9 @@
 //! Writers wait in a queue. One of them is the leader. It takes the waiting batches and, for the whole group,
 //! *prepares* (everything that can fail: arena space, space in the WAL file), *reserves* sequences and a WAL range,
 //! *fills* and *publishes* the WAL with one write, *inserts*, and moves `visible`. Then it hands the lead to the next
-//! writer in the queue. A waiting writer lends its batch to the leader. The writer that waits next in line looks for its
-//! turn for a few microseconds before it sleeps, if there is a processor for that. A writer that requested a sync joins a round of syncs after its group (`rounds`), so that
-//! writers behind it are not held up: writers without a sync never wait for one.
+//! writer in the queue. A waiting writer lends its batch to the leader. The writer that is next in line looks for its
+//! turn for a few microseconds before it sleeps, if there is a processor for that. A writer that requested a sync joins
+//! a round of syncs after its group (`rounds`). Writers without a sync never wait for one.
 //!
 //! 1. Sequence order = WAL order = order of leading. `visible` moves over whole batches only.
 //! 2. Between the reservation and the move of `visible` nothing can fail except the WAL itself. If the WAL fails,

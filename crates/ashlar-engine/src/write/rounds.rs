@@ -24,13 +24,16 @@ struct Round {
     begins: AtomicBool,
     begin: Signal,
     outcome: OnceLock<Result<()>>,
+    /// `outcome` is set.
+    ended: AtomicBool,
     end: Signal,
 }
 
 impl Round {
     fn new() -> Arc<Round> {
         let (begin, end) = (Signal::new(None), Signal::new(None));
-        Arc::new(Round { begins: AtomicBool::new(false), begin, outcome: OnceLock::new(), end })
+        let (begins, ended) = (AtomicBool::new(false), AtomicBool::new(false));
+        Arc::new(Round { begins, begin, outcome: OnceLock::new(), ended, end })
     }
 
     fn wait_to_begin(&self) {
@@ -46,7 +49,9 @@ impl Round {
     fn wait_for_outcome(&self) -> Result<()> {
         loop {
             let seen = self.end.seen();
-            if let Some(outcome) = self.outcome.get() {
+            if self.ended.load(Ordering::Acquire)
+                && let Some(outcome) = self.outcome.get()
+            {
                 return outcome.clone();
             }
             self.end.wait(seen, None);
@@ -153,6 +158,7 @@ impl Drop for Lead<'_> {
             next.begins.store(true, Ordering::Release);
             next.begin.notify();
         }
+        self.round.ended.store(true, Ordering::Release);
         self.round.end.notify();
     }
 }

@@ -123,7 +123,7 @@ mod tests {
         plan.writers = 2;
         settled(&plan, &[40, 25], left(&plan, None)).expect("whole");
         let lost = settled(&plan, &[45, 25], left(&plan, None)).expect_err("too short");
-        assert!(lost.contains("were acknowledged"), "{lost}");
+        assert!(lost.contains("LOST WRITE"), "{lost}");
         for hole in [0, 10, 20, 30] {
             assert!(settled(&plan, &[40, 25], left(&plan, Some(hole))).is_err(), "a hole at {hole}");
         }

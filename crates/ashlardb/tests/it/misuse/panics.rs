@@ -122,7 +122,7 @@ fn a_flush_that_panics_in_a_close_is_an_error_that_names_the_loss() {
     trap.panics();
     let e = within(SECONDS, "close", move || db.close()).unwrap_err();
     let text = e.to_string();
-    assert!(text.contains("panicked") && text.contains("without the log"), "{text}");
+    assert!(text.contains("panicked") && text.contains("without the WAL"), "{text}");
     assert!(!text.contains("Close the database"), "{text}");
 }
 
@@ -134,7 +134,7 @@ fn a_close_after_a_panic_says_that_unlogged_writes_are_lost() {
     trap.panics();
     assert!(panics(|| drop(db.put("trap", "v"))));
     let e = within(SECONDS, "close", move || db.close()).unwrap_err();
-    assert!(e.to_string().contains("without the log"), "{e}");
+    assert!(e.to_string().contains("without the WAL"), "{e}");
 }
 
 #[test]
