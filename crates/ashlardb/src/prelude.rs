@@ -3,5 +3,5 @@
 //! The methods of [`crate::Read`] and [`crate::Write`] are in scope without the traits' names, which would collide with
 //! those of `std::io`.
 
-pub use crate::{Db, Family, ReadOptions, Snapshot, WriteBatch, WriteOptions};
+pub use crate::{Db, Family, ReadOptions, ReadTier, Snapshot, WriteBatch, WriteOptions};
 pub use crate::{Read as _, Write as _};
