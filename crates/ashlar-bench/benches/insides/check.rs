@@ -20,7 +20,7 @@ const LOCKED_SLACK: f64 = 0.5;
 
 const HEAD: &str = "\
 # What an operation of each case of `cargo xtask bench` takes: instructions, and those of them that lock a cache line.
-# `cargo xtask test` compares them; `REWRITE=1 cargo xtask bench --counts` writes them anew: review the difference.
+# `cargo xtask test --all` compares them; `REWRITE=1 cargo xtask bench --counts` writes them anew: review the difference.
 ";
 
 /// A file of counts.
