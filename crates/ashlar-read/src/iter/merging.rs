@@ -24,6 +24,25 @@ pub struct MergingIter {
     direction: Direction,
 }
 
+/// The entry on which a run stands.
+struct Head<'a> {
+    run: usize,
+    key: InternalKey<'a>,
+}
+
+impl Head<'_> {
+    /// Whether this run comes before `other` in `direction`.
+    #[inline]
+    fn leads(&self, other: &Head<'_>, order: &Order, direction: Direction) -> bool {
+        let by_key = order.compare_internal(self.key, other.key);
+        let ahead = match direction {
+            Direction::Forward => by_key,
+            Direction::Backward => by_key.reverse(),
+        };
+        ahead.then(self.run.cmp(&other.run)) == Ordering::Less
+    }
+}
+
 impl MergingIter {
     /// A merge of `runs`, the newest first. It starts off the end.
     pub(crate) fn new(order: Order, runs: Vec<Run>) -> Self {
@@ -41,34 +60,27 @@ impl MergingIter {
         self.runs.iter().map(Run::block_bytes).sum()
     }
 
-    /// Whether run `a` comes before run `b` in the current direction.
-    #[inline]
-    fn leads(&self, a: usize, b: usize) -> bool {
-        let entry = |i: usize| self.runs.get(i).and_then(Run::entry);
-        let (Some(x), Some(y)) = (entry(a), entry(b)) else { return false };
-        let by_key = self.order.compare_internal(x.key, y.key);
-        let ahead = match self.direction {
-            Direction::Forward => by_key,
-            Direction::Backward => by_key.reverse(),
-        };
-        ahead.then(a.cmp(&b)) == Ordering::Less
-    }
-
-    fn heap_leads(&self, a: usize, b: usize) -> bool {
-        match (self.heap.get(a), self.heap.get(b)) {
-            (Some(&x), Some(&y)) => self.leads(x, y),
-            _ => false,
-        }
-    }
-
+    /// Moves the run at `at` down the heap to its place.
     fn sift_down(&mut self, mut at: usize) {
+        let MergingIter { order, runs, heap, direction } = self;
+        let head = |i: usize| runs.get(i).and_then(Run::entry).map(|entry| Head { run: i, key: entry.key });
+        if heap.len() <= 2 * at + 1 {
+            return;
+        }
+        let Some(moved) = heap.get(at).and_then(|run| head(*run)) else { return };
         loop {
-            let (left, right) = (2 * at + 1, 2 * at + 2);
-            let child = if self.heap_leads(right, left) { right } else { left };
-            if !self.heap_leads(child, at) {
+            let left = 2 * at + 1;
+            let Some(mut first) = heap.get(left).and_then(|run| head(*run)) else { return };
+            let mut child = left;
+            if let Some(right) = heap.get(left + 1).and_then(|run| head(*run))
+                && right.leads(&first, order, *direction)
+            {
+                (first, child) = (right, left + 1);
+            }
+            if !first.leads(&moved, order, *direction) {
                 return;
             }
-            self.heap.swap(at, child);
+            heap.swap(at, child);
             at = child;
         }
     }
