@@ -23,7 +23,7 @@ const BASELINE: [&str; 3] = [
     "--value_size=100",
 ];
 
-/// The micro-benchmarks, built as the product is. Words for the program come behind.
+/// The command of the micro-benchmarks, built as the product is. The program's own arguments follow.
 pub const INSIDES: [&str; 7] = ["bench", "--quiet", "--package", "ashlar-bench", "--bench", "insides", "--"];
 
 /// Runs the chore.

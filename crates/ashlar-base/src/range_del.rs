@@ -10,7 +10,7 @@
 //!    need n squared entries. Instead, a tree over the fragments holds each tombstone in at most two nodes per layer.
 //!    The nodes from a fragment up to the root hold the tombstones over that fragment.
 //! 2. Memory and time to cut are about n log n, however the tombstones overlap.
-//! 3. A search compares words: the eight bytes of each key behind the bytes with which all borders begin. It reads a key
+//! 3. A search compares words: of each key, the eight bytes after the bytes with which all borders begin. It reads a key
 //!    only where two words are equal. Words are no order under a custom comparator, which compares the keys.
 //! 4. A tombstone covers an entry of the key when its sequence is greater than the entry's and visible to the read.
 //!

@@ -25,7 +25,7 @@ pub(crate) struct Wanted {
 pub(crate) struct Watched(AtomicU64);
 
 impl Watched {
-    /// Operations so far. The value may lag behind.
+    /// Operations so far. The value may be a little old.
     pub(crate) fn get(&self) -> u64 {
         // Relaxed: a count.
         self.0.load(Ordering::Relaxed)

@@ -2,7 +2,7 @@
 //!
 //! The keys at the head of a queue are deleted one by one. Each cursor that looks for the first key would pass all of
 //! them, in the memtable and in the tables. Instead, a cursor that has passed many deleted keys notes them as the gap,
-//! and later cursors begin behind it. A memtable has one gap, because a new entry of the family enters its memtable.
+//! and later cursors begin at its end. A memtable has one gap, because a new entry of the family enters its memtable.
 //!
 //! 1. A gap holds for one state of the family's memtables and tables, and for reads at or above one sequence number.
 //!    The deleted keys may be in any memtable or table of that state.
@@ -149,7 +149,7 @@ impl Range {
         self.begins_by(order, key) && key.is_none_or(|key| order.compare(key, &self.to).is_lt())
     }
 
-    /// Whether `key` is in the range or right behind it.
+    /// Whether `key` is in the range, or is its end.
     fn reaches(&self, order: &Order, key: From<'_>) -> bool {
         self.begins_by(order, key) && key.is_none_or(|key| order.compare(key, &self.to).is_le())
     }

@@ -54,7 +54,7 @@ pub struct Operands {
 }
 
 impl Operands {
-    /// Adds one behind the others.
+    /// Adds an operand after the others.
     pub fn push(&mut self, operand: &[u8]) {
         self.bytes.extend_from_slice(operand);
         self.ends.push(self.bytes.len());

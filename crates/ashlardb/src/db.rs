@@ -269,7 +269,7 @@ impl Db {
     /// notice for each name that has no effect.
     ///
     /// # Errors
-    /// Those of [`Family::set_options`].
+    /// Those of [`Family::set_options`]. `InvalidArgument`: `max_background_jobs`, of a database that shares `Resources`.
     pub fn set_db_options(&self, changes: &[(&str, &str)]) -> Result<Vec<String>> {
         let notices = self.engine.set_db_options(changes)?;
         Ok(notices.iter().map(ToString::to_string).collect())

@@ -13,7 +13,7 @@ const RECORD: usize = 141;
 enum Ahead {
     /// Nothing: each write makes the file longer.
     Nothing,
-    /// Space that was reserved behind its end.
+    /// Space that was reserved after its end.
     Space,
     /// Zeros, written before.
     Zeros,

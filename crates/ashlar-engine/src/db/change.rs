@@ -10,7 +10,7 @@ use super::Db;
 use super::core::Core;
 use super::schedule::widen;
 use crate::column_family::Family;
-use ashlar_base::Result;
+use ashlar_base::{Error, Result};
 use ashlar_options::{Group, Notice, Options, Together};
 use std::sync::Arc;
 
@@ -69,6 +69,10 @@ impl Core {
             let notices = options.change(Group::Database, changes)?;
             options.db.validate()?;
             let (jobs, files) = (options.db.max_background_jobs, options.db.max_open_files);
+            if self.memory.resources().are_common() && jobs != before.max_background_jobs {
+                let text = "max_background_jobs is set for a database that shares Resources";
+                return Err(Error::invalid(text).hint("Give the threads to Resources::threads"));
+            }
             let has_new_rate = before.rate_limit_bytes != options.db.rate_limit_bytes;
             self.options.set(Arc::new(options.db));
             (notices, jobs, files, has_new_rate)

@@ -59,9 +59,9 @@ impl Db {
         done
     }
 
-    /// Compacts tables by their numbers into the level `output`, and waits as [`Db::compact_range`] does. Further tables are included where an older
-    /// version would otherwise end above a newer one. If a listed table is gone when the compaction begins, the call
-    /// fails; retry with current numbers.
+    /// Compacts tables by their numbers into the level `output`, and waits as [`Db::compact_range`] does. Includes
+    /// further tables where an older version would otherwise end above a newer one. If a listed table is gone when the
+    /// compaction begins, the call fails; retry with current numbers.
     ///
     /// # Errors
     /// `InvalidArgument`: a table that is not in the tree or is deeper than `output`, no such level. Else as

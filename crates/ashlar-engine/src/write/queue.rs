@@ -163,7 +163,7 @@ impl Queue {
         Place::Waits { soon: ahead + 2 <= self.processors }
     }
 
-    /// Begins a group: the leader and the writers behind it, up to `limit_bytes` of payload, and up to the first that
+    /// Begins a group: the leader and the writers that wait first in the queue, up to `limit_bytes` of payload, and up to the first that
     /// wants to lead alone. The caller holds the lead. `given_up` makes the error for the followers if the leader
     /// panics.
     pub(super) fn lead<'a>(&'a self, limit_bytes: usize, given_up: &'a dyn Fn() -> Error) -> Group<'a> {

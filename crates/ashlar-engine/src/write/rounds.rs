@@ -6,8 +6,8 @@
 //!
 //! 1. A writer joins after its record is in the WAL, and a round takes no member once its sync has begun. So a sync
 //!    begins after the records of all its members were written.
-//! 2. Rounds follow each other, one at a time. A writer waits for the running sync and the one behind it, and for no
-//!    third, however many writers there are.
+//! 2. Rounds follow each other, one at a time. A writer waits for the running sync and for the next one. It
+//!    never waits for a third, however many writers join.
 //! 3. Each member gets the result of its round's sync. If the leader panics, the other members get an error.
 //! 4. Writers that request no sync never wait here. No lock is held over a sync: leading is a role.
 
@@ -70,7 +70,7 @@ struct Gathering {
 struct State {
     /// A sync runs, or its leader is about to begin it.
     running: bool,
-    /// The round behind the running one; `None` while it has no member.
+    /// The round after the running one; `None` while it has no member.
     next: Option<Gathering>,
 }
 
@@ -126,7 +126,7 @@ impl Rounds {
         }
         round.wait_to_begin();
         let gathered = self.state.lock().next.take();
-        // It is there: only the first member of a round takes it out.
+        // Always `Some`: only the first member of a round takes it out.
         let furthest = gathered.map_or(receipt, |g| g.furthest);
         Part::Leads(Lead { rounds: self, round, furthest })
     }

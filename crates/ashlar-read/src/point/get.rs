@@ -142,7 +142,7 @@ struct Base {
     wrapped: Option<ValueType>,
 }
 
-/// The end of a search at an entry that is no operand with older entries behind it.
+/// The result of a search that ends at this entry: a value, a deletion, or a merge operand without a base.
 #[inline]
 fn base(kind: EntryKind, trailer: Trailer, view: impl FnOnce() -> View) -> End {
     match kind {

@@ -159,6 +159,9 @@ fn what_the_resources_decide_is_refused_beside_them() {
         kind(Db::builder(dir.path().join("b")).resources(&resources).read_only(true)),
         ErrorKind::Busy(BusyKind::Memory)
     );
+    let refused = b.set_db_options(&[("max_background_jobs", "7")]).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::InvalidArgument);
+    assert!(b.set_db_options(&[("max_total_wal_size", "8388608")]).is_ok());
     drop(a);
     // A failed open uses nothing.
     assert!(Db::builder(dir.path().join("b")).resources(&resources).open().is_err());

@@ -11,7 +11,7 @@ use ashlardb::{CompactRangeOptions, Db, Family, Read, Resources, Result, Write, 
 use std::ops::Bound;
 use std::sync::Arc;
 
-/// Where it stands.
+/// The directory of the second database.
 const DIR: &str = "/data/other";
 /// Its families: the first ones of the other database.
 const FAMILIES: [(&str, Sorted); 2] = [("default", Sorted::Up), ("back", Sorted::Down)];
