@@ -107,6 +107,9 @@ impl Trailer {
     pub const FIRST: Trailer = Trailer((SeqNum::MAX.0 << 8) | Self::SEEK_TYPE as u64);
     /// Behind every version of a user key.
     pub const LAST: Trailer = Trailer(0);
+    /// The type byte that RocksDB 9.1 and later give to the smallest key of a file which begins with a range tombstone. No
+    /// entry has it.
+    pub const RANGE_START_TYPE: u8 = 0x1a;
     /// The end boundary of a range tombstone in file metadata.
     pub const RANGE_END: Trailer = Trailer((SeqNum::MAX.0 << 8) | 0x0f);
 
@@ -240,11 +243,27 @@ impl InternalKeyBuf {
         InternalKey(&self.0)
     }
 
+    /// The internal key of an empty user key, with room for user keys of `bytes` bytes.
+    pub fn with_room(bytes: usize) -> Self {
+        let mut buf = Vec::with_capacity(bytes + 8);
+        buf.extend_from_slice(&Trailer::LAST.raw().to_le_bytes());
+        InternalKeyBuf(buf)
+    }
+
     /// Replaces the content without a new allocation where the old one is large enough.
     pub fn set(&mut self, user_key: &[u8], trailer: Trailer) {
         self.0.clear();
+        self.0.reserve(user_key.len() + 8);
         self.0.extend_from_slice(user_key);
         self.0.extend_from_slice(&trailer.raw().to_le_bytes());
+    }
+
+    /// Replaces the trailer.
+    #[inline]
+    pub fn set_trailer(&mut self, trailer: Trailer) {
+        if let Some(last) = self.0.last_chunk_mut::<8>() {
+            *last = trailer.raw().to_le_bytes();
+        }
     }
 }
 

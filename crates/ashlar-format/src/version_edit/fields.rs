@@ -1,7 +1,7 @@
 //! Fields that several records of an edit have.
 
 use ashlar_base::bytes::{put_slice, put_varint32};
-use ashlar_base::{Cursor, FileNumber, InternalKey, InternalKeyBuf, Malformed, SeqNum};
+use ashlar_base::{Cursor, FileNumber, InternalKey, InternalKeyBuf, Malformed, SeqNum, Trailer};
 
 /// Custom fields that are not known here: tag and content.
 pub type CustomFields = Vec<(u32, Vec<u8>)>;
@@ -28,12 +28,17 @@ pub(super) fn file_number(c: &mut Cursor<'_>, field: &'static str) -> Result<Fil
     if number > FileNumber::MAX { Err(start.malformed(field, "over 62 bits")) } else { Ok(number) }
 }
 
-/// An internal key of a type that keys may have.
+/// A key that bounds a file or a compaction. A type that only RocksDB's boundaries have becomes the largest type that an
+/// entry has: no entry lies between the two, and every release of RocksDB reads the second one.
 pub(super) fn internal_key(c: &mut Cursor<'_>, field: &'static str) -> Result<InternalKeyBuf, Malformed> {
     let start = *c;
     let key = InternalKey::decode(c.slice(field)?).map_err(|m| start.malformed(field, m.what))?;
-    match key.trailer().value_type() {
+    let (user_key, trailer) = key.split();
+    match trailer.value_type() {
         Some(_) => Ok(key.to_buf()),
+        None if trailer.type_byte() == Trailer::RANGE_START_TYPE => {
+            Ok(InternalKeyBuf::new(user_key, Trailer::seek(trailer.seq())))
+        }
         None => Err(start.malformed(field, "unknown type of key")),
     }
 }

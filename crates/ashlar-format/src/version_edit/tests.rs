@@ -211,6 +211,18 @@ fn older_new_files() {
     }
 }
 
+/// RocksDB 9.1 and later write this type where a file begins with a range tombstone.
+#[test]
+fn a_boundary_may_be_the_start_of_a_range_tombstone() {
+    let file = |kind: &str| {
+        let edit =
+            format!("67 00 05 64 09 61 {kind} 07 00 00 00 00 00 00 09 62 01 02 00 00 00 00 00 00 01 02 01");
+        VersionEdit::decode(&hex(&edit)).map(|edit| edit.added[0].1.smallest.clone())
+    };
+    assert_eq!(file("1A").unwrap(), InternalKeyBuf::new(b"a", Trailer::seek(SeqNum::new(7).unwrap())));
+    assert!(file("19").is_err() && file("1B").is_err());
+}
+
 #[test]
 fn damage_is_refused() {
     let what = |text: &str| VersionEdit::decode(&hex(text)).unwrap_err().what;
