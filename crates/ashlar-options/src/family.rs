@@ -1,7 +1,7 @@
 //! Settings of one column family.
 
 use super::names::id_of;
-use super::paths::{DbPath, validate};
+use super::paths::{DbPath, fits_a_line, validate};
 use super::{CompactionOptions, FormatLevel, KeptTexts};
 use ashlar_base::ext::merge_operator::borrows_built_in_name;
 use ashlar_base::ext::timestamp_order::timestamp_order;
@@ -118,7 +118,8 @@ impl FamilyOptions {
     /// built-in ones by them.
     ///
     /// # Errors
-    /// `InvalidArgument`: the caller's comparator or operator has no name, or that of a built-in one.
+    /// `InvalidArgument`: the caller's comparator or operator has no name, or that of a built-in one; the operator's name does
+    /// not come back from a line of an OPTIONS file.
     fn validate_names(&self) -> Result<()> {
         let wrong = |what: &str, name: &str| {
             let text = match name {
@@ -138,6 +139,13 @@ impl FamilyOptions {
         match &self.merge_operator {
             Some(operator) if operator.name().is_empty() || borrows_built_in_name(&**operator) => {
                 wrong("merge operator", operator.name())
+            }
+            Some(operator) if !fits_a_line(operator.name()) => {
+                let text = format!(
+                    "the merge operator's name {:?} has a line break, or blanks at its ends",
+                    operator.name()
+                );
+                Err(Error::invalid(text).hint("Give it a name that a line of an OPTIONS file can hold"))
             }
             _ => Ok(()),
         }

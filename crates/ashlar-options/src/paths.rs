@@ -50,10 +50,15 @@ pub(super) fn validate(option: &str, paths: &[DbPath]) -> Result<()> {
     Ok(())
 }
 
+/// Whether a line of an OPTIONS file gives the text back as it is.
+pub(super) fn fits_a_line(text: &str) -> bool {
+    text.trim() == text && !text.contains(['\n', '\r'])
+}
+
 /// # Errors
 /// `InvalidArgument`: the path does not come back from a line of an OPTIONS file.
 pub(super) fn validate_path(option: &str, path: &str) -> Result<()> {
-    if path.trim() == path && !path.contains(['\n', '\r', char::REPLACEMENT_CHARACTER]) {
+    if fits_a_line(path) && !path.contains(char::REPLACEMENT_CHARACTER) {
         return Ok(());
     }
     let what =

@@ -46,7 +46,7 @@ fn merging(dir: &Path, operator: Arc<dyn MergeOperator>) -> Builder {
 }
 
 #[test]
-fn names_of_built_in_comparators_and_operators_are_refused_before_anything_is_written() {
+fn names_of_built_ins_and_names_that_no_options_file_holds_are_refused_before_anything_is_written() {
     let home = tempfile::tempdir().unwrap();
     let dir = home.path().join("db");
     let reverse = |a: &[u8], b: &[u8]| b.cmp(a);
@@ -57,8 +57,10 @@ fn names_of_built_in_comparators_and_operators_are_refused_before_anything_is_wr
         "leveldb.BytewiseComparator.u64ts",
     ];
     let mut builders: Vec<(&str, Builder)> = names.map(|name| (name, ordered(&dir, name, reverse))).into();
-    builders
-        .extend(["", "UInt64AddOperator", "max"].map(|name| (name, merging(&dir, Arc::new(Newest(name))))));
+    builders.extend(
+        ["", "UInt64AddOperator", "max", " lead", "trail\n"]
+            .map(|name| (name, merging(&dir, Arc::new(Newest(name))))),
+    );
     for (name, builder) in builders {
         let e = builder.open().unwrap_err();
         assert!(e.kind() == ErrorKind::InvalidArgument && e.to_string().contains("name"), "{name:?}: {e}");
