@@ -276,6 +276,25 @@ impl<'a> Reader<'a> {
     pub fn family(self, family: &'a Family) -> Reader<'a> {
         Reader { target: Readable { family: &family.inner, ..self.target } }
     }
+
+    /// The same reader with `options`. Unlike [`Read::reading`], its result may outlive this reader:
+    ///
+    /// ```
+    /// # use ashlardb::{Db, Read, ReadOptions, Write};
+    /// # fn main() -> ashlardb::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = Db::open(dir.path().join("db"))?;
+    /// # db.put("a", "1")?;
+    /// # let family = db.default_family();
+    /// let snapshot = db.snapshot()?;
+    /// let once = snapshot.family(&family).reading(ReadOptions::new().fill_cache(false));
+    /// assert_eq!(once.scan(..).count(), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn reading(self, options: ReadOptions) -> Reader<'a> {
+        Reader { target: Readable { options, ..self.target } }
+    }
 }
 
 /// The family, the snapshot and the options of a read.
