@@ -38,6 +38,11 @@ pub trait InternalIterator: Send {
     fn prev(&mut self) -> Result<()>;
     /// The entry under the cursor; `None` past either end.
     fn entry(&self) -> Option<Entry<'_>>;
+    /// The key of that entry. A cursor that finds its key faster than its value says so here.
+    #[inline]
+    fn key(&self) -> Option<InternalKey<'_>> {
+        self.entry().map(|entry| entry.key)
+    }
 }
 
 impl<T: InternalIterator + ?Sized> InternalIterator for Box<T> {
@@ -61,6 +66,9 @@ impl<T: InternalIterator + ?Sized> InternalIterator for Box<T> {
     }
     fn entry(&self) -> Option<Entry<'_>> {
         (**self).entry()
+    }
+    fn key(&self) -> Option<InternalKey<'_>> {
+        (**self).key()
     }
 }
 

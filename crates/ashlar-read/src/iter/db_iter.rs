@@ -28,7 +28,8 @@ use ashlar_base::ext::sort::CHECK_THE_COMPARATOR;
 use ashlar_base::stats::perf::{self, Metric};
 use ashlar_base::stats::{Distribution, Statistics, Ticker};
 use ashlar_base::{
-    Direction, Entry, Error, InternalIterator, InternalKeyBuf, Order, Result, SeqNum, Trailer, ValueType,
+    Direction, Entry, Error, InternalIterator, InternalKey, InternalKeyBuf, Order, Result, SeqNum, Trailer,
+    ValueType,
 };
 use ashlar_env::Process;
 use ashlar_options::{ReadOptions, ReadTier};
@@ -41,6 +42,9 @@ use std::sync::Arc;
 
 /// The number of entries of one user key that the cursor steps over one by one.
 const SKIPS_MAX: usize = 8;
+
+/// The bytes of a key for which a cursor has room at once.
+const KEY_ROOM: usize = 56;
 
 /// The number of deleted keys that a seek passes before it notes them as a gap.
 const GONE_MANY: usize = 16;
@@ -102,10 +106,9 @@ pub struct DbIter {
     key: Vec<u8>,
     value: Vec<u8>,
     row: Option<Row>,
+    /// The place of the last seek. While the cursor passes deleted keys, the gap that it may note begins here.
     target: InternalKeyBuf,
     passed: Passed,
-    /// The key to which the last seek went.
-    sought: Vec<u8>,
     /// Whether the cursor reads every memtable and table, so that its seeks may use the gap.
     whole: bool,
     tally: IterTally,
@@ -142,9 +145,8 @@ impl DbIter {
             key: Vec::new(),
             value: Vec::new(),
             row: None,
-            target: InternalKeyBuf::new(&[], Trailer::LAST),
+            target: InternalKeyBuf::with_room(KEY_ROOM),
             passed: Passed::default(),
-            sought: Vec::new(),
             whole: tier == ReadTier::All,
             tally: IterTally::default(),
             process: Process::current(),
@@ -233,23 +235,20 @@ impl DbIter {
     /// Moves to the first key at or after `self.target`, past the gap.
     fn seek_past_gap(&mut self) -> Result<()> {
         let (user_key, trailer) = self.target.as_key().split();
-        if !self.whole || trailer == Trailer::LAST {
-            // Behind the last entry of a key, the key itself may be visible.
-            self.seek_on()?;
-            return self.show_first();
+        // Behind the last entry of a key, the key itself may be visible.
+        let gaps = self.whole && trailer != Trailer::LAST;
+        if gaps && self.from.mem.gap().end_of(Some(user_key), self.state(), &mut self.key) {
+            self.target.set(&self.key, Trailer::seek(self.seq));
         }
-        replace(&mut self.sought, user_key);
-        if self.from.mem.gap().end_of(Some(&self.sought), self.state(), &mut self.key) {
-            std::mem::swap(&mut self.sought, &mut self.key);
+        let notes = gaps && self.may_note();
+        if notes {
+            // A seek that notes a gap must meet the entries of its first key that are newer than the read.
+            self.target.set_trailer(Trailer::FIRST);
         }
-        let notes = self.may_note();
-        // A seek that notes a gap must meet the entries of its first key that are newer than the read.
-        let trailer = if notes { Trailer::FIRST } else { Trailer::seek(self.seq) };
-        self.target.set(&self.sought, trailer);
         self.seek_on()?;
         self.show_first()?;
         if notes && self.passed.is_gap() {
-            self.note_gap(Some(&self.sought));
+            self.note_gap(Some(self.target.as_key().user_key()));
         }
         Ok(())
     }
@@ -362,8 +361,8 @@ impl DbIter {
         match std::mem::replace(&mut self.shown, Shown::Nothing) {
             Shown::Nothing => return Ok(()),
             Shown::Merge => {
-                if let Some(entry) = self.merge.entry() {
-                    replace(&mut self.key, entry.key.user_key());
+                if let Some(key) = self.merge.key() {
+                    replace(&mut self.key, key.user_key());
                 }
                 self.merge.next()?;
             }
@@ -384,8 +383,8 @@ impl DbIter {
         match std::mem::replace(&mut self.shown, Shown::Nothing) {
             Shown::Nothing => return Ok(()),
             Shown::Merge => {
-                if let Some(entry) = self.merge.entry() {
-                    replace(&mut self.key, entry.key.user_key());
+                if let Some(key) = self.merge.key() {
+                    replace(&mut self.key, key.user_key());
                 }
                 self.target.set(&self.key, Trailer::FIRST);
                 self.seek_back()?;
@@ -404,10 +403,14 @@ impl DbIter {
     /// Moves the merge to its first entry at or after `self.target`.
     fn seek_on(&mut self) -> Result<()> {
         self.merge.seek(self.target.as_key())?;
-        match self.merge.entry() {
-            Some(entry) if self.order.compare_internal(entry.key, self.target.as_key()).is_lt() => {
-                Err(self.out_of_order())
-            }
+        self.check_behind(self.target.as_key())
+    }
+
+    /// # Errors
+    /// `Corruption`: after a seek to `target`, the merge is before it.
+    fn check_behind(&self, target: InternalKey<'_>) -> Result<()> {
+        match self.merge.key() {
+            Some(key) if self.order.compare_internal(key, target).is_lt() => Err(self.out_of_order()),
             _ => Ok(()),
         }
     }
@@ -415,8 +418,8 @@ impl DbIter {
     /// Moves the merge to its last entry at or before `self.target`.
     fn seek_back(&mut self) -> Result<()> {
         self.merge.seek_for_prev(self.target.as_key())?;
-        match self.merge.entry() {
-            Some(entry) if self.order.compare_internal(entry.key, self.target.as_key()).is_gt() => {
+        match self.merge.key() {
+            Some(key) if self.order.compare_internal(key, self.target.as_key()).is_gt() => {
                 Err(self.out_of_order())
             }
             _ => Ok(()),
@@ -553,14 +556,15 @@ impl DbIter {
     /// trailer, a tombstone at sequence 0. From there the cursor steps, because a second seek would return to the first
     /// such entry.
     fn pass_versions(&mut self) -> Result<()> {
-        self.target.set(&self.key, Trailer::LAST);
-        if self.merge.entry().is_some_and(|entry| entry.key.trailer() == Trailer::LAST) {
+        if self.merge.key().is_some_and(|key| key.trailer() == Trailer::LAST) {
             return self.merge.next();
         }
         self.tally.reseek();
-        self.seek_on()?;
-        match self.merge.entry() {
-            Some(entry) if entry.key.user_key() == self.key.as_slice() => self.merge.next(),
+        let behind = InternalKeyBuf::new(&self.key, Trailer::LAST);
+        self.merge.seek(behind.as_key())?;
+        self.check_behind(behind.as_key())?;
+        match self.merge.key() {
+            Some(key) if key.user_key() == self.key.as_slice() => self.merge.next(),
             _ => Ok(()),
         }
     }

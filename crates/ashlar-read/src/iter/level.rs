@@ -76,7 +76,7 @@ impl LevelIter {
     ) -> Result<()> {
         let Some(mut table) = self.table(at)? else { return Ok(()) };
         place(&mut table)?;
-        while table.entry().is_none() {
+        while table.key().is_none() {
             at += 1;
             match self.table(at)? {
                 Some(next) => table = next,
@@ -96,7 +96,7 @@ impl LevelIter {
     ) -> Result<()> {
         let Some(mut table) = self.table(at)? else { return Ok(()) };
         place(&mut table)?;
-        while table.entry().is_none() {
+        while table.key().is_none() {
             match at.checked_sub(1) {
                 Some(before) => at = before,
                 None => return Ok(()),
@@ -172,7 +172,7 @@ impl InternalIterator for LevelIter {
         let Some((at, table)) = &mut self.current else { return Ok(()) };
         let at = *at;
         match table.next() {
-            Ok(()) if table.entry().is_some() => Ok(()),
+            Ok(()) if table.key().is_some() => Ok(()),
             Ok(()) => self.enter_forward(at, |_| Ok(())),
             Err(e) => {
                 self.current = None;
@@ -186,7 +186,7 @@ impl InternalIterator for LevelIter {
         let Some((at, table)) = &mut self.current else { return Ok(()) };
         let at = *at;
         match table.prev() {
-            Ok(()) if table.entry().is_some() => Ok(()),
+            Ok(()) if table.key().is_some() => Ok(()),
             Ok(()) => self.enter_backward(at, |_| Ok(())),
             Err(e) => {
                 self.current = None;
@@ -198,6 +198,11 @@ impl InternalIterator for LevelIter {
     #[inline]
     fn entry(&self) -> Option<Entry<'_>> {
         self.current.as_ref()?.1.entry()
+    }
+
+    #[inline]
+    fn key(&self) -> Option<InternalKey<'_>> {
+        self.current.as_ref()?.1.key()
     }
 }
 

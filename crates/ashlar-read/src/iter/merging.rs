@@ -63,7 +63,7 @@ impl MergingIter {
     /// Moves the run at `at` down the heap to its place.
     fn sift_down(&mut self, mut at: usize) {
         let MergingIter { order, runs, heap, direction } = self;
-        let head = |i: usize| runs.get(i).and_then(Run::entry).map(|entry| Head { run: i, key: entry.key });
+        let head = |i: usize| runs.get(i).and_then(Run::key).map(|key| Head { run: i, key });
         if heap.len() <= 2 * at + 1 {
             return;
         }
@@ -88,7 +88,7 @@ impl MergingIter {
     fn rebuild(&mut self) {
         self.heap.clear();
         self.heap
-            .extend((0..self.runs.len()).filter(|&i| self.runs.get(i).is_some_and(|r| r.entry().is_some())));
+            .extend((0..self.runs.len()).filter(|&i| self.runs.get(i).is_some_and(|r| r.key().is_some())));
         for at in (0..self.heap.len() / 2).rev() {
             self.sift_down(at);
         }
@@ -112,8 +112,8 @@ impl MergingIter {
     /// Moves every run except the root to the other side of the root's key, and the root past its key.
     #[cold]
     fn turn(&mut self, direction: Direction) -> Result<()> {
-        let Some(entry) = self.entry() else { return Ok(()) };
-        let turn = entry.key.to_buf();
+        let Some(key) = self.key() else { return Ok(()) };
+        let turn = key.to_buf();
         let order = self.order.clone();
         let at = turn.as_key();
         self.position(direction, |run| {
@@ -121,7 +121,7 @@ impl MergingIter {
                 Direction::Forward => run.seek(at)?,
                 Direction::Backward => run.seek_for_prev(at)?,
             }
-            let is_root = run.entry().is_some_and(|e| order.compare_internal(e.key, at) == Ordering::Equal);
+            let is_root = run.key().is_some_and(|key| order.compare_internal(key, at) == Ordering::Equal);
             match direction {
                 _ if !is_root => Ok(()),
                 Direction::Forward => run.next(),
@@ -134,8 +134,8 @@ impl MergingIter {
     #[cold]
     pub(crate) fn pass_forward(&mut self, run: usize, to: InternalKey<'_>) -> Result<()> {
         debug_assert_eq!(self.direction, Direction::Forward);
-        self.pass(run, |order, run| match run.entry() {
-            Some(e) if order.compare_internal(e.key, to) == Ordering::Less => Some(run.seek(to)),
+        self.pass(run, |order, run| match run.key() {
+            Some(key) if order.compare_internal(key, to) == Ordering::Less => Some(run.seek(to)),
             _ => None,
         })
     }
@@ -144,8 +144,8 @@ impl MergingIter {
     #[cold]
     pub(crate) fn pass_backward(&mut self, run: usize, to: InternalKey<'_>) -> Result<()> {
         debug_assert_eq!(self.direction, Direction::Backward);
-        self.pass(run, |order, run| match run.entry() {
-            Some(e) if order.compare_internal(e.key, to) == Ordering::Greater => Some(run.seek_for_prev(to)),
+        self.pass(run, |order, run| match run.key() {
+            Some(key) if order.compare_internal(key, to) == Ordering::Greater => Some(run.seek_for_prev(to)),
             _ => None,
         })
     }
@@ -182,7 +182,7 @@ impl MergingIter {
             self.heap.clear();
             return Err(e);
         }
-        if run.entry().is_none() {
+        if run.key().is_none() {
             self.heap.swap_remove(0);
         }
         self.sift_down(0);
@@ -231,5 +231,10 @@ impl InternalIterator for MergingIter {
     #[inline]
     fn entry(&self) -> Option<Entry<'_>> {
         self.runs.get(*self.heap.first()?)?.entry()
+    }
+
+    #[inline]
+    fn key(&self) -> Option<InternalKey<'_>> {
+        self.runs.get(*self.heap.first()?)?.key()
     }
 }

@@ -113,6 +113,10 @@ impl InternalIterator for Run {
     fn entry(&self) -> Option<Entry<'_>> {
         dispatch!(self, run => run.entry())
     }
+    #[inline]
+    fn key(&self) -> Option<InternalKey<'_>> {
+        dispatch!(self, run => run.key())
+    }
 }
 
 /// The runs of a family in the tier of a read that may hold keys within `bounds`. Opens the tables of level 0. The range

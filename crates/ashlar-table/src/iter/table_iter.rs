@@ -293,10 +293,14 @@ impl<S: TableSource> InternalIterator for TableIter<S> {
 
     #[inline]
     fn entry(&self) -> Option<Entry<'_>> {
-        let Place { cursor, pin, presented, global_seq, .. } = &self.place;
+        let key = self.key()?;
+        Some(Entry { key, value: self.place.cursor.value_range().of(self.place.pin.as_ref()?) })
+    }
+
+    #[inline]
+    fn key(&self) -> Option<InternalKey<'_>> {
+        let Place { cursor, presented, global_seq, .. } = &self.place;
         let stored = cursor.internal_key()?;
-        let value = cursor.value_range().of(pin.as_ref()?);
-        let key = if global_seq.is_some() { presented.as_ref()?.as_key() } else { stored };
-        Some(Entry { key, value })
+        if global_seq.is_some() { presented.as_ref().map(InternalKeyBuf::as_key) } else { Some(stored) }
     }
 }
