@@ -123,6 +123,12 @@ impl Arena {
         self.retired_bytes.load(Ordering::Relaxed) + to_usize(tail.used) * UNIT
     }
 
+    /// The bytes of all chunks.
+    pub(crate) fn held_bytes(&self) -> usize {
+        let tail = Tail::unpack(self.tail.load(Ordering::Relaxed));
+        self.retired_bytes.load(Ordering::Relaxed) + to_usize(tail.capacity) * UNIT
+    }
+
     /// A number that differs between any two allocations: seeds the heights of nodes.
     pub(crate) fn position(&self) -> u64 {
         self.tail.load(Ordering::Relaxed)
@@ -161,9 +167,9 @@ impl Arena {
     #[cold]
     fn grow(&self, full: u64, units: u64) -> Result<u64, MemoryLimit> {
         let old = Tail::unpack(full);
-        // An eighth of the arena's size, so at most that part of an arena is empty.
+        // An eighth of the arena's size, so at most that part of a large arena is empty.
         let eighth = (self.retired_bytes.load(Ordering::Relaxed) / UNIT / 8) as u64;
-        let least = if old.capacity == 0 { FIRST_CHUNK_UNITS } else { CHUNK_UNITS_MIN };
+        let least = (8 * old.capacity).clamp(FIRST_CHUNK_UNITS, CHUNK_UNITS_MIN);
         let sized = eighth.clamp(least, CHUNK_UNITS_MAX);
         let capacity = whole_pages(sized.max((units + 1).next_power_of_two()));
         let (chunk, base) = self.new_chunk(capacity)?;

@@ -139,6 +139,10 @@ impl MemtableRep for Protected {
         self.memtable.memory()
     }
 
+    fn held(&self) -> usize {
+        self.memtable.held()
+    }
+
     fn filled(&self) -> usize {
         self.memtable.filled()
     }

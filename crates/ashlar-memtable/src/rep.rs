@@ -127,6 +127,10 @@ pub trait MemtableRep: Send + Sync {
     /// The bytes of entries with padding and unusable ends of chunks, and of range tombstones.
     fn memory(&self) -> usize;
 
+    /// The bytes that the memtable takes from its budget: [`MemtableRep::memory`], and the room of its last chunk that has no
+    /// entry yet. Of a small memtable that room is the larger part.
+    fn held(&self) -> usize;
+
     /// The part of [`MemtableRep::memory`] that counts towards the size limit: everything except the index over the
     /// entries beyond one link for each. So a memtable of a given size holds about as many entries as RocksDB's.
     fn filled(&self) -> usize {

@@ -596,6 +596,10 @@ impl<C: KeyOrder + 'static> MemtableRep for SkipList<C> {
         self.arena.used_bytes() + self.tombstones.memory()
     }
 
+    fn held(&self) -> usize {
+        self.arena.held_bytes() + self.tombstones.memory()
+    }
+
     fn filled(&self) -> usize {
         // An entry has two links on average.
         let second = usize::try_from(self.count.load(Ordering::Relaxed)).unwrap_or(0) * size_of::<Link>();

@@ -150,9 +150,9 @@ impl State {
         }
     }
 
-    /// Bytes of the memtables that take writes or wait for a flush.
+    /// The bytes that the memtables which take writes or wait for a flush take from the budget.
     pub(crate) fn live_memtable_bytes(&self) -> usize {
-        self.families.iter().map(|f| f.memtables.memory()).sum()
+        self.families.iter().map(|f| f.memtables.held()).sum()
     }
 }
 

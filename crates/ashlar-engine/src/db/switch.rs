@@ -122,7 +122,7 @@ impl Core {
     /// are full, the largest counts as full.
     fn full_families(&self, state: &State) -> Room {
         let mut full = Vec::new();
-        let active = |f: &LiveFamily| f.memtables.current().rep.memory();
+        let active = |f: &LiveFamily| f.memtables.current().rep.held();
         let together: usize = state.families.iter().map(active).sum();
         if together >= self.committer.current().limit_bytes {
             if self.memory.memtables_full() && state.families.iter().any(|f| f.memtables.immutable_len() > 0)
@@ -169,7 +169,7 @@ impl Core {
     fn has_spare_room(&self, state: &State) -> bool {
         let active = |f: &LiveFamily| f.memtables.current().rep.memory();
         let within = |bytes: usize, limit: usize| bytes < limit.saturating_add(limit / 8);
-        let together = state.families.iter().map(active).sum();
+        let together = state.families.iter().map(|f| f.memtables.current().rep.held()).sum();
         within(together, self.committer.current().limit_bytes)
             && state.families.iter().all(|f| within(active(f), f.family.options().write_buffer_bytes))
     }

@@ -73,9 +73,9 @@ impl MemtableList {
         self.immutable.iter().rev().map(|m| Arc::clone(&m.rep)).collect()
     }
 
-    /// Bytes of all memtables of the family.
-    pub(crate) fn memory(&self) -> usize {
-        self.immutable.iter().chain([&self.current]).map(|m| m.rep.memory()).sum()
+    /// The bytes that all memtables of the family take from the budget.
+    pub(crate) fn held(&self) -> usize {
+        self.immutable.iter().chain([&self.current]).map(|m| m.rep.held()).sum()
     }
 
     /// The number of immutable memtables.

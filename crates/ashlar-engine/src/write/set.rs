@@ -37,7 +37,7 @@ impl WriteSet {
     pub(crate) fn any_full(&self) -> bool {
         let mut all = 0;
         self.families.iter().any(|f| {
-            all += f.mem.memory();
+            all += f.mem.held();
             f.mem.filled() >= f.limit_bytes.load(Ordering::Relaxed) || all >= self.limit_bytes
         })
     }
