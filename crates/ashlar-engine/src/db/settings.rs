@@ -140,11 +140,15 @@ impl Settings {
         for family in versions.families() {
             let (name, order) = (&*family.name, &family.version.order);
             let mut own = self.of(name, order);
-            if let Some(stored) = stored.get(name) {
-                self.recall_operator(name, &mut own, stored.stored_merge_operator.as_deref())?;
-                own.kept_over(stored);
-            } else if loaded.is_some() {
-                report.foreign.push(format!("the OPTIONS file does not name family {name:?}"));
+            let stored_of = stored.get(name);
+            self.recall_operator(name, &mut own, stored_of.and_then(|o| o.stored_merge_operator.as_deref()))?;
+            match stored_of {
+                Some(stored) => own.kept_over(stored),
+                None if loaded.is_some() => report.foreign.push(format!(
+                    "the OPTIONS file does not name family {name:?}: opened with the settings of \"default\", without its merge \
+                     operator"
+                )),
+                None => {}
             }
             let levels = family.version.levels.len();
             report.unserved.extend(levels_told(name, &own, levels, stored.get(name).copied()));
@@ -213,7 +217,7 @@ impl Settings {
     }
 
     /// Gives an existing family the merge operator it had. A family that is not listed takes the operator of `default`
-    /// only if it had the same one.
+    /// only if it had the same one: another operator would give its operands another meaning.
     fn recall_operator(&self, name: &str, options: &mut FamilyOptions, stored: Option<&str>) -> Result<()> {
         let listed = name == DEFAULT_FAMILY || self.listed.contains_key(name);
         if !listed && !options.has_operator(stored) {

@@ -536,6 +536,36 @@ fn a_joining_operator_of_an_old_release_must_be_given() {
     db.close().unwrap();
 }
 
+/// RocksDB writes a new family to the MANIFEST first, so a crash leaves an OPTIONS file without it.
+#[test]
+fn a_family_that_the_options_file_does_not_name_takes_no_operator_of_default() {
+    let dir = tempfile::tempdir().unwrap();
+    let opened = || Db::builder(dir.path()).default_family(|f| f.merge_operator(Arc::new(UInt64Add)));
+    let joining = || opened().family("words", |f| f.merge_operator(Arc::new(StringAppend::new(","))));
+    let db = joining().open().unwrap();
+    for word in ["b", "a", "c"] {
+        db.family("words").unwrap().merge("k", word).unwrap();
+    }
+    db.close().unwrap();
+    let text = newest(dir.path());
+    let mut files = options_files(dir.path());
+    let last = files.pop().unwrap();
+    files.iter().for_each(|file| std::fs::remove_file(file).unwrap());
+    std::fs::write(last, &text[..text.find("[CFOptions \"words\"]").unwrap()]).unwrap();
+    let db = opened().open().unwrap();
+    assert!(db.recovery().foreign.iter().any(|line| line.contains("\"words\"")), "{}", db.recovery());
+    let words = db.family("words").unwrap();
+    let refused = |e: ashlardb::Error| {
+        e.kind() == ErrorKind::InvalidArgument && e.to_string().contains("merge operator")
+    };
+    assert!(refused(words.get("k").unwrap_err()));
+    db.compact().unwrap();
+    assert!(refused(words.get("k").unwrap_err()));
+    db.close().unwrap();
+    let db = joining().open().unwrap();
+    assert_eq!(db.family("words").unwrap().get("k").unwrap().as_deref(), Some(&b"b,a,c"[..]));
+}
+
 /// What is set for `default` reaches other families, but not their operators.
 #[test]
 fn a_delimiter_set_for_default_does_not_reach_another_family() {
