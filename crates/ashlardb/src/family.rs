@@ -87,8 +87,9 @@ impl Family {
 
     /// Deletes the tables below level 0 that hold only keys of one of the ranges, without a compaction. Returns their number.
     ///
-    /// Other entries of the ranges stay: follow it with [`crate::Write::delete_range`]. Snapshots lose the deleted keys too. An
-    /// end belongs to its range if the range includes it (`a..=b`).
+    /// Entries of the ranges in other tables stay, and older values and deleted keys there may show again: follow it with
+    /// [`crate::Write::delete_range`]. Snapshots lose the deleted keys too. An end belongs to its range if the range includes it
+    /// (`a..=b`).
     ///
     /// ```
     /// # use ashlardb::prelude::*;

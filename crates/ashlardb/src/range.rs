@@ -103,8 +103,7 @@ impl Keys {
                 let (from, to) = (lower.escape_ascii(), upper.escape_ascii());
                 let text =
                     format!("the range begins at '{from}', after its end '{to}' in the family's order");
-                Err(Error::invalid(text)
-                    .hint("Give the bounds in the family's order, and go backward with rev()"))
+                Err(Error::invalid(text).hint("Give the smaller key first; a scan goes backward with rev()"))
             }
             _ => Ok(()),
         }

@@ -11,9 +11,9 @@ use std::sync::Arc;
 /// A user-defined total order over keys.
 ///
 /// **Keys that compare equal must have equal bytes.** RocksDB also accepts other comparators, such as one that ignores
-/// case. Under such an order, a compaction here keeps one of two equal keys. A get finds only the spelling that was
-/// written last. A delete of another spelling deletes nothing. Make the order total: where two keys are otherwise
-/// equal, compare their bytes.
+/// case. Under such an order, gets and scans here may find one spelling of a key or several, a delete of another spelling
+/// deletes nothing, and a reverse scan may answer `Corruption`. Make the order total: where two keys are otherwise equal,
+/// compare their bytes.
 ///
 /// The comparator must not call the database it belongs to, and must not panic: a panic during a write, flush or
 /// compaction stops writes until the database is opened again.

@@ -137,6 +137,9 @@ impl Core {
             // As when a family is created. A failed WAL must not keep the drop from freeing space: resuming writes the
             // buffered records to tables.
             let _ = self.committer.flush();
+            if self.state().families.get(family.id()).is_none() {
+                return Err(Error::invalid(format!("the family {:?} was dropped before", family.name())));
+            }
             self.versions.drop_family(family.id()).inspect_err(|e| self.settle(e))?;
             let mut state = self.state();
             let dropped = state.families.remove(family.id());
