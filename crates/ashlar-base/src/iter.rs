@@ -38,7 +38,7 @@ pub trait InternalIterator: Send {
     fn prev(&mut self) -> Result<()>;
     /// The entry under the cursor; `None` past either end.
     fn entry(&self) -> Option<Entry<'_>>;
-    /// The key of that entry. A cursor that finds its key faster than its value says so here.
+    /// The key of that entry. Some cursors find the key in fewer steps than key and value.
     #[inline]
     fn key(&self) -> Option<InternalKey<'_>> {
         self.entry().map(|entry| entry.key)

@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// A user-defined total order over keys.
 ///
 /// **Keys that compare equal must have equal bytes.** RocksDB also accepts other comparators, such as one that ignores
-/// case. Under such an order, gets and scans here may find one spelling of a key or several, a delete of another spelling
+/// case. Under such an order, gets and scans here may find one spelling of a key or several. A delete of another spelling
 /// deletes nothing, and a reverse scan may answer `Corruption`. Make the order total: where two keys are otherwise equal,
 /// compare their bytes.
 ///
