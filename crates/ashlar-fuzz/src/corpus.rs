@@ -1,10 +1,11 @@
 //! Real files to start from: the golden directories and tables.
 
+use ashlar_testkit::golden;
 use std::path::{Path, PathBuf};
 
 /// Contents of every golden file for whose name `wanted` says yes, in the order of their paths.
 pub fn files(wanted: impl Fn(&str) -> bool) -> Vec<Vec<u8>> {
-    let mut open = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("../../golden")];
+    let mut open = vec![golden::path("")];
     let mut paths: Vec<PathBuf> = Vec::new();
     while let Some(folder) = open.pop() {
         for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -47,15 +48,19 @@ pub fn kept_folder(target: &str) -> PathBuf {
 
 /// The golden directories: their files by name.
 pub fn directories() -> Vec<Vec<(String, Vec<u8>)>> {
-    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../golden");
-    ["leveldb-1.23", "rocksdb-7.8.3"].iter().flat_map(|writer| folders(&golden.join(writer))).collect()
+    ["leveldb-1.23", "rocksdb-7.8.3"].iter().flat_map(|writer| folders(writer)).collect()
 }
 
-fn folders(of: &Path) -> Vec<Vec<(String, Vec<u8>)>> {
-    let entries = std::fs::read_dir(of).into_iter().flatten().flatten();
-    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
-    paths.sort();
-    paths.iter().map(|path| named(path)).collect()
+fn folders(writer: &str) -> Vec<Vec<(String, Vec<u8>)>> {
+    let entries = std::fs::read_dir(golden::path(writer)).into_iter().flatten().flatten();
+    let mut names: Vec<_> = entries
+        .filter(|entry| entry.path().is_dir())
+        .map(|entry| format!("{writer}/{}", entry.file_name().to_string_lossy()))
+        .collect();
+    names.sort();
+    let files = |name: &String| golden::files(name).unwrap_or_default().into_iter();
+    let read = |(name, path): (String, PathBuf)| Some((name, std::fs::read(path).ok()?));
+    names.iter().map(|name| files(name).filter_map(read).collect()).collect()
 }
 
 /// The files of one folder by name, sorted.

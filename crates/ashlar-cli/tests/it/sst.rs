@@ -188,7 +188,7 @@ fn damage_is_told_with_file_and_offset() {
         );
     }
     let (_dir, short) = changed("rocksdb-7.8.3/compressions/000021.sst", |bytes| bytes.truncate(3000));
-    for path in [short, golden("rocksdb-7.8.3/range_del/CURRENT")] {
+    for path in [short, golden("rocksdb-7.8.3/atomic_flush/CURRENT")] {
         let ran = ashlar(&["sst", &file(&path), "--command=scan"], b"");
         assert_eq!((ran.status, ran.out.as_str()), (1, ""), "{ran:?}");
         assert!(ran.err.ends_with(&format!("{} is not a valid SST file\n", path.display())), "{ran:?}");

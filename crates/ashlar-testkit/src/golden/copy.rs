@@ -1,8 +1,12 @@
 //! A golden directory, copied for one test.
 
 use super::Listing;
-use crate::judge::{Skip, copy_flat};
+use crate::judge::Skip;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+
+/// Golden files that are stored once under another name: lines of the file and its original.
+const SAME_AS: &str = include_str!("../../../../golden/same-as.txt");
 
 /// Directories that open as databases, by name, and which of them need the merge operator `uint64add`.
 pub const DIRECTORIES: [(&str, bool); 16] = [
@@ -48,9 +52,34 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../golden")
 }
 
-/// The path of the golden file or directory `name`. Nothing there may be written to.
+/// The files with an original, and the original, by their paths below `golden/`.
+fn copies() -> impl Iterator<Item = (&'static str, &'static str)> {
+    SAME_AS.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.split_once(' '))
+}
+
+/// The path of the golden file or directory `name`, or of the equal file that is stored for it. Tests never write there.
 pub fn path(name: &str) -> PathBuf {
-    root().join(name)
+    root().join(copies().find(|(copy, _)| *copy == name).map_or(name, |(_, original)| original))
+}
+
+/// The files of the golden directory `name`: where the bytes of each are stored, by the file's name.
+///
+/// # Errors
+/// Those of listing the directory.
+pub fn files(name: &str) -> std::io::Result<BTreeMap<String, PathBuf>> {
+    let mut files = BTreeMap::new();
+    for entry in std::fs::read_dir(root().join(name))? {
+        let entry = entry?;
+        if entry.file_type()?.is_file() {
+            files.insert(entry.file_name().to_string_lossy().into_owned(), entry.path());
+        }
+    }
+    for (copy, original) in copies() {
+        if let Some((_, file)) = copy.rsplit_once('/').filter(|(folder, _)| *folder == name) {
+            files.insert(file.to_owned(), root().join(original));
+        }
+    }
+    Ok(files)
 }
 
 /// The tables that RocksDB 11.8.1 wrote, by name, each with a listing beside it (`.expected.txt`).
@@ -67,13 +96,17 @@ pub fn tables() -> Vec<PathBuf> {
 /// # Errors
 /// A skip when there is no such directory or it cannot be copied.
 pub fn golden(name: &str) -> Result<Golden, Skip> {
-    let source = root().join(name);
     let why = |e: std::io::Error| Skip::because(format!("golden directory {name}: {e}"));
     // Not every listing is UTF-8: RocksDB's manifest dump prints keys as they are.
-    let expected = std::fs::read(source.join("expected.txt")).map_err(why)?;
+    let expected = std::fs::read(path(&format!("{name}/expected.txt"))).map_err(why)?;
     let folder = tempfile::tempdir().map_err(why)?;
-    copy_flat(&source, folder.path()).map_err(why)?;
-    std::fs::remove_file(folder.path().join("expected.txt")).map_err(why)?;
+    for (file, from) in files(name).map_err(why)? {
+        if file != "expected.txt" {
+            std::fs::copy(from, folder.path().join(file)).map_err(why)?;
+        }
+    }
+    // Its writers left an empty one in every directory, and an open adds no file then.
+    std::fs::write(folder.path().join("LOCK"), []).map_err(why)?;
     Ok(Golden { folder, families: Listing::parse(&String::from_utf8_lossy(&expected)) })
 }
 
@@ -101,6 +134,27 @@ mod tests {
             }
         }
         assert_eq!(names, 19);
+    }
+
+    /// All files below `folder`.
+    fn stored(folder: &Path) -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        entries.flat_map(|path| if path.is_dir() { stored(&path) } else { vec![path] }).collect()
+    }
+
+    #[test]
+    fn equal_files_are_stored_once() {
+        let mut seen = BTreeMap::new();
+        for path in stored(&root()) {
+            if let Some(other) = seen.insert(std::fs::read(&path).unwrap(), path.clone()) {
+                panic!("{path:?} equals {other:?}: keep one and add a line to golden/same-as.txt");
+            }
+        }
+        for (copy, original) in copies() {
+            assert!(!root().join(copy).exists() && root().join(original).is_file(), "{copy} {original}");
+            let (folder, file) = copy.rsplit_once('/').unwrap();
+            assert_eq!(files(folder).unwrap()[file], path(copy));
+        }
     }
 
     #[test]

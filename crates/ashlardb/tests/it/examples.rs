@@ -25,6 +25,7 @@ mod sessions;
 #[allow(dead_code, reason = "its main")]
 mod time_series;
 
+use ashlar_testkit::golden::golden;
 use std::path::Path;
 
 type Example = fn(&Path) -> ashlardb::Result<()>;
@@ -56,13 +57,8 @@ fn examples_run() {
 
 #[test]
 fn open_rocksdb_opens_what_rocksdb_left() {
-    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../golden");
     for name in ["rocksdb-7.8.3/compressions", "rocksdb-7.8.3/manifest_history", "leveldb-1.23/plain"] {
-        let copy = tempfile::tempdir().unwrap();
-        for file in std::fs::read_dir(golden.join(name)).unwrap() {
-            let file = file.unwrap();
-            std::fs::copy(file.path(), copy.path().join(file.file_name())).unwrap();
-        }
+        let copy = golden(name).unwrap_or_else(|skip| panic!("{skip}"));
         let counts = open_rocksdb::run(copy.path()).unwrap();
         assert!(counts.iter().map(|(_, entries)| entries).sum::<usize>() > 0, "{name}");
     }

@@ -12,7 +12,7 @@ mod two_phase;
 use super::*;
 use ashlar_base::{FamilyId, FileNumber, Level, Order, Result, SeqNum};
 use ashlar_cache::FramePool;
-use ashlar_env::{EntryKind, Env, Fs};
+use ashlar_env::{Env, Fs};
 use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::VersionEdit;
 use ashlar_format::write_batch::BatchReader;
@@ -35,11 +35,10 @@ fn seq(n: u64) -> SeqNum {
 
 /// A golden directory as a memory file system.
 fn golden(name: &str) -> Env {
-    let from = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../golden").join(name);
     let (os, mem) = (Env::os().unwrap(), Env::mem());
     mem.fs.create_dir_all(dir()).unwrap();
-    for entry in os.fs.list(&from).unwrap().into_iter().filter(|e| e.kind == EntryKind::File) {
-        put(&mem, &entry.name, &get(&*os.fs, &from.join(&entry.name)));
+    for (file, from) in ashlar_testkit::golden::files(name).unwrap() {
+        put(&mem, &file, &get(&*os.fs, &from));
     }
     mem
 }

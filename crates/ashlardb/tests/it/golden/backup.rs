@@ -9,22 +9,17 @@ use ashlardb::Read as _;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-fn stored(dir: &Path, below: &str) -> BTreeSet<PathBuf> {
-    let mut files = BTreeSet::new();
-    for entry in std::fs::read_dir(dir.join(below)).unwrap() {
-        let entry = entry.unwrap();
-        let name = format!("{below}/{}", entry.file_name().to_string_lossy());
-        match entry.file_type().unwrap().is_dir() {
-            true => files.extend(stored(dir, &name)),
-            false => files.extend([PathBuf::from(name)]),
-        }
-    }
-    files
+const BACKUP: &str = "rocksdb-7.8.3/backup";
+
+/// The files in a folder of the backup.
+fn stored(folder: &str) -> Vec<PathBuf> {
+    let files = golden::files(&format!("{BACKUP}/{folder}")).unwrap();
+    files.into_keys().map(|file| Path::new(folder).join(file)).collect()
 }
 
 /// Compares every file of both backups, then what is read from them.
 pub(super) fn files(tally: &mut Tally) {
-    let dir = golden::path("rocksdb-7.8.3/backup");
+    let dir = golden::path(BACKUP);
     let expected = std::fs::read_to_string(dir.join("expected.txt")).unwrap();
     let mut named = BTreeSet::new();
     for id in [1, 2] {
@@ -33,7 +28,7 @@ pub(super) fn files(tally: &mut Tally) {
         assert_eq!(meta.print(), text, "meta/{id}");
         let restored = tempfile::tempdir().unwrap();
         for file in &meta.files {
-            let bytes = std::fs::read(dir.join(&file.path)).unwrap();
+            let bytes = std::fs::read(golden::path(&format!("{BACKUP}/{}", file.path))).unwrap();
             let name = Path::new(&file.path).file_name().unwrap().to_str().unwrap();
             tally.comparisons += 1;
             let size = match SharedName::parse(name) {
@@ -61,7 +56,7 @@ pub(super) fn files(tally: &mut Tally) {
         db.close().unwrap();
     }
     let kept: BTreeSet<PathBuf> =
-        ["private", "shared_checksum"].iter().flat_map(|d| stored(&dir, d)).collect();
+        ["private/1", "private/2", "shared_checksum"].into_iter().flat_map(stored).collect();
     assert_eq!(kept, named, "every file is named, and no other");
     tally.looked_into += 1;
 }
