@@ -70,7 +70,7 @@ pub(crate) fn counted(count: u64, noun: &str) -> String {
     let plural = match noun.strip_suffix('y') {
         _ if count == 1 => return format!("1 {noun}"),
         Some(stem) if !noun.ends_with("ey") => format!("{stem}ies"),
-        _ if noun.ends_with("ch") => format!("{noun}es"),
+        _ if noun.ends_with("ch") || noun.ends_with("ss") => format!("{noun}es"),
         _ => format!("{noun}s"),
     };
     format!("{count} {plural}")

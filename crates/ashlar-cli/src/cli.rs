@@ -66,7 +66,7 @@ Examples:
   ashlar db --db=DIR rewrite --level=rocksdb-7.8           rewrite it so that RocksDB 7.8 reads it
 
 Put a key that begins with a dash after `--`: ashlar db --db=DIR get -- -x
-Exit status: 0 success, 1 failure (also: key not found), 2 wrong command line.";
+Exit status: 0 success, 1 failure (also: key not found), 2 wrong command line, 3 a repair with losses.";
 
 const EXPLAIN_HELP: &str = "\
 Example:
@@ -280,6 +280,8 @@ pub(crate) enum DbCommand {
     },
     /// Turns a damaged directory into a database that opens, and reports every loss. Uses the settings of the OPTIONS file.
     /// Damaged files move to lost/ in the directory
+    ///
+    /// Exit status: 0 repaired without a loss, 3 repaired with losses, which the report lists, 1 no repair was made.
     Repair {
         /// Leaves DIRECTORY unchanged and creates the repaired database in COPY, which shares files by hard links
         #[arg(long, value_name = "COPY")]

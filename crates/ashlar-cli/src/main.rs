@@ -3,8 +3,8 @@
 //!
 //! 1. A program file named `db_bench` runs `ashlar bench`; one named `ldb` runs `ashlar db`; one named `sst_dump` runs
 //!    `ashlar sst`. So scripts keep working.
-//! 2. Exit statuses: 0 success, 1 failure (one sentence on standard error), 2 a wrong command line. `bench` ends with 1
-//!    after a wrong command line, like db_bench.
+//! 2. Exit statuses: 0 success, 1 failure (one sentence on standard error), 2 a wrong command line, 3 a repair with
+//!    losses. `bench` ends with 1 after a wrong command line, like db_bench.
 //! 3. A reader that goes away (`| head`) ends the program quietly. A message that cannot be written changes no status.
 
 #![deny(clippy::print_stderr, reason = "eprintln! panics when it cannot write; see ashlar_bench::say")]

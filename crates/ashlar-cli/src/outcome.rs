@@ -12,6 +12,8 @@ pub(crate) enum Outcome {
     Failed(String),
     /// The command line is wrong: a text for standard error. Status 2.
     Usage(String),
+    /// The repair was made, but not everything could be kept: one sentence for standard error. Status 3.
+    Lossy(String),
     /// The reader of the output has gone away (`| head`). Status 0.
     ReaderGone,
 }
@@ -53,6 +55,10 @@ pub(crate) fn tell(outcome: Result<(), Outcome>) -> ExitCode {
         Err(Outcome::Usage(text)) => {
             say::line(&text);
             ExitCode::from(2)
+        }
+        Err(Outcome::Lossy(text)) => {
+            say::line(&text);
+            ExitCode::from(3)
         }
     }
 }

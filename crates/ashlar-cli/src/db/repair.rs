@@ -2,8 +2,9 @@
 
 use super::{Target, check};
 use crate::Done;
-use crate::outcome::answer;
-use ashlardb::{RepairReport, Verified};
+use crate::bytes_text::counted;
+use crate::outcome::{Outcome, answer};
+use ashlardb::{RepairReport, Risk, Verified};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::Path;
@@ -12,7 +13,7 @@ use std::path::Path;
 const MADE: &str = "the repair was made";
 
 /// Repairs with the settings of the directory's OPTIONS file, if it is readable, and prints the report. With a copy, repairs
-/// the copy. The copy may have zeros for parts that the device cannot read.
+/// the copy. The copy may have zeros for parts that the device cannot read. Status 3 tells scripts of losses.
 pub(super) fn run(
     target: &Target,
     (into, around): (Option<&Path>, bool),
@@ -34,11 +35,20 @@ pub(super) fn run(
         }
     };
     bar.finish_and_clear();
+    let report = report?;
     match json {
-        true => answer(out, &format!("{}\n", as_json(&report?)), MADE)?,
-        false => answer(out, &report?.to_string(), MADE)?,
+        true => answer(out, &format!("{}\n", as_json(&report)), MADE)?,
+        false => answer(out, &report.to_string(), MADE)?,
     }
-    Ok(())
+    if report.is_lossless() {
+        return Ok(());
+    }
+    let directory = into.unwrap_or(&target.directory).display();
+    let what = match report.losses.iter().filter(|loss| loss.risk != Risk::Nothing).count() as u64 {
+        0 => "without a MANIFEST: deleted keys and replaced values may be back".to_owned(),
+        losses => format!("with {}", counted(losses, "loss")),
+    };
+    Err(Outcome::Lossy(format!("{directory}: repaired {what}")))
 }
 
 fn as_json(report: &RepairReport) -> Value {
