@@ -53,26 +53,40 @@ fn main() -> ExitCode {
     outcome::tell(outcome)
 }
 
-/// Parses the command line. On an error, ends the process with a message and status 2. After a directory the parser takes
-/// an unknown word for an extra argument, so the message lists the commands.
+/// Parses the command line. On an error, ends the process with a message and status 2.
 fn parse<C: Parser>(words: &[OsString]) -> C {
-    C::try_parse_from(words).unwrap_or_else(|e| {
-        let word = match e.get(ContextKind::InvalidArg) {
-            Some(ContextValue::String(word)) if !word.starts_with('-') => Some(word),
-            _ => None,
-        };
-        let of_db = words.get(1).is_some_and(|first| first == "db") || C::command().get_name() == "ldb";
-        match word.filter(|_| of_db && e.kind() == ErrorKind::UnknownArgument) {
-            Some(word) => {
-                say::line(&format!(
-                    "unknown command {word:?}, or an argument too many; the commands are {}",
-                    db::COMMANDS
-                ));
-                std::process::exit(2)
-            }
-            None => e.exit(),
+    C::try_parse_from(words).unwrap_or_else(|e| match unexpected(&e) {
+        Some(text) => {
+            say::line(&text);
+            std::process::exit(2)
         }
+        None => e.exit(),
     })
+}
+
+/// The message for an argument that the command does not take: the argument, the usage, and what to do. After a directory
+/// the parser takes an unknown command for such an argument, so there the message lists the commands.
+fn unexpected(e: &clap::Error) -> Option<String> {
+    let text = |kind| match e.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.clone()),
+        Some(ContextValue::StyledStr(text)) => Some(text.to_string()),
+        _ => None,
+    };
+    let word = text(ContextKind::InvalidArg).filter(|_| e.kind() == ErrorKind::UnknownArgument)?;
+    let usage = text(ContextKind::Usage)?;
+    let usage = usage.trim();
+    let of_command = |word: &&str| word.chars().all(|c| c.is_ascii_lowercase() || c == '_');
+    let command: Vec<&str> = usage.split_whitespace().filter(of_command).collect();
+    let advice = match text(ContextKind::SuggestedArg) {
+        Some(similar) => format!("A similar argument is {similar:?}."),
+        None if usage.ends_with("[COMMAND]") => format!("The commands are {}.", db::COMMANDS),
+        None if word.starts_with('-') => "Put a word that begins with a dash after `--`.".to_owned(),
+        None => "Quote an argument that contains spaces.".to_owned(),
+    };
+    let command = command.join(" ");
+    Some(format!(
+        "unexpected argument {word:?}\n{usage}\n{advice} `{command} --help` lists what the command takes"
+    ))
 }
 
 /// The result of a command: success, or the reason for its failure.

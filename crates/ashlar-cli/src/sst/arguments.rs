@@ -6,10 +6,10 @@ use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
-  ashlar sst --file=DB/000012.sst --command=scan --from=a --to=b
-  ashlar sst --file=DB --command=verify                    every table of a directory
-  ashlar sst --file=DB/000012.sst --show_properties
-  ashlar sst --file=DB/000012.sst --command=blocks         every block: where, how large, how stored, is it right
+  ashlar sst DB/000012.sst --command=scan --from=a --to=b
+  ashlar sst DB --command=verify                           every table of a directory
+  ashlar sst --file=DB/000012.sst --show_properties        sst_dump's form
+  ashlar sst DB/000012.sst --command=blocks                every block: where, how large, how stored, is it right
 
 Exit status: 0 every table is as asked, 1 one is not or cannot be read, 2 wrong command line.";
 
@@ -48,7 +48,10 @@ pub(crate) enum SstCommand {
 #[command(after_help = EXAMPLES)]
 pub(crate) struct SstArguments {
     /// A table, or a directory with tables
-    #[arg(long, value_name = "FILE|DIRECTORY", required_unless_present = "parse_internal_key")]
+    #[arg(value_name = "FILE|DIRECTORY", required_unless_present_any = ["file", "parse_internal_key"])]
+    pub(crate) path: Option<PathBuf>,
+    /// A table, or a directory with tables, in sst_dump's form
+    #[arg(long, value_name = "FILE|DIRECTORY", conflicts_with = "path")]
     pub(crate) file: Option<PathBuf>,
     /// The command to run
     #[arg(long, value_enum, default_value = "check")]

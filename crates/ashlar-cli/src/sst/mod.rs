@@ -53,7 +53,7 @@ fn run_into(arguments: &SstArguments, out: &mut dyn Write) -> Done {
         return Err(Error::not_supported("--command=recompress").into());
     }
     let env = Env::os()?;
-    let path = arguments.file.clone().unwrap_or_default();
+    let path = arguments.path.as_ref().or(arguments.file.as_ref()).cloned().unwrap_or_default();
     let tables = tables(&*env.fs, &path)?;
     let mut session = Session {
         arguments,

@@ -215,6 +215,20 @@ fn wrong_command_lines() {
     };
     assert!(usage(&["db", "--db=D", "scann"]).contains("unknown command \"scann\""));
     assert!(usage(&["db", "scan"]).contains("which database?"));
+    for (words, command, advice) in [
+        (&["db", "D", "get", "key", "x"][..], "ashlar db get", "Quote an argument"),
+        (&["db", "D", "777"], "ashlar db", "The commands are put, get"),
+        (&["sst", "FILE", "x"], "ashlar sst", "Quote an argument"),
+        (&["manifest", "FILE", "x"], "ashlar manifest", "Quote an argument"),
+        (&["wal", "FILE", "x"], "ashlar wal", "Quote an argument"),
+        (&["options", "explain", "name", "x"], "ashlar options explain", "Quote an argument"),
+    ] {
+        let said = usage(words);
+        let extra = format!("unexpected argument {:?}\nUsage: {command}", words.last().unwrap());
+        assert!(said.starts_with(&extra) && said.contains(advice), "{words:?}: {said}");
+        assert!(said.ends_with("--help` lists what the command takes\n"), "{words:?}: {said}");
+    }
+    assert!(usage(&["sst", "FILE", "--commend=scan"]).contains("A similar argument is \"--command\"."));
     assert!(usage(&["db", "--db=D", "get"]).contains("<KEY>"));
     assert!(usage(&["db", "--db=D", "scan", "--max_kays=3"]).contains("--max_keys"));
 }

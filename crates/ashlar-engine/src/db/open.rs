@@ -218,7 +218,11 @@ fn lock_directory(env: &mut Env, dir: &Path, options: &DbOptions) -> Result<Box<
             return Err(Error::invalid("there is a database already (error_if_exists is set)").at_path(dir));
         }
         DirState::Absent | DirState::Empty if !options.create_if_missing => {
-            return Err(Error::invalid("there is no database (create_if_missing is off)").at_path(dir));
+            let e = Error::invalid("there is no database (create_if_missing is off)").at_path(dir);
+            return Err(e.hint(
+                "Check the path, or let the open make a database: Builder::create(true), create_if_missing in RocksDB's \
+                 options, --create_if_missing for 'ashlar db'",
+            ));
         }
         DirState::Absent => {
             make_directory(&*env.fs, dir)?;

@@ -61,7 +61,8 @@ pub(super) fn open_read_only(
     let mut options = options;
     let env = hold_directory(&env, dir)?;
     if let DirState::Absent | DirState::Empty = survey(&*env.fs, dir)? {
-        return Err(Error::invalid("there is no database").at_path(dir));
+        let e = Error::invalid("there is no database").at_path(dir);
+        return Err(e.hint("Check the path; an open for reading only makes no database"));
     }
     let entered = enter(&env, dir, &settings.places(&options), Purpose::Read)?;
     settings.settle(&mut options, &entered);
