@@ -1,11 +1,13 @@
 //! A writer that makes all its changes at once, at each call of a read-only open.
 
 use super::watched::Watched;
-use super::{dir, open, open_read_only, put, state};
+use super::{dir, open, open_read_only, put, small, state};
 use ashlar_base::ErrorKind;
+use ashlar_base::error::BusyKind;
 use ashlar_engine::Db;
 use ashlar_env::Env;
 use ashlar_env::sim::SimEnv;
+use ashlar_options::DbOptions;
 use ashlar_testkit::KeyValue;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -75,7 +77,7 @@ fn open_beside(when: impl Fn(u64) -> bool + Send + Sync + 'static) -> Opened {
     let from = writer.lock().unwrap().states.len() - 1;
     let (doer, over) = (Arc::downgrade(&writer), Arc::new(AtomicBool::new(false)));
     let is_over = Arc::clone(&over);
-    let (fs, calls) = Watched::with(&sim.env(), move |call| {
+    let (fs, calls) = Watched::with(&sim.env(), move |call, _| {
         if let Some(writer) = doer.upgrade().filter(|_| !is_over.load(Ordering::Relaxed) && when(call)) {
             writer.lock().unwrap().turn_over();
         }
@@ -118,12 +120,41 @@ fn a_writer_too_fast_is_said_to_be_so() {
             Err(e) => {
                 assert!(matches!(
                     e.kind(),
-                    ErrorKind::Corruption | ErrorKind::NotSupported | ErrorKind::Io(_)
+                    ErrorKind::Corruption | ErrorKind::NotSupported | ErrorKind::Io(_) | ErrorKind::Busy(_)
                 ));
-                assert!(e.to_string().contains("a writer changes it too fast"), "{calls} calls: {e}");
+                assert!(e.to_string().contains("Open it again when it is idle"), "{calls} calls: {e}");
             }
         }
     }
+}
+
+/// The writer flushes each time the open lists the directory, also between the two looks of an attempt at the MANIFEST.
+/// So every attempt finds that its first WAL file is not needed any more.
+#[test]
+fn wal_files_deleted_under_every_attempt_make_the_open_busy() {
+    let _readers = crate::beside_others();
+    let sim = SimEnv::new(5);
+    let mut options = small();
+    options.compaction.automatic = false;
+    (options.compaction.l0_slowdown, options.compaction.l0_stop) = (100_000, 100_000);
+    let db = Arc::new(Db::open(sim.env(), dir(), DbOptions::default(), vec![], options).unwrap());
+    let write = |db: &Db, count: u64| {
+        put(db, &db.family("default").unwrap(), "key", &count.to_string());
+    };
+    write(&db, 0);
+    let writer = Arc::downgrade(&db);
+    let (fs, _) = Watched::with(&sim.env(), move |call, path| {
+        if let Some(db) = writer.upgrade().filter(|_| path == dir()) {
+            write(&db, call);
+            db.flush(&db.families()).unwrap();
+        }
+    });
+    let e = open_read_only(Env { fs, ..sim.env() }, dir()).unwrap_err();
+    assert_eq!(e.kind(), ErrorKind::Busy(BusyKind::Locked), "{e}");
+    assert!(e.to_string().contains("other processes deleted WAL files during the open"), "{e}");
+    assert!(e.to_string().contains("Open it again when it is idle"), "{e}");
+    let reader = open_read_only(sim.env(), dir()).unwrap();
+    assert!(state(&reader) == state(&db), "the directory is idle");
 }
 
 #[test]
@@ -139,7 +170,7 @@ fn damage_that_stays_is_damage() {
     let table = format!("{:06}.sst", live.number.0);
     writer.db.close().unwrap();
     sim.env().fs.remove(&dir().join(&table)).unwrap();
-    let (fs, calls) = Watched::with(&sim.env(), |_| {});
+    let (fs, calls) = Watched::with(&sim.env(), |_, _| {});
     let e = open_read_only(Env { fs, ..sim.env() }, dir()).unwrap_err();
     assert!(e.is_corruption() && e.to_string().contains(&table), "{e}");
     assert!(calls.load(Ordering::Relaxed) < 100, "one attempt is enough: {calls:?} calls");

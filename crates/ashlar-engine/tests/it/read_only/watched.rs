@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The function that runs before a call; its argument is the call's number, from 1.
-type Meanwhile = dyn Fn(u64) + Send + Sync;
+/// The function that runs before a call. Its arguments are the call's number, from 1, and the file or directory.
+type Meanwhile = dyn Fn(u64, &Path) + Send + Sync;
 
 #[derive(Clone)]
 pub(super) struct Watched {
@@ -19,13 +19,13 @@ pub(super) struct Watched {
 impl Watched {
     /// A file system that refuses writes and runs no function.
     pub(super) fn over(env: &Env) -> Arc<dyn Fs> {
-        Watched::with(env, |_| {}).0
+        Watched::with(env, |_, _| {}).0
     }
 
     /// `meanwhile` runs before every reading call. Also returns the counter of those calls.
     pub(super) fn with(
         env: &Env,
-        meanwhile: impl Fn(u64) + Send + Sync + 'static,
+        meanwhile: impl Fn(u64, &Path) + Send + Sync + 'static,
     ) -> (Arc<dyn Fs>, Arc<AtomicU64>) {
         let calls = Arc::new(AtomicU64::new(0));
         let watched =
@@ -33,8 +33,8 @@ impl Watched {
         (Arc::new(watched), calls)
     }
 
-    fn call(&self) {
-        (self.meanwhile)(self.calls.fetch_add(1, Ordering::Relaxed) + 1);
+    fn call(&self, path: &Path) {
+        (self.meanwhile)(self.calls.fetch_add(1, Ordering::Relaxed) + 1, path);
     }
 }
 
@@ -54,7 +54,7 @@ impl Fs for Watched {
     }
 
     fn open_read(&self, path: &Path) -> Result<Arc<dyn ReadFile>> {
-        self.call();
+        self.call(path);
         Ok(Arc::new(WatchedFile { file: self.fs.open_read(path)?, watched: self.clone() }))
     }
 
@@ -63,12 +63,12 @@ impl Fs for Watched {
     }
 
     fn list(&self, dir: &Path) -> Result<Vec<FsEntry>> {
-        self.call();
+        self.call(dir);
         self.fs.list(dir)
     }
 
     fn metadata(&self, path: &Path) -> Result<Option<FsEntry>> {
-        self.call();
+        self.call(path);
         self.fs.metadata(path)
     }
 
@@ -121,7 +121,7 @@ struct WatchedFile {
 
 impl ReadFile for WatchedFile {
     fn read_at(&self, buf: &mut [u8], offset: u64) -> Result<usize> {
-        self.watched.call();
+        self.watched.call(self.file.path());
         self.file.read_at(buf, offset)
     }
 
