@@ -7,6 +7,7 @@
 mod finding;
 mod layers;
 mod order;
+mod paths;
 mod prose;
 mod rows;
 mod sizes;

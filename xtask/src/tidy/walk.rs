@@ -1,7 +1,7 @@
 //! Reads the checkout and asks every rule.
 
 use super::finding::{Finding, excuse};
-use super::{layers, order, prose, rows, sizes, words};
+use super::{layers, order, paths, prose, rows, sizes, words};
 use crate::project;
 use std::fs;
 use std::path::Path;
@@ -17,6 +17,7 @@ usage: cargo xtask tidy [--ratchet]
   unfinished     no todo!, unimplemented!, dbg!; switched-off: no #[ignore]
   unsafe         only in the starred crates; rows: with a row in docs/unsafe.md, as each dependency in docs/dependencies.md
   names          no utils, common, helpers; machine-path: no folder of one machine in any text
+  paths          a path in backticks that begins with crates/, docs/, golden/ or xtask/ exists; one of a Source: has the shape of a source file
   prose          plain English in comments, docs and messages: no more breaches than xtask/prose-ratchet.txt allows
 
 --ratchet lowers the counts in xtask/prose-ratchet.txt to what is found.
@@ -82,6 +83,9 @@ fn findings(root: &Path) -> std::io::Result<Vec<Finding>> {
         let text = read(&name)?;
         counts.add(&name, &text);
         found.extend(words::check_text(&name, &text));
+        if name.ends_with(".rs") || name.ends_with(".md") {
+            found.extend(paths::check(&name, &text, |path| root.join(path).exists()));
+        }
         if name.ends_with("Cargo.toml") && name != "Cargo.toml" {
             found.extend(layers::check(&name, &text));
         }
