@@ -61,7 +61,7 @@ properties! {
     "cfstats-no-file-histogram" => Text, "the same text as cfstats";
     "cf-file-histogram" => Refused("read times are kept for the whole database: rocksdb.sst.read.micros"), "read times per level";
     "cf-write-stall-stats" => Map, "how often writers were held";
-    "dbstats" => Map, "writes, log and stalls of the database";
+    "dbstats" => Map, "writes, WAL and stalls of the database";
     "db-write-stall-stats" => Map, "how often writers were held by limits of the whole database";
     "levelstats" => Text, "tables and MB per level";
     "block-cache-entry-stats" => Map, "the memory by role of cache entry";
@@ -87,7 +87,7 @@ properties! {
     "num-live-versions" => Number, "versions of the family that readers use, the current one included";
     "current-super-version-number" => Number, "grows with every change that readers see";
     "estimate-live-data-size" => Number, "estimated bytes after a full compaction";
-    "min-log-number-to-keep" => Number, "the first log that is needed";
+    "min-log-number-to-keep" => Number, "the first WAL file that is needed";
     "min-obsolete-sst-number-to-keep" => Number, "tables from this number on are being written and must stay";
     "base-level" => Number, "the level that level 0 is compacted to";
     "total-sst-files-size" => Number, "bytes of the tables of all live versions";

@@ -40,7 +40,7 @@ fn print(report: &LevelReport, level: FormatLevel, out: &mut dyn Write) -> Done 
         writeln!(out, "{}", line(found, level))?;
     }
     let above = report.above(level);
-    let (tables, logs) = (counted(report.tables as u64, "table"), counted(report.logs as u64, "log"));
+    let (tables, logs) = (counted(report.tables as u64, "table"), counted(report.logs as u64, "WAL file"));
     let verdict = match above.len() as u64 {
         0 => "nothing above".to_owned(),
         n => format!("{} above", counted(n, "shape")),

@@ -99,7 +99,7 @@ impl fmt::Display for Summary {
         number("last sequence", self.last_seq.map(|n| n.to_string()))?;
         number("next file", self.next_file.map(|n| n.to_string()))?;
         if let Some(n) = self.min_log {
-            write!(f, ", logs from {n}")?;
+            write!(f, ", WAL files from {n}")?;
         }
         writeln!(f)?;
         for (id, family) in &self.families {
@@ -113,7 +113,7 @@ impl fmt::Display for Summary {
                 Some(name) => write!(f, ": comparator {name}")?,
                 None => write!(f, ": no comparator named")?,
             }
-            writeln!(f, ", logs from {}", family.log_number.unwrap_or_default())?;
+            writeln!(f, ", WAL files from {}", family.log_number.unwrap_or_default())?;
             for (level, (tables, bytes)) in family.levels() {
                 writeln!(f, "  {level}: {}, {}", counted(tables, "table"), counted(bytes, "byte"))?;
             }

@@ -48,12 +48,12 @@ fn numbers(edit: &VersionEdit, lines: &mut Vec<String>) {
         lines.push(format!("comparator {name}"));
     }
     if let Some(n) = edit.log_number {
-        lines.push(format!("logs below {n} hold nothing unflushed of the family"));
+        lines.push(format!("WAL files below {n} hold nothing unflushed of the family"));
     }
     if let Some(n) = edit.prev_log_number {
         lines.push(match n.0 {
-            0 => "no previous log".to_owned(),
-            _ => format!("previous log {n}"),
+            0 => "no previous WAL file".to_owned(),
+            _ => format!("previous WAL file {n}"),
         });
     }
     if let Some(n) = edit.next_file {
@@ -63,7 +63,7 @@ fn numbers(edit: &VersionEdit, lines: &mut Vec<String>) {
         lines.push(format!("highest family id ever used {}", id.0));
     }
     if let Some(n) = edit.min_log_to_keep {
-        lines.push(format!("logs below {n} are obsolete"));
+        lines.push(format!("WAL files below {n} are obsolete"));
     }
     if let Some(seq) = edit.last_seq {
         lines.push(format!("last sequence {seq}"));
@@ -105,7 +105,7 @@ fn table_fields(file: &NewFile) -> Vec<String> {
     add(
         file.min_log_to_keep.is_some(),
         match file.min_log_to_keep {
-            Some(n) => format!("logs below {n} are obsolete"),
+            Some(n) => format!("WAL files below {n} are obsolete"),
             None => String::new(),
         },
     );
@@ -147,12 +147,12 @@ fn blobs(edit: &VersionEdit, lines: &mut Vec<String>) {
 fn logs(edit: &VersionEdit, lines: &mut Vec<String>) {
     for log in &edit.wal_added {
         lines.push(match log.synced_size {
-            Some(size) => format!("log {} is closed and durable, {}", log.number, counted(size, "byte")),
-            None => format!("log {} was created", log.number),
+            Some(size) => format!("WAL file {} is closed and durable, {}", log.number, counted(size, "byte")),
+            None => format!("WAL file {} was created", log.number),
         });
     }
     if let Some(n) = edit.wal_deleted {
-        lines.push(format!("logs below {n} are deleted"));
+        lines.push(format!("WAL files below {n} are deleted"));
     }
 }
 
@@ -213,14 +213,14 @@ mod tests {
             [
                 "part of an atomic group, 2 more to come",
                 "of family 7",
-                "logs below 000004 hold nothing unflushed of the family",
+                "WAL files below 000004 hold nothing unflushed of the family",
                 "last sequence 5",
                 "the next compaction of L1 begins behind 'm' seq 2 put",
                 "remove table 000006 from L0",
                 "add table 000009 to L2: 1068 bytes, 'a' seq 1 put .. 'z' seq 5 put, sequences 1 to 5",
                 "  epoch 3, oldest blob file 000008, timestamps not stored, unknown field 33, passed over: 0x0102",
                 "blob file 000008: 1 blob, 40 bytes more are garbage",
-                "log 000004 is closed and durable, 51 bytes",
+                "WAL file 000004 is closed and durable, 51 bytes",
                 "unknown tag 8300, passed over: 0x78",
             ]
         );

@@ -101,7 +101,10 @@ pub(crate) fn run(arguments: &WalArguments) -> Done {
     logs.retain(|path| number_of(path).is_some());
     logs.sort_by_key(|path| number_of(path));
     if logs.is_empty() {
-        return Err(Outcome::Failed(format!("{}: no log is in this directory", arguments.path.display())));
+        return Err(Outcome::Failed(format!(
+            "{}: no WAL file is in this directory",
+            arguments.path.display()
+        )));
     }
     let mut all = Ok(());
     for path in logs {
@@ -117,7 +120,7 @@ fn one(arguments: &WalArguments) -> Done {
         (None, None) => {
             let name = arguments.path.display();
             return Err(Outcome::Usage(format!(
-                "{name}: not the name of a log. {}",
+                "{name}: not the name of a WAL file. {}",
                 what_instead(&arguments.path)
             )));
         }
@@ -212,14 +215,16 @@ impl Walk<'_> {
             return Err(e.into());
         }
         if let Some((at, what)) = self.gone_back.filter(|_| !self.transactions) {
-            let hint = "No database opens with this log; 'ashlar db repair' keeps what stands before";
+            let hint = "No database opens with this WAL file; 'ashlar db repair' keeps what stands before";
             return Err(Error::corruption(what).at(&self.arguments.path, at).hint(hint).into());
         }
         let (words, damaged) = end::words(self.reader.end(), self.reader.skipped(), self.arguments.mode);
         writeln!(out, "{words}")?;
         let at = |e: Error| Outcome::from(e.at_path(&self.arguments.path));
         match damaged {
-            true => Err(self.reader.cut_error().map_or_else(|| at(Error::corruption("log is damaged")), at)),
+            true => {
+                Err(self.reader.cut_error().map_or_else(|| at(Error::corruption("WAL file is damaged")), at))
+            }
             false => Ok(()),
         }
     }
@@ -292,7 +297,7 @@ fn tell(record: &LogRecord<'_>, arguments: &WalArguments) -> Result<Told, Error>
         LogRecordKind::PredecessorInfo => {
             let info = PredecessorInfo::decode(record.payload).map_err(|e| e.into_error())?;
             Ok(line(format!(
-                "  the log before this one is {}: {}, its last batch at sequence {}\n",
+                "  the WAL file before this one is {}: {}, its last batch at sequence {}\n",
                 info.number,
                 counted(info.size, "byte"),
                 info.last_batch

@@ -53,7 +53,9 @@ pub(super) fn line(op: &BatchOp<'_>, values: bool) -> String {
         BatchOp::SingleDelete { key, .. } => bare("SINGLE_DELETE", key),
         BatchOp::DeleteRange { begin, end, .. } => format!("{} {}", bare("DELETE_RANGE", begin), digits(end)),
         BatchOp::LogData(bytes) => match LogLink::decode(bytes) {
-            Ok(Some(link)) => format!("LOG_DATA : continues log {}, which ends at {}", link.number, link.end),
+            Ok(Some(link)) => {
+                format!("LOG_DATA : continues WAL file {}, which ends at {}", link.number, link.end)
+            }
             _ => format!("LOG_DATA : {}", value(bytes)),
         },
         BatchOp::BeginPrepare => "BEGIN_PREPARE(false)".to_owned(),
@@ -88,7 +90,7 @@ mod tests {
         let link = LogLink { number: FileNumber(4), end: 90 }.encode();
         assert_eq!(
             line(&BatchOp::LogData(&link), true),
-            "    LOG_DATA : continues log 000004, which ends at 90\n"
+            "    LOG_DATA : continues WAL file 000004, which ends at 90\n"
         );
     }
 }

@@ -18,7 +18,7 @@ fn a_damage_is_told_with_its_keys_and_a_status() {
     // A table that the compaction replaced may be there still: a remark.
     let said = good(&["db", &db, "check"], b"");
     assert!(
-        said.contains("1 tables, 0 blob files, 1 logs with 3000 entries") && said.ends_with(": sound\n"),
+        said.contains("1 tables, 0 blob files, 1 WAL files with 3000 entries") && said.ends_with(": sound\n"),
         "{said}"
     );
     let report = parsed(&good(&["db", &db, "check", "--json"], b""));

@@ -53,7 +53,7 @@ fn what_9_11_wrote_is_brought_down_to_7_8() {
     assert_eq!((before.0.len(), before.1.len()), (3000, 63));
     let said = good(&["db", &db, "rewrite", "--level=rocksdb-7.8"], b"");
     assert!(
-        said.starts_with("rocksdb-7.8: 2 tables, 1 log, ") && said.ends_with("; nothing above\n"),
+        said.starts_with("rocksdb-7.8: 2 tables, 1 WAL file, ") && said.ends_with("; nothing above\n"),
         "{said}"
     );
     good(&["db", &db, "level", "--level=6.29"], b"");

@@ -27,11 +27,11 @@ record 1 at 0, 28 bytes
   comparator leveldb.BytewiseComparator
 
 record 2 at 35, 292 bytes
-  logs below 000014 hold nothing unflushed of the family
-  logs below 000014 are obsolete
+  WAL files below 000014 hold nothing unflushed of the family
+  WAL files below 000014 are obsolete
   last sequence 15
   add table 000009 to L1: 1068 bytes, 'r0-0' seq 1 put .. 'r0-4' seq 5 put, sequences 1 to 5
-    oldest entry of 1795236261, made at 1795236261, checksum BAAA8F0E (FileChecksumCrc32c), logs below 000014 are \
+    oldest entry of 1795236261, made at 1795236261, checksum BAAA8F0E (FileChecksumCrc32c), WAL files below 000014 are \
 obsolete, unique id B639664D7FDD47E9BA3A1BF598DEC825
   add table 000012 to L1: 1068 bytes, 'r1-0' seq 6 put .. 'r1-4' seq 10 put, sequences 6 to 10
     oldest entry of 1795236261, made at 1795236261, checksum 7A39FF62 (FileChecksumCrc32c), unique id \
@@ -41,8 +41,8 @@ B639664D7FDD47E9BF3A1BF598DEC825
 B639664D7FDD47E9BC3A1BF598DEC825
 
 record 3 at 334, 100 bytes
-  logs below 000018 hold nothing unflushed of the family
-  no previous log
+  WAL files below 000018 hold nothing unflushed of the family
+  no previous WAL file
   next file 000020
   last sequence 16
   add table 000019 to L0: 1016 bytes, 'r9-0' seq 16 put .. 'r9-0' seq 16 put, sequences 16 to 16
@@ -50,14 +50,14 @@ record 3 at 334, 100 bytes
 B639664D7FDD47E9A03A1BF598DEC825
 
 record 4 at 441, 12 bytes
-  no previous log
+  no previous WAL file
   next file 000021
-  logs below 000018 are obsolete
+  WAL files below 000018 are obsolete
   last sequence 16
-  logs below 000018 are deleted
+  WAL files below 000018 are deleted
 
-summary: 4 records, last sequence 16, next file 000021, logs from 000018
-family 0 'default': comparator leveldb.BytewiseComparator, logs from 000018
+summary: 4 records, last sequence 16, next file 000021, WAL files from 000018
+family 0 'default': comparator leveldb.BytewiseComparator, WAL files from 000018
   L0: 1 table, 1016 bytes
   L1: 3 tables, 3204 bytes
 ";
@@ -73,7 +73,7 @@ fn groups_families_and_leveldb() {
     for part in [
         "  create family 1 'one'\n",
         "  part of an atomic group, 1 more to come\n  of family 2\n",
-        "family 2 'two': comparator leveldb.BytewiseComparator, logs from 000012\n  L0: 1 table, 1005 bytes\n",
+        "family 2 'two': comparator leveldb.BytewiseComparator, WAL files from 000012\n  L0: 1 table, 1005 bytes\n",
     ] {
         assert!(shown.contains(part), "{part}: {shown}");
     }

@@ -190,5 +190,5 @@ fn a_directory_stands_for_its_logs_and_other_files_lead_to_their_command() {
     let manifest = ashlar(&["wal", &at("MANIFEST-000001")], b"");
     assert!(manifest.status == 2 && manifest.err.contains("ashlar manifest"), "{}", manifest.err);
     let empty = ashlar(&["wal", dir.path().to_str().unwrap()], b"");
-    assert!(empty.status == 1 && empty.err.contains("no log"), "{}", empty.err);
+    assert!(empty.status == 1 && empty.err.contains("no WAL file"), "{}", empty.err);
 }

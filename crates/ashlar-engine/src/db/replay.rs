@@ -249,7 +249,7 @@ pub fn replay_past_damage(
     let mut report = RecoveryReport::default();
     salvage_wals(env, dir, versions, &mut replayer, &mut report)?;
     if let Some(reason) = report.read_only.first() {
-        return Err(Error::not_supported(format!("a repair of logs with {reason}")).at_path(dir));
+        return Err(Error::not_supported(format!("a repair of WAL files with {reason}")).at_path(dir));
     }
     let (edits, pending) = replayer.finish()?;
     drop(pending);

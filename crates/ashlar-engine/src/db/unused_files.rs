@@ -67,7 +67,7 @@ impl UnusedFiles {
             return Ok(());
         }
         if self.whole.insert(number) {
-            let account = format!("An open did not replay this log to its end.\n{range}\n");
+            let account = format!("An open did not replay this WAL file to its end.\n{range}\n");
             leave_account(fs, dir, number, &account)?;
         }
         Ok(())

@@ -51,7 +51,7 @@ impl Undecided {
     pub(super) fn lines(&self) -> impl Iterator<Item = String> {
         self.0.iter().map(|(xid, writes)| {
             let (xid, count) = (xid.escape_ascii(), writes.len());
-            format!("transaction '{xid}' with {count} writes in the logs is not decided on")
+            format!("transaction '{xid}' with {count} writes in the WAL is not decided on")
         })
     }
 

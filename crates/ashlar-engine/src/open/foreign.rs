@@ -18,7 +18,7 @@ pub(super) fn foreign(replayed: &Replayed, level: FormatLevel, states: &[FamilyS
         list.push(format!("MANIFEST tag {tag} is unknown and was skipped; it is not written again"));
     }
     if !replayed.db.tracked_wals.is_empty() {
-        list.push("the MANIFEST tracks logs; new ones will not be tracked".to_string());
+        list.push("the MANIFEST tracks WAL files; new ones will not be tracked".to_string());
     }
     for state in states {
         let leveldb = replayed.families.get(&state.id).map_or(0, |f| f.tree.count_of_unknown_sequences());

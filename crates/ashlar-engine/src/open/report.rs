@@ -142,7 +142,7 @@ impl fmt::Display for RecoveryReport {
         };
         writeln!(
             f,
-            "{verdict}: MANIFEST-{} with {} edits, {} tables, {} batches ({} bytes) from {} logs, last sequence {}",
+            "{verdict}: MANIFEST-{} with {} edits, {} tables, {} batches ({} bytes) from {} WAL files, last sequence {}",
             self.manifest,
             self.manifest_records,
             self.files_checked,
@@ -153,10 +153,14 @@ impl fmt::Display for RecoveryReport {
         )?;
         for family in &self.families {
             let FamilyReport { id, name, tables, bytes, log_number } = family;
-            writeln!(f, "family {} {name:?}: {tables} tables, {bytes} bytes, logs from {log_number}", id.0)?;
+            writeln!(
+                f,
+                "family {} {name:?}: {tables} tables, {bytes} bytes, WAL files from {log_number}",
+                id.0
+            )?;
         }
         for wal in &self.wals {
-            writeln!(f, "log {}: {} batches, {} bytes", wal.number, wal.records, wal.bytes)?;
+            writeln!(f, "WAL file {}: {} batches, {} bytes", wal.number, wal.records, wal.bytes)?;
         }
         for range in &self.dropped {
             writeln!(f, "{range}")?;

@@ -50,7 +50,7 @@ impl Prepared {
         self.0.iter().map(|(xid, (wal, piece))| {
             let xid = xid.escape_ascii();
             format!(
-                "transaction '{xid}' with {} writes in log {wal} is prepared and not decided on",
+                "transaction '{xid}' with {} writes in WAL file {wal} is prepared and not decided on",
                 piece.count
             )
         })

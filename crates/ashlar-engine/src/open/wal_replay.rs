@@ -222,7 +222,7 @@ fn check_consistency(
     );
     let path = wals.iter().find(|wal| wal.number == damaged).map(|wal| wal.path.clone());
     let e = Error::corruption(what).at_path(&path.unwrap_or_else(|| dir.join(FileKind::Wal(damaged).name())));
-    Err(e.hint("Restore the log from a backup, or open with a recovery mode that drops the difference"))
+    Err(e.hint("Restore the WAL file from a backup, or open with a recovery mode that drops the difference"))
 }
 
 /// An open WAL file.
@@ -283,9 +283,10 @@ impl FoundWals {
 
 /// The error for a directory that has the name of a WAL file which may be needed.
 fn not_a_log(path: &Path) -> Error {
-    let e = Error::invalid("a directory is in the place of a log that the database may need").at_path(path);
+    let e =
+        Error::invalid("a directory is in the place of a WAL file that the database may need").at_path(path);
     e.hint(
-        "Put the log in its place; if there was none of this number, or it is lost, move the directory away",
+        "Put the WAL file in its place; if there was none of this number, or it is lost, move the directory away",
     )
 }
 
@@ -293,7 +294,7 @@ fn not_a_log(path: &Path) -> Error {
 fn gone_back(dir: &Path, path: &Path, offset: u64, reason: String) -> Error {
     let dir = dir.display();
     Error::corruption(reason).at(path, offset).hint(format!(
-        "More than one process may have written to the log. 'ashlar db --db={dir} check' lists the writes from there on, \
+        "More than one process may have written to the WAL. 'ashlar db --db={dir} check' lists the writes from there on, \
          'ashlar db --db={dir} repair' keeps the writes before"
     ))
 }
@@ -304,14 +305,12 @@ fn check_tracked(dir: &Path, number: FileNumber, size: Option<u64>, wals: &[WalF
     match wals.iter().find(|w| w.number == number) {
         Some(wal) if wal.len >= size => Ok(()),
         Some(wal) => Err(Error::corruption(format!(
-            "log {number} has {} bytes, but {size} were synced as the MANIFEST says",
+            "WAL file {number} has {} bytes, but {size} were synced as the MANIFEST says",
             wal.len
         ))
         .at(&wal.path, wal.len)),
-        None => {
-            Err(Error::corruption(format!("log {number} is missing, which the MANIFEST tracks"))
-                .at_path(&path))
-        }
+        None => Err(Error::corruption(format!("WAL file {number} is missing, which the MANIFEST tracks"))
+            .at_path(&path)),
     }
 }
 
@@ -393,7 +392,8 @@ impl Replay<'_> {
                     found.bytes += payload.len() as u64;
                 }
                 Err(Refused::Unconnected) => {
-                    let reason = "replay stopped in an earlier log, and this one does not continue there";
+                    let reason =
+                        "replay stopped in an earlier WAL file, and this one does not continue there";
                     self.drop_range(wal, offset, wal.len.saturating_sub(offset), reason.to_string())?;
                     ended = true;
                     break;
@@ -458,7 +458,7 @@ impl Replay<'_> {
                 match sizes.iter().find(|(family, _)| self.log_numbers.contains_key(family)) {
                     None => Ok(None),
                     Some((family, _)) => Err(Refused::Fatal(Error::not_supported(format!(
-                        "user-defined timestamps in the log, of family {}",
+                        "user-defined timestamps in the WAL, of family {}",
                         family.0
                     )))),
                 }
@@ -482,7 +482,7 @@ impl Replay<'_> {
             return match self.ends.contains_key(&link.number) {
                 // The creation of this WAL file failed: writing continued in the file before it.
                 true => Ok(seq),
-                false => Err(Refused::Damaged("the record is the beginning of an older log".into())),
+                false => Err(Refused::Damaged("the record is the beginning of an older WAL file".into())),
             };
         }
         let marks = self.check_ops(&batch)?;
@@ -558,7 +558,7 @@ impl Replay<'_> {
             marks = marks.max(Marks::of(&op));
             if let Some(family) = op.family().filter(|f| self.manifest_cut.is_some() && *f > self.max_family)
             {
-                let what = format!("the log has data of family {}, which a later commit had made", family.0);
+                let what = format!("the WAL has data of family {}, which a later commit had made", family.0);
                 return Err(Refused::Fatal(self.lost_manifest(&what)));
             }
             if let BatchOp::DeleteRange { family, begin, end } = op {
@@ -582,12 +582,13 @@ impl Replay<'_> {
 
     fn check_link(&self, link: LogLink) -> Result<(), Refused> {
         let LogLink { number, end } = link;
-        let hole = |what: String| Err(Refused::Hole(number, format!("the log before, {number}, {what}")));
+        let hole =
+            |what: String| Err(Refused::Hole(number, format!("the WAL file before, {number}, {what}")));
         match self.ends.get(&number) {
             Some(&found) if found < end => hole(format!("ends at {found} where {end} bytes were written")),
             None if number >= self.min_wal && self.manifest_cut.is_some() => {
                 Err(Refused::Fatal(self.lost_manifest(&format!(
-                    "the log {number} is gone, so a later commit had made it obsolete"
+                    "the WAL file {number} is gone, so a later commit had made it obsolete"
                 ))))
             }
             None if number >= self.min_wal => hole("is missing".to_string()),
@@ -598,7 +599,8 @@ impl Replay<'_> {
     /// A WAL file may state what the file before it must hold: that proves a loss between records.
     fn check_predecessor(&self, payload: &[u8]) -> Result<(), Refused> {
         let info = PredecessorInfo::decode(payload)?;
-        let hole = |what: String| Err(Refused::Damaged(format!("the log before, {}, {what}", info.number)));
+        let hole =
+            |what: String| Err(Refused::Damaged(format!("the WAL file before, {}, {what}", info.number)));
         match &self.previous {
             // Replay already stopped in that file: only the sequence shows whether this file continues.
             _ if self.stopped.is_some() => Ok(()),
@@ -634,7 +636,11 @@ impl Replay<'_> {
             LogEnd::Torn { offset, reason, dropped_bytes } => {
                 if self.mode == RecoveryMode::TolerateTail && !newest {
                     // Only the last WAL file can end in a write that a crash interrupted.
-                    return Err(damaged(path, offset, &format!("{reason}, in a log that is not the newest")));
+                    return Err(damaged(
+                        path,
+                        offset,
+                        &format!("{reason}, in a WAL file that is not the newest"),
+                    ));
                 }
                 self.proved(path, offset, synced, &reason.to_string())?;
                 self.drop_range(wal, offset, dropped_bytes, format!("torn tail: {reason}"))
@@ -669,7 +675,7 @@ impl Replay<'_> {
     /// Bytes below the synced size had been durable: their loss is damage, not a torn tail.
     fn proved(&self, path: &Path, offset: u64, synced: u64, reason: &str) -> Result<()> {
         if offset < synced && self.mode != RecoveryMode::SkipAny {
-            let why = format!("{reason}, in a part of the log that was synced ({synced} bytes)");
+            let why = format!("{reason}, in a part of the WAL file that was synced ({synced} bytes)");
             return Err(damaged(path, offset, &why));
         }
         Ok(())
@@ -687,7 +693,7 @@ impl Replay<'_> {
 }
 
 fn damaged(path: &Path, offset: u64, reason: &str) -> Error {
-    Error::corruption(format!("log damaged: {reason}")).at(path, offset).hint(
-        "Restore the log from a backup, or open with a recovery mode that drops the writes after the damage",
+    Error::corruption(format!("WAL file damaged: {reason}")).at(path, offset).hint(
+        "Restore the WAL file from a backup, or open with a recovery mode that drops the writes after the damage",
     )
 }

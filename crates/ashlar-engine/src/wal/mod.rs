@@ -89,7 +89,7 @@ impl Wal {
         let range = self
             .log
             .layout(self.log.position(), payload.len() as u64)
-            .ok_or_else(|| Error::not_supported("a batch that fits no log"))?;
+            .ok_or_else(|| Error::not_supported("a batch that fits no WAL file"))?;
         self.log.fill(&range, &payload);
         self.log.publish(&range)
     }

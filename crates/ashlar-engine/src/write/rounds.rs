@@ -166,8 +166,8 @@ impl Drop for Lead<'_> {
 /// The error for the members of a round whose leader panicked.
 #[cold]
 fn given_up() -> Error {
-    Error::new(ErrorKind::Indeterminate, "the writer that synced the log for this write panicked")
-        .hint("The write is in the log, but a power cut may lose it: sync again, or write it again")
+    Error::new(ErrorKind::Indeterminate, "the writer that synced the WAL for this write panicked")
+        .hint("The write is in the WAL, but a power cut may lose it: sync again, or write it again")
 }
 
 #[cfg(all(test, not(loom)))]

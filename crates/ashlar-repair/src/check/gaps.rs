@@ -104,7 +104,7 @@ impl Gap {
         };
         match self.standing {
             Standing::Proved | Standing::Refused => report.damages.push(self.damage),
-            Standing::Closed => report.remarks.push(what("after which the next log continues")),
+            Standing::Closed => report.remarks.push(what("after which the next WAL file continues")),
             _ if !self.followed && !repairing => report.remarks.push(what("which an open drops")),
             _ => {
                 let kind = if self.followed { "" } else { ", a torn tail" };

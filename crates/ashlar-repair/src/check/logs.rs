@@ -104,10 +104,10 @@ impl<'a> Logs<'a> {
             }
             LogEnd::Clean | LogEnd::OldRecord { .. } if reader.good_end() < synced => {
                 let found = reader.good_end();
-                Some((found, format!("log ends at {found}, of which {synced} bytes were synced")))
+                Some((found, format!("WAL file ends at {found}, of which {synced} bytes were synced")))
             }
             LogEnd::OldRecord { offset } => {
-                let cause = "the end of a recycled log, where the next one does not go on".to_owned();
+                let cause = "the end of a recycled WAL file, where the next one does not go on".to_owned();
                 self.gap((number, Some(offset)), cause, Standing::Recycled);
                 None
             }
@@ -159,10 +159,10 @@ impl<'a> Logs<'a> {
     fn link(&mut self, LogLink { number, end }: LogLink, standing: Standing) {
         let (found, cause) = match self.ends.get(&number) {
             Some(&found) if found < end => {
-                (Some(found), format!("log ends at {found} where {end} bytes were written"))
+                (Some(found), format!("WAL file ends at {found} where {end} bytes were written"))
             }
             None if self.needed.from.0 > 0 && number >= self.needed.from => {
-                (None, "log is missing, which the next one names".to_owned())
+                (None, "WAL file is missing, which the next one names".to_owned())
             }
             _ => return,
         };

@@ -227,7 +227,7 @@ pub(crate) fn check_logs(
     found.sort();
     for number in needed.tracked.keys().filter(|number| **number >= needed.from) {
         if found.iter().all(|(there, _)| there != number) {
-            let cause = "log is missing, which the MANIFEST tracks".to_owned();
+            let cause = "WAL file is missing, which the MANIFEST tracks".to_owned();
             report.damages.push(Damage::of_log(*number, None, cause, needed.first()));
         }
     }

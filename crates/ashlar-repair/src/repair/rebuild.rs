@@ -113,7 +113,7 @@ impl Repair<'_> {
         for (at, id) in unnamed.into_iter().enumerate() {
             let name = free.get(at).filter(|_| plain).cloned().unwrap_or_else(|| nameless(id));
             report.remarks.push(format!(
-                "no table names family {} of the logs: it gets the name {name:?}{}",
+                "no table names family {} of the WAL files: it gets the name {name:?}{}",
                 id.0,
                 if plain { ", which the OPTIONS file lists and no table names" } else { "" }
             ));

@@ -86,7 +86,7 @@ impl fmt::Display for RepairReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "MANIFEST-{}: {} tables kept, {} rewritten, {} entries, {} batches of logs; {}",
+            "MANIFEST-{}: {} tables kept, {} rewritten, {} entries, {} batches of WAL files; {}",
             self.manifest,
             self.tables_kept,
             self.rewritten.len(),

@@ -243,7 +243,7 @@ impl fmt::Display for CheckReport {
         };
         writeln!(
             f,
-            "{} tables, {} blob files, {} logs with {} entries in {} bytes read, {} file checksums compared: {sum}",
+            "{} tables, {} blob files, {} WAL files with {} entries in {} bytes read, {} file checksums compared: {sum}",
             self.tables, self.blob_files, self.logs, self.entries, self.bytes, self.checksums,
         )
     }

@@ -152,7 +152,7 @@ fn log_directories(
         }
         // The caller gave the directory of the copy's WAL files.
         choice.former = None;
-        choice.notes = vec![format!("{}; its logs were not read", e.message())];
+        choice.notes = vec![format!("{}; its WAL files were not read", e.message())];
     }
     Ok(choice)
 }

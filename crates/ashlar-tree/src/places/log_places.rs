@@ -154,7 +154,7 @@ impl Logs {
         if source.dir != write.dir {
             choice.former = Some(source.dir.clone());
             choice.notes.push(format!(
-                "logs were read from {}; new ones are in wal_dir, {}",
+                "WAL files were read from {}; new ones are in wal_dir, {}",
                 source.dir.display(),
                 write.dir.display()
             ));
@@ -207,7 +207,7 @@ fn numbers(candidate: &Candidate) -> String {
 
 fn left_alone(candidate: &Candidate, wal_dir: &Path) -> String {
     format!(
-        "{} holds logs that may be of this database ({}): they were neither read nor changed, because wal_dir is {}",
+        "{} holds WAL files that may be of this database ({}): they were neither read nor changed, because wal_dir is {}",
         candidate.dir.display(),
         numbers(candidate),
         wal_dir.display()
@@ -216,7 +216,7 @@ fn left_alone(candidate: &Candidate, wal_dir: &Path) -> String {
 
 fn ambiguous(a: &Candidate, b: &Candidate) -> Error {
     Error::invalid(format!(
-        "logs that may be needed are in two directories, {} ({}) and {} ({})",
+        "WAL files that may be needed are in two directories, {} ({}) and {} ({})",
         a.dir.display(),
         numbers(a),
         b.dir.display(),
@@ -234,7 +234,7 @@ fn untold(dir: &Path) -> Error {
         dir.display()
     );
     Error::invalid(what).hint(
-        "Give wal_dir as the directory where the logs are; if there are none, give wal_dir as the database directory itself",
+        "Give wal_dir as the directory where the WAL files are; if there are none, give wal_dir as the database directory itself",
     )
 }
 
@@ -242,11 +242,11 @@ fn missing(stored: &Path, given: Option<&Path>) -> Error {
     let also = given.filter(|given| *given != stored);
     let also = also.map(|given| format!(", nor is there one in {}", given.display())).unwrap_or_default();
     Error::invalid(format!(
-        "the OPTIONS file says wal_dir={}, but no log that the database needs is there{also}",
+        "the OPTIONS file says wal_dir={}, but no WAL file that the database needs is there{also}",
         stored.display()
     ))
     .hint(
-        "Mount or restore that directory, or give wal_dir as the directory where the logs are; if they are lost, a repair \
+        "Mount or restore that directory, or give wal_dir as the directory where the WAL files are; if they are lost, a repair \
          makes a database of the rest",
     )
 }

@@ -141,7 +141,10 @@ fn what_cannot_be_repaired() {
     let prepared = golden("rocksdb-7.8.3/txn_2pc").unwrap_or_else(|skip| panic!("{skip}"));
     let e = Db::builder(prepared.path()).repair(|_| {}).unwrap_err();
     assert_eq!(e.kind(), ErrorKind::NotSupported, "{e}");
-    assert!(e.message().starts_with("a repair of logs with ") && e.message().contains("'tx-pending'"), "{e}");
+    assert!(
+        e.message().starts_with("a repair of WAL files with ") && e.message().contains("'tx-pending'"),
+        "{e}"
+    );
 }
 
 #[test]

@@ -61,7 +61,7 @@ fn families_that_only_logs_write_to_keep_their_names() {
     let told =
         |account: &ashlardb::RepairReport, what: &str| account.remarks.iter().any(|r| r.contains(what));
     assert!(
-        account.losses.is_empty() && told(&account, "family 2 of the logs: it gets the name \"two\""),
+        account.losses.is_empty() && told(&account, "family 2 of the WAL files: it gets the name \"two\""),
         "{account}"
     );
     let db = Db::open(temp.path()).unwrap();

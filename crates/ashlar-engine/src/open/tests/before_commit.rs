@@ -45,7 +45,7 @@ fn what_is_committed_counts_under_the_sequence_it_was_written_with() {
     let (ops, last, undecided) = replayed(&env).unwrap();
     assert_eq!(ops, ["0:a@1", "0:b@1", "0:c@3", "0:p@2", "0:q@2", "0:r@6", "0:d@8"]);
     assert_eq!(last, 8);
-    assert_eq!(undecided, ["transaction 'z 1' with 2 writes in the logs is not decided on"]);
+    assert_eq!(undecided, ["transaction 'z 1' with 2 writes in the WAL is not decided on"]);
 }
 
 #[test]

@@ -178,7 +178,7 @@ fn the_beginning_of_an_older_log_is_damage() {
         assert_eq!((dropped.file.as_str(), dropped.offset), ("000012.log", 0));
         let mut r = recover(&env).unwrap();
         let e = replay_into(&env, &mut r, Absolute).unwrap_err();
-        assert!(e.is_corruption() && e.to_string().contains("an older log"), "{e}");
+        assert!(e.is_corruption() && e.to_string().contains("an older WAL file"), "{e}");
     }
 }
 
@@ -256,7 +256,7 @@ fn what_was_synced_is_never_a_torn_tail() {
     assert!(e.to_string().contains("but 75 were synced"), "{e}");
     env.fs.remove(&dir().join("000010.log")).unwrap();
     let e = replay(&env).unwrap_err();
-    assert!(e.to_string().contains("log 000010 is missing"), "{e}");
+    assert!(e.to_string().contains("WAL file 000010 is missing"), "{e}");
 }
 
 #[test]
@@ -308,7 +308,7 @@ fn timestamps_in_a_log_are_refused_by_family() {
         }
         let e = replayed.map(drop).unwrap_err();
         assert_eq!(e.kind(), ErrorKind::NotSupported);
-        assert_eq!(e.message(), "user-defined timestamps in the log, of family 0");
+        assert_eq!(e.message(), "user-defined timestamps in the WAL, of family 0");
         assert_eq!((e.path(), e.offset()), (Some(&*dir().join("000010.log")), Some(0)));
     }
 }
@@ -377,7 +377,7 @@ fn a_log_is_not_taken_where_the_end_of_the_one_before_it_is_missing() {
                 }
                 Err(e) => {
                     assert!(!follows && mode != PointInTime, "{left:?} records in mode {mode:?}: {e}");
-                    assert!(e.to_string().contains("the log before"), "{e}");
+                    assert!(e.to_string().contains("the WAL file before"), "{e}");
                 }
             }
         }

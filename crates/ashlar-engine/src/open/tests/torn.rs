@@ -128,7 +128,7 @@ fn the_logs_are_a_witness_of_the_manifest() {
     assert_eq!(replayed().unwrap(), 2);
     env.fs.remove(&dir().join("000900.log")).unwrap();
     let e = replayed().unwrap_err();
-    assert!(e.is_corruption() && e.to_string().contains("the log 000900 is gone"), "{e}");
+    assert!(e.is_corruption() && e.to_string().contains("the WAL file 000900 is gone"), "{e}");
     assert_eq!(
         (e.path(), e.offset()),
         (Some(&*path), Some(ends[1] as u64)),

@@ -86,7 +86,10 @@ fn what_is_undecided_is_named() {
     let (ops, last, reasons) =
         replayed(&[(10, &[batch(1, &["a"]), marked(2, &[(BEGIN, ""), (0, "p"), (0, "q"), (END, "x y")])])]);
     assert_eq!((ops, last), (vec!["0:a@1".to_owned()], 1));
-    assert_eq!(reasons, ["transaction 'x y' with 2 writes in log 000010 is prepared and not decided on"]);
+    assert_eq!(
+        reasons,
+        ["transaction 'x y' with 2 writes in WAL file 000010 is prepared and not decided on"]
+    );
 }
 
 #[test]
@@ -164,6 +167,6 @@ fn the_end_of_a_kept_recycled_log_stops_no_replay() {
     assert!(r.report.dropped.is_empty() && !outcome.cut && outcome.unclean.is_none(), "{}", r.report);
     assert_eq!(
         r.report.read_only,
-        ["transaction 'x' with 1 writes in log 000010 is prepared and not decided on"]
+        ["transaction 'x' with 1 writes in WAL file 000010 is prepared and not decided on"]
     );
 }

@@ -211,7 +211,7 @@ impl Case<'_> {
     fn said_no(&mut self, no: No, doing: &str) -> Result<(), Stop> {
         match no {
             No::Refused(why) => self.count(&format!("{doing} refused: {}", kind_of(&why))),
-            No::Failed(why) if self.reads_over_damage() && why.contains("log damaged") => {
+            No::Failed(why) if self.reads_over_damage() && why.contains("WAL file damaged") => {
                 self.count(&format!("{doing} refused beside paranoid_checks=false: {}", kind_of(&why)));
             }
             No::Failed(why) => {
