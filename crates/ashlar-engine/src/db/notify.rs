@@ -37,27 +37,19 @@ impl Core {
 
     /// Reports that a flush begins.
     pub(super) fn notify_flush_begin(&self, family: &Family, memtables: &[Arc<dyn MemtableRep>]) {
-        self.events.tell(&Event::FlushBegin(FlushEvent {
-            family: family.name().to_owned(),
-            memtables: memtables.len(),
-            entries: memtables.iter().map(|m| m.len()).sum(),
-            bytes: 0,
-            micros: 0,
-            levels: Vec::new(),
-        }));
+        let entries = memtables.iter().map(|m| m.len()).sum();
+        let event = FlushEvent::begun(family.name().to_owned(), memtables.len(), entries);
+        self.events.tell(&Event::FlushBegin(event));
     }
 
     /// Reports an installed flush; `edit` added its files.
     pub(super) fn notify_flushed(&self, edit: &VersionEdit, memtables: usize, entries: u64, took: Duration) {
         self.notify_created(edit);
-        self.events.tell(&Event::FlushCompleted(FlushEvent {
-            family: self.name(edit.family),
-            memtables,
-            entries,
-            bytes: edit.added.iter().map(|(_, f)| f.size).sum(),
-            micros: micros(took),
-            levels: self.tree(edit.family),
-        }));
+        let mut event = FlushEvent::begun(self.name(edit.family), memtables, entries);
+        event.bytes = edit.added.iter().map(|(_, f)| f.size).sum();
+        event.micros = micros(took);
+        event.levels = self.tree(edit.family);
+        self.events.tell(&Event::FlushCompleted(event));
     }
 
     /// Reports that a compaction begins or, with its counts, that it was installed.
@@ -69,20 +61,11 @@ impl Core {
     ) {
         let inputs =
             |files: &[Arc<ashlar_tree::version::FileMeta>]| files.iter().map(|f| f.number()).collect();
-        let mut event = CompactionEvent {
-            family: family.name().to_owned(),
-            reason: plan.reason.name(),
-            inputs: plan.inputs.iter().map(|(level, files)| (*level, inputs(files))).collect(),
-            output_level: plan.output_level,
-            trivial_move: plan.action == Action::Move,
-            input_bytes: plan.input_bytes(),
-            output_bytes: 0,
-            outputs: 0,
-            input_entries: 0,
-            output_entries: 0,
-            micros: 0,
-            levels: Vec::new(),
-        };
+        let inputs = plan.inputs.iter().map(|(level, files)| (*level, inputs(files))).collect();
+        let (reason, bytes) = (plan.reason.name(), plan.input_bytes());
+        let mut event =
+            CompactionEvent::begun(family.name().to_owned(), reason, inputs, plan.output_level, bytes);
+        event.trivial_move = plan.action == Action::Move;
         let Some((counters, took)) = did else {
             return self.events.tell(&Event::CompactionBegin(event));
         };
@@ -100,17 +83,17 @@ impl Core {
         let family = self.name(edit.family);
         for (_, file) in &edit.added {
             let (family, number, bytes) = (family.clone(), file.number, file.size);
-            self.events.tell(&Event::TableFileCreated(FileEvent { family, number, bytes }));
+            self.events.tell(&Event::TableFileCreated(FileEvent::new(family, number, bytes)));
         }
         for file in &edit.blob_added {
             let (family, number, bytes) = (family.clone(), file.number, file.bytes);
-            self.events.tell(&Event::BlobFileCreated(FileEvent { family, number, bytes }));
+            self.events.tell(&Event::BlobFileCreated(FileEvent::new(family, number, bytes)));
         }
     }
 
     /// Reports the unlinked files by name.
     pub(super) fn notify_deleted(&self, names: &[String]) {
-        let gone = |number| FileEvent { family: String::new(), number, bytes: 0 };
+        let gone = |number| FileEvent::new(String::new(), number, 0);
         for name in names {
             match FileKind::parse(name) {
                 Some(FileKind::Table(n) | FileKind::LevelDbTable(n)) => {

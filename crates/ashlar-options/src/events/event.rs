@@ -6,6 +6,7 @@ use ashlar_base::{Error, FileNumber, Level, SeqNum};
 
 /// A flush.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct FlushEvent {
     /// The family's name.
     pub family: String,
@@ -21,8 +22,16 @@ pub struct FlushEvent {
     pub levels: Vec<usize>,
 }
 
+impl FlushEvent {
+    /// A flush that begins.
+    pub fn begun(family: String, memtables: usize, entries: u64) -> FlushEvent {
+        FlushEvent { family, memtables, entries, bytes: 0, micros: 0, levels: Vec::new() }
+    }
+}
+
 /// A compaction.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct CompactionEvent {
     /// The family's name.
     pub family: String,
@@ -50,8 +59,35 @@ pub struct CompactionEvent {
     pub levels: Vec<usize>,
 }
 
+impl CompactionEvent {
+    /// A compaction that begins, and reads its inputs.
+    pub fn begun(
+        family: String,
+        reason: &'static str,
+        inputs: Vec<(Level, Vec<FileNumber>)>,
+        output_level: Level,
+        input_bytes: u64,
+    ) -> CompactionEvent {
+        CompactionEvent {
+            family,
+            reason,
+            inputs,
+            output_level,
+            trivial_move: false,
+            input_bytes,
+            output_bytes: 0,
+            outputs: 0,
+            input_entries: 0,
+            output_entries: 0,
+            micros: 0,
+            levels: Vec::new(),
+        }
+    }
+}
+
 /// A table or blob file.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct FileEvent {
     /// The family's name; empty when the file is deleted, because its family is not known then.
     pub family: String,
@@ -59,6 +95,13 @@ pub struct FileEvent {
     pub number: FileNumber,
     /// The length of the file in bytes; 0 when the file is deleted.
     pub bytes: u64,
+}
+
+impl FileEvent {
+    /// A file that was made, or deleted.
+    pub fn new(family: String, number: FileNumber, bytes: u64) -> FileEvent {
+        FileEvent { family, number, bytes }
+    }
 }
 
 /// The delay of writers.
