@@ -156,6 +156,7 @@ impl Error {
 
     /// The database handle is closed.
     #[track_caller]
+    #[doc(hidden)]
     pub fn closed() -> Self {
         Self::new(ErrorKind::Shutdown(ShutdownKind::Closed), "the database is closed")
     }
@@ -163,6 +164,7 @@ impl Error {
     /// The handle belongs to the parent process of this forked one.
     #[track_caller]
     #[cold]
+    #[doc(hidden)]
     pub fn forked() -> Self {
         let text = "the handle was opened before a fork, by the parent process";
         Self::new(ErrorKind::Shutdown(ShutdownKind::Forked), text)
@@ -227,11 +229,13 @@ impl Error {
     }
 
     /// Adds what to do about a damaged table or blob file. The commands and the method exist: see the manual.
+    #[doc(hidden)]
     pub fn damaged_file_hint(self) -> Self {
         self.hint(DAMAGED_FILE)
     }
 
     /// Removes the hint, where it does not apply.
+    #[doc(hidden)]
     pub fn without_hint(self) -> Self {
         if self.0.hint.is_none() { self } else { self.edit(|i| i.hint = None) }
     }

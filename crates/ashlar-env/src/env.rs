@@ -10,12 +10,16 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub struct Env {
     /// Files and directories.
+    #[doc(hidden)]
     pub fs: Arc<dyn Fs>,
     /// Time.
+    #[doc(hidden)]
     pub clock: Arc<dyn Clock>,
     /// Randomness.
+    #[doc(hidden)]
     pub rand: Arc<dyn Rand>,
     /// Background work.
+    #[doc(hidden)]
     pub jobs: Arc<dyn JobExecutor>,
 }
 
@@ -41,6 +45,7 @@ impl Env {
     }
 
     /// The clock, for statistics.
+    #[doc(hidden)]
     pub fn ticks(&self) -> Ticks {
         let clock = Arc::clone(&self.clock);
         Ticks::new(move || u64::try_from(clock.now().as_nanos()).unwrap_or(u64::MAX))

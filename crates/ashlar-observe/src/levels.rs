@@ -14,6 +14,7 @@ pub struct FamilyShape {
 
 impl FamilyShape {
     /// The shape of a version.
+    #[doc(hidden)]
     pub fn of(version: &Version) -> FamilyShape {
         let level = |n: usize| {
             let level = Level(u8::try_from(n).unwrap_or(u8::MAX));

@@ -105,9 +105,11 @@ pub use ashlar_base::ext::merge_operator::{
     BytesXor, LastPut, Max, StringAppend, UInt64Add, standard_operator,
 };
 pub use ashlar_base::{
-    Comparator, Error, ErrorKind, FamilyId, FileNumber, Level, MergeOperator, Result, SeqNum,
+    Comparator, Error, ErrorKind, FamilyId, FileNumber, Level, MergeOperator, Result, SeqNum, Trailer,
+    ValueType,
 };
-pub use ashlar_engine::open::{LEVELDB_UPGRADE_NOTICE, RecoveryReport, is_leveldb_directory, list_families};
+pub use ashlar_engine::open::{DamagedFile, DroppedRange, FamilyReport, RecoveryReport, Remains, WalReport};
+pub use ashlar_engine::open::{LEVELDB_UPGRADE_NOTICE, is_leveldb_directory, list_families};
 pub use ashlar_engine::pressure::Resources;
 pub use ashlar_engine::{MemtableStats, SizeOptions};
 pub use ashlar_engine::{Pins, SnapshotPins};
@@ -115,7 +117,7 @@ pub use ashlar_env::Env;
 pub use ashlar_observe::{FamilyShape, Scrubbed};
 pub use ashlar_options::{DbPath, FormatLevel};
 pub use ashlar_read::iter::CursorPins;
-pub use ashlar_read::point::{MayExist, View};
+pub use ashlar_read::point::{MayExist, Met, Probe, ProbedRun, View};
 pub use ashlar_repair::{RepairReport, check_database, check_database_in};
 pub use ashlar_tree::check::{CheckReport, Damage, KeySpan, Risk, Verified};
 pub use ashlar_tree::columns::Columns;

@@ -94,6 +94,7 @@ impl Statistics {
     }
 
     /// Sets the clock for times. Only the first call has an effect. Without a clock no time is counted.
+    #[doc(hidden)]
     pub fn attach(&self, ticks: Ticks) {
         let _ = self.ticks.set(ticks);
     }
@@ -103,6 +104,7 @@ impl Statistics {
     /// # Cost
     /// About a nanosecond; see [`Counters`].
     #[inline]
+    #[doc(hidden)]
     pub fn add(&self, ticker: Ticker, n: u64) {
         if self.counts(StatsLevel::ExceptHistogramOrTimers) {
             self.tickers.add(ticker as usize, n);
@@ -111,6 +113,7 @@ impl Statistics {
 
     /// Adds to several tickers; cheaper than one call for each.
     #[inline]
+    #[doc(hidden)]
     pub fn add_all<const N: usize>(&self, counts: [(Ticker, u64); N]) {
         if self.counts(StatsLevel::ExceptHistogramOrTimers) {
             self.tickers.add_all(counts.map(|(ticker, n)| (ticker as usize, n)));
@@ -119,6 +122,7 @@ impl Statistics {
 
     /// Adds 1 to a ticker.
     #[inline]
+    #[doc(hidden)]
     pub fn tick(&self, ticker: Ticker) {
         self.add(ticker, 1);
     }
@@ -130,6 +134,7 @@ impl Statistics {
 
     /// Adds a size or a number to a distribution.
     #[inline]
+    #[doc(hidden)]
     pub fn measure(&self, of: Distribution, value: u64) {
         if self.counts(StatsLevel::ExceptTimers) {
             self.record(of, value);
@@ -138,24 +143,28 @@ impl Statistics {
 
     /// Starts a timer. Dropping the guard adds the time to the distribution, in the unit of the distribution's name.
     #[inline]
+    #[doc(hidden)]
     pub fn time(&self, of: Distribution) -> Option<Timed<'_>> {
         if self.counts(StatsLevel::ExceptDetailedTimers) { self.begin(of) } else { None }
     }
 
     /// [`Statistics::time`] for work that happens per block: counts only above the default level.
     #[inline]
+    #[doc(hidden)]
     pub fn time_in_detail(&self, of: Distribution) -> Option<Timed<'_>> {
         if self.counts(StatsLevel::ExceptTimeForMutex) { self.begin(of) } else { None }
     }
 
     /// The present time, if times are counted; for callers that cannot hold a guard. See [`Statistics::took`].
     #[inline]
+    #[doc(hidden)]
     pub fn now(&self) -> Option<u64> {
         if self.counts(StatsLevel::ExceptDetailedTimers) { self.ticks.get().map(Ticks::now) } else { None }
     }
 
     /// Adds the time since `start`, which [`Statistics::now`] returned.
     #[inline]
+    #[doc(hidden)]
     pub fn took(&self, of: Distribution, start: Option<u64>) {
         if let (Some(from), Some(ticks)) = (start, self.ticks.get()) {
             drop(Timed { statistics: self, ticks, of, from });

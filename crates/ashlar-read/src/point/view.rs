@@ -22,11 +22,13 @@ enum Home {
 
 impl View {
     /// A copy of `value`.
+    #[doc(hidden)]
     pub fn copy(value: &[u8]) -> View {
         Self::inline(value).unwrap_or_else(|| View(Home::Owned(value.into())))
     }
 
     /// A view of the bytes `value` of a pinned block; an empty value if the range is outside the block. Engine use.
+    #[doc(hidden)]
     pub fn pinned(pin: FramePin, value: Range<usize>) -> View {
         let bytes = pin.get(value.clone()).unwrap_or_default();
         Self::inline(bytes).unwrap_or(View(Home::Frame { pin, value }))

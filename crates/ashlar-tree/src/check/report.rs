@@ -89,6 +89,7 @@ pub struct Damage {
 
 impl Damage {
     /// The damage that an error about a file describes.
+    #[doc(hidden)]
     pub fn of(file: &str, e: &Error, risk: Risk) -> Damage {
         Damage {
             file: file.to_owned(),
@@ -100,12 +101,14 @@ impl Damage {
     }
 
     /// A damage in a WAL file: the writes from the sequence number `from` on are missing.
+    #[doc(hidden)]
     pub fn of_log(log: FileNumber, offset: Option<u64>, cause: String, from: SeqNum) -> Damage {
         let risk = Risk::Writes { from, to: None, last: None, behind: Vec::new(), more: 0 };
         Damage { file: FileKind::Wal(log).name(), offset, cause, family: None, risk }
     }
 
     /// Sets the family.
+    #[doc(hidden)]
     pub fn in_family(mut self, family: &str) -> Damage {
         self.family = Some(family.to_owned());
         self
@@ -147,6 +150,7 @@ impl CheckReport {
     }
 
     /// Adds what an error tells.
+    #[doc(hidden)]
     pub fn tell(&mut self, e: &Error, damage: Damage) {
         match e.kind() {
             ErrorKind::Busy(_) | ErrorKind::NotSupported => {

@@ -31,6 +31,7 @@ impl PlaceSettings {
     }
 
     /// The directories of a family's tables, in the order of the MANIFEST's indexes.
+    #[doc(hidden)]
     pub fn of(&self, family: &str, dir: &Path) -> Vec<PathBuf> {
         let lists = [self.cf_paths.get(family), Some(&self.db_paths)];
         let list = lists.into_iter().flatten().find(|list| !list.is_empty());
