@@ -160,7 +160,7 @@ impl Logs {
             ));
         } else if let Some(named) = stored.first().filter(|_| source.dir == here.dir) {
             choice.notes.push(format!(
-                "the OPTIONS file says wal_dir={}, which holds no log that is needed: those of the database directory are \
+                "the OPTIONS file says wal_dir={}, which holds no WAL file that is needed: those of the database directory are \
                  used, as of a database that was moved or copied",
                 named.dir.display()
             ));
@@ -284,7 +284,7 @@ mod tests {
         assert_eq!(chosen(&[4], None, &[("/s", none)]), "- - 1", "moved or copied");
         assert_eq!(chosen(none, None, &[("/s", &[4])]), "/s - 0", "adopted");
         assert_eq!(chosen(none, None, &[("/s", &[0])]), "/s - 0", "nothing was written");
-        assert_eq!(chosen(&[4], None, &[("/s", &[4])]), "logs that", "a checkpoint, or the original");
+        assert_eq!(chosen(&[4], None, &[("/s", &[4])]), "WAL files", "a checkpoint, or the original");
         assert_eq!(chosen(none, None, &[("/s", none)]), "the OPTIONS");
         assert_eq!(
             chosen(&[4], Some(("/g", none)), &[]),
@@ -293,7 +293,7 @@ mod tests {
         );
         assert_eq!(chosen(&[4], Some(("/g", &[5])), &[("/s", &[6])]), "/g - 2", "the caller knows");
         assert_eq!(chosen(none, Some(("/g", none)), &[("/s", &[6])]), "/g /s 1", "another wal_dir");
-        assert_eq!(chosen(&[4], Some(("/g", none)), &[("/s", &[6])]), "logs that");
+        assert_eq!(chosen(&[4], Some(("/g", none)), &[("/s", &[6])]), "WAL files");
         assert_eq!(chosen(none, Some(("/g", none)), &[("/s", none)]), "the OPTIONS", "a wrong name");
         assert_eq!(chosen(none, Some(("/s", none)), &[("/s", none)]), "the OPTIONS", "it is gone");
         assert_eq!(chosen(none, Some(("/db", none)), &[("/s", &[6])]), "- /s 1", "back to one directory");
