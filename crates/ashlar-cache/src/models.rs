@@ -78,10 +78,10 @@ fn two_inserts_of_one_block() {
     });
 }
 
-/// A table is closed whose blocks stood in a slab, and another's block is brought there, while a reader comes to it: a reader that holds it
-/// keeps it where it is, a later reader finds it.
+/// A slab is compacted while a reader pins a frame in it. A reader that pinned first keeps the frame in place; a later reader finds
+/// the moved frame.
 #[test]
-fn a_pin_against_who_brings_blocks_together() {
+fn a_pin_against_the_compaction_of_a_slab() {
     let long = |byte: u8| vec![byte; 64 << 10];
     loom::model(move || {
         let pool = FramePool::with_slack(1 << 20, 1);

@@ -80,7 +80,7 @@ impl FramePool {
             budget,
             used: AtomicUsize::new(0),
             pinned: AtomicUsize::new(0),
-            clock: Mutex::new(Rank::Cache, Clock::default()),
+            clock: Mutex::new(Rank::Inner, Clock::default()),
             slabs: Slabs::new(SLACK),
             counts: Counters::new(),
         }

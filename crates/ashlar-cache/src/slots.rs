@@ -20,7 +20,7 @@ pub struct SlotArray {
 impl SlotArray {
     /// Empty slots for `blocks` blocks, whose frames are charged to `pool`.
     pub fn new(pool: Arc<FramePool>, blocks: u32) -> SlotArray {
-        let slots: Arc<Pages<Slot>> = Arc::new((0..blocks).map(|_| RwLock::new(Rank::Cache, None)).collect());
+        let slots: Arc<Pages<Slot>> = Arc::new((0..blocks).map(|_| RwLock::new(Rank::Inner, None)).collect());
         let counted = Arc::new(Arc::clone(&slots));
         SlotArray { slots, counted, pool }
     }

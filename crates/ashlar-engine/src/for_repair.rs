@@ -1,4 +1,4 @@
-//! What `ashlar-repair` uses of the engine, and nothing else. Other crates do not use this module.
+//! What `ashlar-repair` uses of the engine besides the handle and its reports. Other crates do not use this module.
 //!
 //! | item | purpose |
 //! |---|---|

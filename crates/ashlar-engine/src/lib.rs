@@ -6,7 +6,7 @@
 //!
 //! Locks of the engine (`ashlar_sync::Rank` has the order of all): `Lifecycle` guards open and close, `Options` the changes
 //! of settings, `Manifest` the commit queue of the MANIFEST, `State` the families, their memtable lists and versions,
-//! `Switch` the writers' queue. I/O happens only under `Lifecycle`, which a close holds until it has released the LOCK, and
+//! `Writers` the queue of writers. I/O happens only under `Lifecycle`, which a close holds until it has released the LOCK, and
 //! under the log writer's own locks of rank `Log`.
 
 mod identity;

@@ -112,7 +112,7 @@ impl Arena {
             tail: AtomicU64::new(0),
             next_chunk: AtomicU32::new(0),
             retired_bytes: AtomicUsize::new(0),
-            maps: Mutex::new(Rank::Cache, Vec::new()),
+            maps: Mutex::new(Rank::Inner, Vec::new()),
             charge,
         }
     }

@@ -7,8 +7,8 @@
 //! 1. A gap holds for one state of the family's memtables and tables, and for reads at or above one sequence number.
 //!    The deleted keys may be in any memtable or table of that state.
 //! 2. A deletion does not make a key visible. So among the entries written later, only a value can end a gap: it ends
-//!    at the key of the value. Of a group of values that begins before the gap, the writer knows no key in the gap; then
-//!    it removes the gap.
+//!    at the key of the value. The writer knows only the first and the last key of its group. If the
+//!    group begins before the gap and reaches into it, the writer removes the gap.
 //! 3. A writer inserts its values, raises the newest sequence in `front`, and asks the same word whether there is a
 //!    gap. A cursor sets the flag in `front`, and asks the same word whether there is a value that is newer than its
 //!    read. All accesses of one atomic word have one order, so one of the two sees the other: the cursor drops its gap,
@@ -48,7 +48,7 @@ type From<'a> = Option<&'a [u8]>;
 
 impl Gap {
     pub(crate) fn new(order: Order) -> Self {
-        Gap { order, front: AtomicU64::new(0), range: Mutex::new(Rank::Cache, None) }
+        Gap { order, front: AtomicU64::new(0), range: Mutex::new(Rank::Inner, None) }
     }
 
     /// The largest sequence number of an entry that is no deletion; 0 without such an entry. A read sees the sequence numbers

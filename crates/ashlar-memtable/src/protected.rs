@@ -66,7 +66,7 @@ impl Sums {
 fn differs(trailer: Trailer) -> Error {
     let text = format!("the entry of sequence {} in memory differs from its checksum", trailer.seq().get());
     Error::corruption(text).hint(
-        "Open the database again: the log has the write as it was, unless it went without. Test the machine's memory",
+        "Open the database again: the WAL has the original, unless the write used disable_wal. Test the machine's memory",
     )
 }
 

@@ -131,8 +131,8 @@ pub trait MemtableRep: Send + Sync {
     /// entry yet. Of a small memtable that room is the larger part.
     fn held(&self) -> usize;
 
-    /// The part of [`MemtableRep::memory`] that counts towards the size limit: everything except the index over the
-    /// entries beyond one link for each. So a memtable of a given size holds about as many entries as RocksDB's.
+    /// The part of [`MemtableRep::memory`] that counts towards the size limit: the entries, and one link for each. Higher
+    /// links of the skiplist do not count, so a memtable of a given size holds about as many entries as RocksDB's.
     fn filled(&self) -> usize {
         self.memory()
     }

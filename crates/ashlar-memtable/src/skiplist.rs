@@ -92,8 +92,8 @@ struct Reach<'a> {
 /// The relation of a target to the first key that is not before it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
-    /// The target shares with that key as many bytes as the link's owner does. Or there is no such key.
-    Told,
+    /// The next key shares as many bytes with the target as with the link's owner. Also at the end of the list.
+    AsOwner,
     /// The target shares so many bytes with it. Not known in a custom order.
     Shares(u32),
     /// They are equal, trailer included.
@@ -264,7 +264,7 @@ impl<C: KeyOrder + 'static> SkipList<C> {
     fn onward(&self, reach: &Reach<'_>) -> Link {
         let Some(node) = reach.spot.follow(reach.link) else { return Link::NONE };
         let shared = match reach.end {
-            End::Told => return Link::new(reach.link.difference(), node.offset()),
+            End::AsOwner => return Link::new(reach.link.difference(), node.offset()),
             End::Shares(shared) => shared,
             End::Equal => ALL,
         };
@@ -436,7 +436,7 @@ impl<'a, 'k, C: KeyOrder> Walk<'a, 'k, C> {
         for _ in 0..=steps {
             let (spot, left, link) = (self.spot, self.left, self.spot.link());
             let stop = |end| Some(Reach { spot, link, left, end });
-            let Some(offset) = link.target() else { return stop(End::Told) };
+            let Some(offset) = link.target() else { return stop(End::AsOwner) };
             let (seen, wanted) = (link.difference(), self.wanted);
             if seen == wanted {
                 match self.meet(offset) {
@@ -446,12 +446,12 @@ impl<'a, 'k, C: KeyOrder> Walk<'a, 'k, C> {
             } else if seen.unlike(wanted) >= self.span {
                 // The lcp differs.
                 if seen < wanted {
-                    return stop(End::Told);
+                    return stop(End::AsOwner);
                 }
             } else {
                 let shared = left + seen.same_digits(wanted);
                 if seen > wanted {
-                    return stop(if shared == left { End::Told } else { End::Shares(shared) });
+                    return stop(if shared == left { End::AsOwner } else { End::Shares(shared) });
                 }
                 self.shares(shared);
             }

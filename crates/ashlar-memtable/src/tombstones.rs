@@ -102,7 +102,7 @@ impl TombstoneList {
             order,
             count: AtomicU64::new(0),
             bytes: AtomicUsize::new(0),
-            all: Mutex::new(Rank::Cache, All::default()),
+            all: Mutex::new(Rank::Inner, All::default()),
             cut: EpochCell::new(Arc::default()),
         }
     }

@@ -46,7 +46,7 @@ struct Sums {
 impl Counters {
     /// Counters of a database that opens at `now`, by the monotonic clock.
     pub fn new(now: Duration) -> Counters {
-        Counters { opened: now, sums: Mutex::new(Rank::Statistics, Sums::default()) }
+        Counters { opened: now, sums: Mutex::new(Rank::Leaf, Sums::default()) }
     }
 
     /// Seconds since the open.

@@ -76,7 +76,7 @@ impl InfoLog {
             options: options.clone(),
             path,
             header: header.to_owned(),
-            shared: Mutex::new(Rank::Statistics, shared),
+            shared: Mutex::new(Rank::Leaf, shared),
         };
         log.drain(env);
         Some(log)

@@ -29,8 +29,8 @@ pub enum ReadTier {
     /// Memtables, open tables and the block cache. An answer that needs a file is `Busy(NotCached)` instead (RocksDB's
     /// `kBlockCacheTier` and `Incomplete`).
     BlockCache,
-    /// What a crash of the process leaves (RocksDB's `kPersistedTier`). As long as every write since the open went to the WAL,
-    /// this is the same as `All`. After the first write without the WAL, memtables are left out until the next open.
+    /// What is in the WAL or in tables (RocksDB's `kPersistedTier`), and so survives a crash of the process, except records that
+    /// `manual_wal_flush` still buffers. As long as every write since the open went to the WAL, this is the same as `All`. After the first write without the WAL, memtables are left out until the next open.
     Persisted,
     /// Memtables only (RocksDB's `kMemtableTier`). Keys that only tables hold do not exist for the read.
     Memtable,

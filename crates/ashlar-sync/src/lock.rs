@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn ranks_in_order_and_again_after_release() {
-        let (a, b) = (Mutex::new(Rank::State, 1), RwLock::new(Rank::Cache, 2));
+        let (a, b) = (Mutex::new(Rank::State, 1), RwLock::new(Rank::Inner, 2));
         for _ in 0..2 {
             let x = a.lock();
             let y = b.read();
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn guards_may_be_dropped_in_any_order() {
-        let (a, b) = (Mutex::new(Rank::State, ()), Mutex::new(Rank::Cache, ()));
+        let (a, b) = (Mutex::new(Rank::State, ()), Mutex::new(Rank::Inner, ()));
         let x = a.lock();
         let y = b.lock();
         drop(x);
@@ -192,8 +192,8 @@ mod tests {
     #[test]
     #[cfg(debug_assertions)]
     fn wrong_order_and_same_rank_panic() {
-        let (a, b) = (Mutex::new(Rank::State, ()), Mutex::new(Rank::Cache, ()));
-        let same = RwLock::new(Rank::Cache, ());
+        let (a, b) = (Mutex::new(Rank::State, ()), Mutex::new(Rank::Inner, ()));
+        let same = RwLock::new(Rank::Inner, ());
         for wrong in [
             &(|| drop((b.lock(), a.lock()))) as &dyn Fn(),
             &|| drop((b.lock(), same.read())),

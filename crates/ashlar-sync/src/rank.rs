@@ -15,14 +15,15 @@ pub enum Rank {
     Manifest,
     /// The state of the database: families, versions, running jobs.
     State,
-    /// The switch of memtable and WAL.
-    Switch,
+    /// The queue of writers, and the rounds of syncs.
+    Writers,
     /// The unwritten tail of a log file, or its sync. Held over the write itself.
     Log,
-    /// A shard of the block cache.
-    Cache,
-    /// Counters and histograms.
-    Statistics,
+    /// One structure that is used under the locks above: a shard of the block cache, the list of snapshots, an arena, a gap.
+    Inner,
+    /// A value that is read or replaced in one step: counters, a batch, a published version. Only locks of the environment are
+    /// taken under such a lock.
+    Leaf,
     /// The internals of the environment: simulated disk, job queues. A leaf: code under such a lock calls nothing
     /// outside.
     Env,

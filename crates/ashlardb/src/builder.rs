@@ -335,6 +335,11 @@ impl std::fmt::Debug for FamilyBuilder {
 }
 
 impl FamilyBuilder {
+    /// Sets `options` as the calls of this builder say, in their order.
+    pub(crate) fn apply(&self, options: &mut FamilyOptions) -> Result<()> {
+        self.sets.iter().try_for_each(|set| set(options))
+    }
+
     fn set(mut self, set: impl Fn(&mut FamilyOptions) + Send + Sync + 'static) -> Self {
         self.sets.push(Arc::new(move |options| {
             set(options);

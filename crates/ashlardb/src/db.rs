@@ -1,10 +1,10 @@
 //! The database handle.
 
-use crate::Pins;
 use crate::{
     Builder, CheckReport, Family, RecoveryReport, Result, Scrubbed, Snapshot, Verified, WriteBatch,
     WriteOptions, Writer,
 };
+use crate::{FamilyBuilder, Pins};
 use ashlar_base::{Error, SeqNum};
 pub use ashlar_engine::health::{Health, Severity};
 pub use ashlar_engine::pressure::WritePressure;
@@ -162,9 +162,36 @@ impl Db {
     /// # Errors
     /// `InvalidArgument`: the name is taken.
     pub fn create_family(&self, name: &str) -> Result<Family> {
+        self.create_family_with(name, |family| family)
+    }
+
+    /// Creates a family with settings of its own. What `set` leaves out is as in `default`.
+    ///
+    /// ```
+    /// # use ashlardb::{Db, Read, StringAppend, Write};
+    /// # use std::sync::Arc;
+    /// # fn main() -> ashlardb::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = Db::open(dir.path().join("db"))?;
+    /// let tags = db.create_family_with("tags", |f| f.merge_operator(Arc::new(StringAppend::new(","))))?;
+    /// tags.merge("post:1", "rust")?;
+    /// tags.merge("post:1", "storage")?;
+    /// assert_eq!(tags.get("post:1")?.as_deref(), Some(&b"rust,storage"[..]));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// `InvalidArgument`: the name is taken, or a setting is out of range.
+    pub fn create_family_with(
+        &self,
+        name: &str,
+        set: impl FnOnce(FamilyBuilder) -> FamilyBuilder,
+    ) -> Result<Family> {
         let mut options = (*self.default.options()).clone();
         options.cf_paths.clear();
         options.inherit_tree();
+        set(FamilyBuilder::default()).apply(&mut options)?;
         let inner = self.engine.create_family(name, options)?;
         Ok(Family { db: self.clone(), inner })
     }
@@ -280,7 +307,8 @@ impl Db {
         self.engine.visible()
     }
 
-    /// The sequence number up to which every write survives a power cut.
+    /// The sequence number up to which every logged write survives a power cut. Writes without the WAL survive once they are
+    /// flushed.
     pub fn durable_sequence(&self) -> SeqNum {
         self.engine.durable()
     }
@@ -308,8 +336,8 @@ impl Db {
         self.engine.resume()
     }
 
-    /// Waits for running background work, flushes writes that skipped the WAL, and closes the database. From then on every
-    /// clone answers `Shutdown`. A descriptor of the directory stays open until the last handle, snapshot and cursor is
+    /// Waits for running background work, flushes writes that skipped the WAL, and closes the database. From then on the
+    /// reads and writes of every clone answer `Shutdown`. A descriptor of the directory stays open until the last handle, snapshot and cursor is
     /// dropped.
     ///
     /// # Errors

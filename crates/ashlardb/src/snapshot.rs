@@ -4,8 +4,8 @@ use crate::read::{ReadOptions, Readable};
 use crate::{Family, Reader, Result, SnapshotPins};
 use ashlar_base::SeqNum;
 
-/// The state of all families at one moment, read with the methods of [`crate::Read`]. Until it is dropped, compactions
-/// keep the versions that it shows.
+/// The state of all families at one moment, read with the methods of [`crate::Read`]. Until its last clone is dropped,
+/// compactions keep the versions that it shows, and the directory stays open and locked.
 ///
 /// ```
 /// # use ashlardb::{Db, Read, Write};
@@ -20,7 +20,7 @@ use ashlar_base::SeqNum;
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Snapshot {
     pub(crate) db: crate::Db,
     pub(crate) inner: ashlar_engine::snapshot::Snapshot,

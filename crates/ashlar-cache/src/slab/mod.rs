@@ -171,7 +171,7 @@ pub(crate) enum NoPiece {
 impl Slabs {
     /// Slabs without memory yet. `slack` slabs may be in use beyond the sixteenth of rule 3.
     pub(crate) fn new(slack: usize) -> Arc<Slabs> {
-        Arc::new(Slabs { state: Mutex::new(Rank::Cache, State::default()), slack })
+        Arc::new(Slabs { state: Mutex::new(Rank::Inner, State::default()), slack })
     }
 
     /// Copies `bytes` into a piece, for the block whose place is `owner`. With `but`, does not use slab `but` and

@@ -85,7 +85,7 @@ impl CompactionJob {
             plan,
             claim,
             started: core.env.clock.now(),
-            parts: Mutex::new(Rank::Statistics, parts),
+            parts: Mutex::new(Rank::Leaf, parts),
         };
         CompactionJob {
             shared: Arc::new(shared),

@@ -27,8 +27,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The shared state of a database. Handles, jobs and iterators hold it by `Arc`; a close empties it but does not free
-/// it.
+/// The shared state of a database. Handles and jobs hold it by `Arc`; a close empties it but does not free it.
 pub(crate) struct Core {
     /// The id of this open; its families carry the same id.
     pub(super) database: DatabaseId,
@@ -126,7 +125,8 @@ pub(crate) struct State {
     pub(crate) purge_wanted: bool,
     /// Files that move to `lost/` once no reader needs them.
     pub(crate) quarantined: BTreeSet<FileNumber>,
-    /// Replaced super versions. The purge drops them, outside every lock and epoch pin.
+    /// Replaced super versions. The purge drops them, outside every epoch pin and every lock but
+    /// `Lifecycle`.
     pub(crate) retired: Vec<Arc<SuperVersion>>,
 }
 

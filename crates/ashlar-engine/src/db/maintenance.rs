@@ -144,7 +144,7 @@ impl Db {
     /// [`Db::resume_compactions`]. (RocksDB: `AbortAllCompactions`.)
     ///
     /// # Errors
-    /// `Shutdown`.
+    /// The background error, when running work cannot end. `Shutdown`. After an error nothing is aborted.
     pub fn abort_compactions(&self) -> Result<()> {
         let core = self.core();
         core.check_open()?;
@@ -156,7 +156,9 @@ impl Db {
         }
         core.refuse_waiting();
         core.wake_jobs();
-        core.wait_until(|state| state.compactors == 0)
+        core.wait_until(|state| state.compactors == 0).inspect_err(|_| {
+            core.aborts.fetch_sub(1, Ordering::Relaxed);
+        })
     }
 
     /// Ends one [`Db::abort_compactions`].

@@ -231,7 +231,7 @@ impl Db {
         self.core().visible()
     }
 
-    /// The newest sequence that survives a power cut.
+    /// The sequence up to which every logged write survives a power cut.
     pub fn durable(&self) -> SeqNum {
         self.core().committer.durable()
     }

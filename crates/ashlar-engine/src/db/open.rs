@@ -254,8 +254,8 @@ fn begin_session(
     cut: bool,
 ) -> Result<Arc<Wal>> {
     let wal = begin_log(&entered.env, versions.dir(), versions, options, cut)?;
-    // The commit makes older WAL files needless. A later open that finds no needed WAL file, with or without a write, takes it
-    // for lost.
+    // After the commit only this WAL file is needed, even if it is empty. If its directory entry were lost, the next open would
+    // report a lost WAL file.
     entered.env.fs.sync_dir(versions.dir())?;
     versions.commit_replayed(edits, wal.number())?;
     entered.places.leave_former();

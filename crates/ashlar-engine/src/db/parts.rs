@@ -118,7 +118,7 @@ impl Parts {
                 health: self.health,
                 pressure: Pressure::new(),
                 limiter: RateLimiter::new(),
-                scrubbed: Mutex::new(Rank::Statistics, Scrubbed::default()),
+                scrubbed: Mutex::new(Rank::Leaf, Scrubbed::default()),
                 counters: Counters::new(now),
                 recovery: self.report,
                 writer,
@@ -126,7 +126,7 @@ impl Parts {
                 some_disallow: AtomicBool::new(some_disallow),
                 closed: AtomicBool::new(false),
                 state: Mutex::new(Rank::State, state),
-                joined: Mutex::new(Rank::Statistics, Vec::new()),
+                joined: Mutex::new(Rank::Leaf, Vec::new()),
                 hold: Mutex::new(Rank::Lifecycle, Some(self.hold)),
             }
         })

@@ -139,7 +139,7 @@ impl Core {
         Ok(())
     }
 
-    /// Drops replaced super versions that no reader holds, outside every lock.
+    /// Drops replaced super versions that no reader holds, outside every lock but `Lifecycle`.
     pub(super) fn let_go(&self) {
         // A super version that the epoch still defers counts as held.
         ReadPin::settle();

@@ -206,8 +206,8 @@ impl Settings {
         Ok(())
     }
 
-    /// Takes the stored options behind those given for the families of [`Settings::recall_operators`]: they say which
-    /// trees stay in level 0.
+    /// For each family of [`Settings::recall_operators`], keeps the stored options that the caller did not set, such as the
+    /// compaction style.
     pub fn recall_kept(&mut self, loaded: &LoadedOptions) {
         for (name, stored) in &loaded.families {
             if let Some(own) = self.recalled.get_mut(name) {

@@ -1,8 +1,8 @@
 //! What a leader does before it commits a group: back-pressure, and the switch to a new memtable and WAL file.
 //!
 //! No write is in progress meanwhile. The WAL file is closed, full memtables are sealed at the last sequence, a new WAL
-//! file and new memtables are installed, and flushes are submitted. The closed WAL file is synced by the next flush or
-//! by the next synced write, whichever comes first.
+//! file and new memtables are installed, and flushes are submitted. The closed WAL file is synced by the next synced
+//! write, or by the next flush if there are several families.
 
 use super::core::{Core, State};
 use crate::column_family::LiveFamily;

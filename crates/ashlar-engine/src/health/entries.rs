@@ -125,7 +125,7 @@ impl HealthState {
         HealthState {
             severity: AtomicU8::new(0),
             failures: AtomicU64::new(0),
-            entries: Mutex::new(Rank::Statistics, BTreeMap::new()),
+            entries: Mutex::new(Rank::Leaf, BTreeMap::new()),
             read_only,
         }
     }

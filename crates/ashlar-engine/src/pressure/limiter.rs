@@ -31,7 +31,7 @@ pub(crate) struct RateLimiter {
 
 impl RateLimiter {
     pub(crate) fn new() -> Self {
-        RateLimiter { balance: Mutex::new(Rank::Statistics, Balance::default()) }
+        RateLimiter { balance: Mutex::new(Rank::Leaf, Balance::default()) }
     }
 
     /// Records that a step wrote `bytes` up to `now`, with a limit of `rate` bytes per second (0: none). Returns the

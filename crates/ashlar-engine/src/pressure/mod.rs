@@ -113,7 +113,7 @@ impl Pressure {
             nanos_per_byte: AtomicU64::new(0),
             low_priority_nanos: AtomicU64::new(0),
             holding: AtomicUsize::new(0),
-            rates: Mutex::new(Rank::Statistics, Rates::default()),
+            rates: Mutex::new(Rank::Leaf, Rates::default()),
             slowed_micros: AtomicU64::new(0),
             stopped_micros: AtomicU64::new(0),
             stops: AtomicU64::new(0),

@@ -83,7 +83,7 @@ impl Resources {
             threads: AtomicUsize::new(0),
             rate: AtomicU64::new(0),
             limiter: RateLimiter::new(),
-            paced: Mutex::new(Rank::Cache, Vec::new()),
+            paced: Mutex::new(Rank::Inner, Vec::new()),
             machine: OnceLock::new(),
         };
         Resources::make(cap, cap / 4, cap / 4 * 3, Some(common))
@@ -108,7 +108,7 @@ impl Resources {
             budget,
             memtables_max,
             users: AtomicUsize::new(0),
-            tables: Mutex::new(Rank::Cache, Vec::new()),
+            tables: Mutex::new(Rank::Inner, Vec::new()),
             common,
         });
         let weak = Arc::downgrade(&shared);

@@ -42,7 +42,7 @@ impl SnapshotList {
 
     fn make(clock: Option<Arc<dyn Clock>>) -> Arc<SnapshotList> {
         Arc::new(SnapshotList {
-            live: Mutex::new(Rank::Cache, BTreeMap::new()),
+            live: Mutex::new(Rank::Inner, BTreeMap::new()),
             clock,
             awaited: AtomicU64::new(u64::MAX),
             released: OnceLock::new(),

@@ -140,7 +140,7 @@ struct Closed {
 
 impl WalSet {
     pub(crate) fn new() -> Self {
-        WalSet { closed: Mutex::new(Rank::Statistics, Closed::default()) }
+        WalSet { closed: Mutex::new(Rank::Leaf, Closed::default()) }
     }
 
     /// The number of the WAL file that continues `current`: the number of a failed attempt, or a new one.

@@ -51,7 +51,7 @@ impl Waiter {
     /// A writer that lends its batch: [`Waiter::take_batch`] returns it after the wait.
     pub(super) fn new(batch: BatchEncoder, options: WriteOptions, signal: Signal) -> Arc<Waiter> {
         let bytes = batch.byte_len();
-        let work = Work { batch: Mutex::new(Rank::Statistics, Some(batch)), bytes, options };
+        let work = Work { batch: Mutex::new(Rank::Leaf, Some(batch)), bytes, options };
         Arc::new(Waiter { work: Some(work), patient: true, turn: OnceLock::new(), signal })
     }
 
@@ -133,7 +133,7 @@ impl Queue {
     pub(super) fn new() -> Self {
         let state = State { busy: false, waiting: VecDeque::new(), scratch: None };
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
-        Queue { state: Mutex::new(Rank::Switch, state), processors }
+        Queue { state: Mutex::new(Rank::Writers, state), processors }
     }
 
     /// Takes the lead if it is free.

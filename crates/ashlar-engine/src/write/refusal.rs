@@ -20,7 +20,7 @@ impl Refusal {
             any: AtomicBool::new(false),
             closed: AtomicBool::new(false),
             resumes: AtomicU64::new(0),
-            cause: Mutex::new(Rank::Statistics, None),
+            cause: Mutex::new(Rank::Leaf, None),
         }
     }
 

@@ -97,7 +97,7 @@ pub(super) struct Lead<'a> {
 
 impl Rounds {
     pub(super) fn new() -> Self {
-        Rounds { state: Mutex::new(Rank::Switch, State::default()) }
+        Rounds { state: Mutex::new(Rank::Writers, State::default()) }
     }
 
     /// Joins a round for a record that is in the WAL. Returns when the round is served, or when the caller must lead it.

@@ -17,7 +17,7 @@ thread_local! {
 }
 
 /// Decompresses one block without dictionary; the result has at most `limit` bytes.
-/// Memory taken is bounded by `limit` and by what the stored bytes were seen to hold, not by what they say.
+/// The buffer grows only as the stream fills it, up to `limit`: a false length in the stored bytes takes little memory.
 ///
 /// # Errors
 /// `Malformed`: a raw length over the limit or beyond the algorithm's reach, or a stream that is wrong, shorter or
@@ -131,8 +131,8 @@ fn proved(
     grown(raw_len, c.rest(), fill)
 }
 
-/// The buffer that a stream fills. A large one is only given to a stream that filled a smaller one: a length that lies
-/// costs no more than [`BELIEVED`], one that does not some of the work twice.
+/// Starts with a small buffer, and grows it only when the stream fills it. A false length costs at most [`BELIEVED`] bytes; a
+/// true large length costs repeated work.
 fn grown(
     raw_len: usize,
     stream: &[u8],

@@ -194,7 +194,7 @@ impl InternalIterator for MergingIter {
     fn seek(&mut self, target: InternalKey<'_>) -> Result<()> {
         let _step = perf::time(Metric::SeekInternalSeekTime);
         self.heap.clear();
-        // What the runs wait for comes at the same time.
+        // Starts the memory loads of all runs before any run searches its block, so that the loads overlap.
         self.runs.iter_mut().try_for_each(|run| run.seek_begin(target))?;
         self.position(Direction::Forward, |run| run.seek_finish(target))
     }

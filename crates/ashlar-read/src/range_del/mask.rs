@@ -39,7 +39,7 @@ pub struct Sources {
 
 impl Sources {
     pub(crate) fn new() -> Arc<Sources> {
-        Arc::new(Sources { count: AtomicUsize::new(0), list: Mutex::new(Rank::Cache, Vec::new()) })
+        Arc::new(Sources { count: AtomicUsize::new(0), list: Mutex::new(Rank::Inner, Vec::new()) })
     }
 
     /// Adds tombstones of a run that apply within `bounds`.
@@ -165,7 +165,7 @@ pub struct Mask {
     order: Order,
     read_seq: SeqNum,
     shared: Arc<Sources>,
-    /// The number of shared tombstone lists that this mask has taken over.
+    /// The tombstone lists that this mask has taken over from `shared`.
     sources: Vec<Arc<Source>>,
     window: Option<Window>,
 }

@@ -18,7 +18,7 @@ pub struct PendingOutputs {
 impl PendingOutputs {
     /// Nothing pending.
     pub fn new() -> Arc<PendingOutputs> {
-        Arc::new(PendingOutputs { numbers: Mutex::new(Rank::Statistics, BTreeSet::new()) })
+        Arc::new(PendingOutputs { numbers: Mutex::new(Rank::Leaf, BTreeSet::new()) })
     }
 
     /// Takes a number from `allocate` (which must not lock) and marks it as pending in one step, so that a scan in

@@ -108,11 +108,11 @@ impl Places {
     ) -> Arc<Places> {
         let places = Places {
             fs,
-            joined: Arc::new(Mutex::new(Rank::Statistics, Joined::default())),
+            joined: Arc::new(Mutex::new(Rank::Leaf, Joined::default())),
             dir: dir.to_path_buf(),
             logs: logs.map(|dir| FileDir::new(dir, "wal_dir")),
-            former: Arc::new(Mutex::new(Rank::Statistics, former)),
-            tables: Arc::new(Mutex::new(Rank::Statistics, Vec::new())),
+            former: Arc::new(Mutex::new(Rank::Leaf, former)),
+            tables: Arc::new(Mutex::new(Rank::Leaf, Vec::new())),
         };
         places.add_tables(tables);
         Arc::new(places)

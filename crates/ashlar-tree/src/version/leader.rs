@@ -106,7 +106,8 @@ impl Drop for Leader<'_> {
 }
 
 impl VersionSet {
-    /// Appends the records, or starts a new MANIFEST with the state before them and them.
+    /// Appends the records. If the MANIFEST is too large or has failed, starts a new one: first a snapshot of the state before
+    /// the records, then the records.
     fn write(
         &self,
         manifest_state: &mut ManifestState,

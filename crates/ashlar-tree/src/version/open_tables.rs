@@ -62,7 +62,7 @@ impl OpenTables {
             share,
             limit: AtomicUsize::new(usize::MAX),
             descriptors: Arc::default(),
-            ring: Mutex::new(Rank::Cache, VecDeque::new()),
+            ring: Mutex::new(Rank::Inner, VecDeque::new()),
         })
     }
 

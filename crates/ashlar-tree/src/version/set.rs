@@ -93,7 +93,7 @@ impl VersionSet {
             next_file: AtomicU64::new(beginning.next_file.0),
             last_seq: AtomicU64::new(beginning.last_seq.get()),
             queue: Mutex::new(Rank::Manifest, queue),
-            published: RwLock::new(Rank::Statistics, published),
+            published: RwLock::new(Rank::Leaf, published),
         }
     }
 
