@@ -14,7 +14,7 @@ use super::direct_blobs::DirectBlobs;
 use crate::batch::memtable_op;
 use crate::open::{BatchPlace, FamilyFilter, RecoveryReport, ReplaySink, salvage_wals, sequenced_ops};
 use ashlar_base::planted::{Bug, planted};
-use ashlar_base::{Error, FamilyId, Order, Result, SeqNum, ValueType};
+use ashlar_base::{Error, FamilyId, FileNumber, Order, Result, SeqNum, ValueType};
 use ashlar_compaction::flush::{FlushInput, FlushRun};
 use ashlar_compaction::rewrite::Progress;
 use ashlar_compaction::{Writer, output_numbers};
@@ -35,8 +35,8 @@ use std::sync::Arc;
 /// Returns the options of a family, given its name and the order that the database stores for it.
 pub type OptionsOf<'a> = &'a dyn Fn(&str, &Order) -> FamilyOptions;
 
-/// Whether tables already hold a merge operand, by its family, key and sequence.
-pub type HoldsOperand<'a> = &'a dyn Fn(FamilyId, &[u8], SeqNum) -> Result<bool>;
+/// Whether tables already hold a merge operand, by its family, key, sequence and WAL file.
+pub type HoldsOperand<'a> = &'a dyn Fn(FamilyId, &[u8], (SeqNum, FileNumber)) -> Result<bool>;
 
 struct Family {
     state: Arc<FamilyState>,
@@ -266,7 +266,7 @@ impl ReplaySink for Replayer<'_> {
             let Some(op) = memtable_op(&op, 0)? else { continue };
             if op.value_type == ValueType::Merge
                 && let Some(held) = self.held
-                && held(family, op.key, seq)?
+                && held(family, op.key, (seq, place.wal))?
             {
                 continue;
             }

@@ -356,7 +356,7 @@ impl Repair<'_> {
         check_logs(&*self.env.fs, self.dir, needed, &mut checked)?;
         report.take_logs(checked);
         let options_of = |name: &str, order: &Order| self.settings(name, order);
-        let holds = |id: FamilyId, key: &[u8], seq| covered.map_or(Ok(false), |c| c.holds(id, key, seq));
+        let holds = |id: FamilyId, key: &[u8], at| covered.map_or(Ok(false), |c| c.holds(id, key, at));
         let (edits, recovery) = replay_past_damage(
             (&self.env, self.dir),
             (versions, pending),
@@ -365,6 +365,7 @@ impl Repair<'_> {
             &holds,
         )?;
         report.keep_logs(&recovery);
+        report.remarks.extend(covered.into_iter().flat_map(Covered::remarks));
         report.log_batches = recovery.wal_records();
         Ok(edits)
     }
