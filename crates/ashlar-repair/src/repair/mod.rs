@@ -64,7 +64,7 @@ use ashlar_tree::files::{
     Action, Live, Obsolete, PendingOutputs, RepairMark, Spared, check_lost, hold_directory, holds_remains,
     leave_in_lost, remove_obsolete, settle_identity, unlink,
 };
-use ashlar_tree::places::{PlaceSettings, Purpose, enter};
+use ashlar_tree::places::{Entered, PlaceSettings, Purpose, enter};
 use ashlar_tree::unwritable::by_settings;
 use ashlar_tree::version::{
     Beginning, DbFacts, FamilyState, OpenTables, Replayed, VersionSet, new_db_id, read_identity,
@@ -102,15 +102,15 @@ pub fn repair(
     progress: &mut dyn FnMut(&Verified),
 ) -> Result<RepairReport> {
     let settings = Settings::new(&options, families, others)?;
-    repair_in(env, dir, (options, settings), false, progress)
+    repair_in(env, dir, (options, settings), None, progress)
 }
 
-/// [`repair`]; `gathered`: all files were copied into `dir`, whatever directories the MANIFEST names.
+/// [`repair`]; `source`: all files were copied into `dir` from its directories, whatever directories the MANIFEST names.
 fn repair_in(
     env: Env,
     dir: &Path,
     (mut options, mut settings): (DbOptions, Settings),
-    gathered: bool,
+    source: Option<&Entered>,
     progress: &mut dyn FnMut(&Verified),
 ) -> Result<RepairReport> {
     let env = hold_directory(&env, dir)?;
@@ -118,7 +118,7 @@ fn repair_in(
         return Err(Error::invalid("there is no such directory").at_path(dir));
     }
     check_lost(&*env.fs, dir)?;
-    let given = if gathered { PlaceSettings::default() } else { settings.places(&options) };
+    let given = source.map_or_else(|| settings.places(&options), |_| PlaceSettings::default());
     refuse_none(&env, dir, &given)?;
     let _lock = env.fs.lock(&dir.join(FileKind::Lock.name()))?;
     let mut entered = enter(&env, dir, &given, Purpose::Repair)?;
@@ -133,10 +133,11 @@ fn repair_in(
     let stored = options_file.as_ref().map(stored_families).unwrap_or_default();
     let mut replayed = found.manifest(&*env.fs, dir, &mut report).map_err(hinted)?;
     if let Some(replayed) = &mut replayed {
-        if gathered {
+        // What is missing in a copy was missing in its source.
+        source.unwrap_or(&entered).check_presence(replayed)?;
+        if source.is_some() {
             replayed.families.values_mut().for_each(|family| family.tree.gather_in_one_directory());
         }
-        entered.check_presence(replayed)?;
     }
     found.renumber(replayed.as_mut(), &mut report);
     let there = there(replayed.as_ref(), &stored);

@@ -83,7 +83,7 @@ pub fn salvage(
     make_directory(fs, into)?;
     let fs = fs.hold(into)?;
     let unread = bring_over(&*fs, dir, into, around_unreadable)?;
-    let mut report = repair_in(env, into, (options, settings), true, progress)?;
+    let mut report = repair_in(env, into, (options, settings), Some(&entered), progress)?;
     report.losses.splice(0..0, unread);
     report.remarks.splice(0..0, entered.notes);
     Ok(report)

@@ -21,6 +21,7 @@
 //! | `repair` | does what is left of a damaged directory open, here and in RocksDB, and is every loss told? |
 //! | `repair_names` | does a repair take from the OPTIONS file what no other file tells? |
 //! | `repair_rebuilt` | does a tree that is built without a MANIFEST open in RocksDB, with blob files and with one level? |
+//! | `repair_sound` | is what a repair leaves sound, and does a check agree? |
 //! | `salvage` | is a damaged directory left as it is, and the copy what its repair would be? |
 //! | `quarantine` | does a damaged table leave an open database with nothing lost but what the report names? |
 //! | `unused_logs` | is a log kept that was not replayed to its end, and named what stands there? |
@@ -70,6 +71,7 @@ mod refusals;
 mod repair;
 mod repair_names;
 mod repair_rebuilt;
+mod repair_sound;
 mod resources;
 mod salvage;
 mod scrub;
