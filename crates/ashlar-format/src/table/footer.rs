@@ -96,6 +96,19 @@ impl Footer {
         Ok((footer, start))
     }
 
+    /// Writes this version, and the magic of block-based tables, over the end of a file's last bytes. False: `tail` is too
+    /// short for a footer.
+    pub fn set_version(tail: &mut [u8], version: u32) -> bool {
+        let is_long = tail.len() >= Self::LEN;
+        if let Some((rest, magic)) = tail.split_last_chunk_mut::<8>()
+            && let Some(stored) = rest.last_chunk_mut::<4>().filter(|_| is_long)
+        {
+            *magic = MAGIC.to_le_bytes();
+            *stored = version.to_le_bytes();
+        }
+        is_long
+    }
+
     fn decode_leveldb(bytes: &[u8]) -> Result<Footer, Malformed> {
         let mut c = Cursor::new(bytes.get(..PARTS_LEN).unwrap_or_default());
         Ok(Footer {

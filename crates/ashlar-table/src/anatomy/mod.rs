@@ -15,6 +15,7 @@ mod places;
 pub use block::StoredBlock;
 pub use places::{BlockPlace, BlockRole, DataPlace};
 
+use crate::footer::read_footer;
 use ashlar_base::{Error, Result};
 use ashlar_env::ReadFile;
 use ashlar_format::Unreadable;
@@ -45,13 +46,15 @@ impl Anatomy {
     /// # Errors
     /// `Corruption`: footer or metaindex cannot be read. `NotSupported`: another kind of table, by name. `Io`.
     pub fn open(file: Arc<dyn ReadFile>) -> Result<Anatomy> {
-        let size = file.len();
-        let tail_len = usize::try_from(size).unwrap_or(usize::MAX).min(Footer::LEN);
-        let tail_at = size - tail_len as u64;
-        let mut tail = vec![0; tail_len];
-        file.read_exact_at(&mut tail, tail_at)?;
-        let (footer, footer_start) =
-            Footer::decode(&tail, size).map_err(|e| e.in_file(file.path(), tail_at))?;
+        let (footer, start) = read_footer(&file)?;
+        Self::with_footer(file, footer, start)
+    }
+
+    /// Reads metaindex, properties and dictionary of a table with this footer.
+    ///
+    /// # Errors
+    /// `Corruption`: the metaindex cannot be read. `Io`.
+    pub(crate) fn with_footer(file: Arc<dyn ReadFile>, footer: Footer, footer_start: u64) -> Result<Anatomy> {
         let mut anatomy = Anatomy {
             file,
             footer,

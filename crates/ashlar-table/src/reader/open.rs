@@ -1,6 +1,7 @@
 //! Opens a table: reads footer, metaindex, properties, index, range tombstones and filter, in this order.
 
 use crate::filter::TableFilter;
+use crate::footer::read_footer;
 use crate::options::ReaderOptions;
 use crate::reader::block_file::DataForm;
 use crate::reader::table_index::{IndexShape, TableIndex};
@@ -78,11 +79,7 @@ impl Opening {
             let text = format!("table has {size} bytes where {expected_size} are recorded");
             return Err(Error::corruption(text).at_path(&path).damaged_file_hint());
         }
-        let tail_len = usize::try_from(size).unwrap_or(usize::MAX).min(Footer::LEN);
-        let tail_at = size - tail_len as u64;
-        let mut tail = vec![0; tail_len];
-        file.read_exact_at(&mut tail, tail_at)?;
-        let (footer, limit) = Footer::decode(&tail, size).map_err(|e| e.in_file(&path, tail_at))?;
+        let (footer, limit) = read_footer(&file)?;
         let statistics = options.statistics.clone();
         let mut file = BlockFile::new(file, limit, footer.checksum, footer.kind, options.verify_checksums);
         file.count_into(statistics);

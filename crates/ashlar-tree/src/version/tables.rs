@@ -12,7 +12,7 @@ use ashlar_env::{Clock, Env, Fs, ReadFile};
 use ashlar_format::filename::FileKind;
 use ashlar_format::table::{Footer, Properties};
 use ashlar_format::version_edit::NewFile;
-use ashlar_table::{ReaderOptions, TableReader, TableSurvey, unique_id_bytes};
+use ashlar_table::{ReaderOptions, TableReader, TableSurvey, mended, unique_id_bytes};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
@@ -111,6 +111,17 @@ impl Tables {
         let table = TableReader::open(opened, file.size, self.options(file))?;
         check_id(file, table.properties(), table.path())?;
         Ok(table)
+    }
+
+    /// The table, if its footer is damaged and the rest of the file proves what the footer said.
+    ///
+    /// # Errors
+    /// As [`Tables::open`].
+    pub fn open_mended(&self, file: &NewFile) -> Result<Option<Arc<TableReader>>> {
+        let Some(whole) = mended(&self.open_file(file.number)?)? else { return Ok(None) };
+        let table = TableReader::open(whole, file.size, self.options(file))?;
+        check_id(file, table.properties(), table.path())?;
+        Ok(Some(table))
     }
 
     /// The properties of the table, without its index and filter.
