@@ -22,7 +22,8 @@ use ashlar_format::version_edit::{BlobAddition, BlobGarbage};
 use ashlar_table::ReadHow;
 use ashlar_tree::blobs::BlobFiles;
 use ashlar_tree::files::{CRC32C_FUNCTION, Numbers, PendingFile, SummedFile, summed};
-use std::ops::{AddAssign, Range};
+use std::collections::BTreeSet;
+use std::ops::AddAssign;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -32,7 +33,7 @@ pub struct BlobPlan {
     family: FamilyId,
     options: BlobOptions,
     /// The files from which values are moved.
-    emptied: Range<FileNumber>,
+    emptied: Emptied,
     inputs: Option<Arc<BlobFiles>>,
     /// Whether the rewrite reads all tables of the family.
     whole: bool,
@@ -41,15 +42,15 @@ pub struct BlobPlan {
 impl BlobPlan {
     /// For tables of `level` whose input entries refer to no blobs, or to blobs whose garbage is not counted: flush.
     pub fn new(family: FamilyId, options: &BlobOptions, level: u8) -> BlobPlan {
-        let none = FileNumber(0)..FileNumber(0);
-        BlobPlan { family, options: options.at_level(level), emptied: none, inputs: None, whole: false }
+        let emptied = Emptied::Below(FileNumber(0));
+        BlobPlan { family, options: options.at_level(level), emptied, inputs: None, whole: false }
     }
 
     /// For entries that refer to `inputs`, all blob files of the family: compaction. Garbage is counted, and values are
     /// moved out of the oldest files if the options say so.
     pub fn with_inputs(self, inputs: Arc<BlobFiles>) -> BlobPlan {
         let numbers: Vec<FileNumber> = inputs.files().keys().copied().collect();
-        let emptied = FileNumber(0)..self.options.relocate_below(&numbers);
+        let emptied = Emptied::Below(self.options.relocate_below(&numbers));
         BlobPlan { emptied, inputs: Some(inputs), ..self }
     }
 
@@ -60,9 +61,25 @@ impl BlobPlan {
         BlobPlan { whole: true, ..self }
     }
 
-    /// For entries that may refer to `file`, which is to be emptied: quarantine.
-    pub fn emptying(self, file: FileNumber, inputs: Arc<BlobFiles>) -> BlobPlan {
-        BlobPlan { emptied: file..FileNumber(file.0.saturating_add(1)), inputs: Some(inputs), ..self }
+    /// For entries that may refer to `files`, which are to be emptied: quarantine and repair.
+    pub fn emptying(self, files: BTreeSet<FileNumber>, inputs: Arc<BlobFiles>) -> BlobPlan {
+        BlobPlan { emptied: Emptied::These(files), inputs: Some(inputs), ..self }
+    }
+}
+
+/// The files from which values are moved.
+#[derive(Clone, Debug)]
+enum Emptied {
+    Below(FileNumber),
+    These(BTreeSet<FileNumber>),
+}
+
+impl Emptied {
+    fn contains(&self, file: FileNumber) -> bool {
+        match self {
+            Emptied::Below(end) => file < *end,
+            Emptied::These(files) => files.contains(&file),
+        }
     }
 }
 
@@ -249,7 +266,7 @@ impl BlobOutputs {
     /// The value of a blob that must leave its file; `None` if the blob stays.
     fn moved(&mut self, user_key: &[u8], place: &BlobPlace) -> Result<Option<Vec<u8>>> {
         match &self.plan.inputs {
-            Some(inputs) if place.file.0 != 0 && self.plan.emptied.contains(&place.file) => {
+            Some(inputs) if place.file.0 != 0 && self.plan.emptied.contains(place.file) => {
                 let value = inputs.blob(user_key, place, ReadHow::plain())?;
                 self.counters.moved += 1;
                 self.counters.bytes_moved += place.size;

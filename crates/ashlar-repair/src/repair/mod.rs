@@ -10,7 +10,8 @@
 //!    table with the readable blocks of a damaged one takes its place.
 //! 2. Without a MANIFEST, all tables of the directory are merged, by their own properties. Among them may be tables
 //!    that a compaction had replaced, so deleted keys may reappear. The report says so.
-//! 3. An entry whose value was in an unreadable blob file is left out. An older value of its key may show.
+//! 3. An entry whose value cannot be read from its blob file is left out. An older value of its key may show. The readable
+//!    values of a damaged blob file move to another one.
 //! 4. Until the commit the directory only gains files. Damaged files are never deleted: they move to `lost/`, with a
 //!    note. A crash after the commit does not change that: the mark tells the next open (`files::RepairMark`).
 //! 5. A failed read (`Io`) proves no damage: the repair ends and changes nothing.
@@ -24,12 +25,14 @@
 //! | `state` | what a repair knows |
 //! | `found` | what the directory holds, and which MANIFEST counts |
 //! | `tables` | one table: kept, copied around its damage, or lost |
+//! | `blobs` | values in blob files: lost, moved, or kept |
 //! | `rebuild` | a tree without a MANIFEST |
 //! | `covered` | which merge operands of the WAL are already in tables |
 //! | `report` | what was kept and what is lost |
 //! | `quarantine` | one file of a database that stays open |
 //! | `salvage` | a repair into another directory; the source stays as it is |
 
+mod blobs;
 mod covered;
 mod found;
 mod quarantine;
@@ -275,7 +278,10 @@ impl Repair<'_> {
     ) -> Result<()> {
         let mark = RepairMark::of(&*self.env.fs, self.dir);
         let unended = mark.stands()?;
-        let marked = unended || !report.to_move.is_empty() || self.leaves_any(versions, &edits);
+        let marked = unended
+            || !report.to_move.is_empty()
+            || !report.strange.is_empty()
+            || self.leaves_any(versions, &edits);
         if marked {
             mark.set()?;
         }
@@ -285,6 +291,9 @@ impl Repair<'_> {
         LogWriter::create(Arc::clone(&self.env.fs), &log, wal, Framing::Legacy)?.sync_to(0)?;
         versions.commit_replayed(edits, wal)?;
         settle_identity(&*self.env.fs, versions)?;
+        let live = versions.live_files().1;
+        let strange = std::mem::take(&mut report.strange).into_iter().filter(|n| !live.contains(n));
+        report.to_move.extend(strange.map(|number| FileKind::Blob(number).name()));
         self.move_away(report)?;
         for name in between {
             self.env.fs.remove(&self.dir.join(name))?;

@@ -13,7 +13,8 @@
 //!    accepted. Other errors stay.
 
 use super::RepairReport;
-use super::tables::{BadBlobs, Copied, Outputs, Replaced, file_name};
+use super::blobs::BadBlobs;
+use super::tables::{Copied, Outputs, Replaced, file_name};
 use ashlar_base::{Error, FileNumber, Result};
 use ashlar_blob::LiveBlobFile;
 use ashlar_engine::Db;
@@ -84,12 +85,12 @@ fn mend(claimed: &Claimed, number: FileNumber) -> Result<RepairReport> {
 fn empty(claimed: &Claimed, number: FileNumber) -> Result<RepairReport> {
     let (dir, name, mut bad) = (claimed.dir(), FileKind::Blob(number).name(), BadBlobs::default());
     let Some(known) = claimed.blobs().files().get(&number) else { return Err(is_sound(&dir.join(name))) };
-    let Some(wrong) = bad.look(claimed.fs(), dir, number, Some(known.added.bytes))? else {
+    let Some(wrong) = bad.look(claimed.fs(), dir, number, Some(&known.added))? else {
         return Err(is_sound(&dir.join(name)));
     };
     let damage = Damage::of(&name, &wrong, Risk::Nothing).in_family(claimed.family().name());
     let mut report = RepairReport { losses: vec![damage], ..RepairReport::default() };
-    let mut edited = copy(claimed, &bad.emptying(number, Arc::clone(claimed.blobs())), &mut report)?;
+    let mut edited = copy(claimed, &bad.emptying(Arc::clone(claimed.blobs())), &mut report)?;
     let LiveBlobFile { total, garbage, .. } = known.live();
     let (count, bytes) =
         (total.count.saturating_sub(garbage.count), total.bytes.saturating_sub(garbage.bytes));

@@ -6,9 +6,10 @@
 //! 2. Sequences tell which of two versions of a key is newer, but not which of two tables is newer. So overlapping
 //!    tables are always merged, never placed side by side.
 
+use super::blobs::BadBlobs;
 use super::report::RepairReport;
 use super::state::{Begun, Repair};
-use super::tables::{BadBlobs, Kept, Outputs, read_around, refuse_udi_primary};
+use super::tables::{Copied, Kept, Outputs, if_damaged, read_around, refuse_udi_primary};
 use ashlar_base::{FamilyId, FileNumber, InternalKeyBuf, Level, Order, Result, SeqNum, Trailer, ValueType};
 use ashlar_blob::{OldestBlobFile, blob_places};
 use ashlar_cache::FramePool;
@@ -19,7 +20,7 @@ use ashlar_compaction::{
 use ashlar_engine::column_family::DEFAULT_FAMILY;
 use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::{BlobAddition, NewFile, VersionEdit};
-use ashlar_table::{Anatomy, ReaderOptions, TableReader};
+use ashlar_table::{Anatomy, ReaderOptions, TableReader, mended};
 use ashlar_tree::check::{Damage, Risk, Verified};
 use ashlar_tree::files::PendingOutputs;
 use ashlar_tree::version::{Carried, FamilyState, OpenTables, Tables, Version, VersionSet};
@@ -61,12 +62,13 @@ impl Repair<'_> {
         report: &mut RepairReport,
         progress: &mut dyn FnMut(&Verified),
     ) -> Result<Kept> {
-        let mut bad = BadBlobs::default();
+        let mut bad = BadBlobs::of_directory(&self.env.fs, self.dir);
         for &number in &self.found.blobs {
             if let Some(e) = bad.look(&*self.env.fs, self.dir, number, None)? {
-                report.losses.push(Damage::of(&FileKind::Blob(number).name(), &e, Risk::Nothing));
+                report.lose(Damage::of(&FileKind::Blob(number).name(), &e, Risk::Nothing));
             }
         }
+        let mut bad = bad.emptying_unnamed(&self.env.fs, self.dir)?;
         let mut families = BTreeMap::new();
         let (mut done, mut last_seq) = (Verified::default(), SeqNum::ZERO);
         done.files_total = self.found.tables.len() as u64;
@@ -77,9 +79,11 @@ impl Repair<'_> {
                 Err(e) if e.is_corruption() => report.lose(Damage::of(name, &e, Risk::UnknownKeys)),
                 Err(e) => return Err(e),
             }
+            bad.end_of_table();
             (done.files, done.bytes, done.entries) = (done.files + 1, done.bytes + len, report.entries);
             progress(&done);
         }
+        report.strange.extend(bad.strange());
         self.add_families_of_logs(&mut families, report)?;
         tell_apart(&mut families, report);
         tell_strange(&families, report);
@@ -135,7 +139,11 @@ impl Repair<'_> {
     ) -> Result<SeqNum> {
         let file = self.env.fs.open_read(&self.dir.join(name))?;
         let size = file.len();
-        let said = Anatomy::open(Arc::clone(&file))?.properties()?.clone();
+        let (file, wrong) = match mended(&file)? {
+            Some(whole) => (whole, Anatomy::open(file).err()),
+            None => (file, None),
+        };
+        let said = Anatomy::open(Arc::clone(&file)).map_err(if_damaged)?.properties()?.clone();
         let id = FamilyId(u32::try_from(said.column_family_id.unwrap_or(0)).unwrap_or(0));
         let told = said.column_family_name.filter(|told| !told.is_empty());
         let is_strange =
@@ -151,6 +159,9 @@ impl Repair<'_> {
         let table = TableReader::open(file, size, options)?;
         refuse_udi_primary(&table)?;
         let seen = see(&table, &order)?;
+        if let Some(e) = &wrong {
+            report.lose(Damage::of(name, e, Risk::Nothing).in_family(&family_name));
+        }
         let family = families.entry(id).or_insert_with(|| Gathered::empty(&family_name, order.clone()));
         family.blobs.extend(&seen.blobs);
         // A table that a compaction had replaced may refer to blob files that are gone. Its entries must not hide those
@@ -164,7 +175,7 @@ impl Repair<'_> {
         let sound = match table.verify() {
             Ok(entries) => {
                 report.entries += entries;
-                !bad.change_any(&table)?
+                wrong.is_none() && !change_any(bad, &table)?
             }
             Err(e) if e.is_corruption() => false,
             Err(e) => return Err(e),
@@ -176,7 +187,10 @@ impl Repair<'_> {
         } else {
             let options = self.settings(&family_name, &order);
             let copy = outputs.copy((id, &family_name, &options), (&order, &[]), &table, bad, report)?;
-            family.tables.extend(copy.map(|copy| copy.output.file));
+            if let Some(Copied { output, blobs }) = copy {
+                family.tables.push(output.file);
+                family.blobs.extend(blobs.added.iter().map(|blob| blob.number));
+            }
         }
         Ok(seen.seqs.1)
     }
@@ -186,7 +200,7 @@ impl Repair<'_> {
         let tables = Tables::new(self.env.clone(), self.dir.to_path_buf(), Arc::clone(open), order.clone());
         let mut edit = VersionEdit::of(id);
         edit.added = files.into_iter().map(|file| (Level(0), file)).collect();
-        for number in blobs.into_iter().filter(|n| !bad.is_useless(*n)) {
+        for number in blobs.into_iter().filter(|n| !bad.is_left(*n)) {
             let Some((count, bytes)) = self.found.blob_amount(&*self.env.fs, self.dir, number)? else {
                 continue;
             };
@@ -306,6 +320,17 @@ impl Gathered {
         let (tables, blobs, strange) = Default::default();
         Gathered { name: name.to_owned(), order, tables, blobs, strange }
     }
+}
+
+/// Whether an intact table has an entry that cannot stay as it is.
+fn change_any(bad: &BadBlobs, table: &TableReader) -> Result<bool> {
+    let mut any = false;
+    read_around(table, &mut |key, value| {
+        let (user_key, trailer) = key.split();
+        any = any || bad.changes(user_key, trailer, value)?;
+        Ok(())
+    })?;
+    Ok(any)
 }
 
 /// Bounds, sequences and blobs of the readable part of a table.

@@ -30,6 +30,8 @@ pub struct RepairReport {
     pub rebuilt: bool,
     /// Files to be moved once the new MANIFEST is in force.
     pub(super) to_move: BTreeSet<String>,
+    /// Blob files into which a reference led wrongly, to be moved as well if no table needs them.
+    pub(super) strange: BTreeSet<FileNumber>,
 }
 
 impl RepairReport {

@@ -1,23 +1,20 @@
 //! One table after the other: kept as it is, copied around its damage, or lost.
 
+use super::blobs::BadBlobs;
 use super::report::RepairReport;
 use super::state::{Begun, LEVELS_MAX, Repair};
 use ashlar_base::range_del::{Fragment, FragmentRef};
-use ashlar_base::{Error, FamilyId, FileNumber, InternalKey, Level, Order, Result, SeqNum, Trailer};
-use ashlar_blob::{BlobOptions, BlobReader, blob_places};
+use ashlar_base::{Error, ErrorKind, FamilyId, FileNumber, InternalKey, Level, Order, Result, SeqNum};
 use ashlar_compaction::Writer;
-use ashlar_compaction::rewrite::{BlobOutcome, BlobPlan, CutLimits, EntrySink, Output, TableOutputs};
-use ashlar_env::Fs;
+use ashlar_compaction::rewrite::{BlobOutcome, CutLimits, EntrySink, Output, TableOutputs};
 use ashlar_format::filename::FileKind;
-use ashlar_format::version_edit::{NewFile, VersionEdit};
+use ashlar_format::version_edit::VersionEdit;
 use ashlar_options::FamilyOptions;
 use ashlar_table::{LostStretch, TableReader};
-use ashlar_tree::blobs::BlobFiles;
 use ashlar_tree::check::{Damage, KeySpan, Risk, Verified, span_of};
-use ashlar_tree::files::Numbers;
+use ashlar_tree::files::{Numbers, check_file_checksum};
 use ashlar_tree::unwritable::has_udi_primary;
 use ashlar_tree::version::{FamilyState, FileMeta, OpenTables, Replayed, Tables, Version};
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -32,110 +29,6 @@ pub(super) struct Outputs<'a> {
 pub(super) struct Kept {
     pub(super) families: Vec<Begun>,
     pub(super) last_seq: SeqNum,
-}
-
-/// Blob files that cannot be read completely.
-#[derive(Default)]
-pub(super) struct BadBlobs {
-    /// The files that can be opened, and those that cannot (`None`).
-    files: BTreeMap<FileNumber, Option<Arc<BlobReader>>>,
-    /// The blob file whose readable values are moved, and the files to read them from. Values in other files stay where
-    /// they are.
-    emptied: Option<(FileNumber, Arc<BlobFiles>)>,
-}
-
-impl BadBlobs {
-    /// Adds a file if it is damaged, and returns why.
-    pub(super) fn look(
-        &mut self,
-        fs: &dyn Fs,
-        dir: &Path,
-        number: FileNumber,
-        bytes: Option<u64>,
-    ) -> Result<Option<Error>> {
-        let path = dir.join(FileKind::Blob(number).name());
-        let opened = fs.open_read(&path).and_then(|file| BlobReader::open(file, number, None, bytes));
-        let (wrong, reader) = match opened {
-            Ok(reader) => match reader.verify() {
-                Ok(_) => return Ok(None),
-                Err(e) => (e, Some(reader)),
-            },
-            Err(e) => (e, None),
-        };
-        if !wrong.is_corruption() && !wrong.is_not_found() {
-            return Err(wrong);
-        }
-        self.files.insert(number, reader);
-        Ok(Some(wrong))
-    }
-
-    /// Moves the readable values of `file`, one of `inputs`, to another file.
-    pub(super) fn emptying(self, file: FileNumber, inputs: Arc<BlobFiles>) -> BadBlobs {
-        BadBlobs { emptied: Some((file, inputs)), ..self }
-    }
-
-    /// How values and blobs are handled when tables are copied.
-    fn plan(&self, family: FamilyId, options: &BlobOptions) -> BlobPlan {
-        match &self.emptied {
-            None => BlobPlan::new(family, &BlobOptions::default(), 0),
-            // As in the deepest level: values of a blob file go to a blob file.
-            Some((file, inputs)) => {
-                BlobPlan::new(family, options, u8::MAX).emptying(*file, Arc::clone(inputs))
-            }
-        }
-    }
-
-    /// Whether no entry can be read from the file.
-    pub(super) fn is_useless(&self, number: FileNumber) -> bool {
-        self.files.get(&number).is_some_and(Option::is_none)
-    }
-
-    fn concern(&self, file: &NewFile) -> bool {
-        file.oldest_blob_file.0 != 0
-            && self.files.last_key_value().is_some_and(|(n, _)| *n >= file.oldest_blob_file)
-    }
-
-    /// Whether an intact table has an entry that cannot stay: the entry refers to a lost value, or to a value that is
-    /// moved.
-    pub(super) fn change_any(&self, table: &TableReader) -> Result<bool> {
-        let mut any = false;
-        if !self.files.is_empty() {
-            read_around(table, &mut |key, value| {
-                let (user_key, trailer) = key.split();
-                any |= self.is_moved(trailer, value)? || self.fail(user_key, trailer, value)?;
-                Ok(())
-            })?;
-        }
-        Ok(any)
-    }
-
-    fn is_moved(&self, trailer: Trailer, value: &[u8]) -> Result<bool> {
-        let (Some((file, _)), Some(value_type)) = (&self.emptied, trailer.value_type()) else {
-            return Ok(false);
-        };
-        let mut moved = false;
-        blob_places(value_type, value, |place| moved |= place.file == *file)?;
-        Ok(moved)
-    }
-
-    /// Whether an entry's value, or a part of it, is lost.
-    fn fail(&self, user_key: &[u8], trailer: Trailer, value: &[u8]) -> Result<bool> {
-        let (false, Some(value_type)) = (self.files.is_empty(), trailer.value_type()) else {
-            return Ok(false);
-        };
-        let (mut failed, mut unread) = (false, None);
-        blob_places(value_type, value, |place| match self.files.get(&place.file) {
-            None => {}
-            Some(None) => failed = true,
-            Some(Some(reader)) => match reader.get(user_key, &place, true) {
-                Ok(_) => {}
-                Err(e) if e.is_corruption() => failed = true,
-                Err(e) => unread = Some(e),
-            },
-        })?;
-        // A failed read proves no damage.
-        unread.map_or(Ok(failed), Err)
-    }
 }
 
 /// Refuses a table that has only a user-defined index: a repair adds tables without one, and RocksDB would not open
@@ -210,6 +103,14 @@ impl Outputs<'_> {
         Ok(sink.take().pop().map(|output| Copied { output, blobs }))
     }
 
+    /// Compares the file with its checksum in the MANIFEST.
+    fn whole(&self, file: &FileMeta, table: &TableReader, entries: u64) -> Result<u64> {
+        let (function, sum) = (file.file.checksum_function.as_deref(), file.file.checksum.as_deref());
+        let (function, sum) = (function.unwrap_or_default(), sum.unwrap_or_default());
+        check_file_checksum(&*self.writer.env.fs, table.path(), function, sum)?;
+        Ok(entries)
+    }
+
     /// Checks one table: an intact table stays; otherwise a copy of its readable entries replaces it.
     pub(super) fn see_to(
         &self,
@@ -219,8 +120,8 @@ impl Outputs<'_> {
         bad: &BadBlobs,
         report: &mut RepairReport,
     ) -> Result<Replaced> {
-        let table = match tables.open(&file.file) {
-            Ok(table) => table,
+        let (table, footer) = match open(file, tables) {
+            Ok(found) => found,
             Err(e) if e.is_corruption() || e.is_not_found() => {
                 let (from, to) = (file.smallest().user_key().to_vec(), file.largest().user_key().to_vec());
                 let name = file_name(&tables.path_of(file.number()));
@@ -231,15 +132,21 @@ impl Outputs<'_> {
             Err(e) => return Err(e),
         };
         refuse_udi_primary(&table)?;
-        let mut largest = SeqNum::ZERO;
-        let verified = table.verify_each(&mut |key, _| largest = largest.max(key.seq()));
+        let (mut largest, mut changes) = (SeqNum::ZERO, Ok(false));
+        let verified = table.verify_each(&mut |key, value| {
+            let (user_key, trailer) = key.split();
+            largest = largest.max(trailer.seq());
+            if matches!(changes, Ok(false)) {
+                changes = bad.changes(user_key, trailer, value);
+            }
+        });
+        let verified = verified.and_then(|entries| self.whole(file, &table, entries));
+        let (verified, changes) = (footer.map_or(verified, Err), changes?);
         let tombstones = table.range_tombstones().fragments().filter_map(|f| f.newest(SeqNum::MAX)).max();
         let largest = largest.max(tombstones.unwrap_or_default());
         match &verified {
             Ok(entries)
-                if file.number() <= FileNumber::HIGHEST
-                    && largest <= file.file.largest_seq
-                    && (!bad.concern(&file.file) || !bad.change_any(&table)?) =>
+                if file.number() <= FileNumber::HIGHEST && largest <= file.file.largest_seq && !changes =>
             {
                 (report.tables_kept, report.entries) = (report.tables_kept + 1, report.entries + entries);
                 return Ok(Replaced::No);
@@ -261,6 +168,33 @@ impl Outputs<'_> {
             Box::new(copy)
         });
         Ok(Replaced::By { copy, damaged: verified.is_err() })
+    }
+}
+
+/// Opens a table. A table with a damaged footer that the rest of the file proves is returned with the damage.
+fn open(file: &FileMeta, tables: &Tables) -> Result<(Arc<TableReader>, Option<Error>)> {
+    let wrong = match tables.open(&file.file) {
+        Ok(table) => return Ok((table, None)),
+        Err(e) => e,
+    };
+    if wrong.is_corruption() {
+        match tables.open_mended(&file.file) {
+            Ok(Some(table)) => return Ok((table, Some(wrong))),
+            Ok(None) => {}
+            Err(e) if e.is_corruption() => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Err(if_damaged(wrong))
+}
+
+/// Adds to the refusal of a table what the operator can do if the table is damaged beyond proof.
+pub(super) fn if_damaged(e: Error) -> Error {
+    match e.kind() {
+        ErrorKind::NotSupported => e.hint(
+            "If this table is damaged, move it out of the directory and repair again: what it held is lost then",
+        ),
+        _ => e,
     }
 }
 
@@ -308,21 +242,26 @@ impl Repair<'_> {
                 let kept = outputs.see_to(file, (id, &family.name, &options), &tables, &bad, report)?;
                 if let Replaced::By { copy, .. } = kept {
                     gone.delete_file(level, file.number());
-                    edit.added.extend(copy.map(|copy| (level, copy.output.file)));
+                    if let Some(copy) = copy {
+                        edit.added.push((level, copy.output.file));
+                        edit.blob_added.extend(copy.blobs.added);
+                    }
                 }
+                bad.end_of_table();
                 (done.files, done.bytes) = (done.files + 1, done.bytes + file.size());
                 done.entries = report.entries;
                 progress(&done);
             }
+            report.strange.extend(bad.strange());
             tree.apply(&gone)?;
-            for number in version.blobs().files().keys().filter(|n| bad.is_useless(**n)) {
+            for number in version.blobs().files().keys().filter(|n| bad.is_left(**n)) {
                 tree.forget_blob_file(*number);
             }
             let levels = options.compaction.num_levels.max(deepest(&version) + 1);
             let kept = tree.finish(levels, &tables)?;
             // A blob file that only replaced tables refer to is added with the replacements.
             let left = version.blobs().files().iter().filter(|(n, _)| !kept.blobs().files().contains_key(n));
-            for (_, file) in left.filter(|(n, _)| !bad.is_useless(**n)) {
+            for (_, file) in left.filter(|(n, _)| !bad.is_left(**n)) {
                 edit.blob_added.push(file.added.clone());
                 edit.blob_garbage.extend(file.garbage.clone());
             }
@@ -345,19 +284,14 @@ impl Repair<'_> {
     }
 
     fn bad_blobs(&self, family: &str, version: &Version, report: &mut RepairReport) -> Result<BadBlobs> {
-        let mut bad = BadBlobs::default();
+        let mut bad = BadBlobs::of_directory(&self.env.fs, self.dir);
         for (number, file) in version.blobs().files() {
-            let wrong = bad.look(&*self.env.fs, self.dir, *number, Some(file.added.bytes))?;
-            if let Some(e) = wrong {
-                let damage = Damage::of(&FileKind::Blob(*number).name(), &e, Risk::Nothing).in_family(family);
-                match bad.is_useless(*number) {
-                    true => report.lose(damage),
-                    // Other tables need the rest of the file.
-                    false => report.losses.push(damage),
-                }
+            if let Some(e) = bad.look(&*self.env.fs, self.dir, *number, Some(&file.added))? {
+                let name = FileKind::Blob(*number).name();
+                report.lose(Damage::of(&name, &e, Risk::Nothing).in_family(family));
             }
         }
-        Ok(bad)
+        Ok(bad.emptying(Arc::clone(version.blobs())))
     }
 }
 

@@ -2,11 +2,28 @@
 //! families without any table.
 
 use crate::integrity::{check, files};
+use crate::repair::{copy, forget_tree};
+use crate::store::fingerprint;
 use ashlardb::{Builder, Db, ErrorKind, Read as _, RepairReport, Risk, Write as _};
 use std::collections::BTreeMap;
 use std::path::Path;
 
 type Contents = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// Four tables, each with a blob file of one value; all blob files are equally long.
+fn four_blob_files(dir: &Path, options: &str) -> Contents {
+    let builder = Db::builder(dir).options(options).default_family(|f| f.blob_files(10));
+    let db = builder.tune(|_, f| f.compaction.automatic = false).open().unwrap();
+    let mut all = Contents::new();
+    for i in 0..4 {
+        let (key, value) = (format!("k{i}"), format!("v{i}").repeat(30));
+        db.put(&key, &value).unwrap();
+        db.flush().unwrap();
+        all.insert(key.into_bytes(), value.into_bytes());
+    }
+    db.close().unwrap();
+    all
+}
 
 fn contents(dir: &Path) -> Contents {
     let db = Db::builder(dir).create(false).open().unwrap();
@@ -21,6 +38,84 @@ fn told(account: &RepairReport, key: &[u8]) -> bool {
         Risk::Keys(spans) => spans.iter().any(|span| &*span.from <= key && key <= &*span.to),
         _ => false,
     })
+}
+
+/// Repairs in place and into a copy, with the MANIFEST and without: the keys that `account` does not tell are as they
+/// were, and nothing damaged is left. Returns how many keys are lost.
+fn repaired(dir: &Path, all: &Contents, what: &str) -> usize {
+    let mut lost = Vec::new();
+    for tree in [true, false] {
+        let temp = tempfile::tempdir().unwrap();
+        let [source, into] = ["source", "copy"].map(|name| temp.path().join(name));
+        copy(dir, &source);
+        if !tree {
+            forget_tree(&source);
+        }
+        let copied = Db::builder(&source).salvage(&into, |_| {}).unwrap();
+        let account = Db::builder(&source).repair(|_| {}).unwrap();
+        assert_eq!(copied.losses, account.losses, "{what}");
+        assert!(!account.losses.is_empty(), "{what}, a tree: {tree}: {account}");
+        for dir in [&source, &into] {
+            let sound = check(dir);
+            assert!(
+                sound.damages.is_empty() && sound.unchecked.is_empty(),
+                "{what}, a tree: {tree}: {sound}\n{account}"
+            );
+            let left = contents(dir);
+            let gone = all.iter().filter(|(key, value)| left.get(*key) != Some(*value));
+            lost.push(gone.inspect(|(key, _)| assert!(told(&account, key), "{what}: {account}")).count());
+        }
+    }
+    assert!(lost.windows(2).all(|pair| pair[0] == pair[1]), "{what}: {lost:?}");
+    lost[0]
+}
+
+/// Regression: a repair called such a database undamaged, and left it as it was.
+#[test]
+fn a_value_in_the_place_of_another_is_lost_and_told() {
+    for options in ["", "file_checksum_gen_factory=FileChecksumGenCrc32cFactory"] {
+        let temp = tempfile::tempdir().unwrap();
+        let all = four_blob_files(temp.path(), options);
+        let blobs = files(temp.path(), ".blob");
+        let other = std::fs::read(&blobs[1]).unwrap();
+        assert_eq!(other.len(), std::fs::read(&blobs[0]).unwrap().len());
+        std::fs::write(&blobs[0], &other).unwrap();
+        assert!(!check(temp.path()).damages.is_empty());
+        assert_eq!(repaired(temp.path(), &all, options), 1);
+        Db::builder(temp.path()).repair(|_| {}).unwrap();
+        let name = blobs[0].file_name().unwrap();
+        assert!(std::fs::read(temp.path().join("lost").join(name)).unwrap() == other, "a damaged file stays");
+    }
+}
+
+/// Regression: the record of a lost value stayed in its blob file, and each later check called the database damaged.
+#[test]
+fn no_damaged_record_stays_in_a_blob_file() {
+    let temp = tempfile::tempdir().unwrap();
+    let builder = Db::builder(temp.path()).default_family(|f| f.blob_files(10));
+    let db = builder.tune(|_, f| f.compaction.automatic = false).open().unwrap();
+    let mut all = Contents::new();
+    for round in 0..2 {
+        for i in (0..60).filter(|i| round == 0 || i % 2 == 1) {
+            let (key, value) = (format!("k{i:02}"), format!("{round}v{i:02}").repeat(20));
+            db.put(&key, &value).unwrap();
+            all.insert(key.into_bytes(), value.into_bytes());
+        }
+        db.flush().unwrap();
+    }
+    db.close().unwrap();
+    // A value that counts, and one that a later table replaces.
+    for (key, lost) in [("0v20", 1), ("0v21", 0)] {
+        let damaged = tempfile::tempdir().unwrap();
+        copy(temp.path(), damaged.path());
+        let blob = &files(damaged.path(), ".blob")[0];
+        let mut bytes = std::fs::read(blob).unwrap();
+        let at = bytes.windows(key.len()).position(|window| window == key.as_bytes()).unwrap();
+        bytes[at + 5] ^= 1;
+        std::fs::write(blob, bytes).unwrap();
+        let found = repaired(damaged.path(), &all, key);
+        assert_eq!(found, lost, "{key}");
+    }
 }
 
 fn two_tables(dir: &Path, format_version: u32) -> Contents {
@@ -38,6 +133,50 @@ fn two_tables(dir: &Path, format_version: u32) -> Contents {
     }
     db.close().unwrap();
     all
+}
+
+/// Writes over bytes near the end of the first table.
+fn overwrite(dir: &Path, from_end: usize, bytes: &[u8]) {
+    let table = &files(dir, ".sst")[0];
+    let mut all = std::fs::read(table).unwrap();
+    let at = all.len() - from_end;
+    all[at..at + bytes.len()].copy_from_slice(bytes);
+    std::fs::write(table, all).unwrap();
+}
+
+/// Regression: one such byte made every repair end with "not supported".
+#[test]
+fn a_footer_that_the_rest_of_its_table_contradicts_is_damage_and_loses_nothing() {
+    let plain_table = 0x8242_2296_63bf_9564_u64.to_le_bytes();
+    for version in [2, 4, 5, 6] {
+        for (from_end, bytes) in [(12, &[13][..]), (9, &[1]), (8, &plain_table), (3, &[9])] {
+            let temp = tempfile::tempdir().unwrap();
+            let all = two_tables(temp.path(), version);
+            overwrite(temp.path(), from_end, bytes);
+            let what = format!("format version {version}, {bytes:x?} at {from_end} from the end");
+            let found = check(temp.path());
+            assert!(!found.damages.is_empty() && found.unchecked.is_empty(), "{what}: {found}");
+            assert_eq!(repaired(temp.path(), &all, &what), 0);
+        }
+    }
+}
+
+/// A version that nothing contradicts: the table may be of a newer release.
+#[test]
+fn a_table_of_an_unknown_version_is_refused_and_nothing_changes() {
+    let temp = tempfile::tempdir().unwrap();
+    two_tables(temp.path(), 6);
+    // As a newer version would have it: another footer.
+    overwrite(temp.path(), 48, &[7; 4]);
+    overwrite(temp.path(), 12, &[13]);
+    let before = fingerprint(temp.path());
+    assert_eq!(check(temp.path()).unchecked.len(), 1);
+    let e = Db::builder(temp.path()).repair(|_| {}).unwrap_err();
+    assert!(e.kind() == ErrorKind::NotSupported && e.to_string().contains("move it out"), "{e}");
+    assert!(fingerprint(temp.path()) == before);
+    std::fs::remove_file(&files(temp.path(), ".sst")[0]).unwrap();
+    let account = Db::builder(temp.path()).repair(|_| {}).unwrap();
+    assert_eq!((account.losses.len(), contents(temp.path()).len()), (1, 50), "{account}");
 }
 
 /// Regression: the way that the refusal names led to the same refusal, because the copy has no tables either.
