@@ -1,11 +1,11 @@
 //! Reading all files of a database to check them.
 
 use super::Db;
-use ashlar_base::{Error, FileNumber, Result};
+use ashlar_base::{Error, Result};
 use ashlar_format::filename::FileKind;
 use ashlar_tree::check::{CheckReport, Damage, Risk, Verified, check_files, to_read};
 use ashlar_tree::files::{FileChecksum, check_file_checksum};
-use ashlar_tree::version::{Version, replay_manifest};
+use ashlar_tree::version::{Version, replay_manifest_beside, verify_manifest};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -88,8 +88,13 @@ impl Db {
         let versions = self.versions_now()?;
         let (fs, dir) = (&*self.core().env.fs, &*self.core().dir);
         let mut report = CheckReport::default();
-        let manifest = self.core().versions.manifest_number();
-        if let Err(e) = self.verify_manifest(manifest)
+        let (manifest, durable) = self.core().versions.manifest_durable();
+        let verified = match durable {
+            Some(bytes) => verify_manifest(fs, dir, manifest, bytes),
+            // A read-only handle: another process may write the end.
+            None => replay_manifest_beside(fs, dir, manifest).map(drop),
+        };
+        if let Err(e) = verified
             // A new MANIFEST may have replaced it meanwhile.
             && manifest == self.core().versions.manifest_number()
         {
@@ -99,22 +104,6 @@ impl Db {
         check_files(fs, dir, &named, &mut report, &mut progress);
         self.core().check_open()?;
         Ok(report)
-    }
-
-    /// Reads a MANIFEST to its end. In a MANIFEST that is in use even a torn tail is damage, because each record was
-    /// made durable before it counted. A commit may be writing the tail at this moment; then the MANIFEST is intact
-    /// after a later commit.
-    fn verify_manifest(&self, number: FileNumber) -> Result<()> {
-        let (core, mut torn) = (self.core(), None);
-        loop {
-            let replayed = replay_manifest(&*core.env.fs, &core.dir, number)?;
-            let Some(tail) = replayed.dropped.filter(|_| !core.health.is_read_only()) else { return Ok(()) };
-            if torn == Some(tail.offset) {
-                return Err(Error::corruption(tail.reason).at(&replayed.path, tail.offset));
-            }
-            torn = Some(tail.offset);
-            core.versions.commit(Vec::new()).inspect_err(|e| core.commit_failed(e))?;
-        }
     }
 
     /// The current versions, by family.

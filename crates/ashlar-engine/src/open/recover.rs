@@ -16,7 +16,7 @@ use ashlar_tree::places::{Entered, GIVE_PATHS, PlaceSettings, Purpose, enter};
 use ashlar_tree::unwritable;
 use ashlar_tree::version::{
     Beginning, FamilyState, OpenTables, Replayed, ReplayedFamily, Tables, VersionSet, new_db_id,
-    out_of_numbers, read_identity, read_manifest, was_current,
+    out_of_numbers, read_identity, read_manifest, read_manifest_beside, was_current,
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
@@ -111,7 +111,11 @@ pub(crate) fn recover_in(
 ) -> Result<Recovered> {
     let env = &entered.env;
     let fs = &*env.fs;
-    let (number, replayed) = read_manifest(fs, dir)?;
+    let (number, replayed) = match entered.purpose() {
+        Purpose::Read => read_manifest_beside(fs, dir)?,
+        // The caller holds the LOCK.
+        Purpose::Write | Purpose::Repair => read_manifest(fs, dir)?,
+    };
     let directory = Directory::read(fs, dir)?;
     directory.check_superseded(fs, dir, number)?;
     entered.check_paths(&replayed)?;
@@ -161,16 +165,17 @@ pub(crate) fn recover_in(
 /// # Errors
 /// As [`recover_manifest`], as far as the MANIFEST is concerned.
 pub(crate) fn logs_needed_from(fs: &dyn Fs, dir: &Path) -> Result<FileNumber> {
-    read_manifest(fs, dir).map(|(_, replayed)| replayed.logs_from())
+    read_manifest_beside(fs, dir).map(|(_, replayed)| replayed.logs_from())
 }
 
 /// The names of the families of the database in `dir`, in id order. Takes no lock, changes nothing, opens no table.
+/// Another process may write to the database meanwhile.
 ///
 /// # Errors
 /// As [`recover_manifest`], as far as the MANIFEST is concerned.
 pub fn list_families(env: &Env, dir: &Path) -> Result<Vec<String>> {
     let env = hold_directory(env, dir)?;
-    let (_, replayed) = read_manifest(&*env.fs, dir)?;
+    let (_, replayed) = read_manifest_beside(&*env.fs, dir)?;
     Ok(replayed.families.into_values().map(|f| f.name).collect())
 }
 

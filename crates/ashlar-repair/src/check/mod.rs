@@ -30,7 +30,7 @@ use ashlar_tree::files::{DirState, hold_directory, misnamed, survey};
 use ashlar_tree::places::{PlaceSettings, Purpose, enter};
 use ashlar_tree::version::{
     OpenTables, Replayed, ReplayedFamily, Tables, Version, candidates, out_of_numbers, oversized_identity,
-    read_identity, replay_manifest, was_current,
+    read_identity, replay_manifest_beside, was_current,
 };
 use logs::Logs;
 use std::collections::BTreeSet;
@@ -154,7 +154,7 @@ fn manifest(fs: &dyn Fs, dir: &Path, report: &mut CheckReport) -> Result<Option<
         Err(e) => return Err(e),
     };
     let name = FileKind::Manifest(number).name();
-    let replayed = match replay_manifest(fs, dir, number) {
+    let replayed = match replay_manifest_beside(fs, dir, number) {
         Ok(replayed) => replayed,
         // Nothing can be checked without the MANIFEST, and an unsupported feature is no damage.
         Err(e) if matches!(e.kind(), ErrorKind::Busy(_) | ErrorKind::NotSupported) => return Err(e),

@@ -19,7 +19,7 @@ use super::namespace::{Places, same_directory, whole};
 use super::original::{User, user_of};
 use super::stored_places::newest_places;
 use crate::files::make_directory;
-use crate::version::{Replayed, read_manifest};
+use crate::version::{Replayed, read_manifest_beside};
 use ashlar_base::{Error, ErrorKind, FileNumber, Result};
 use ashlar_env::{Env, FileLock, Fs, FsEntry};
 use ashlar_format::filename::FileKind;
@@ -191,13 +191,18 @@ impl Entered {
         Ok(locks)
     }
 
+    /// What the directories were determined for.
+    pub fn purpose(&self) -> Purpose {
+        self.purpose
+    }
+
     /// The database as the owner of directories; `None`: it uses only the database directory.
     fn claimant(&self) -> Result<Option<Claimant>> {
         if self.places.elsewhere().is_empty() {
             return Ok(None);
         }
         let fs = &*self.plain;
-        let replayed = match read_manifest(fs, &self.dir) {
+        let replayed = match read_manifest_beside(fs, &self.dir) {
             Ok((_, replayed)) => Some(replayed),
             // There is no database yet, or recovery reports the error in more detail.
             Err(e) if e.kind() == ErrorKind::InvalidArgument || e.is_corruption() => None,
@@ -446,7 +451,7 @@ fn hidden_paths(fs: &dyn Fs, dir: &Path, stored: &StoredPlaces) -> Result<Option
 /// # Errors
 /// `Io`.
 fn all_tables_are_in(fs: &dyn Fs, dir: &Path) -> Result<bool> {
-    let replayed = match read_manifest(fs, dir) {
+    let replayed = match read_manifest_beside(fs, dir) {
         Ok((_, replayed)) => replayed,
         Err(e) if matches!(e.kind(), ErrorKind::Io(_)) => return Err(e),
         // Recovery reports the error in more detail.

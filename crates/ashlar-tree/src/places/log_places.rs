@@ -28,7 +28,7 @@
 use super::given::Purpose;
 use super::namespace::{same_directory, whole};
 use crate::logs::may_hold_writes;
-use crate::version::read_manifest;
+use crate::version::read_manifest_beside;
 use ashlar_base::{Error, ErrorKind, FileNumber, Result};
 use ashlar_env::Fs;
 use ashlar_format::filename::FileKind;
@@ -95,7 +95,7 @@ impl Logs {
             return Ok(Logs { here, given: None, stored, elsewhere, is_new: false, is_silent: false });
         }
         let (mut from, mut is_new) = (FileNumber(0), false);
-        match read_manifest(fs, dir) {
+        match read_manifest_beside(fs, dir) {
             Ok((_, replayed)) => from = replayed.logs_from(),
             // Recovery reports an unreadable MANIFEST; every WAL file counts here.
             Err(e) if e.is_corruption() || e.is_not_found() => {}

@@ -2,7 +2,7 @@
 //! the database id, and in the next line the path of the database directory. RocksDB does not know the file and leaves
 //! it alone. `claims` has the rules.
 
-use crate::version::{Replayed, read_identity, read_manifest, read_small, write_small};
+use crate::version::{Replayed, read_identity, read_manifest_beside, read_small, write_small};
 use ashlar_base::{ErrorKind, Result};
 use ashlar_env::Fs;
 use std::path::Path;
@@ -43,7 +43,7 @@ impl Owner {
 /// # Errors
 /// `Io`.
 pub(super) fn id_of(fs: &dyn Fs, dir: &Path) -> Result<Option<String>> {
-    match read_manifest(fs, dir) {
+    match read_manifest_beside(fs, dir) {
         Ok((_, Replayed { db, .. })) if db.db_id.is_some() => Ok(db.db_id),
         Err(e) if matches!(e.kind(), ErrorKind::Io(_)) => Err(e),
         _ => read_identity(fs, dir),

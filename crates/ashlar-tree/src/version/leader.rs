@@ -133,6 +133,7 @@ impl VersionSet {
                 manifest_state.manifest = Some(manifest).filter(|_| planted(Bug::ManifestGoesOn));
                 return Err(e);
             }
+            self.published.write().manifest_bytes = Some(manifest.bytes());
             manifest_state.manifest = Some(manifest);
             return Ok(());
         }
@@ -154,6 +155,7 @@ impl VersionSet {
             Ok(manifest) => {
                 let mut published = self.published.write();
                 published.manifest = manifest.number();
+                published.manifest_bytes = Some(manifest.bytes());
                 published.doubtful = false;
                 manifest_state.manifest = Some(manifest);
                 Ok(())

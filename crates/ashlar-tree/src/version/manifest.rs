@@ -94,6 +94,11 @@ impl Manifest {
         self.number
     }
 
+    /// The length of the file's records. All are durable, except during [`Manifest::append`] and after its failure.
+    pub(super) fn bytes(&self) -> u64 {
+        self.log.position()
+    }
+
     /// Whether the file is larger than `bound` and than four times its beginning.
     pub(super) fn is_large(&self, bound: u64) -> bool {
         self.log.position() > bound.max(self.first_bytes.saturating_mul(4))

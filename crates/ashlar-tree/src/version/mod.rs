@@ -4,6 +4,7 @@
 //! CURRENT -> MANIFEST -> VersionEdits -> one Version per family -> FileMeta -> TableReader
 //! ```
 
+mod beside;
 mod builder;
 mod commit;
 mod comparators;
@@ -24,6 +25,7 @@ mod snapshot;
 mod state;
 mod tables;
 
+pub use beside::{read_manifest_beside, replay_manifest_beside};
 pub use builder::TreeBuilder;
 use current::SwitchFailure;
 pub use current::{SMALL, candidates, read_small, write_small};
@@ -35,7 +37,7 @@ pub use levels::{Version, newest_first};
 pub use manifest::start_manifest;
 pub use open_tables::OpenTables;
 pub use queue::Install;
-pub use replay::{out_of_numbers, read_manifest, replay_manifest, was_current};
+pub use replay::{out_of_numbers, read_manifest, replay_manifest, verify_manifest, was_current};
 pub use replayed::{DroppedTail, Replayed, ReplayedFamily};
 pub use set::Beginning;
 pub use set::{MANIFEST_BOUND, VersionSet};

@@ -8,10 +8,13 @@
 //! 3. The trees are checked after the last record, because a MANIFEST may pass through states that no reader ever saw.
 //! 4. A family for which no record names a comparator gets it from elsewhere (see `comparators`).
 //! 5. The last next-file number in the file is used, raised by one. The last sequence number must not decrease.
+//! 6. Only the bytes that the file has when it is opened count: another process may append to it meanwhile. `beside`
+//!    says what an unfinished record at that end means.
 //!
 //! Source: RocksDB `db/version_edit_handler.cc`, `db/version_set.cc` (`AtomicGroupReadBuffer`).
 
 use super::DbFacts;
+use super::beside::Prefix;
 use super::comparators;
 use super::current::{candidates, read_current};
 use super::replayed::{DroppedTail, Replayed, ReplayedFamily};
@@ -53,31 +56,64 @@ struct Replayer {
     beginning: Option<u32>,
 }
 
-/// Reads the MANIFEST that `CURRENT` names; returns its number and what it says.
+/// Reads the MANIFEST that `CURRENT` names; returns its number and what it says. For the holder of the LOCK, and for
+/// directories that no process writes to; others use [`read_manifest_beside`](super::read_manifest_beside).
 ///
 /// # Errors
 /// `InvalidArgument`: there is no `CURRENT`, and so no database. `Corruption` naming file, offset and cause; `Io`.
 pub fn read_manifest(fs: &dyn Fs, dir: &Path) -> Result<(FileNumber, Replayed)> {
-    let Some(number) = read_current(fs, dir)? else {
-        return Err(Error::invalid("there is no database (no CURRENT file)").at_path(dir));
-    };
-    match replay_manifest(fs, dir, number) {
-        Err(e) if e.is_not_found() => {
-            Err(Error::corruption(format!("CURRENT names MANIFEST-{number}, which is missing"))
-                .at_path(&dir.join(FileKind::Manifest(number).name()))
-                .hint(candidates(fs, dir)))
-        }
-        result => Ok((number, result?)),
-    }
+    let number = named_manifest(fs, dir)?;
+    let replayed = replay_manifest(fs, dir, number).map_err(|e| missing_manifest(fs, dir, number, e))?;
+    Ok((number, replayed))
 }
 
-/// Reads `MANIFEST-<number>` of `dir`.
+/// The number of the MANIFEST that `CURRENT` names.
+pub(super) fn named_manifest(fs: &dyn Fs, dir: &Path) -> Result<FileNumber> {
+    read_current(fs, dir)?
+        .ok_or_else(|| Error::invalid("there is no database (no CURRENT file)").at_path(dir))
+}
+
+/// Turns "not found" for the MANIFEST that `CURRENT` names into `Corruption`.
+pub(super) fn missing_manifest(fs: &dyn Fs, dir: &Path, number: FileNumber, e: Error) -> Error {
+    if !e.is_not_found() {
+        return e;
+    }
+    Error::corruption(format!("CURRENT names MANIFEST-{number}, which is missing"))
+        .at_path(&dir.join(FileKind::Manifest(number).name()))
+        .hint(candidates(fs, dir))
+}
+
+/// Reads `MANIFEST-<number>` of `dir`, up to the length that the file has at the start of the call.
 ///
 /// # Errors
 /// `Corruption` naming file, offset and cause; `Io` when the file is missing or unreadable.
 pub fn replay_manifest(fs: &dyn Fs, dir: &Path, number: FileNumber) -> Result<Replayed> {
+    let file = fs.open_read(&dir.join(FileKind::Manifest(number).name()))?;
+    let bytes = file.len();
+    replay_file(fs, dir, number, Prefix::of(file, bytes))
+}
+
+/// Reads the first `bytes` bytes of `MANIFEST-<number>`, which its writer has made durable. An unreadable end is an
+/// error.
+///
+/// # Errors
+/// As [`replay_manifest`].
+pub fn verify_manifest(fs: &dyn Fs, dir: &Path, number: FileNumber, bytes: u64) -> Result<()> {
+    let file = fs.open_read(&dir.join(FileKind::Manifest(number).name()))?;
+    let path = file.path().to_path_buf();
+    let found = file.len();
+    if found < bytes {
+        let what = format!("MANIFEST damaged: {found} bytes are left of {bytes} durable ones");
+        return Err(Error::corruption(what).at(&path, found));
+    }
+    match replay_file(fs, dir, number, Prefix::of(file, bytes))?.dropped {
+        Some(tail) => Err(Error::corruption(tail.reason).at(&path, tail.offset)),
+        None => Ok(()),
+    }
+}
+
+fn replay_file(fs: &dyn Fs, dir: &Path, number: FileNumber, file: Arc<dyn ReadFile>) -> Result<Replayed> {
     let path = dir.join(FileKind::Manifest(number).name());
-    let file = fs.open_read(&path)?;
     let bytes = file.len();
     let mut reader =
         LogReader::open(Arc::clone(&file), number, RecoveryMode::TolerateTail).with_zeros_max(ZEROS_MAX);

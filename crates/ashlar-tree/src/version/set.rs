@@ -22,6 +22,8 @@ pub const MANIFEST_BOUND: u64 = 64 << 20;
 pub(super) struct Published {
     pub(super) state: State,
     pub manifest: FileNumber,
+    /// The durable length of that MANIFEST; `None`: this version set has not written to it.
+    pub manifest_bytes: Option<u64>,
     /// An append failed: until the next MANIFEST is durable, the state after a crash is not known.
     pub(super) doubtful: bool,
     pub(super) fatal: Option<Error>,
@@ -72,6 +74,7 @@ impl VersionSet {
         let published = Published {
             state: state.clone(),
             manifest: beginning.manifest,
+            manifest_bytes: None,
             doubtful: false,
             fatal: None,
             versions,
@@ -161,6 +164,12 @@ impl VersionSet {
     /// The MANIFEST that `CURRENT` names.
     pub fn manifest_number(&self) -> FileNumber {
         self.published.read().manifest
+    }
+
+    /// The MANIFEST that `CURRENT` names, and its durable length; `None`: this version set has not written to it.
+    pub fn manifest_durable(&self) -> (FileNumber, Option<u64>) {
+        let published = self.published.read();
+        (published.manifest, published.manifest_bytes)
     }
 
     /// False while it is unknown which of two MANIFESTs a crash would leave, and after a fatal failure. Then no file

@@ -5,11 +5,12 @@ use super::{dir, open, open_read_only, put, small, state};
 use ashlar_base::ErrorKind;
 use ashlar_base::error::BusyKind;
 use ashlar_engine::Db;
+use ashlar_engine::open::list_families;
 use ashlar_env::Env;
 use ashlar_env::sim::SimEnv;
 use ashlar_options::DbOptions;
 use ashlar_testkit::KeyValue;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 type State = Vec<(String, Vec<KeyValue>)>;
@@ -23,7 +24,11 @@ struct Writer {
 
 impl Writer {
     fn new(sim: &SimEnv) -> Writer {
-        let db = open(sim.env());
+        Writer::over(sim.env())
+    }
+
+    fn over(env: Env) -> Writer {
+        let db = open(env);
         let mut writer = Writer { states: vec![state(&db)], db, count: 0 };
         for _ in 0..3 {
             writer.write(12);
@@ -96,7 +101,9 @@ fn at_every_single_call_a_whole_state_is_seen() {
     let mut later = 0;
     for at in 1..=calls {
         let Opened { reader, states, _writer, .. } = open_beside(move |call| call == at);
-        let seen = state(&reader.unwrap_or_else(|e| panic!("overtaken at call {at}: {e}")));
+        let reader = reader.unwrap_or_else(|e| panic!("overtaken at call {at}: {e}"));
+        assert!(reader.recovery().is_clean(), "overtaken at call {at}: {}", reader.recovery());
+        let seen = state(&reader);
         let which = states.iter().position(|s| *s == seen);
         later += usize::from(
             which.unwrap_or_else(|| panic!("overtaken at call {at}: a state that never was")) > 0,
@@ -155,6 +162,61 @@ fn wal_files_deleted_under_every_attempt_make_the_open_busy() {
     assert!(e.to_string().contains("Open it again when it is idle"), "{e}");
     let reader = open_read_only(sim.env(), dir()).unwrap();
     assert!(state(&reader) == state(&db), "the directory is idle");
+}
+
+/// `list_families` took records that the writer appended between two reads for damage.
+#[test]
+fn families_are_listed_beside_a_writer() {
+    let _readers = crate::beside_others();
+    let sim = SimEnv::new(5);
+    let writer = Arc::new(Mutex::new(Writer::new(&sim)));
+    let doer = Arc::clone(&writer);
+    let (fs, calls) = Watched::with(&sim.env(), move |call, _| {
+        // A file that grew before each call would have no end.
+        if call % 3 == 0 {
+            return;
+        }
+        let mut writer = doer.lock().unwrap();
+        writer.write(1);
+        writer.db.flush(&writer.db.families()).unwrap();
+    });
+    for _ in 0..20 {
+        let listed = list_families(&Env { fs: Arc::clone(&fs), ..sim.env() }, dir()).unwrap();
+        assert_eq!(listed, ["default", "one"]);
+    }
+    assert!(calls.load(Ordering::Relaxed) > 60);
+}
+
+/// `verify_db` took records that a commit appended between two reads for damage.
+#[test]
+fn a_manifest_that_grows_during_its_verification_is_sound() {
+    let _readers = crate::beside_others();
+    let sim = SimEnv::new(6);
+    let writer: Arc<Mutex<Option<Writer>>> = Arc::default();
+    let (doer, flushes) = (Arc::clone(&writer), Arc::new(AtomicU64::new(0)));
+    let (counted, verifier) = (Arc::clone(&flushes), std::thread::current().id());
+    let fs = Watched::writing(&sim.env(), move |_, _| {
+        if std::thread::current().id() != verifier || counted.load(Ordering::Relaxed) == 100 {
+            return;
+        }
+        // The flush reads too, and finds the writer taken.
+        let taken = doer.lock().unwrap().take();
+        let Some(mut taken) = taken else { return };
+        taken.write(1);
+        taken.db.flush(&taken.db.families()).unwrap();
+        counted.fetch_add(1, Ordering::Relaxed);
+        *doer.lock().unwrap() = Some(taken);
+    });
+    let made = Writer::over(Env { fs, ..sim.env() });
+    let db = made.db.clone();
+    *writer.lock().unwrap() = Some(made);
+    for _ in 0..10 {
+        let report = db.verify_db(|_| {}).unwrap();
+        assert!(report.is_sound(), "{report}");
+    }
+    assert!(flushes.load(Ordering::Relaxed) > 20);
+    drop(writer.lock().unwrap().take());
+    db.close().unwrap();
 }
 
 #[test]

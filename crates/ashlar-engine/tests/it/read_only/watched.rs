@@ -1,4 +1,5 @@
-//! A read-only file system that runs a function before each call, such as a writer's changes at the worst moments.
+//! A file system that runs a function before each reading call, such as a writer's changes at the worst moments. It
+//! refuses writes, unless a test asks for them.
 
 use ashlar_base::Result;
 use ashlar_env::{Env, FileLock, Fs, FsEntry, ReadFile, WriteFile};
@@ -14,6 +15,7 @@ pub(super) struct Watched {
     fs: Arc<dyn Fs>,
     calls: Arc<AtomicU64>,
     meanwhile: Arc<Meanwhile>,
+    writes: bool,
 }
 
 impl Watched {
@@ -28,9 +30,22 @@ impl Watched {
         meanwhile: impl Fn(u64, &Path) + Send + Sync + 'static,
     ) -> (Arc<dyn Fs>, Arc<AtomicU64>) {
         let calls = Arc::new(AtomicU64::new(0));
+        let meanwhile = Arc::new(meanwhile);
         let watched =
-            Watched { fs: Arc::clone(&env.fs), calls: Arc::clone(&calls), meanwhile: Arc::new(meanwhile) };
+            Watched { fs: Arc::clone(&env.fs), calls: Arc::clone(&calls), meanwhile, writes: false };
         (Arc::new(watched), calls)
+    }
+
+    /// A file system that also writes.
+    pub(super) fn writing(env: &Env, meanwhile: impl Fn(u64, &Path) + Send + Sync + 'static) -> Arc<dyn Fs> {
+        let (fs, meanwhile) = (Arc::clone(&env.fs), Arc::new(meanwhile));
+        Arc::new(Watched { fs, calls: Arc::default(), meanwhile, writes: true })
+    }
+
+    /// The file system for a call that writes.
+    fn writer(&self, what: &str, path: &Path) -> &dyn Fs {
+        assert!(self.writes, "a read-only open calls {what} on {}", path.display());
+        &*self.fs
     }
 
     fn call(&self, path: &Path) {
@@ -42,10 +57,6 @@ impl std::fmt::Debug for Watched {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Watched")
     }
-}
-
-fn never(what: &str, path: &Path) -> ! {
-    panic!("a read-only open calls {what} on {}", path.display())
 }
 
 impl Fs for Watched {
@@ -73,39 +84,39 @@ impl Fs for Watched {
     }
 
     fn create(&self, path: &Path) -> Result<Arc<dyn WriteFile>> {
-        never("create", path)
+        self.writer("create", path).create(path)
     }
 
     fn open_write(&self, path: &Path) -> Result<Arc<dyn WriteFile>> {
-        never("open_write", path)
+        self.writer("open_write", path).open_write(path)
     }
 
-    fn rename(&self, from: &Path, _: &Path) -> Result<()> {
-        never("rename", from)
+    fn rename(&self, from: &Path, to: &Path) -> Result<()> {
+        self.writer("rename", from).rename(from, to)
     }
 
-    fn link(&self, from: &Path, _: &Path) -> Result<()> {
-        never("link", from)
+    fn link(&self, from: &Path, to: &Path) -> Result<()> {
+        self.writer("link", from).link(from, to)
     }
 
     fn remove(&self, path: &Path) -> Result<()> {
-        never("remove", path)
+        self.writer("remove", path).remove(path)
     }
 
     fn create_dir_all(&self, path: &Path) -> Result<()> {
-        never("create_dir_all", path)
+        self.writer("create_dir_all", path).create_dir_all(path)
     }
 
     fn sync_dir(&self, path: &Path) -> Result<()> {
-        never("sync_dir", path)
+        self.writer("sync_dir", path).sync_dir(path)
     }
 
     fn remove_dir(&self, path: &Path) -> Result<()> {
-        never("remove_dir", path)
+        self.writer("remove_dir", path).remove_dir(path)
     }
 
     fn lock(&self, path: &Path) -> Result<Box<dyn FileLock>> {
-        never("lock", path)
+        self.writer("lock", path).lock(path)
     }
 
     fn check_unlocked(&self, path: &Path) -> Result<()> {
