@@ -221,12 +221,11 @@ impl BlobFiles {
         Ok(value)
     }
 
-    /// Opens every file now, so that the reads still work after another process unlinks the files.
-    ///
-    /// # Errors
-    /// `Io`, `Corruption`: the first file that cannot be opened.
-    pub fn open_all(&self) -> Result<()> {
-        self.files.keys().try_for_each(|n| self.reader(*n, 0).map(drop))
+    /// Opens every file now, so that the reads still work after another process unlinks the files. Returns the files that
+    /// cannot be opened: `Io`, `Corruption`.
+    pub fn open_all(&self) -> Vec<(FileNumber, Error)> {
+        let failed = |n: &FileNumber| self.reader(*n, 0).err().map(|e| (*n, e));
+        self.files.keys().filter_map(failed).collect()
     }
 
     /// Opens a file again and reads all of it: checksums, keys, footer. Returns the number of its blobs.

@@ -11,6 +11,8 @@
 //!    transactions, while it still has its name.
 //! 4. Damage counts only if nothing in the directory changed meanwhile: a missing file, a torn MANIFEST or WAL may be a
 //!    writer's unfinished work. An attempt keeps its open tables for the next attempt, so that each has less to do.
+//! 5. A damaged table or blob file does not fail the open. The report names the file, and reads of its keys return the
+//!    error, as after an ordinary open.
 //!
 //! An ordinary open continues here too, with the LOCK held, when the directory has data that this engine could not
 //! preserve.
@@ -24,7 +26,8 @@ use super::replay::Replayer;
 use super::settings::{OpenFamily, Settings};
 use crate::health::HealthState;
 use crate::open::{
-    FoundWals, Policy, Recovered, RecoveryReport, ReplayOutcome, logs_needed_from, recover_in, replay_found,
+    DamagedFile, FoundWals, Policy, Recovered, RecoveryReport, ReplayOutcome, logs_needed_from, recover_in,
+    replay_found,
 };
 use crate::pressure::{Memory, Resources};
 use crate::wal::Wal;
@@ -83,7 +86,7 @@ pub(super) fn open_read_only(
     let mut overtaken = None;
     for _ in 0..ATTEMPTS {
         let before = opening.sight()?;
-        match opening.attempt() {
+        match opening.attempt(&before) {
             Ok(Some(core)) => return Ok(core),
             Ok(None) => {}
             Err(e) if !e.is_corruption() && !e.is_not_found() => return Err(e),
@@ -113,11 +116,15 @@ pub(super) fn open_locked(
     let statistics = statistics(&entered.env, &options);
     let (lock, kept) = (Some(lock), Kept::default());
     let mut opening = Opening { entered, dir, options, settings, lock, tables, memory, statistics, kept };
-    let opened = opening.attempt()?;
+    let before = opening.sight()?;
+    let opened = opening.attempt(&before)?;
     opened.ok_or_else(|| {
         Error::corruption("a WAL file disappeared while this process held the LOCK").at_path(dir)
     })
 }
+
+/// The observable state of a directory: it changes with every change that matters to a read-only open.
+type Sight = (Option<FileNumber>, Vec<FsEntry>);
 
 /// A read-only open in progress.
 struct Opening<'a> {
@@ -134,8 +141,7 @@ struct Opening<'a> {
 }
 
 impl Opening<'_> {
-    /// The observable state of the directory: it changes with every change that matters to this open.
-    fn sight(&self) -> Result<(Option<FileNumber>, Vec<FsEntry>)> {
+    fn sight(&self) -> Result<Sight> {
         let fs = &*self.entered.env.fs;
         Ok((read_current(fs, self.dir)?, fs.list(self.dir)?))
     }
@@ -153,8 +159,33 @@ impl Opening<'_> {
         Ok(fs.metadata(&dir.join(FileKind::Wal(kept).name()))?.is_none())
     }
 
-    /// `None`: a WAL file that the state needs may have been deleted before it was opened.
-    fn attempt(&mut self) -> Result<Option<Arc<Core>>> {
+    /// Opens every file of the state. The report names the damaged ones, if the directory is still as it was `before`.
+    ///
+    /// # Errors
+    /// `Corruption`: a file is damaged, or the directory changed. `Io`.
+    fn open_files(
+        &mut self,
+        versions: &VersionSet,
+        before: &Sight,
+        report: &mut RecoveryReport,
+    ) -> Result<()> {
+        let damaged = self.kept.open_all(versions)?;
+        if let Some((_, e)) = damaged.first()
+            && self.sight()? != *before
+        {
+            return Err(e.clone());
+        }
+        let named = damaged.into_iter().map(|(kind, e)| {
+            let name = e.path().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
+            DamagedFile { file: name.unwrap_or_else(|| kind.name()), cause: e.to_string() }
+        });
+        report.damaged.extend(named);
+        Ok(())
+    }
+
+    /// `None`: a WAL file that the state needs may have been deleted before it was opened. `before` is the sight of the
+    /// directory at the start of the attempt.
+    fn attempt(&mut self, before: &Sight) -> Result<Option<Arc<Core>>> {
         let (env, dir, level) = (&self.entered.env, self.dir, self.options.format_level);
         let families = match self.lock {
             None => self.settings.families_to_read(),
@@ -170,7 +201,8 @@ impl Opening<'_> {
             family.version.tables().count_into(&self.statistics);
         }
         self.settings.recall(env, dir, &mut self.options, &versions, &mut report)?;
-        self.kept.open_all(&versions)?;
+        self.open_files(&versions, before, &mut report)?;
+        let (env, dir) = (&self.entered.env, self.dir);
         let wals = FoundWals::open(env, dir, &versions)?;
         if logs_needed_from(&*env.fs, dir)? != logs_from {
             return Ok(None);
@@ -232,26 +264,35 @@ fn refusal(report: &RecoveryReport) -> Error {
 struct Kept(BTreeMap<FileNumber, (NewFile, Arc<TableReader>)>);
 
 impl Kept {
-    /// Opens every table and blob file of the state, continues after failures, and returns the first failure at the
-    /// end. A table of an unsupported kind is no failure here: reads of its keys return the error.
-    fn open_all(&mut self, versions: &VersionSet) -> Result<()> {
-        let mut outcome = Ok(());
+    /// Opens every table and blob file of the state and returns those that are damaged. Continues after failures, and
+    /// returns the first failure that is no damage at the end. A table of an unsupported kind is neither: reads of its
+    /// keys return the error.
+    fn open_all(&mut self, versions: &VersionSet) -> Result<Vec<(FileKind, Error)>> {
+        let (mut outcome, mut damaged) = (Ok(()), Vec::new());
+        let mut note = |kind: FileKind, e: Error| match e.kind() {
+            ErrorKind::NotSupported => {}
+            ErrorKind::Corruption => damaged.push((kind, e)),
+            _ if outcome.is_ok() => outcome = Err(e),
+            _ => {}
+        };
         for family in versions.families() {
             for (_, file) in family.version.files() {
-                if let Some((known, table)) = self.0.get(&file.number())
+                let number = file.number();
+                if let Some((known, table)) = self.0.get(&number)
                     && *known == file.file
                 {
                     family.version.tables().keep(file, Arc::clone(table));
                     continue;
                 }
                 match family.version.table(file) {
-                    Ok(table) => drop(self.0.insert(file.number(), (file.file.clone(), table))),
-                    Err(e) if e.kind() == ErrorKind::NotSupported => {}
-                    Err(e) => outcome = outcome.and(Err(e)),
+                    Ok(table) => drop(self.0.insert(number, (file.file.clone(), table))),
+                    Err(e) => note(FileKind::Table(number), e),
                 }
             }
-            outcome = outcome.and(family.version.blobs().open_all());
+            for (number, e) in family.version.blobs().open_all() {
+                note(FileKind::Blob(number), e);
+            }
         }
-        outcome
+        outcome.map(|()| damaged)
     }
 }

@@ -53,7 +53,7 @@ impl fmt::Display for DroppedRange {
     }
 }
 
-/// A damaged file that the open did not need.
+/// A damaged file without which the open went on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DamagedFile {
     /// The file's name.
@@ -88,7 +88,8 @@ pub struct RecoveryReport {
     pub last_sequence: SeqNum,
     /// Everything that was dropped.
     pub dropped: Vec<DroppedRange>,
-    /// Damaged OPTIONS files. The settings come from an older intact file, if there is one, and from the caller.
+    /// Damaged OPTIONS files: the settings come from an older intact file, if there is one, and from the caller. Of a
+    /// read-only open also the tables and blob files that it could not open: reads of their keys return the error.
     pub damaged: Vec<DamagedFile>,
     /// Replay stopped before damage: the last sequence before it. Later writes are lost.
     pub sequence_cut: Option<SeqNum>,

@@ -3,6 +3,7 @@
 
 mod before_commit;
 mod beside;
+mod damaged;
 mod overtaken;
 mod watched;
 
