@@ -26,8 +26,8 @@ use ashlar_format::version_edit::VersionEdit;
 use ashlar_observe::InfoLog;
 use ashlar_options::{DbOptions, FamilyOptions, options_text, write_options_text};
 use ashlar_tree::files::{
-    DirState, PendingOutputs, check_lost, create_database, hold_directory, lost_is_usable, make_directory,
-    settle_identity, survey,
+    DirState, PendingOutputs, Settled, check_lost, create_database, hold_directory, lost_is_usable,
+    make_directory, settle_identity, survey,
 };
 use ashlar_tree::places::{Entered, Purpose, enter};
 use ashlar_tree::version::{OpenTables, VersionSet};
@@ -78,7 +78,7 @@ pub(super) fn open(
     let wal = begin_session(&entered, &versions, &options, edits, outcome.cut)?;
     drop(replayed);
     create_missing(&versions, &options, &missing, wal.number())?;
-    report.regenerated.extend(settle_identity(&*env.fs, &versions)?);
+    note_identity(&env, &versions, &mut report)?;
     let quarantined = purge_at_open(&env, dir, (&versions, &pending), &mut report, &unused, claims.strays)?;
     report.advice = settings.advice(&options, &versions);
     let env = InfoLog::hold_elsewhere(env, &options.info_log);
@@ -116,6 +116,16 @@ fn check_lost_at_open(env: &Env, dir: &Path, report: &mut RecoveryReport) -> Res
     }
     if !lost_is_usable(&*env.fs, dir)? {
         report.foreign.push("lost is not a directory: this open removes no file that is obsolete".to_owned());
+    }
+    Ok(())
+}
+
+/// Writes IDENTITY if it is missing or wrong, and notes that in the report.
+fn note_identity(env: &Env, versions: &VersionSet, report: &mut RecoveryReport) -> Result<()> {
+    match settle_identity(&*env.fs, versions)? {
+        Settled::Agreed => {}
+        Settled::Missing(what) => report.written.push(what),
+        Settled::Wrong(what) => report.regenerated.push(what),
     }
     Ok(())
 }

@@ -93,8 +93,11 @@ pub struct RecoveryReport {
     pub damaged: Vec<DamagedFile>,
     /// Replay stopped before damage: the last sequence before it. Later writes are lost.
     pub sequence_cut: Option<SeqNum>,
-    /// Files that were missing or wrong and were rewritten.
+    /// Files that were wrong and were rewritten.
     pub regenerated: Vec<String>,
+    /// Files that were missing and were written, and that hold nothing of the user's. RocksDB copies no IDENTITY into
+    /// checkpoints and backups, for example. No anomaly.
+    pub written: Vec<String>,
     /// Files moved to `lost/`, and copies of torn WAL tails there.
     pub lost: Vec<String>,
     /// Data of other programs that RocksDB at the format level, or this engine, does not serve. No anomaly.
@@ -174,6 +177,7 @@ impl fmt::Display for RecoveryReport {
         }
         for (what, list) in [
             ("rebuilt", &self.regenerated),
+            ("written", &self.written),
             ("moved to lost/", &self.lost),
             ("foreign", &self.foreign),
             ("stored setting not followed", &self.unserved),

@@ -63,24 +63,38 @@ pub fn make_directory(fs: &dyn Fs, dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Makes `IDENTITY` agree with the MANIFEST. Call after the first commit of an open. Returns a line for the report if
-/// the file was missing or had another id.
+/// What [`settle_identity`] found, with a line for the report.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Settled {
+    /// The file agrees with the MANIFEST, or RocksDB left it out on request.
+    Agreed,
+    /// The file was missing. The MANIFEST has the id, so that nothing was lost.
+    Missing(String),
+    /// The file had another id, or none.
+    Wrong(String),
+}
+
+/// Makes `IDENTITY` agree with the MANIFEST. Call after the first commit of an open.
 ///
 /// # Errors
 /// `Io`: the file is as it was, or correct.
-pub fn settle_identity(fs: &dyn Fs, versions: &VersionSet) -> Result<Option<String>> {
-    let Some(id) = versions.db_facts().db_id else { return Ok(None) };
+pub fn settle_identity(fs: &dyn Fs, versions: &VersionSet) -> Result<Settled> {
+    let Some(id) = versions.db_facts().db_id else { return Ok(Settled::Agreed) };
     let found = read_identity(fs, versions.dir())?;
     if found.as_deref() == Some(&id) {
-        return Ok(None);
+        return Ok(Settled::Agreed);
     }
     let oversized = oversized_identity(fs, versions.dir())?;
     write_identity(fs, versions.dir(), &id)?;
     Ok(match (found, oversized) {
-        (None, Some(bytes)) => Some(format!("IDENTITY, which had {bytes} bytes and named no database")),
-        (None, None) if writes_no_identity(fs, versions.dir()) => None,
-        (None, None) => Some("IDENTITY, which was missing".to_owned()),
-        (Some(other), _) => Some(format!("IDENTITY, which said {other:?} where the MANIFEST says {id:?}")),
+        (None, Some(bytes)) => {
+            Settled::Wrong(format!("IDENTITY, which had {bytes} bytes and named no database"))
+        }
+        (None, None) if writes_no_identity(fs, versions.dir()) => Settled::Agreed,
+        (None, None) => Settled::Missing("IDENTITY, which was missing".to_owned()),
+        (Some(other), _) => {
+            Settled::Wrong(format!("IDENTITY, which said {other:?} where the MANIFEST says {id:?}"))
+        }
     })
 }
 

@@ -15,7 +15,7 @@ mod unlink;
 mod within;
 
 pub use checksum::{CRC32C_FUNCTION, FileChecksum, SummedFile, check_file_checksum, summed};
-pub use create::{create_database, make_directory, settle_identity};
+pub use create::{Settled, create_database, make_directory, settle_identity};
 pub use directory::hold_directory;
 pub use directory::{check_lost, check_named, check_there, holds_remains, lost_is_usable, misnamed};
 pub use log_tail::{TAIL_MAX, keep_tail, used_end};

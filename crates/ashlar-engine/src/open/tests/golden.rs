@@ -122,12 +122,12 @@ fn leveldb_directories() {
         assert!(r.report.is_clean(), "{}", r.report);
 
         r.versions.commit(Vec::new()).unwrap();
-        let regenerated = settle_identity(&*env.fs, &r.versions).unwrap();
-        assert_eq!(regenerated.as_deref(), Some("IDENTITY, which was missing"));
+        let settled = settle_identity(&*env.fs, &r.versions).unwrap();
+        assert_eq!(settled, Settled::Missing("IDENTITY, which was missing".to_owned()));
         let again = recover(&env).unwrap();
         assert_eq!(shape(&again.versions), ["0 default: L2 5 log 7"]);
         assert_eq!(again.versions.db_facts().db_id, r.versions.db_facts().db_id);
-        assert_eq!(settle_identity(&*env.fs, &again.versions).unwrap(), None);
+        assert_eq!(settle_identity(&*env.fs, &again.versions).unwrap(), Settled::Agreed);
         assert!(again.report.is_clean(), "{}", again.report);
     }
 }

@@ -18,7 +18,7 @@ use ashlar_format::version_edit::VersionEdit;
 use ashlar_format::write_batch::BatchReader;
 use ashlar_log::RecoveryMode;
 use ashlar_options::FormatLevel;
-use ashlar_tree::files::{DirState, create_database, settle_identity, survey};
+use ashlar_tree::files::{DirState, Settled, create_database, settle_identity, survey};
 use ashlar_tree::version::{OpenTables, VersionSet};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

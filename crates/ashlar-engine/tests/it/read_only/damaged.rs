@@ -83,3 +83,20 @@ fn a_blob_file_of_the_wrong_size_costs_its_own_keys_only() {
     harm(&sim, &name, 0);
     reads_as_an_ordinary_open(&sim, &name);
 }
+
+/// RocksDB copies no IDENTITY into a checkpoint or a backup, and the open reported a repair.
+#[test]
+fn a_copy_without_identity_is_clean() {
+    let _readers = crate::beside_others();
+    let sim = SimEnv::new(10);
+    open(sim.env()).close().unwrap();
+    let identity = dir().join("IDENTITY");
+    sim.env().fs.remove(&identity).unwrap();
+    let reader = open_read_only(sim.env(), dir()).unwrap();
+    assert!(reader.recovery().is_clean(), "{}", reader.recovery());
+    let db = open(sim.env());
+    assert!(db.recovery().is_clean(), "{}", db.recovery());
+    assert!(db.recovery().to_string().contains("written: IDENTITY, which was missing"), "{}", db.recovery());
+    assert!(sim.env().fs.metadata(&identity).unwrap().is_some());
+    db.close().unwrap();
+}
