@@ -13,6 +13,7 @@
 
 mod beside;
 mod level;
+mod lost_end;
 mod check;
 mod repair;
 

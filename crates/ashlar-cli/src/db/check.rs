@@ -41,6 +41,7 @@ fn as_json(report: &CheckReport) -> Value {
         damages,
         holes,
         unchecked,
+        unknown,
         remarks,
         tables,
         blob_files,
@@ -50,9 +51,9 @@ fn as_json(report: &CheckReport) -> Value {
         checksums,
     } = report;
     json!({
-        "sound": report.is_sound(), "tables": tables, "blob_files": blob_files, "logs": logs, "entries": entries,
+        "sound": report.is_sound() && unknown.is_empty(), "tables": tables, "blob_files": blob_files, "logs": logs, "entries": entries,
         "bytes": bytes, "checksums": checksums, "damages": damages_json(damages),
-        "holes": damages_json(holes), "unchecked": unchecked, "remarks": remarks,
+        "holes": damages_json(holes), "unchecked": unchecked, "unknown": unknown, "remarks": remarks,
     })
 }
 

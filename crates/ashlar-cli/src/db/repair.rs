@@ -56,7 +56,7 @@ fn as_json(report: &RepairReport) -> Value {
         manifest, tables_kept, rewritten, entries, log_batches, losses, moved, remarks, ..
     } = report;
     json!({
-        "lossless": report.is_lossless(), "rebuilt": report.rebuilt, "manifest": manifest.0, "tables_kept": tables_kept, "rewritten": rewritten,
+        "lossless": report.is_lossless(), "rebuilt": report.rebuilt, "renamed": report.renamed, "manifest": manifest.0, "tables_kept": tables_kept, "rewritten": rewritten,
         "entries": entries, "log_batches": log_batches, "losses": check::damages_json(losses), "moved": moved,
         "remarks": remarks,
     })

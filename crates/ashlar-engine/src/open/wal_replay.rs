@@ -9,8 +9,8 @@
 //!    writes are missing between the two, which is damage too. A link to a file older than all replayed ones, with a
 //!    sequence that goes back, does not belong to this file: after a failed device write, ext4 may show a block's
 //!    content from another file.
-//! 5. If the MANIFEST lost its end, the WAL files show whether that end was in use. A missing needed WAL file, or data
-//!    of an unknown family, proves it, and the open fails.
+//! 5. If the MANIFEST lost its end, the WAL files show whether that end was in use. Writes of a family that no record
+//!    of the MANIFEST created prove it, and, where the tail is torn, a missing needed WAL file does. The open fails then.
 //! 6. Damage below a size that the MANIFEST recorded as synced is never a torn tail: the open fails, except in the mode
 //!    that skips all damage.
 //! 7. A sequence that goes back fails the open in every mode. Two processes that write one WAL file cause it. A repair
@@ -556,9 +556,10 @@ impl Replay<'_> {
         for op in batch.iter() {
             let op = op?;
             marks = marks.max(Marks::of(&op));
-            if let Some(family) = op.family().filter(|f| self.manifest_cut.is_some() && *f > self.max_family)
-            {
-                let what = format!("the WAL has data of family {}, which a later commit had made", family.0);
+            // The commit that creates a family is durable before any write to the family. A dropped family's id is lower.
+            if let Some(family) = op.family().filter(|f| !self.salvaging && *f > self.max_family) {
+                let what =
+                    format!("the WAL has data of family {}, which a later commit had created", family.0);
                 return Err(Refused::Fatal(self.lost_manifest(&what)));
             }
             if let BatchOp::DeleteRange { family, begin, end } = op {

@@ -89,10 +89,10 @@ impl Gap {
 
     /// Reports the gap. `flushed`: some family's tables hold writes from after all WAL files below this number. For a
     /// repair, a torn tail is listed among the holes: the repair removes the file, and the content of the tail is
-    /// unknown.
-    pub(super) fn tell(mut self, flushed: FileNumber, repairing: bool, report: &mut CheckReport) {
+    /// unknown. False: an open drops nothing here.
+    pub(super) fn tell(mut self, flushed: FileNumber, repairing: bool, report: &mut CheckReport) -> bool {
         if self.standing == Standing::Recycled && !self.followed {
-            return;
+            return false;
         }
         if self.standing != Standing::Closed && self.log < flushed {
             self.standing = Standing::Proved;
@@ -113,5 +113,6 @@ impl Gap {
                 report.holes.push(self.damage);
             }
         }
+        true
     }
 }

@@ -6,8 +6,10 @@
 //! 2. How a gap counts depends on what an open does with it (see `gaps`).
 //! 3. Sequences tell what is missing: the batch after a gap says where writes continue. WAL files of this engine also
 //!    store where the file before them ended.
+//! 4. An open refuses WAL files that prove that the MANIFEST lost its end (see `lost_end`); they are its damage.
 
 use super::gaps::{Gap, Standing};
+use crate::lost_end::{Writes, end_is_lost};
 use ashlar_base::{FileNumber, Malformed, Result, SeqNum};
 use ashlar_env::{Fs, ReadFile};
 use ashlar_format::filename::FileKind;
@@ -15,8 +17,9 @@ use ashlar_format::log_record::LogLink;
 use ashlar_format::write_batch::BatchReader;
 use ashlar_log::{LogEnd, LogReader, LogRecordKind, RecoveryMode};
 use ashlar_table::MAX_ENTRY_BYTES;
-use ashlar_tree::check::CheckReport;
+use ashlar_tree::check::{CheckReport, Risk};
 use ashlar_tree::logs::{ends_a_part, goes_back_to, has_transactions, link_of};
+use ashlar_tree::version::Replayed;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -36,6 +39,8 @@ pub(crate) struct LogsNeeded<'a> {
     pub(crate) flushed: FileNumber,
     /// True for a repair, which replays the batches after a gap from the next block on.
     pub(crate) repairing: bool,
+    /// The MANIFEST whose end the WAL files may prove to be lost; `None` for a repair, which judges that before.
+    pub(crate) manifest: Option<&'a Replayed>,
 }
 
 /// Reads the WAL files in order.
@@ -52,12 +57,17 @@ pub(super) struct Logs<'a> {
     ends: BTreeMap<FileNumber, u64>,
     /// Whether any WAL file has marks of transactions; `None` until asked, because the answer reads all WAL files.
     transactions: Option<bool>,
+    /// Writes to families that no record of the MANIFEST creates.
+    unnamed: Writes,
+    /// A WAL file that is gone although the MANIFEST, whose tail is torn, needs it.
+    gone: Option<FileNumber>,
 }
 
 impl<'a> Logs<'a> {
     pub(super) fn new(fs: &'a dyn Fs, dir: &'a Path, needed: LogsNeeded<'a>) -> Logs<'a> {
         let (gaps, ends) = (Vec::new(), BTreeMap::new());
-        Logs { fs, dir, needed, next: None, stopped: None, gaps, ends, transactions: None }
+        let (unnamed, gone) = (Writes::default(), None);
+        Logs { fs, dir, needed, next: None, stopped: None, gaps, ends, transactions: None, unnamed, gone }
     }
 
     /// Reads one WAL file; call in ascending order.
@@ -118,10 +128,21 @@ impl<'a> Logs<'a> {
         self.behind(file, number, offset.saturating_add(1))
     }
 
-    /// Reports what is missing.
-    pub(super) fn tell(self, report: &mut CheckReport) {
-        let LogsNeeded { flushed, repairing, .. } = self.needed;
-        self.gaps.into_iter().for_each(|gap| gap.tell(flushed, repairing, report));
+    /// Reports what is missing. True if an open drops anything.
+    pub(super) fn tell(self, report: &mut CheckReport) -> bool {
+        let LogsNeeded { flushed, repairing, manifest, .. } = self.needed;
+        if let Some(manifest) = manifest {
+            let gone = self.gone.map(|log| {
+                let what = format!("the log {log} is gone, so a later commit had made it obsolete");
+                end_is_lost(manifest, &what, Risk::UnknownKeys)
+            });
+            report.damages.extend(gone.into_iter().chain(self.unnamed.damages(manifest)));
+        }
+        let mut drops = false;
+        for gap in self.gaps {
+            drops |= gap.tell(flushed, repairing, report);
+        }
+        drops
     }
 
     /// Reads a batch; returns its number of operations. `first` is set for the first batch of a file: the standing of a
@@ -142,6 +163,9 @@ impl<'a> Logs<'a> {
             }
             _ => {}
         }
+        if let Some(manifest) = self.needed.manifest.filter(|_| self.stopped.is_none()) {
+            self.unnamed.take(&batch, Some(manifest.db.max_family));
+        }
         self.pass(&batch);
         Ok(u64::from(batch.count()))
     }
@@ -160,6 +184,12 @@ impl<'a> Logs<'a> {
         let (found, cause) = match self.ends.get(&number) {
             Some(&found) if found < end => {
                 (Some(found), format!("WAL file ends at {found} where {end} bytes were written"))
+            }
+            None if number >= self.needed.from
+                && self.needed.manifest.is_some_and(|manifest| manifest.dropped.is_some()) =>
+            {
+                self.gone.get_or_insert(number);
+                return;
             }
             None if self.needed.from.0 > 0 && number >= self.needed.from => {
                 (None, "WAL file is missing, which the next one names".to_owned())

@@ -18,6 +18,7 @@ mod logs;
 pub(crate) use logs::LogsNeeded;
 
 use crate::beside::beside_owner;
+use crate::lost_end::{data_only_in_unknown, end_is_lost};
 use ashlar_base::ext::timestamp_order::timestamp_order;
 use ashlar_base::{Error, ErrorKind, FileNumber, Order, Result, SeqNum};
 use ashlar_cache::FramePool;
@@ -26,7 +27,9 @@ use ashlar_format::filename::FileKind;
 use ashlar_options::find_latest_options;
 use ashlar_table::Anatomy;
 use ashlar_tree::check::{CheckReport, Damage, Progress, Risk, check_files};
-use ashlar_tree::files::{DirState, hold_directory, misnamed, survey};
+use ashlar_tree::files::{
+    DirState, RepairMark, hold_directory, in_quarantine, lost_is_usable, misnamed, survey,
+};
 use ashlar_tree::places::{PlaceSettings, Purpose, enter};
 use ashlar_tree::version::{
     OpenTables, Replayed, ReplayedFamily, Tables, Version, candidates, out_of_numbers, oversized_identity,
@@ -131,9 +134,11 @@ fn check_whole(
         last: replayed.last_seq,
         flushed: ahead.map(|family| family.log_number).max().unwrap_or_default(),
         repairing: false,
+        manifest: Some(replayed),
     };
-    check_logs(fs, dir, needed, &mut report)?;
-    check_beside(fs, dir, replayed, &named, &mut report)?;
+    let drops = check_logs(fs, dir, needed, &mut report)? || replayed.dropped.is_some();
+    check_beside(fs, dir, replayed, &mut report)?;
+    check_unknown(fs, dir, (replayed, &named), drops, &mut report)?;
     check_numbers(fs, dir, replayed, &mut report)?;
     check_sequences(replayed, &mut report);
     Ok(report)
@@ -210,13 +215,13 @@ fn every_table(fs: &dyn Fs, dir: &Path, report: &mut CheckReport) -> Result<()> 
     Ok(())
 }
 
-/// Checks the WAL files that are needed.
+/// Checks the WAL files that are needed. True if an open drops anything of them.
 pub(crate) fn check_logs(
     fs: &dyn Fs,
     dir: &Path,
     needed: LogsNeeded<'_>,
     report: &mut CheckReport,
-) -> Result<()> {
+) -> Result<bool> {
     let mut found = Vec::new();
     for entry in fs.files(dir)? {
         let Some(FileKind::Wal(number)) = FileKind::parse(&entry.name) else { continue };
@@ -235,8 +240,7 @@ pub(crate) fn check_logs(
     for (number, name) in &found {
         logs.log(name, *number, report)?;
     }
-    logs.tell(report);
-    Ok(())
+    Ok(logs.tell(report))
 }
 
 /// Reports file numbers and sequences so near their maximum that nothing could be written.
@@ -279,14 +283,8 @@ fn check_sequences(replayed: &Replayed, report: &mut CheckReport) {
     }
 }
 
-/// Checks OPTIONS and IDENTITY, and lists unneeded files of the directory.
-fn check_beside(
-    fs: &dyn Fs,
-    dir: &Path,
-    replayed: &Replayed,
-    families: &[(&str, &Version)],
-    report: &mut CheckReport,
-) -> Result<()> {
+/// Checks OPTIONS and IDENTITY, and lists misnamed files.
+fn check_beside(fs: &dyn Fs, dir: &Path, replayed: &Replayed, report: &mut CheckReport) -> Result<()> {
     let mut tell_options = |e: &Error| {
         let name = e.path().and_then(|p| p.file_name()).unwrap_or_default().to_string_lossy().into_owned();
         report.tell(e, Damage::of(&name, e, Risk::Nothing));
@@ -309,19 +307,57 @@ fn check_beside(
         _ => {}
     }
     report.remarks.extend(misnamed(fs, dir)?);
+    Ok(())
+}
+
+/// Lists the tables and blob files that no record of the MANIFEST names. If the open `drops` the end of a MANIFEST or WAL
+/// file, or a repair did not end, an open moves them to `lost/`, because they may hold data.
+fn check_unknown(
+    fs: &dyn Fs,
+    dir: &Path,
+    (replayed, families): (&Replayed, &[(&str, &Version)]),
+    drops: bool,
+    report: &mut CheckReport,
+) -> Result<()> {
+    if families.len() != replayed.families.len() {
+        return Ok(());
+    }
+    let (repairing, quarantined) = match lost_is_usable(fs, dir)? {
+        true => (RepairMark::of(fs, dir).stands()?, in_quarantine(fs, dir)?),
+        false => (false, BTreeSet::new()),
+    };
     let mut known: BTreeSet<FileNumber> = BTreeSet::new();
     for (_, version) in families {
         known.extend(version.files().map(|(_, file)| file.number()));
         known.extend(version.blobs().files().keys());
     }
+    let (mut tables, mut logs) = (BTreeSet::new(), BTreeSet::new());
     for entry in fs.files(dir)? {
-        if let Some(FileKind::Table(n) | FileKind::LevelDbTable(n) | FileKind::Blob(n)) =
-            FileKind::parse(&entry.name)
-            && families.len() == replayed.families.len()
-            && !known.contains(&n)
-        {
-            report.remarks.push(format!("{} is not in the MANIFEST", entry.name));
+        let number = match FileKind::parse(&entry.name) {
+            Some(FileKind::Table(n) | FileKind::LevelDbTable(n)) if !known.contains(&n) => {
+                tables.insert(n);
+                n
+            }
+            Some(FileKind::Blob(n)) if !known.contains(&n) => n,
+            Some(FileKind::Wal(n)) => {
+                logs.insert(n);
+                continue;
+            }
+            _ => continue,
+        };
+        let name = entry.name;
+        match drops || repairing || quarantined.contains(&number) {
+            true => report.unknown.push(name),
+            false => report.remarks.push(format!("{name} is not in the MANIFEST")),
         }
+    }
+    if data_only_in_unknown(replayed, tables.iter(), &logs, false) {
+        let what = format!(
+            "no record names tables that hold data of the log {}, which is gone: {}",
+            replayed.logs_from(),
+            report.unknown.join(", ")
+        );
+        report.damages.push(end_is_lost(replayed, &what, Risk::UnknownKeys));
     }
     Ok(())
 }

@@ -1,7 +1,8 @@
 //! What a directory holds, and which MANIFEST counts.
 
 use super::report::RepairReport;
-use ashlar_base::{FamilyId, FileNumber, Result};
+use crate::lost_end::{Writes, data_only_in_unknown};
+use ashlar_base::{FileNumber, Result};
 use ashlar_blob::BlobReader;
 use ashlar_env::{EntryKind, Fs};
 use ashlar_format::blob::{BlobFooter, BlobHeader};
@@ -28,6 +29,8 @@ pub(super) struct Found {
     pub(super) largest: FileNumber,
     /// Names of files with higher numbers.
     pub(super) beyond: Vec<String>,
+    /// Writes in WAL files to families that no record of the MANIFEST in use creates.
+    pub(super) unnamed: Writes,
 }
 
 impl Found {
@@ -81,34 +84,43 @@ impl Found {
         }
     }
 
-    /// The families that the WAL files write to, as far as the files can be read.
+    /// The writes of the WAL files, as far as the files can be read. With `replayed`: only those of the needed files, to
+    /// families that no record creates. Dropped families have ids that the MANIFEST gave.
     ///
     /// # Errors
     /// `Io`.
-    pub(super) fn families_in_logs(&self, fs: &dyn Fs, dir: &Path) -> Result<BTreeSet<FamilyId>> {
-        let mut families = BTreeSet::new();
-        for (number, name) in &self.logs {
+    pub(super) fn writes_in_logs(
+        &self,
+        fs: &dyn Fs,
+        dir: &Path,
+        replayed: Option<&Replayed>,
+    ) -> Result<Writes> {
+        let mut writes = Writes::default();
+        let (from, prev) = replayed.map_or_else(Default::default, |r| (r.logs_from(), r.db.prev_log));
+        for (number, name) in self.logs.iter().filter(|(number, _)| **number >= from || **number == prev) {
             let file = fs.open_read(&dir.join(name))?;
             let mut reader = LogReader::open(file, *number, RecoveryMode::SkipAny);
             while let Some(record) = reader.next()? {
                 if record.kind == LogRecordKind::Data
                     && let Ok(batch) = BatchReader::new(record.payload)
                 {
-                    families.extend(batch.iter().flatten().filter_map(|op| op.family()));
+                    writes.take(&batch, replayed.map(|r| r.db.max_family));
                 }
             }
         }
-        Ok(families)
+        Ok(writes)
     }
 
-    /// Whether a MANIFEST with a dropped tail is older than the directory: a table that it names is gone, or unknown
-    /// tables exist and the WAL file with their data is gone.
+    /// Whether a MANIFEST that lost its end is older than the directory: a table that it names is gone, or unknown tables
+    /// exist and the WAL file with their data is gone.
     fn is_outdated(&self, replayed: &Replayed) -> bool {
         let there: BTreeSet<FileNumber> = self.tables.iter().map(|(number, _, _)| *number).collect();
         let named: BTreeSet<FileNumber> =
             replayed.families.values().flat_map(|family| family.tree.table_numbers()).collect();
-        let log_is_gone = || !self.logs.contains_key(&replayed.logs_from());
-        replayed.dropped.is_some() && (!named.is_subset(&there) || !there.is_subset(&named) && log_is_gone())
+        let logs = self.logs.keys().copied().collect();
+        let in_use = !self.unnamed.0.is_empty();
+        (replayed.dropped.is_some() || in_use) && !named.is_subset(&there)
+            || data_only_in_unknown(replayed, there.difference(&named), &logs, in_use)
     }
 
     /// The newest MANIFEST, intact or not; 0: there is no MANIFEST.
@@ -123,7 +135,7 @@ impl Found {
     /// # Errors
     /// `Io`.
     pub(super) fn manifest(
-        &self,
+        &mut self,
         fs: &dyn Fs,
         dir: &Path,
         report: &mut RepairReport,
@@ -138,7 +150,7 @@ impl Found {
         };
         // A newer MANIFEST that was in use outranks the one that `CURRENT` names: a crash or another program may have
         // left the old name.
-        for &number in self.manifests.iter().rev() {
+        for number in self.manifests.clone().into_iter().rev() {
             let replayed = replay_manifest(fs, dir, number);
             match replayed {
                 Ok(replayed) if named == Some(number) || replayed.was_current || named.is_none() => {
@@ -147,6 +159,7 @@ impl Found {
                             .remarks
                             .push(format!("CURRENT did not name MANIFEST-{number}, which was in use"));
                     }
+                    self.unnamed = self.writes_in_logs(fs, dir, Some(&replayed))?;
                     if self.is_outdated(&replayed) {
                         report.remarks.push(format!("MANIFEST-{number} has lost its end, which was in use"));
                         report.to_move.insert(FileKind::Manifest(number).name());

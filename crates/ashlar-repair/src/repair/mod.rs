@@ -15,8 +15,10 @@
 //! 4. Until the commit the directory only gains files. Damaged files are never deleted: they move to `lost/`, with a
 //!    note. A crash after the commit does not change that: the mark tells the next open (`files::RepairMark`).
 //! 5. A failed read (`Io`) proves no damage: the repair ends and changes nothing.
-//! 6. The OPTIONS file provides the names of merge operators, as in an open, and, without a MANIFEST, the names of
-//!    comparators and of families that only WAL files mention. The report names an unreadable OPTIONS file.
+//! 6. WAL files may have writes of families that only the lost end of the MANIFEST created. The repair creates those
+//!    families again.
+//! 7. The OPTIONS file provides the names of merge operators, as in an open, the names of families that only WAL files
+//!    mention, and, without a MANIFEST, the names of comparators. The report names an unreadable OPTIONS file.
 //!
 //! Source: RocksDB `db/repair.cc` for the interface.
 //!
@@ -26,6 +28,7 @@
 //! | `found` | what the directory holds, and which MANIFEST counts |
 //! | `tables` | one table: kept, copied around its damage, or lost |
 //! | `blobs` | values in blob files: lost, moved, or kept |
+//! | `names` | names for families whose names are lost; families that only the lost end of the MANIFEST created |
 //! | `rebuild` | a tree without a MANIFEST |
 //! | `covered` | which merge operands of the WAL are already in tables |
 //! | `report` | what was kept and what is lost |
@@ -35,6 +38,7 @@
 mod blobs;
 mod covered;
 mod found;
+mod names;
 mod quarantine;
 mod rebuild;
 mod renumber;
@@ -143,6 +147,9 @@ fn repair_in(
         }
     }
     found.renumber(replayed.as_mut(), &mut report);
+    if let Some(replayed) = &mut replayed {
+        names::bring_back(&found.unnamed, replayed, (&stored, &settings), &mut report);
+    }
     let there = there(replayed.as_ref(), &stored);
     if let Some(file) = &options_file {
         refuse_unserved(file, there.iter().map(|(name, _)| *name)).map_err(|e| e.at_path(dir))?;
@@ -362,6 +369,7 @@ impl Repair<'_> {
             last: replayed.map_or(SeqNum::ZERO, |r| r.last_seq),
             flushed: FileNumber(0),
             repairing: true,
+            manifest: None,
         };
         check_logs(&*self.env.fs, self.dir, needed, &mut checked)?;
         report.take_logs(checked);

@@ -7,6 +7,7 @@
 //!    tables are always merged, never placed side by side.
 
 use super::blobs::BadBlobs;
+use super::names::{Named, name_families, nameless};
 use super::report::RepairReport;
 use super::state::{Begun, Repair};
 use super::tables::{Copied, Kept, Outputs, if_damaged, read_around, refuse_udi_primary};
@@ -108,18 +109,14 @@ impl Repair<'_> {
         if let Entry::Vacant(default) = families.entry(FamilyId::DEFAULT) {
             default.insert(Gathered::empty(DEFAULT_FAMILY, order(DEFAULT_FAMILY)?));
         }
-        let mut unnamed = self.found.families_in_logs(&*self.env.fs, self.dir)?;
-        unnamed.retain(|id| !families.contains_key(id));
-        let taken: BTreeSet<&str> = families.values().map(|family| &*family.name).collect();
-        let free: Vec<String> =
-            self.stored.iter().map(|f| f.name.clone()).filter(|name| !taken.contains(&**name)).collect();
-        let plain = free.len() == unnamed.len();
-        for (at, id) in unnamed.into_iter().enumerate() {
-            let name = free.get(at).filter(|_| plain).cloned().unwrap_or_else(|| nameless(id));
+        let writes = self.found.writes_in_logs(&*self.env.fs, self.dir, None)?;
+        let unnamed: Vec<FamilyId> = writes.0.into_keys().filter(|id| !families.contains_key(id)).collect();
+        let taken = families.values().map(|family| &*family.name).collect();
+        for Named { id, name, listed } in name_families(&unnamed, &taken, &self.stored) {
             report.remarks.push(format!(
                 "no table names family {} of the WAL files: it gets the name {name:?}{}",
                 id.0,
-                if plain { ", which the OPTIONS file lists and no table names" } else { "" }
+                if listed { ", which the OPTIONS file lists and no table names" } else { "" }
             ));
             let gathered = Gathered::empty(&name, order(&name)?);
             families.insert(id, gathered);
@@ -280,11 +277,6 @@ impl Repair<'_> {
         edit.blob_garbage = outcome.edit.blob_garbage;
         Ok(between)
     }
-}
-
-/// A name for a family whose name is unknown.
-fn nameless(id: FamilyId) -> String {
-    format!("family_{}", id.0)
 }
 
 /// If several families have one name, the newest keeps it: the others were dropped.

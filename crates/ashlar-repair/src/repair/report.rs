@@ -28,6 +28,9 @@ pub struct RepairReport {
     pub moved: Vec<String>,
     /// No readable MANIFEST was left: the state is made of the tables alone, and may differ from the former one.
     pub rebuilt: bool,
+    /// Made-up names of families whose own names are lost, with the end of the MANIFEST that created them. Their data is
+    /// kept.
+    pub renamed: Vec<String>,
     /// Files to be moved once the new MANIFEST is in force.
     pub(super) to_move: BTreeSet<String>,
     /// Blob files into which a reference led wrongly, to be moved as well if no table needs them.
@@ -36,9 +39,10 @@ pub struct RepairReport {
 
 impl RepairReport {
     /// True if no written data is lost, and reads answer what they answered before. False after a rebuild without a
-    /// MANIFEST: deleted keys and replaced values may be back, and entries may be in another family.
+    /// MANIFEST: deleted keys and replaced values may be back, and entries may be in another family. False when a family
+    /// got a made-up name.
     pub fn is_lossless(&self) -> bool {
-        !self.rebuilt && self.loses_nothing()
+        !self.rebuilt && self.renamed.is_empty() && self.loses_nothing()
     }
 
     fn loses_nothing(&self) -> bool {
@@ -51,6 +55,9 @@ impl RepairReport {
             (true, _, true) => "rebuilt without a MANIFEST: see the remarks",
             (true, _, false) => "rebuilt without a MANIFEST: see the remarks; losses are listed below",
             (false, true, _) => "nothing was damaged",
+            (false, false, true) if !self.renamed.is_empty() => {
+                "nothing is lost but names of families, listed below"
+            }
             (false, false, true) => "nothing is lost",
             (false, false, false) => "losses are listed below",
         }

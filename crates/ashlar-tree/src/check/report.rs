@@ -127,6 +127,10 @@ pub struct CheckReport {
     /// Parts that the check could not read, and why: tables of another kind, families with an unknown comparator,
     /// blocks for which there was no memory. They may be sound or damaged.
     pub unchecked: Vec<String>,
+    /// Tables and blob files that no record of the MANIFEST names and that an open moves to `lost/`, because they may hold
+    /// data: the open drops the end of the MANIFEST or of a WAL file, or the files are those of a repair or quarantine.
+    /// A crash in a flush leaves such files too, and their data is then in the WAL.
+    pub unknown: Vec<String>,
     /// Notices that are no damage: torn tails, files that the database does not need.
     pub remarks: Vec<String>,
     /// The number of tables read.
@@ -144,7 +148,8 @@ pub struct CheckReport {
 }
 
 impl CheckReport {
-    /// Nothing is proved to be wrong in what was checked: an open takes everything but what holes and remarks tell of.
+    /// Nothing is proved to be wrong in what was checked: an open takes everything but what holes, unknown files and remarks
+    /// tell of.
     pub fn is_sound(&self) -> bool {
         self.damages.is_empty()
     }
@@ -235,11 +240,17 @@ impl fmt::Display for CheckReport {
         for what in &self.unchecked {
             writeln!(f, "not checked: {what}")?;
         }
+        for name in &self.unknown {
+            writeln!(f, "not in the MANIFEST: {name}; an open moves the file to lost/")?;
+        }
         for remark in &self.remarks {
             writeln!(f, "remark: {remark}")?;
         }
         let sum = match (self.damages.len(), self.holes.len()) {
             (0, 0) if !self.unchecked.is_empty() => "no damage in what could be checked".to_owned(),
+            (0, 0) if !self.unknown.is_empty() => {
+                format!("no damage, {} not in the MANIFEST", counted(self.unknown.len(), "file"))
+            }
             (0, 0) => "sound".to_owned(),
             (0, holes) => format!("no damage, {}", counted(holes, "hole")),
             (damages, 0) => counted(damages, "damage"),

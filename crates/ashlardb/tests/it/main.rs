@@ -28,6 +28,7 @@
 //! | `scrub` | is damage found without a request? |
 //! | `crafted` | do files with right checksums over wrong contents cost little, and are they told from sound ones? |
 //! | `fork` | is a child refused what is its parent's, and does the parent lose nothing? |
+//! | `manifest_end` | if the end of the MANIFEST is lost, do open, check and repair judge alike, and is the data kept? |
 //! | `many_families` | does the OPTIONS file tell every family, however many there are? |
 //! | `gone_back` | is a log that two processes wrote to told as damage, and is what stands before kept? |
 //! | `read_options` | does each option of a read hold for every verb? |
@@ -57,6 +58,7 @@ mod judge;
 mod leveldb;
 mod manual;
 mod misuse;
+mod manifest_end;
 mod many_families;
 mod modes;
 mod observe;
