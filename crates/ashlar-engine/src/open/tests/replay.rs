@@ -198,10 +198,12 @@ fn flushed_families_take_nothing() {
     let env = Env::mem();
     let v = fresh(&env).versions;
     let one = v.create_family("one", Order::Bytewise, 7, FileNumber(4)).unwrap();
+    let dropped = v.create_family("dropped", Order::Bytewise, 7, FileNumber(4)).unwrap().id;
+    v.drop_family(dropped).unwrap();
     let mut b = BatchEncoder::new();
     b.put(FamilyId::DEFAULT, b"a", b"v").unwrap();
     b.put(one.id, b"b", b"v").unwrap();
-    b.put(FamilyId(9), b"c", b"v").unwrap();
+    b.put(dropped, b"c", b"v").unwrap();
     b.put(FamilyId::DEFAULT, b"d", b"v").unwrap();
     write_wal(&env, 10, &[b.finish(seq(1)).to_vec()]);
     let edit = VersionEdit { log_number: Some(FileNumber(11)), ..VersionEdit::default() };
