@@ -110,7 +110,7 @@ fn a_family_that_no_record_creates_is_damage_to_open_and_check_alike() {
         without_the_family(temp.path(), torn);
         let e = refused(temp.path());
         assert!(
-            e.to_string().contains("the end of the MANIFEST is lost: the log has data of family 1"),
+            e.to_string().contains("the end of the MANIFEST is lost: the WAL has data of family 1"),
             "{e}"
         );
         let damage = damage(temp.path());
