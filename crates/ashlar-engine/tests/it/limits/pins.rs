@@ -103,7 +103,7 @@ fn tables_bytes(db: &Db) -> u64 {
 
 #[test]
 fn indexes_give_way_under_cursors() {
-    const ENTRIES: usize = 128_000;
+    const ENTRIES: usize = 192_000;
     const CURSORS: usize = 64;
     // Blocks may use a quarter of the cap, and the WAL has its buffer.
     const CAP: u64 = 16 << 20;
