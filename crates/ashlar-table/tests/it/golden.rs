@@ -177,6 +177,9 @@ fn refused_by_name() {
         let at = bytes.len() - 8;
         bytes[at..].copy_from_slice(&magic.to_le_bytes());
         let error = open(&bytes, Order::Bytewise).map(|_| ()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corruption, "all else is of a block-based table: {error}");
+        bytes[at - 45..at].fill(0);
+        let error = open(&bytes, Order::Bytewise).map(|_| ()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::NotSupported, "{error}");
         assert!(error.to_string().contains(what), "{error}");
     }
