@@ -133,7 +133,7 @@ impl<'a> Logs<'a> {
         let LogsNeeded { flushed, repairing, manifest, .. } = self.needed;
         if let Some(manifest) = manifest {
             let gone = self.gone.map(|log| {
-                let what = format!("the log {log} is gone, so a later commit had made it obsolete");
+                let what = format!("the WAL file {log} is gone, so a later commit had made it obsolete");
                 end_is_lost(manifest, &what, Risk::UnknownKeys)
             });
             report.damages.extend(gone.into_iter().chain(self.unnamed.damages(manifest)));

@@ -355,7 +355,7 @@ fn check_unknown(
     let numbered = replayed.logs_from().0 > 0;
     if numbered && data_only_in_unknown(replayed, tables.iter(), &logs, false) {
         let what = format!(
-            "no record names tables that hold data of the log {}, which is gone: {}",
+            "no record names tables that hold data of the WAL file {}, which is gone: {}",
             replayed.logs_from(),
             report.unknown.join(", ")
         );

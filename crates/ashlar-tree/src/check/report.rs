@@ -209,7 +209,7 @@ impl fmt::Display for Risk {
                 }
                 if *more > 0 { write!(f, " and {more} more") } else { Ok(()) }
             }
-            Risk::UnknownKeys => f.write_str("at risk: keys that nothing tells any more"),
+            Risk::UnknownKeys => f.write_str("at risk: keys that no file names any more"),
             Risk::Database => f.write_str("at risk: the whole database"),
         }
     }

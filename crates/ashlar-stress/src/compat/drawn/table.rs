@@ -163,7 +163,7 @@ const VALUES: &[(&str, &[&str])] = &[
     ("max_sequential_skip_in_iterations", &["0", "1", "8"]),
     ("max_bytes_for_level_multiplier", &["1", "2", "10", "100"]),
     ("target_file_size_multiplier", &["1", "2", "10"]),
-    ("target_file_size_base", &["1", "65536", "2097152"]),
+    ("target_file_size_base", &["1", "4096", "65536", "2097152"]),
     ("max_bytes_for_level_base", &["1", "131072", "1048576", "268435456"]),
     ("verify_output_flags", &["0", "1", "7"]),
     (
