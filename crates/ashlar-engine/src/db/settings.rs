@@ -134,20 +134,28 @@ impl Settings {
             damaged.map(|(n, e)| DamagedFile { file: FileKind::Options(n).name(), cause: e.to_string() }),
         );
         let level = options.format_level;
+        let ours = latest.found.as_ref().is_some_and(|(_, file)| !file.own.is_empty());
         let loaded = latest.found.map(|(path, file)| LoadedOptions::from_file(path, &file, level));
         let stored: HashMap<&str, &FamilyOptions> =
             loaded.iter().flat_map(|l| &l.families).map(|(name, stored)| (&**name, stored)).collect();
         for family in versions.families() {
             let (name, order) = (&*family.name, &family.version.order);
             let mut own = self.of(name, order);
-            let stored_of = stored.get(name);
-            self.recall_operator(name, &mut own, stored_of.and_then(|o| o.stored_merge_operator.as_deref()))?;
-            match stored_of {
-                Some(stored) => own.kept_over(stored),
-                None if loaded.is_some() => report.foreign.push(format!(
-                    "the OPTIONS file does not name family {name:?}: opened with the settings of \"default\", without its merge \
-                     operator"
-                )),
+            match stored.get(name) {
+                Some(stored) => {
+                    self.recall_operator(name, &mut own, stored.stored_merge_operator.as_deref())?;
+                    own.kept_over(stored);
+                }
+                None if loaded.is_some() => {
+                    // A family that this engine made took over the operator of `default`.
+                    if !ours {
+                        self.recall_operator(name, &mut own, None)?;
+                    }
+                    let operator = if ours { "" } else { ", without its merge operator" };
+                    report.foreign.push(format!(
+                        "the OPTIONS file does not name family {name:?}: opened with the settings of \"default\"{operator}"
+                    ));
+                }
                 None => {}
             }
             let levels = family.version.levels.len();
