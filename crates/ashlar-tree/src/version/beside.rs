@@ -41,7 +41,7 @@ pub fn read_manifest_beside(fs: &dyn Fs, dir: &Path) -> Result<(FileNumber, Repl
 /// Reads `MANIFEST-<number>` of `dir`, beside a process that may be appending to it. Takes no lock.
 ///
 /// # Errors
-/// As [`replay_manifest`](super::replay_manifest).
+/// As [`replay_manifest`].
 pub fn replay_manifest_beside(fs: &dyn Fs, dir: &Path, number: FileNumber) -> Result<Replayed> {
     let path = dir.join(FileKind::Manifest(number).name());
     let mut looks = 1;
