@@ -49,7 +49,7 @@ impl Writes {
     pub(crate) fn damages(self, replayed: &Replayed) -> impl Iterator<Item = Damage> {
         self.0.into_iter().map(|(id, written)| {
             let what = format!(
-                "the logs have {}, which a later commit had created; a repair keeps them",
+                "the WAL files have {}, which a later commit had created; a repair keeps them",
                 written.of_family(id)
             );
             end_is_lost(

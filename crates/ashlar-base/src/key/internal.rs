@@ -253,6 +253,7 @@ impl InternalKeyBuf {
     /// Replaces the content without a new allocation where the old one is large enough.
     pub fn set(&mut self, user_key: &[u8], trailer: Trailer) {
         self.0.clear();
+        // One allocation for both parts.
         self.0.reserve(user_key.len() + 8);
         self.0.extend_from_slice(user_key);
         self.0.extend_from_slice(&trailer.raw().to_le_bytes());

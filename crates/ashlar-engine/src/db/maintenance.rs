@@ -157,7 +157,14 @@ impl Db {
         core.refuse_waiting();
         core.wake_jobs();
         core.wait_until(|state| state.compactors == 0).inspect_err(|_| {
-            core.aborts.fetch_sub(1, Ordering::Relaxed);
+            {
+                let _state = core.state();
+                // A call of `resume_compactions` meanwhile may have ended this abort.
+                let aborts = core.aborts.load(Ordering::Relaxed);
+                core.aborts.store(aborts.saturating_sub(1), Ordering::Relaxed);
+            }
+            core.schedule();
+            core.progress.notify();
         })
     }
 
