@@ -6,6 +6,7 @@
 use super::places::{Skip, place};
 use crate::KeyValue;
 use crate::text::from_hex;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -144,13 +145,18 @@ fn parse_internal(line: &str) -> Option<InternalLine> {
     Some(InternalLine { key: hex(key)?, value_type: value_type.parse().ok()?, value: hex(value)? })
 }
 
-/// Copies the plain files of a directory; folders below it are left out.
+/// Copies the plain files of a directory; folders below it are left out, and so are files that a purge of an open database
+/// removes meanwhile. A reader of the copy notices if such a file was needed.
 pub fn copy_flat(from: &Path, to: &Path) -> std::io::Result<()> {
     std::fs::create_dir_all(to)?;
     for entry in std::fs::read_dir(from)? {
         let entry = entry?;
-        if entry.file_type()?.is_file() {
-            std::fs::copy(entry.path(), to.join(entry.file_name()))?;
+        if !entry.file_type()?.is_file() {
+            continue;
+        }
+        match std::fs::copy(entry.path(), to.join(entry.file_name())) {
+            Err(e) if e.kind() == ErrorKind::NotFound => {}
+            copied => drop(copied?),
         }
     }
     Ok(())
