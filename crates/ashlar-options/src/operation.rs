@@ -51,18 +51,10 @@ impl ReadTier {
 }
 
 /// Options of a read.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadOptions {
     /// Read at this sequence number instead of the newest visible one. The caller must keep its snapshot alive.
     pub at: Option<SeqNum>,
-    /// The lower end of a cursor, in the family's order. The key itself is included unless `lower_open`.
-    pub lower: Option<Vec<u8>>,
-    /// Excludes the key `lower`.
-    pub lower_open: bool,
-    /// The upper end of a cursor, in the family's order. The key itself is excluded unless `upper_closed`.
-    pub upper: Option<Vec<u8>>,
-    /// Includes the key `upper`.
-    pub upper_closed: bool,
     /// Whether data blocks read from files enter the block cache.
     pub fill_cache: bool,
     /// Whether checksums of blocks that are read from files are compared. A block that was read without does not enter the
@@ -101,10 +93,6 @@ impl Default for ReadOptions {
     fn default() -> Self {
         ReadOptions {
             at: None,
-            lower: None,
-            lower_open: false,
-            upper: None,
-            upper_closed: false,
             fill_cache: true,
             verify_checksums: true,
             tier: ReadTier::All,

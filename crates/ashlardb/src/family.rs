@@ -109,17 +109,18 @@ impl Family {
     /// `InvalidArgument`: the family was dropped, a range begins after its end or excludes its first key, or some ranges
     /// include their ends and others do not. `Io`: nothing was deleted, or the next open may find the deletion done.
     pub fn delete_files_in_ranges(&self, ranges: &[impl KeyRange]) -> Result<usize> {
-        let ranges: Vec<Keys> = ranges.iter().map(Keys::of).collect();
-        let include_end = ranges.iter().any(|range| range.upper_closed);
-        for range in &ranges {
-            range.check(&self.inner.options().order)?;
+        let ranges: Vec<_> = ranges.iter().map(Keys::of).collect();
+        let include_end = ranges.iter().any(|Keys(range)| range.upper_closed);
+        for keys in &ranges {
+            keys.check(&self.inner.options().order)?;
+            let Keys(range) = keys;
             if range.lower_open || range.upper.is_some() && range.upper_closed != include_end {
                 return Err(Error::invalid("ranges that differ in whether they include their ends")
                     .hint("Include the first key of each range, and the last key of all or of none"));
             }
         }
         let ranges: Vec<_> =
-            ranges.iter().map(|range| (range.lower.as_deref(), range.upper.as_deref())).collect();
+            ranges.iter().map(|Keys(range)| (range.lower.as_deref(), range.upper.as_deref())).collect();
         self.db.engine().delete_files_in_ranges(&self.inner, &ranges, include_end)
     }
 

@@ -1,6 +1,7 @@
 //! The key ranges of scans.
 
 use ashlar_base::{Error, Order, Result};
+use ashlar_read::iter::KeyBounds;
 use std::ops::{Bound, Range, RangeBounds, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 
 /// A range of keys, in the order of the family that is read: `..`, `a..b`, `a..=b`, `a..`, `..b`, `..=b`, and pairs of
@@ -63,16 +64,9 @@ impl<A: AsRef<[u8]>, B: AsRef<[u8]>> KeyRange for (Bound<A>, Bound<B>) {
     }
 }
 
-/// The keys of one scan. `None`: no bound.
+/// The keys of one scan.
 #[derive(Clone, Debug)]
-pub(crate) struct Keys {
-    pub(crate) lower: Option<Vec<u8>>,
-    /// The range begins after `lower`.
-    pub(crate) lower_open: bool,
-    pub(crate) upper: Option<Vec<u8>>,
-    /// The range includes `upper`.
-    pub(crate) upper_closed: bool,
-}
+pub(crate) struct Keys(pub(crate) KeyBounds);
 
 impl Keys {
     pub(crate) fn of(range: &impl KeyRange) -> Self {
@@ -87,18 +81,19 @@ impl Keys {
             Bound::Included(key) => (Some(key), true),
             Bound::Excluded(key) => (Some(key), false),
         };
-        Keys { lower, lower_open, upper, upper_closed }
+        Keys(KeyBounds { lower, lower_open, upper, upper_closed })
     }
 
     /// The range without keys.
     pub(crate) fn none() -> Self {
-        Keys { lower: Some(Vec::new()), lower_open: false, upper: Some(Vec::new()), upper_closed: false }
+        let end = || Some(Vec::new());
+        Keys(KeyBounds { lower: end(), lower_open: false, upper: end(), upper_closed: false })
     }
 
     /// # Errors
     /// `InvalidArgument`: the range begins after its end in this order.
     pub(crate) fn check(&self, order: &Order) -> Result<()> {
-        match (&self.lower, &self.upper) {
+        match (&self.0.lower, &self.0.upper) {
             (Some(lower), Some(upper)) if order.compare(lower, upper).is_gt() => {
                 let (from, to) = (lower.escape_ascii(), upper.escape_ascii());
                 let text =
@@ -115,27 +110,27 @@ impl Keys {
     /// `InvalidArgument`: the order is a [`crate::Comparator`], under which keys with one prefix need not be
     /// neighbours.
     pub(crate) fn narrowed(mut self, prefix: &[u8], order: &Order, family: &str) -> Result<Self> {
-        let behind = behind_prefix(prefix);
+        let (behind, range) = (behind_prefix(prefix), &mut self.0);
         match order {
             Order::Bytewise => {
-                if self.lower.as_deref().is_none_or(|lower| lower < prefix) {
-                    (self.lower, self.lower_open) = (Some(prefix.to_vec()), false);
+                if range.lower.as_deref().is_none_or(|lower| lower < prefix) {
+                    (range.lower, range.lower_open) = (Some(prefix.to_vec()), false);
                 }
                 if let Some(behind) = behind
-                    && self.upper.as_ref().is_none_or(|upper| *upper >= behind)
+                    && range.upper.as_ref().is_none_or(|upper| *upper >= behind)
                 {
-                    (self.upper, self.upper_closed) = (Some(behind), false);
+                    (range.upper, range.upper_closed) = (Some(behind), false);
                 }
             }
             // Larger keys come first.
             Order::ReverseBytewise => {
                 if let Some(behind) = behind
-                    && self.lower.as_ref().is_none_or(|lower| *lower >= behind)
+                    && range.lower.as_ref().is_none_or(|lower| *lower >= behind)
                 {
-                    (self.lower, self.lower_open) = (Some(behind), true);
+                    (range.lower, range.lower_open) = (Some(behind), true);
                 }
-                if self.upper.as_deref().is_none_or(|upper| upper < prefix) {
-                    (self.upper, self.upper_closed) = (Some(prefix.to_vec()), true);
+                if range.upper.as_deref().is_none_or(|upper| upper < prefix) {
+                    (range.upper, range.upper_closed) = (Some(prefix.to_vec()), true);
                 }
             }
             Order::Custom(comparator) => {

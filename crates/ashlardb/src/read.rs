@@ -40,7 +40,7 @@ pub trait Read: sealed::Readable {
     #[inline]
     fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<View>> {
         let at = self.readable();
-        at.db.engine().get(at.family, key.as_ref(), &at.engine_options())
+        at.db.engine().get(at.family, key.as_ref(), at.engine_options())
     }
 
     /// The columns of `key`, or `None` when the key does not exist. A plain value is one column with the empty name.
@@ -49,7 +49,7 @@ pub trait Read: sealed::Readable {
     /// As [`Read::get`].
     fn get_entity(&self, key: impl AsRef<[u8]>) -> Result<Option<Columns>> {
         let at = self.readable();
-        at.db.engine().get_entity(at.family, key.as_ref(), &at.engine_options())
+        at.db.engine().get_entity(at.family, key.as_ref(), at.engine_options())
     }
 
     /// The values of `keys`, in their order, from one moment. Costs less than as many gets: each block is looked up or read
@@ -75,7 +75,7 @@ pub trait Read: sealed::Readable {
         let at = self.readable();
         let keys: Vec<K> = keys.into_iter().collect();
         let keys: Vec<&[u8]> = keys.iter().map(AsRef::as_ref).collect();
-        at.db.engine().multi_get(at.family, &keys, &at.engine_options())?.into_iter().collect()
+        at.db.engine().multi_get(at.family, &keys, at.engine_options())?.into_iter().collect()
     }
 
     /// Whether `key` may have a value. Asks memtables and filters, and reads no data block. `No` is certain, `Maybe` is not.
@@ -96,7 +96,7 @@ pub trait Read: sealed::Readable {
     /// `Corruption`, `Io`: a table cannot be opened. `TimedOut`: see [`ReadOptions::deadline`].
     fn key_may_exist(&self, key: impl AsRef<[u8]>) -> Result<MayExist> {
         let at = self.readable();
-        at.db.engine().key_may_exist(at.family, key.as_ref(), &at.engine_options())
+        at.db.engine().key_may_exist(at.family, key.as_ref(), at.engine_options())
     }
 
     /// The entries of `range`, an iterator from both ends: `db.scan("a".."b")`, `db.scan(..).rev().take(10)`. See [`KeyRange`].
@@ -129,7 +129,7 @@ pub trait Read: sealed::Readable {
     /// As [`Read::get`].
     fn explain_get(&self, key: impl AsRef<[u8]>) -> Result<GetExplained> {
         let at = self.readable();
-        at.db.engine().explain_get(at.family, key.as_ref(), &at.engine_options())
+        at.db.engine().explain_get(at.family, key.as_ref(), at.engine_options())
     }
 
     /// The same target, read with `options`. Costs nothing.
@@ -151,16 +151,9 @@ pub trait Read: sealed::Readable {
 }
 
 /// Options of a read. Every option has a default.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[must_use = "options do nothing until a read gets them"]
-pub struct ReadOptions {
-    fill_cache: bool,
-    verify_checksums: bool,
-    tier: ReadTier,
-    /// Time since 1970.
-    deadline: Option<Duration>,
-    io_timeout: Option<Duration>,
-}
+pub struct ReadOptions(engine::ReadOptions);
 
 impl ReadOptions {
     /// The defaults.
@@ -171,7 +164,7 @@ impl ReadOptions {
     /// Whether data blocks read from files enter the block cache. Default: true. Turn it off for a large scan, whose blocks
     /// would evict those of other reads.
     pub fn fill_cache(self, yes: bool) -> Self {
-        ReadOptions { fill_cache: yes, ..self }
+        ReadOptions(engine::ReadOptions { fill_cache: yes, ..self.0 })
     }
 
     /// Whether checksums of data blocks and blobs are compared when the read brings them in from a file. Default: true.
@@ -180,7 +173,7 @@ impl ReadOptions {
     /// cache, because later reads count on checked blocks. Blocks of indexes and filters stay in memory, so their checksums are
     /// compared in any case.
     pub fn verify_checksums(self, yes: bool) -> Self {
-        ReadOptions { verify_checksums: yes, ..self }
+        ReadOptions(engine::ReadOptions { verify_checksums: yes, ..self.0 })
     }
 
     /// Where the read looks. Default: [`ReadTier::All`].
@@ -206,7 +199,7 @@ impl ReadOptions {
     /// With [`ReadTier::BlockCache`], a read whose answer needs a file answers `Busy(NotCached)`, and a scan ends there.
     /// [`Read::key_may_exist`] answers [`MayExist::Maybe`] instead.
     pub fn read_tier(self, tier: ReadTier) -> Self {
-        ReadOptions { tier, ..self }
+        ReadOptions(engine::ReadOptions { tier, ..self.0 })
     }
 
     /// When the read gives up. Default: never.
@@ -220,7 +213,7 @@ impl ReadOptions {
     pub fn deadline(self, at: SystemTime) -> Self {
         // A time before 1970 has passed.
         let since = at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        ReadOptions { deadline: Some(since), ..self }
+        ReadOptions(engine::ReadOptions { deadline: Some(since), ..self.0 })
     }
 
     /// The longest time for one read of a file; opening a table or blob file counts as one. Default: any time.
@@ -231,32 +224,13 @@ impl ReadOptions {
     /// # Errors
     /// `TimedOut`, as for [`ReadOptions::deadline`]. `InvalidArgument`, from the first read: the time is zero.
     pub fn io_timeout(self, each: Duration) -> Self {
-        ReadOptions { io_timeout: Some(each), ..self }
+        ReadOptions(engine::ReadOptions { io_timeout: Some(each), ..self.0 })
     }
 
+    /// The same options for a read of `snapshot`.
     #[inline]
-    pub(crate) fn engine(self) -> engine::ReadOptions {
-        let ReadOptions { fill_cache, verify_checksums, tier, deadline, io_timeout } = self;
-        engine::ReadOptions {
-            fill_cache,
-            verify_checksums,
-            tier,
-            deadline,
-            io_timeout,
-            ..engine::ReadOptions::default()
-        }
-    }
-}
-
-impl Default for ReadOptions {
-    fn default() -> Self {
-        ReadOptions {
-            fill_cache: true,
-            verify_checksums: true,
-            tier: ReadTier::All,
-            deadline: None,
-            io_timeout: None,
-        }
+    pub(crate) fn at(self, snapshot: Option<&ashlar_engine::snapshot::Snapshot>) -> engine::ReadOptions {
+        engine::ReadOptions { at: snapshot.map(|snapshot| snapshot.seq()), ..self.0 }
     }
 }
 
@@ -309,7 +283,7 @@ pub struct Readable<'a> {
 impl Readable<'_> {
     #[inline]
     pub(crate) fn engine_options(&self) -> engine::ReadOptions {
-        engine::ReadOptions { at: self.at.map(|snapshot| snapshot.seq()), ..self.options.engine() }
+        self.options.at(self.at)
     }
 }
 

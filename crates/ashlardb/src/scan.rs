@@ -7,7 +7,7 @@ use ashlar_base::planted::{Bug, planted};
 use ashlar_engine::column_family::Family;
 use ashlar_engine::snapshot;
 use ashlar_options as engine;
-use ashlar_read::iter::DbIter;
+use ashlar_read::iter::{DbIter, KeyBounds};
 use std::sync::Arc;
 
 /// The entries of a range of keys, an iterator from both ends. Nothing is read before the first entry is asked for.
@@ -117,10 +117,14 @@ impl Scan {
     /// # Errors
     /// As [`Scan::cursor`].
     pub fn explain(&self, keys_max: u64) -> Result<ScanExplained> {
-        self.db.engine().explain_scan(&self.family, self.engine_options()?, keys_max)
+        self.db.engine().explain_scan(&self.family, self.range()?, self.engine_options(), keys_max)
     }
 
-    fn engine_options(&self) -> Result<engine::ReadOptions> {
+    fn engine_options(&self) -> engine::ReadOptions {
+        self.options.at(self.at.as_ref())
+    }
+
+    fn range(&self) -> Result<KeyBounds> {
         let order = &self.family.options().order;
         self.keys.check(order)?;
         let keys = match &self.prefix {
@@ -131,22 +135,15 @@ impl Scan {
                 Keys::none()
             }
         };
-        Ok(engine::ReadOptions {
-            at: self.at.as_ref().map(|snapshot| snapshot.seq()),
-            lower: keys.lower,
-            lower_open: keys.lower_open,
-            upper: keys.upper,
-            upper_closed: keys.upper_closed,
-            ..self.options.engine()
-        })
+        Ok(keys.0)
     }
 
     fn open(&self) -> Result<DbIter> {
-        let options = self.engine_options()?;
+        let (range, options) = (self.range()?, self.engine_options());
         match self.front.as_ref().or(self.back.as_ref()) {
             // Both ends show one moment.
-            Some(other) => other.beside(options),
-            None => self.db.engine().iter(&self.family, options),
+            Some(other) => other.beside(range, options),
+            None => self.db.engine().iter(&self.family, range, options),
         }
     }
 

@@ -111,7 +111,7 @@ impl Family {
     pub fn compact_range(&self, range: impl KeyRange, options: CompactRangeOptions) -> Result<()> {
         let keys = Keys::of(&range);
         keys.check(&self.inner.options().order)?;
-        let (begin, end) = (keys.lower.as_deref(), keys.upper.as_deref());
+        let (begin, end) = (keys.0.lower.as_deref(), keys.0.upper.as_deref());
         self.db.engine().compact_range_with(&self.inner, begin, end, options)
     }
 

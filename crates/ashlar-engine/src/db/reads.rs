@@ -6,11 +6,10 @@ use crate::column_family::Family;
 use crate::snapshot::Snapshot;
 use ashlar_base::{Error, LookupKey, Result, SeqNum};
 use ashlar_options::{ReadOptions, ReadTier};
-use ashlar_read::iter::DbIter;
+use ashlar_read::iter::{DbIter, KeyBounds};
 use ashlar_read::point::{self, GetExplained, MayExist, ScanExplained, View};
 use ashlar_read::super_version::SuperVersion;
 use ashlar_tree::columns::Columns;
-use std::borrow::Cow;
 use std::sync::Arc;
 
 impl Db {
@@ -20,7 +19,7 @@ impl Db {
     /// `Corruption`, `Io`: a table cannot be read. An unreadable table never makes a key look absent.
     /// `InvalidArgument`: the family belongs to another database. A dropped family is read as it was when it was
     /// dropped.
-    pub fn get(&self, family: &Family, key: &[u8], options: &ReadOptions) -> Result<Option<View>> {
+    pub fn get(&self, family: &Family, key: &[u8], options: ReadOptions) -> Result<Option<View>> {
         let core = self.core();
         let (version, seq) = core.readable(family, options)?;
         point::get(&version, &LookupKey::new(key, seq), &core.settled(options))
@@ -31,7 +30,7 @@ impl Db {
     ///
     /// # Errors
     /// As [`Db::get`].
-    pub fn get_entity(&self, family: &Family, key: &[u8], options: &ReadOptions) -> Result<Option<Columns>> {
+    pub fn get_entity(&self, family: &Family, key: &[u8], options: ReadOptions) -> Result<Option<Columns>> {
         let core = self.core();
         let (version, seq) = core.readable(family, options)?;
         point::get_entity(&version, &LookupKey::new(key, seq), &core.settled(options))
@@ -47,7 +46,7 @@ impl Db {
         &self,
         family: &Family,
         keys: &[&[u8]],
-        options: &ReadOptions,
+        options: ReadOptions,
     ) -> Result<Vec<Result<Option<View>>>> {
         let core = self.core();
         let (version, seq) = core.readable(family, options)?;
@@ -58,23 +57,20 @@ impl Db {
     ///
     /// # Errors
     /// `Corruption`, `Io`: a table cannot be opened. `Shutdown`.
-    pub fn key_may_exist(&self, family: &Family, key: &[u8], options: &ReadOptions) -> Result<MayExist> {
+    pub fn key_may_exist(&self, family: &Family, key: &[u8], options: ReadOptions) -> Result<MayExist> {
         let core = self.core();
         let (version, seq) = core.readable(family, options)?;
         point::may_exist(&version, &LookupKey::new(key, seq), &core.settled(options))
     }
 
-    /// An iterator over a family, not positioned.
+    /// An iterator over the keys of a family within `range`, not positioned.
     ///
     /// # Errors
     /// As [`Db::get`].
-    pub fn iter(&self, family: &Family, mut options: ReadOptions) -> Result<DbIter> {
+    pub fn iter(&self, family: &Family, range: KeyBounds, options: ReadOptions) -> Result<DbIter> {
         let core = self.core();
-        let (version, seq) = core.readable(family, &options)?;
-        if let Cow::Owned(settled) = core.settled(&options) {
-            options = settled;
-        }
-        DbIter::new(version, seq, options)
+        let (version, seq) = core.readable(family, options)?;
+        DbIter::new(version, seq, range, core.settled(options))
     }
 
     /// Pins the current state of all families until the guard is dropped.
@@ -91,27 +87,26 @@ impl Db {
     ///
     /// # Errors
     /// As [`Db::get`].
-    pub fn explain_get(&self, family: &Family, key: &[u8], options: &ReadOptions) -> Result<GetExplained> {
+    pub fn explain_get(&self, family: &Family, key: &[u8], options: ReadOptions) -> Result<GetExplained> {
         let core = self.core();
         let (version, seq) = core.readable(family, options)?;
-        let options = &*core.settled(options);
-        point::explain_get(&version, &LookupKey::new(key, seq), options, core.env.ticks())
+        point::explain_get(&version, &LookupKey::new(key, seq), &core.settled(options), core.env.ticks())
     }
 
-    /// Scans forward within the bounds of `options`, over at most `keys_max` keys, and explains the reads.
+    /// Scans forward within `range`, over at most `keys_max` keys, and explains the reads.
     ///
     /// # Errors
     /// As [`Db::iter`] and the iterator's calls.
     pub fn explain_scan(
         &self,
         family: &Family,
+        range: KeyBounds,
         options: ReadOptions,
         keys_max: u64,
     ) -> Result<ScanExplained> {
         let core = self.core();
-        let (version, seq) = core.readable(family, &options)?;
-        let options = core.settled(&options).into_owned();
-        point::explain_scan(version, seq, options, keys_max, core.env.ticks())
+        let (version, seq) = core.readable(family, options)?;
+        point::explain_scan(version, seq, range, core.settled(options), keys_max, core.env.ticks())
     }
 
     /// Whether reads of this database may use the snapshot.
@@ -134,7 +129,7 @@ impl Core {
     /// # Errors
     /// `Shutdown`. `InvalidArgument`: the family belongs to another database. `NotSupported`: its keys have timestamps.
     #[inline]
-    fn readable(&self, family: &Family, options: &ReadOptions) -> Result<(Arc<SuperVersion>, SeqNum)> {
+    fn readable(&self, family: &Family, options: ReadOptions) -> Result<(Arc<SuperVersion>, SeqNum)> {
         // The super version is loaded before the sequence: see `super_version`. A close sets `closed` before it shows
         // an empty super version, so this order never mistakes the empty super version for the family's data.
         let version = family.super_version.get();
@@ -148,11 +143,11 @@ impl Core {
     /// The options with `ReadTier::Persisted` replaced by `All` while memtables hold logged writes only. Called after the
     /// sequence of the read was loaded: an unlogged write that the sequence shows was noted before.
     #[inline]
-    fn settled<'o>(&self, options: &'o ReadOptions) -> Cow<'o, ReadOptions> {
+    fn settled(&self, mut options: ReadOptions) -> ReadOptions {
         if options.tier == ReadTier::Persisted && !self.committer.has_unlogged() {
-            return Cow::Owned(ReadOptions { tier: ReadTier::All, ..options.clone() });
+            options.tier = ReadTier::All;
         }
-        Cow::Borrowed(options)
+        options
     }
 }
 

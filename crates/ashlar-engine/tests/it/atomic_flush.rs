@@ -9,6 +9,7 @@ use ashlar_env::{Env, Fs};
 use ashlar_format::version_edit::VersionEdit;
 use ashlar_log::{LogReader, RecoveryMode};
 use ashlar_options::{DbOptions, FamilyOptions, FormatLevel, ReadOptions, WriteOptions};
+use ashlar_read::iter::KeyBounds;
 use ashlar_testkit::judge::{JudgeError, Opening};
 use ashlar_testkit::{Judge, JudgeVersion, report};
 use std::path::{Path, PathBuf};
@@ -49,9 +50,9 @@ fn work(db: &Db, writes: u64) {
 fn lasts(db: &Db) -> Vec<u64> {
     let last = |name: &&str| {
         let family = db.family(name).unwrap();
-        let value = db.get(&family, b"last", &ReadOptions::default()).unwrap();
+        let value = db.get(&family, b"last", ReadOptions::default()).unwrap();
         let last = value.map_or(0, |v| std::str::from_utf8(&v).unwrap().parse().unwrap());
-        let mut it = db.iter(&family, ReadOptions::default()).unwrap();
+        let mut it = db.iter(&family, KeyBounds::default(), ReadOptions::default()).unwrap();
         it.first().unwrap();
         for n in 1..=last {
             assert_eq!(it.key(), Some(format!("key{n:04}").as_bytes()), "{name}: a hole before {last}");

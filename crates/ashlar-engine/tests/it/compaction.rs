@@ -11,6 +11,7 @@ use ashlar_env::{Env, Lane};
 use ashlar_options::{
     CompactRangeOptions, CompactionOptions, DbOptions, FamilyOptions, ReadOptions, WriteOptions,
 };
+use ashlar_read::iter::KeyBounds;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -58,7 +59,7 @@ fn write(db: &Db, range: std::ops::Range<u32>, value: Option<&[u8]>) {
 }
 
 fn count(db: &Db) -> usize {
-    let mut it = db.iter(&default(db), ReadOptions::default()).unwrap();
+    let mut it = db.iter(&default(db), KeyBounds::default(), ReadOptions::default()).unwrap();
     it.first().unwrap();
     let mut count = 0;
     while it.entry().is_some() {
@@ -96,7 +97,7 @@ fn a_request_is_cut_into_parts_that_make_one_tree() {
     let after = levels(&db);
     assert!(after[..6].iter().sum::<usize>() == 0 && after[6] > 4, "{after:?}");
     assert_eq!(count(&db), 3000);
-    let value = db.get(&default(&db), b"key001500", &ReadOptions::default()).unwrap();
+    let value = db.get(&default(&db), b"key001500", ReadOptions::default()).unwrap();
     assert!(value.unwrap().starts_with(b"new"));
     assert_eq!(table_files(&sim.env()).len(), after[6], "no file is left over");
     db.close().unwrap();
@@ -200,7 +201,7 @@ fn a_request_ends_when_what_it_replaced_is_removed() {
         let unneeded = || table_files(&env).len() - levels(&db).iter().sum::<usize>();
         table(&db, 0..900, Some(b"old"));
         table(&db, 0..900, Some(b"new"));
-        let mut cursor = db.iter(&default(&db), ReadOptions::default()).unwrap();
+        let mut cursor = db.iter(&default(&db), KeyBounds::default(), ReadOptions::default()).unwrap();
         cursor.first().unwrap();
         db.compact_range(&default(&db), None, None).unwrap();
         assert_eq!(unneeded(), 2, "the cursor reads them");

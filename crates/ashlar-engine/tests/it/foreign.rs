@@ -9,6 +9,7 @@ use ashlar_env::Env;
 use ashlar_format::version_edit::{BlobAddition, NewFile, VersionEdit};
 use ashlar_log::{Framing, LogWriter};
 use ashlar_options::{DbOptions, FamilyOptions, FormatLevel, ReadOptions, WriteOptions};
+use ashlar_read::iter::KeyBounds;
 use ashlar_testkit::judge::{JudgeError, Opening, copy_flat};
 use ashlar_testkit::{Judge, JudgeVersion, KeyValue, Op, golden, report};
 use std::collections::BTreeMap;
@@ -74,15 +75,15 @@ fn open(dir: &Path) -> Db {
 
 fn contents(db: &Db) -> State {
     let family = db.family("default").unwrap();
-    let mut it = db.iter(&family, ReadOptions::default()).unwrap();
+    let mut it = db.iter(&family, KeyBounds::default(), ReadOptions::default()).unwrap();
     let mut state = State::new();
     it.first().unwrap();
     while let Some((key, value)) = it.entry() {
         let columns = it.columns().unwrap().unwrap();
         assert_eq!(columns.default_column().unwrap_or_default(), value);
         let how = ReadOptions::default();
-        assert_eq!(db.get(&family, key, &how).unwrap().as_deref(), Some(value));
-        assert_eq!(db.get_entity(&family, key, &how).unwrap().as_ref(), Some(&columns));
+        assert_eq!(db.get(&family, key, how).unwrap().as_deref(), Some(value));
+        assert_eq!(db.get_entity(&family, key, how).unwrap().as_ref(), Some(&columns));
         let row = columns.iter().map(|(name, value)| (name.to_vec(), value.to_vec())).collect();
         state.insert(key.to_vec(), row);
         it.next().unwrap();

@@ -62,7 +62,7 @@ fn key(number: u32) -> [u8; 4] {
 
 fn holds_in(db: &Db, family: &str, acked: &BTreeSet<u32>) -> bool {
     let family = db.family(family).unwrap();
-    acked.iter().all(|n| db.get(&family, &key(*n), &ReadOptions::default()).unwrap().is_some())
+    acked.iter().all(|n| db.get(&family, &key(*n), ReadOptions::default()).unwrap().is_some())
 }
 
 fn holds(db: &Db, acked: &BTreeSet<u32>) -> bool {
@@ -414,7 +414,7 @@ fn corruption_is_for_the_operator() {
     assert!(store.db.resume().is_err());
     while store.sim.jobs().drive(100) > 0 {}
     assert_eq!(store.severity(), Severity::Corrupt);
-    let read = |n: u32| store.db.get(&family, &key(n), &ReadOptions::default());
+    let read = |n: u32| store.db.get(&family, &key(n), ReadOptions::default());
     assert!(read(8).unwrap().is_some(), "in memory");
     let wrong = store.acked.iter().filter(|n| read(**n).is_err()).count();
     assert_eq!(wrong, 3, "those of the damaged table");
@@ -458,7 +458,7 @@ fn a_panic_in_the_background_is_fatal_and_nothing_more() {
     let refused = write(&db, &|b| b.put(FamilyId::DEFAULT, b"l", b"v").unwrap()).unwrap_err();
     assert!(refused.to_string().contains("open it again"), "{refused}");
     let read = |db: &Db, key: &[u8]| {
-        db.get(&db.family("default").unwrap(), key, &ReadOptions::default()).unwrap().is_some()
+        db.get(&db.family("default").unwrap(), key, ReadOptions::default()).unwrap().is_some()
     };
     assert!(read(&db, b"k") && db.resume().is_err());
     let _ = db.close();

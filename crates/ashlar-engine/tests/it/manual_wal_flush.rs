@@ -7,6 +7,7 @@ use ashlar_engine::health::Severity;
 use ashlar_engine::{Db, OpenFamily};
 use ashlar_env::sim::{CallClass, CrashMode, Repeat, SimEnv};
 use ashlar_options::{DbOptions, FamilyOptions, ReadOptions, WriteOptions};
+use ashlar_read::iter::KeyBounds;
 use std::path::Path;
 
 const DIR: &str = "/data/db";
@@ -38,7 +39,7 @@ fn count(db: &Db) -> u32 {
         .families()
         .iter()
         .map(|family| {
-            let mut iter = db.iter(family, ReadOptions::default()).unwrap();
+            let mut iter = db.iter(family, KeyBounds::default(), ReadOptions::default()).unwrap();
             iter.first().unwrap();
             let mut next = 0_u32;
             while let Some((key, _)) = iter.entry() {
@@ -114,8 +115,7 @@ fn families_come_and_go_behind_what_was_written() {
     let after_a_kill = || {
         let left = open(&sim.crash(CrashMode::KILL), true);
         let default = left.family("default").unwrap();
-        let there =
-            |n: &u32| left.get(&default, &n.to_be_bytes(), &ReadOptions::default()).unwrap().is_some();
+        let there = |n: &u32| left.get(&default, &n.to_be_bytes(), ReadOptions::default()).unwrap().is_some();
         ((0..100).filter(there).count(), left.families().len())
     };
     puts(&db, 0..5);

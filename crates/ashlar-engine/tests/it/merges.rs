@@ -7,6 +7,7 @@ use ashlar_engine::Db;
 use ashlar_engine::batch::WriteBatch;
 use ashlar_env::Env;
 use ashlar_options::{DbOptions, FamilyOptions, FormatLevel, ReadOptions, WriteOptions};
+use ashlar_read::iter::KeyBounds;
 use ashlar_testkit::judge::{JudgeError, Opening, copy_flat};
 use ashlar_testkit::{Judge, JudgeVersion, KeyValue, Op, Rng, report};
 use std::collections::BTreeMap;
@@ -40,7 +41,7 @@ fn compare(db: &Db, state: &State, what: &str) {
         found.iter().map(|(name, value)| (name.to_vec(), value.to_vec())).collect()
     };
     for forward in [true, false] {
-        let mut it = db.iter(&family, ReadOptions::default()).unwrap();
+        let mut it = db.iter(&family, KeyBounds::default(), ReadOptions::default()).unwrap();
         if forward { it.first() } else { it.last() }.unwrap();
         let mut expected: Vec<_> = state.iter().collect();
         if !forward {
@@ -58,9 +59,9 @@ fn compare(db: &Db, state: &State, what: &str) {
     for i in 0..KEYS {
         let (key, how) = (key(i), ReadOptions::default());
         let row = state.get(&key);
-        let value = db.get(&family, &key, &how).unwrap().map(|value| value.to_vec());
+        let value = db.get(&family, &key, how).unwrap().map(|value| value.to_vec());
         assert_eq!(value, row.map(|row| row.get(&b""[..]).cloned().unwrap_or_default()), "{what}");
-        assert_eq!(db.get_entity(&family, &key, &how).unwrap().map(columns).as_ref(), row, "{what}");
+        assert_eq!(db.get_entity(&family, &key, how).unwrap().map(columns).as_ref(), row, "{what}");
     }
 }
 
@@ -241,7 +242,7 @@ fn entities_are_refused_where_the_level_or_a_name_does() {
     assert_eq!(refused.kind(), ErrorKind::InvalidArgument);
     assert!(refused.to_string().contains("rocksdb-6.29"), "{refused}");
     let default = db.family("default").unwrap();
-    assert!(db.get(&default, b"a", &ReadOptions::default()).unwrap().is_none(), "the whole batch is refused");
+    assert!(db.get(&default, b"a", ReadOptions::default()).unwrap().is_none(), "the whole batch is refused");
     let twice = batch.put_entity(FamilyId::DEFAULT, b"k", &[(b"c", b"1"), (b"", b"2"), (b"c", b"3")]);
     let twice = twice.unwrap_err();
     assert_eq!(twice.kind(), ErrorKind::InvalidArgument);

@@ -10,6 +10,7 @@ use ashlar_engine::column_family::Family;
 use ashlar_engine::{Db, OpenFamily};
 use ashlar_env::Env;
 use ashlar_options::{DbOptions, FamilyOptions, ReadOptions, WriteOptions};
+use ashlar_read::iter::KeyBounds;
 use ashlar_testkit::Rng;
 use ashlar_testkit::report::scale;
 use std::collections::BTreeMap;
@@ -55,7 +56,18 @@ fn key(n: u64) -> Vec<u8> {
 
 /// The first key at or after `from`, or of all.
 fn first(db: &Db, family: &Arc<Family>, from: Option<&[u8]>, options: ReadOptions) -> Option<Vec<u8>> {
-    let mut it = db.iter(family, options).unwrap();
+    first_within(db, family, KeyBounds::default(), from, options)
+}
+
+/// The first key of `range` at or after `from`, or of the whole range.
+fn first_within(
+    db: &Db,
+    family: &Arc<Family>,
+    range: KeyBounds,
+    from: Option<&[u8]>,
+    options: ReadOptions,
+) -> Option<Vec<u8>> {
+    let mut it = db.iter(family, range, options).unwrap();
     match from {
         Some(key) => it.seek(key).unwrap(),
         None => it.first().unwrap(),
@@ -97,10 +109,13 @@ fn a_read_of_the_head_does_not_pass_what_the_last_one_passed() {
     assert_eq!(first(&db, &family, None, all()), Some(key(3000)));
     let at = || ReadOptions { at: Some(before.seq()), ..all() };
     assert_eq!(first(&db, &family, None, at()), Some(key(0)), "an older read sees them");
-    let bounded = || ReadOptions { upper: Some(key(900)), ..all() };
-    assert_eq!(first(&db, &family, None, bounded()), None);
+    let bounded = || {
+        let range = KeyBounds { upper: Some(key(900)), ..KeyBounds::default() };
+        first_within(&db, &family, range, None, all())
+    };
+    assert_eq!(bounded(), None);
     put(800);
-    assert_eq!(first(&db, &family, None, bounded()), Some(key(800)));
+    assert_eq!(bounded(), Some(key(800)));
     assert_eq!(first(&db, &family, Some(&key(801)), all()), Some(key(3000)));
     assert_eq!(first(&db, &family, Some(&key(3)), all()), Some(key(800)));
 }
@@ -183,8 +198,9 @@ fn heads_are_those_of_the_model() {
                         let want = keys.iter().find(behind).cloned();
                         if open_at {
                             let lower = Some(from.clone());
-                            let options = ReadOptions { lower, lower_open: true, ..options() };
-                            assert_eq!(first(&db, family, None, options), want, "{what} behind {from:?}");
+                            let range = KeyBounds { lower, lower_open: true, ..KeyBounds::default() };
+                            let got = first_within(&db, family, range, None, options());
+                            assert_eq!(got, want, "{what} behind {from:?}");
                         } else {
                             let got = first(&db, family, Some(&from), options());
                             assert_eq!(got, want, "{what} from {from:?}");

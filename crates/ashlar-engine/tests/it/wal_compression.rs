@@ -21,7 +21,7 @@ fn open(dir: &Path, level: FormatLevel) -> Db {
 }
 
 fn contents(db: &Db) -> Vec<KeyValue> {
-    let mut it = db.iter(&db.family("default").unwrap(), ReadOptions::default()).unwrap();
+    let mut it = db.iter(&db.family("default").unwrap(), Default::default(), ReadOptions::default()).unwrap();
     let mut all = vec![];
     it.first().unwrap();
     while let Some((key, value)) = it.entry() {

@@ -37,7 +37,7 @@ fn survives(sim: &SimEnv, compression: Compression, families: &[&str], key: &[u8
     for mode in CrashMode::all() {
         let db = open(&sim.crash(mode), compression).unwrap_or_else(|e| panic!("{what}, {mode:?}: {e}"));
         for name in families {
-            let found = db.get(&db.family(name).unwrap(), key, &ReadOptions::default()).unwrap();
+            let found = db.get(&db.family(name).unwrap(), key, ReadOptions::default()).unwrap();
             assert!(found.is_some(), "{what}, {mode:?}: {name} lost a key");
         }
     }

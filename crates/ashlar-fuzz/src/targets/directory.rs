@@ -16,6 +16,7 @@ use ashlar_engine::column_family::Family;
 use ashlar_env::Env;
 use ashlar_options::{DbOptions, FamilyOptions, ReadOptions};
 use ashlar_read::iter::DbIter;
+use ashlar_read::iter::KeyBounds;
 use ashlar_testkit::Rng;
 use ashlar_testkit::mutate::{Mutator, fix_log};
 use std::collections::BTreeMap;
@@ -153,7 +154,7 @@ fn content(db: &Db, honest: bool) -> Content {
         let backwards = listing(db, &family, true);
         let mut looked_up = true;
         for (key, value) in forwards.iter().flatten().take(LOOKED_UP) {
-            let found = db.get(&family, key, &ReadOptions::default()).map(|view| view.map(|v| v.into_vec()));
+            let found = db.get(&family, key, ReadOptions::default()).map(|view| view.map(|v| v.into_vec()));
             match found {
                 Ok(found) => {
                     assert!(!honest || found.as_ref() == Some(value), "get says otherwise than the scan")
@@ -171,7 +172,7 @@ fn content(db: &Db, honest: bool) -> Content {
 
 fn listing(db: &Db, family: &Family, reverse: bool) -> Option<Vec<(Vec<u8>, Vec<u8>)>> {
     let step = |iter: &mut DbIter| if reverse { iter.prev() } else { iter.next() };
-    let mut iter = db.iter(family, ReadOptions::default()).ok()?;
+    let mut iter = db.iter(family, KeyBounds::default(), ReadOptions::default()).ok()?;
     if reverse { iter.last() } else { iter.first() }.ok()?;
     let mut all = Vec::new();
     while let Some((key, value)) = iter.entry() {

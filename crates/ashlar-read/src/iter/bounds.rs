@@ -1,24 +1,22 @@
 //! The key range within which a cursor shows entries.
 
 use ashlar_base::{Order, SeqNum, Trailer};
-use ashlar_options::ReadOptions;
 use std::cmp::Ordering;
 
-/// The bounds of [`ReadOptions`], in the order of the family.
+/// The keys that a cursor shows, in the order of the family. The default is all keys.
 #[derive(Clone, Debug, Default)]
 pub struct KeyBounds {
-    lower: Option<Vec<u8>>,
-    lower_open: bool,
-    upper: Option<Vec<u8>>,
-    upper_closed: bool,
+    /// The lower end; the key itself is included unless `lower_open`.
+    pub lower: Option<Vec<u8>>,
+    /// Excludes the key `lower`.
+    pub lower_open: bool,
+    /// The upper end; the key itself is excluded unless `upper_closed`.
+    pub upper: Option<Vec<u8>>,
+    /// Includes the key `upper`.
+    pub upper_closed: bool,
 }
 
 impl KeyBounds {
-    pub(crate) fn of(options: ReadOptions) -> KeyBounds {
-        let ReadOptions { lower, lower_open, upper, upper_closed, .. } = options;
-        KeyBounds { lower, lower_open, upper, upper_closed }
-    }
-
     /// The keys at both ends.
     pub(crate) fn keys(&self) -> (Option<&[u8]>, Option<&[u8]>) {
         (self.lower.as_deref(), self.upper.as_deref())

@@ -118,17 +118,21 @@ pub struct DbIter {
 }
 
 impl DbIter {
-    /// A cursor over `from` for a read at `seq`, off the end. `options` gives the bounds and the handling of blocks;
-    /// its sequence number is ignored.
+    /// A cursor over the keys of `from` within `range` for a read at `seq`, off the end. The sequence number in `options`
+    /// is ignored.
     ///
     /// # Errors
     /// As opening the tables of level 0. `InvalidArgument`: an option that no read can keep.
-    pub fn new(from: Arc<SuperVersion>, seq: SeqNum, options: ReadOptions) -> Result<DbIter> {
+    pub fn new(
+        from: Arc<SuperVersion>,
+        seq: SeqNum,
+        range: KeyBounds,
+        options: ReadOptions,
+    ) -> Result<DbIter> {
         let how = options.how(from.version.tables().clock())?;
         let tier = options.tier;
         let order = from.version.order.clone();
         let sources = Sources::new();
-        let range = KeyBounds::of(options);
         let merge = MergingIter::new(order.clone(), runs(&from, &range, (&how, tier), &sources)?);
         if let Some(statistics) = from.version.tables().statistics() {
             statistics.tick(Ticker::NumIteratorCreated);
@@ -158,8 +162,8 @@ impl DbIter {
     ///
     /// # Errors
     /// As [`DbIter::new`].
-    pub fn beside(&self, options: ReadOptions) -> Result<DbIter> {
-        DbIter::new(Arc::clone(&self.from), self.seq, ReadOptions { tier: self.tier, ..options })
+    pub fn beside(&self, range: KeyBounds, options: ReadOptions) -> Result<DbIter> {
+        DbIter::new(Arc::clone(&self.from), self.seq, range, ReadOptions { tier: self.tier, ..options })
     }
 
     /// The memory and files that the cursor keeps alive and that its family no longer uses. `now`: the family's current

@@ -414,19 +414,22 @@ fn cursors_show_what_the_model_shows() {
         let from = family.spread(&mut random);
         for round in 0..12 {
             let seq = SeqNum::new(random.below(family.history.len() + 20) as u64).unwrap();
-            let mut options = ReadOptions { fill_cache: round % 2 == 0, ..ReadOptions::default() };
-            options.lower = (round % 3 == 1).then(|| random.key());
-            options.upper = (round % 4 > 1).then(|| random.key());
+            let options = ReadOptions { fill_cache: round % 2 == 0, ..ReadOptions::default() };
+            let mut range = KeyBounds {
+                lower: (round % 3 == 1).then(|| random.key()),
+                upper: (round % 4 > 1).then(|| random.key()),
+                ..KeyBounds::default()
+            };
             if round == 4 {
                 // The one key of a level-0 table that is within the bounds is its last.
-                options.lower = Some(from.version.levels[0][0].largest().user_key().to_vec());
+                range.lower = Some(from.version.levels[0][0].largest().user_key().to_vec());
             }
             let mut want = family.seen(seq);
             want.retain(|(key, _)| {
-                options.lower.as_ref().is_none_or(|l| order.compare(key, l) != Ordering::Less)
-                    && options.upper.as_ref().is_none_or(|u| order.compare(key, u) == Ordering::Less)
+                range.lower.as_ref().is_none_or(|l| order.compare(key, l) != Ordering::Less)
+                    && range.upper.as_ref().is_none_or(|u| order.compare(key, u) == Ordering::Less)
             });
-            let mut it = DbIter::new(Arc::clone(&from), seq, options).unwrap();
+            let mut it = DbIter::new(Arc::clone(&from), seq, range, options).unwrap();
             assert!(!it.is_valid());
             wander(&mut it, &want, &order, &mut random, 400);
         }
@@ -474,7 +477,7 @@ fn the_merge_goes_both_ways_over_every_entry() {
 fn an_empty_family_shows_nothing() {
     let family = Family::new(Order::Bytewise);
     let from = family.holding(vec![vec![]; 7]);
-    let mut it = DbIter::new(from, SeqNum::MAX, ReadOptions::default()).unwrap();
+    let mut it = DbIter::new(from, SeqNum::MAX, KeyBounds::default(), ReadOptions::default()).unwrap();
     wander(&mut it, &[], &Order::Bytewise, &mut Random::new(1), 100);
 }
 
@@ -495,7 +498,15 @@ fn unserved_entries_are_errors_only_where_they_count() {
     let entries = family.history.clone();
     let files = family.tables(&entries, usize::MAX);
     let from = family.holding(vec![vec![], files]);
-    let at = |seq| DbIter::new(Arc::clone(&from), SeqNum::new(seq).unwrap(), ReadOptions::default()).unwrap();
+    let at = |seq| {
+        DbIter::new(
+            Arc::clone(&from),
+            SeqNum::new(seq).unwrap(),
+            KeyBounds::default(),
+            ReadOptions::default(),
+        )
+        .unwrap()
+    };
     let mut it = at(6);
     it.seek(b"b").unwrap();
     assert_eq!(it.key(), Some(&b"b"[..]));
@@ -525,7 +536,8 @@ fn operands_without_an_operator_are_refused() {
     }
     let files = family.tables(&family.history.clone(), usize::MAX);
     let from = family.holding(vec![vec![], files]);
-    let mut it = DbIter::new(Arc::clone(&from), SeqNum::MAX, ReadOptions::default()).unwrap();
+    let mut it =
+        DbIter::new(Arc::clone(&from), SeqNum::MAX, KeyBounds::default(), ReadOptions::default()).unwrap();
     it.first().unwrap();
     for refused in [it.next().unwrap_err(), it.last().unwrap_err()] {
         assert_eq!(refused.kind(), ErrorKind::InvalidArgument);
@@ -535,7 +547,8 @@ fn operands_without_an_operator_are_refused() {
         );
         assert!(!it.is_valid());
     }
-    let mut before = DbIter::new(from, SeqNum::new(2).unwrap(), ReadOptions::default()).unwrap();
+    let mut before =
+        DbIter::new(from, SeqNum::new(2).unwrap(), KeyBounds::default(), ReadOptions::default()).unwrap();
     before.last().unwrap();
     assert_eq!(before.key(), Some(&b"b"[..]));
 }
@@ -555,8 +568,13 @@ fn tombstones_of_rocksdb_hide_what_is_below() {
     let own = family.tables(&family.history.clone(), 1);
     let from = family.holding(vec![vec![], vec![table], own]);
     let shown = |seq| {
-        let mut it =
-            DbIter::new(Arc::clone(&from), SeqNum::new(seq).unwrap(), ReadOptions::default()).unwrap();
+        let mut it = DbIter::new(
+            Arc::clone(&from),
+            SeqNum::new(seq).unwrap(),
+            KeyBounds::default(),
+            ReadOptions::default(),
+        )
+        .unwrap();
         ["k02x", "k08x", "k09", "z5"].map(|key| {
             it.seek(key.as_bytes()).unwrap();
             let forward = it.key() == Some(key.as_bytes());
@@ -578,7 +596,8 @@ fn a_lost_file_is_an_error_that_the_cursor_survives() {
     }
     let files = family.tables(&family.history.clone(), 1);
     let from = family.holding(vec![vec![], files]);
-    let mut it = DbIter::new(Arc::clone(&from), SeqNum::MAX, ReadOptions::default()).unwrap();
+    let mut it =
+        DbIter::new(Arc::clone(&from), SeqNum::MAX, KeyBounds::default(), ReadOptions::default()).unwrap();
     it.first().unwrap();
     family.lose_files();
     assert!(it.next().unwrap_err().is_not_found());

@@ -202,20 +202,20 @@ pub struct ScanExplained {
     cost: Context,
 }
 
-/// Scans forward over the range of `options`, over at most `keys_max` keys, and explains the scan.
+/// Scans forward over `range`, over at most `keys_max` keys, and explains the scan.
 ///
 /// # Errors
 /// Those of the scan.
 pub fn explain_scan(
     from: Arc<SuperVersion>,
     seq: SeqNum,
+    range: KeyBounds,
     options: ReadOptions,
     keys_max: u64,
     ticks: Ticks,
 ) -> Result<ScanExplained> {
     let watch = Watch::begin(PerfLevel::EnableTime, ticks);
     let order = &from.version.order;
-    let range = KeyBounds::of(options.clone());
     let within = |f: &&Arc<ashlar_tree::version::FileMeta>| {
         range.meets(order, f.smallest().user_key(), f.largest().user_key())
     };
@@ -224,7 +224,7 @@ pub fn explain_scan(
         levels.map(|(n, files)| (Level(n), files.iter().filter(within).count(), files.len())).collect();
     let memtables = std::iter::once(&from.mem).chain(&from.imm).filter(|m| !m.is_empty()).count();
     let (mut keys, mut bytes) = (0, 0);
-    let mut cursor = DbIter::new(Arc::clone(&from), seq, options)?;
+    let mut cursor = DbIter::new(Arc::clone(&from), seq, range.clone(), options)?;
     cursor.first()?;
     while keys < keys_max
         && let Some((key, value)) = cursor.entry()

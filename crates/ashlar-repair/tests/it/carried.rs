@@ -301,7 +301,7 @@ fn blob_files(dir: &Path) -> usize {
 /// keys.
 fn rows(db: &Db, at: Option<SeqNum>) -> [Vec<KeyValue>; 2] {
     let family = db.family("default").unwrap();
-    let mut it = db.iter(&family, ReadOptions { at, ..ReadOptions::default() }).unwrap();
+    let mut it = db.iter(&family, Default::default(), ReadOptions { at, ..ReadOptions::default() }).unwrap();
     let (mut forward, mut backward) = (vec![], vec![]);
     it.first().unwrap();
     while let Some((key, value)) = it.entry() {
@@ -324,7 +324,7 @@ fn compare(db: &Db, want: &[KeyValue], what: &str) {
     }
     let family = db.family("default").unwrap();
     for (key, value) in want {
-        let got = db.get(&family, key, &ReadOptions::default()).unwrap();
+        let got = db.get(&family, key, ReadOptions::default()).unwrap();
         assert_eq!(got.as_deref(), Some(&value[..]), "{what}: {}", key.escape_ascii());
     }
 }

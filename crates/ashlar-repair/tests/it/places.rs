@@ -50,7 +50,7 @@ fn put(db: &Db, n: u32) {
 /// The number of writes, counted from the first, that both families have.
 fn prefix(db: &Db) -> u32 {
     let has = |name: &str, n: u32| {
-        db.get(&db.family(name).unwrap(), &key(n), &ReadOptions::default()).unwrap().is_some()
+        db.get(&db.family(name).unwrap(), &key(n), ReadOptions::default()).unwrap().is_some()
     };
     let count = (0..KEYS).find(|n| !has("default", *n)).unwrap_or(KEYS);
     for n in 0..KEYS {
@@ -177,12 +177,12 @@ fn directories_that_a_new_family_brings_are_held_and_locked() {
         names.filter(|name| name.ends_with(".sst")).count()
     };
     assert_eq!((tables("moved"), tables("q")), (1, 0));
-    assert!(a.get(&q, b"k", &ReadOptions::default()).unwrap().is_some());
+    assert!(a.get(&q, b"k", ReadOptions::default()).unwrap().is_some());
     a.close().unwrap();
     std::fs::remove_dir(at("q")).unwrap();
     std::fs::rename(at("moved"), at("q")).unwrap();
     let a = db("a");
-    assert!(a.get(&a.family("q").unwrap(), b"k", &ReadOptions::default()).unwrap().is_some());
+    assert!(a.get(&a.family("q").unwrap(), b"k", ReadOptions::default()).unwrap().is_some());
     a.close().unwrap();
     b.close().unwrap();
 }

@@ -5,6 +5,7 @@ use ashlar_base::ErrorKind;
 use ashlar_base::error::IoKind;
 use ashlar_engine::Db;
 use ashlar_options::ReadOptions;
+use ashlar_read::iter::KeyBounds;
 use ashlar_testkit::KeyValue;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -176,7 +177,7 @@ impl See {
         let family = db.family("default").ok_or("no default family")?;
         let (mut got, mut failed) = (Vec::new(), 0);
         for key in (0..KEYS).map(key) {
-            match db.get(&family, &key, &ReadOptions::default()) {
+            match db.get(&family, &key, ReadOptions::default()) {
                 Ok(value) => got.push((key, value.map(|value| value.into_vec()))),
                 Err(_) => failed += 1,
             }
@@ -206,7 +207,9 @@ impl See {
 fn scan(db: &Db, reverse: bool) -> (Vec<KeyValue>, bool) {
     let mut all = Vec::new();
     let Some(family) = db.family("default") else { return (all, false) };
-    let Ok(mut iter) = db.iter(&family, ReadOptions::default()) else { return (all, false) };
+    let Ok(mut iter) = db.iter(&family, KeyBounds::default(), ReadOptions::default()) else {
+        return (all, false);
+    };
     let mut moved = if reverse { iter.last() } else { iter.first() };
     while moved.is_ok() {
         let Some((key, value)) = iter.entry() else { return (all, true) };

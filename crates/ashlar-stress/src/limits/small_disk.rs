@@ -83,7 +83,7 @@ impl Known {
                 self.there.insert(key);
                 return Ok(taken);
             }
-            let found = db.get(&family, &key, &ReadOptions::default()).map_err(|e| e.to_string())?;
+            let found = db.get(&family, &key, ReadOptions::default()).map_err(|e| e.to_string())?;
             expect(found.is_none(), || format!("{} is there", key.escape_ascii()))?;
         }
         Ok(count)

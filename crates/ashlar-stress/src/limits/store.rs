@@ -86,7 +86,7 @@ impl Known {
     pub(super) fn check(&self, db: &Db) -> Result<(), String> {
         let family = db.family("default").ok_or("no default family")?;
         for key in &self.there {
-            let found = db.get(&family, key, &ReadOptions::default());
+            let found = db.get(&family, key, ReadOptions::default());
             match found.map_err(|e| format!("a read: {e}"))? {
                 Some(_) => {}
                 None => {

@@ -247,7 +247,7 @@ fn look(db: &Db) -> Result<Numbers, String> {
     let family = |name: &str| db.family(name).ok_or_else(|| format!("family {name} is lost"));
     let (default, markers) = (family(DEFAULT)?, family(MARKERS)?);
     let get = |family, key: &str| {
-        let found = db.get(family, key.as_bytes(), &ReadOptions::default());
+        let found = db.get(family, key.as_bytes(), ReadOptions::default());
         found.map(|v| v.map(|v| v.into_vec())).map_err(|e| format!("get {key}: {e}"))
     };
     let mut found = [0; WRITERS];

@@ -227,7 +227,7 @@ fn come_and_go(world: &World, rng: &mut Rng) -> Result<()> {
             let mut batch = WriteBatch::new();
             batch.put(family.id(), b"number", format!("{number}").as_bytes())?;
             world.db.write(&mut batch, WriteOptions::default())?;
-            let found = world.db.get(&family, b"number", &ReadOptions::default())?;
+            let found = world.db.get(&family, b"number", ReadOptions::default())?;
             if found.as_deref() != Some(format!("{number}").as_bytes()) {
                 world.log.find(format!("{name} shows {found:?} after {number} was written"));
             }
@@ -264,7 +264,7 @@ fn close(world: &World, rng: &mut Rng) -> Result<()> {
         world.log.find("a closed database went on to change files".to_owned());
     }
     let closed = |e: &Error| matches!(e.kind(), ErrorKind::Shutdown(_));
-    match world.db.get(&world.families[0], b"w0!", &ReadOptions::default()) {
+    match world.db.get(&world.families[0], b"w0!", ReadOptions::default()) {
         Err(e) if closed(&e) => Ok(()),
         other => {
             world.log.find(format!("a closed database answers {other:?}"));

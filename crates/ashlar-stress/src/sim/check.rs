@@ -144,7 +144,7 @@ impl<'a> Crash<'a> {
             }
             for _ in 0..4 {
                 let Some((key, value)) = rng.pick(&forward) else { break };
-                let got = db.get(&family, key, &ReadOptions::default()).map_err(|e| format!("get: {e}"))?;
+                let got = db.get(&family, key, ReadOptions::default()).map_err(|e| format!("get: {e}"))?;
                 if got.map(|v| v.into_vec()).as_ref() != Some(value) {
                     return Err(format!("family {name}: get and scan disagree on {key:02x?}"));
                 }

@@ -12,6 +12,7 @@ use ashlar_engine::snapshot::Snapshot;
 use ashlar_engine::{Db, OpenFamily};
 use ashlar_env::sim::{CrashMode, SimEnv};
 use ashlar_options::{ReadOptions, WriteOptions};
+use ashlar_read::iter::KeyBounds;
 use ashlar_testkit::harm::HANG;
 use ashlar_testkit::ops::{Change, Op};
 use ashlar_testkit::oracle::{Model, State, first_difference};
@@ -103,7 +104,18 @@ pub fn listing(
     options: ReadOptions,
     reverse: bool,
 ) -> Result<Vec<KeyValue>, Error> {
-    let mut iter = db.iter(family, options)?;
+    listing_within(db, family, KeyBounds::default(), options, reverse)
+}
+
+/// The entries of a family within a range, in one direction.
+fn listing_within(
+    db: &Db,
+    family: &Family,
+    range: KeyBounds,
+    options: ReadOptions,
+    reverse: bool,
+) -> Result<Vec<KeyValue>, Error> {
+    let mut iter = db.iter(family, range, options)?;
     let mut out = Vec::new();
     if reverse {
         iter.last()?
@@ -406,7 +418,7 @@ impl Store {
 
     fn get(&mut self, family: &str, key: &[u8], at: Option<u32>) -> Result<(), String> {
         let Some(View { handle, name, states, options }) = self.view(family, at) else { return Ok(()) };
-        let found = self.db.get(&handle, key, &options).map(|v| v.map(|v| v.into_vec()));
+        let found = self.db.get(&handle, key, options).map(|v| v.map(|v| v.into_vec()));
         let expected = states.map(|s| s.map(|s| s.get(&name, key).map(<[u8]>::to_vec)));
         let Some(found) = self.passed("get", found)? else { return Ok(()) };
         if expected.iter().flatten().any(|e| *e == found) {
@@ -428,9 +440,10 @@ impl Store {
         at: Option<u32>,
     ) -> Result<(), String> {
         let Some(View { handle, name, states, options }) = self.view(family, at) else { return Ok(()) };
-        let options = ReadOptions { lower: Some(from.to_vec()), upper: Some(to.to_vec()), ..options };
+        let range =
+            KeyBounds { lower: Some(from.to_vec()), upper: Some(to.to_vec()), ..KeyBounds::default() };
         let expected = states.map(|s| s.map(|s| s.scan(&name, from, to)));
-        let found = listing(&self.db, &handle, options, reverse);
+        let found = listing_within(&self.db, &handle, range, options, reverse);
         let Some(found) = self.passed("scan", found)? else { return Ok(()) };
         let mut differences = expected.iter().flatten().map(|e| first_difference(e, &found));
         let first = differences.next().flatten();
@@ -517,7 +530,7 @@ pub fn scribble(db: &Db, rng: &mut Rng, sync: bool) -> Result<(), Error> {
         let mut alone = WriteBatch::new();
         alone.put(family.id(), key.as_bytes(), key.as_bytes())?;
         db.write(&mut alone, WriteOptions::default())?;
-        let value = db.get(&family, key.as_bytes(), &ReadOptions::default())?.map(|v| v.into_vec());
+        let value = db.get(&family, key.as_bytes(), ReadOptions::default())?.map(|v| v.into_vec());
         assert!(found(value), "a write is not seen");
     }
     db.write(&mut batch, WriteOptions { sync, ..WriteOptions::default() }).map(drop)

@@ -5,6 +5,7 @@ use ashlar_engine::batch::WriteBatch;
 use ashlar_env::Env;
 use ashlar_format::filename::FileKind::{self, Blob, Manifest, Table, Wal};
 use ashlar_options::{BlobOptions, CompactionOptions, DbOptions, FamilyOptions, ReadOptions, WriteOptions};
+use ashlar_read::iter::KeyBounds;
 use ashlar_sync::ReadPin;
 use ashlar_testkit::Rng;
 use ashlar_testkit::harm::HANG;
@@ -126,7 +127,7 @@ fn read(db: &Db, mut rng: Rng) -> Result<(), String> {
     let failed = |e: ashlar_base::Error| format!("read: {e}");
     for _ in 0..20 {
         let snapshot = db.snapshot().map_err(failed)?;
-        let mut iter = db.iter(&family, ReadOptions::default()).map_err(failed)?;
+        let mut iter = db.iter(&family, KeyBounds::default(), ReadOptions::default()).map_err(failed)?;
         iter.seek(key(rng.below(KEYS)).as_bytes()).map_err(failed)?;
         for _ in 0..200 {
             let Some((found, value)) = iter.entry() else { break };

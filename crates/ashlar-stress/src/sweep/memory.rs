@@ -201,7 +201,7 @@ pub(crate) fn read_without() -> Result<(), String> {
     db.close().map_err(said)?;
     let db = open()?;
     for family in db.families().iter().filter(|family| family.name() != DEFAULT) {
-        let get = || db.get(family, b"key", &ReadOptions::default());
+        let get = || db.get(family, b"key", ReadOptions::default());
         heap::refuse(VALUE_LARGE_BYTES, 1..=u64::MAX);
         let refused = [get().map(drop), listing(&db, family, ReadOptions::default(), false).map(drop)];
         heap::refuse(usize::MAX, u64::MAX..=u64::MAX);
@@ -249,7 +249,7 @@ fn play(env: &Env, dir: &Path, setup: &Setup, ops: &[Op], progress: &File) -> Re
             }
             Op::Flush { .. } => tell(db.flush(&db.families()))?,
             Op::Compact { .. } => tell(db.compact_range(&family, None, None).map(drop))?,
-            Op::Get { key, .. } => tell(db.get(&family, key, &ReadOptions::default()).map(drop))?,
+            Op::Get { key, .. } => tell(db.get(&family, key, ReadOptions::default()).map(drop))?,
             Op::Scan { .. } => tell(listing(&db, &family, ReadOptions::default(), false).map(drop))?,
             Op::Reopen => {
                 tell(db.close())?;

@@ -19,6 +19,7 @@ use ashlar_format::write_batch::{BatchOp, BatchReader};
 use ashlar_log::{LogReader, RecoveryMode};
 use ashlar_memtable::{Op, WriterSlot, skiplist};
 use ashlar_options::{DbOptions, FamilyOptions, ReadOptions, WriteOptions};
+use ashlar_read::iter::KeyBounds;
 use ashlar_testkit::harm::LOST_WRITE;
 use ashlar_testkit::suite::{Harm, Report, guarded};
 use ashlar_testkit::turns;
@@ -194,7 +195,8 @@ fn killed(budget: &Budget, dir: &str, log_bytes: u64) -> Result<u64, String> {
 fn compare(dir: &Path, acknowledged: u64, report: &mut Report) -> Result<(), String> {
     let db = open(dir, FamilyOptions::default())?;
     let family = db.family("default").ok_or("no default family")?;
-    let mut iter = db.iter(&family, ReadOptions::default()).map_err(|e| e.to_string())?;
+    let mut iter =
+        db.iter(&family, KeyBounds::default(), ReadOptions::default()).map_err(|e| e.to_string())?;
     let (mut found, mut largest) = (0, 0);
     iter.first().map_err(|e| e.to_string())?;
     while let Some((found_key, found_value)) = iter.entry() {

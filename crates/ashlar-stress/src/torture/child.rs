@@ -10,6 +10,7 @@ use crate::sim::store::batch;
 use ashlar_engine::Db;
 use ashlar_env::Env;
 use ashlar_options::ReadOptions;
+use ashlar_read::iter::KeyBounds;
 use ashlar_testkit::{Op, Rng};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -110,9 +111,9 @@ impl Role<'_> {
             let families = self.db.families();
             let Some(family) = rng.pick(&families) else { continue };
             let from = format!("{}{:05}", rng.below(self.plan.writers), rng.below(2000)).into_bytes();
-            let options = ReadOptions { lower: Some(from), ..ReadOptions::default() };
+            let range = KeyBounds { lower: Some(from), ..KeyBounds::default() };
             let failed = |e: ashlar_base::Error| format!("reader {reader}: {e}");
-            let mut iter = self.db.iter(family, options).map_err(failed)?;
+            let mut iter = self.db.iter(family, range, ReadOptions::default()).map_err(failed)?;
             iter.first().map_err(failed)?;
             let mut last = Vec::new();
             for _ in 0..50 {
@@ -123,7 +124,7 @@ impl Role<'_> {
                 last = key.to_vec();
                 iter.next().map_err(failed)?;
             }
-            self.db.get(family, &last, &ReadOptions::default()).map_err(failed)?;
+            self.db.get(family, &last, ReadOptions::default()).map_err(failed)?;
         }
     }
 }

@@ -19,7 +19,7 @@ fn put(db: &Db, value: &str, disable_wal: bool, sync: bool) {
 fn found(store: &Store, mode: CrashMode) -> String {
     let db = open(&store.sim.crash(mode), &store.setup).unwrap();
     let family = db.family("default").unwrap();
-    let value = db.get(&family, b"key", &ReadOptions::default()).unwrap();
+    let value = db.get(&family, b"key", ReadOptions::default()).unwrap();
     String::from_utf8(value.unwrap().into_vec()).unwrap()
 }
 

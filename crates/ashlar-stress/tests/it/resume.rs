@@ -21,7 +21,7 @@ fn put(db: &Db, key: &str, sync: bool) -> Result<(), Error> {
 
 fn holds(db: &Db, key: &str) -> bool {
     let family = db.family("default").expect("always there");
-    let found = db.get(&family, key.as_bytes(), &ReadOptions::default()).expect("reads work");
+    let found = db.get(&family, key.as_bytes(), ReadOptions::default()).expect("reads work");
     found.is_some_and(|v| v.into_vec() == key.as_bytes())
 }
 

@@ -59,7 +59,7 @@ fn read_all(db: &Db, file: &Path, what: &str) -> usize {
     let family = db.family("default").unwrap();
     let mut errors = 0;
     for n in 0..KEYS {
-        match db.get(&family, &key(n), &ReadOptions::default()) {
+        match db.get(&family, &key(n), ReadOptions::default()) {
             Ok(found) => assert_eq!(found.as_deref(), Some(&value(n)[..]), "{what}: a wrong answer"),
             Err(e) => {
                 let name = file.file_name().unwrap().to_str().unwrap();
@@ -119,7 +119,7 @@ fn a_missing_or_cut_blob_file_is_named() {
     let db = open(dir.path()).unwrap();
     Env::os().unwrap().fs.remove(&file).unwrap();
     assert_eq!(read_all(&db, &file, "missing"), KEYS);
-    let e = db.get(&db.family("default").unwrap(), &key(3), &ReadOptions::default()).unwrap_err();
+    let e = db.get(&db.family("default").unwrap(), &key(3), ReadOptions::default()).unwrap_err();
     assert!(e.to_string().contains("missing") && e.to_string().contains("at offset"), "{e}");
     db.close().unwrap();
     let e = open(dir.path()).err().unwrap();

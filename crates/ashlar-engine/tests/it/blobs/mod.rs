@@ -11,6 +11,7 @@ use ashlar_base::Error;
 use ashlar_engine::{Db, OpenFamily};
 use ashlar_env::Env;
 use ashlar_options::{DbOptions, FamilyOptions, FormatLevel, ReadOptions};
+use ashlar_read::iter::KeyBounds;
 use ashlar_testkit::judge::{JudgeError, Opening};
 use ashlar_testkit::{Judge, JudgeVersion, KeyValue};
 use std::path::Path;
@@ -31,7 +32,7 @@ fn open_with(dir: &Path, format_level: FormatLevel, family: FamilyOptions) -> Re
 /// Reads the default family by iterator in both directions and by gets: all must agree with `want`.
 fn compare(db: &Db, want: &[KeyValue], what: &str) {
     let family = db.family("default").unwrap();
-    let mut it = db.iter(&family, ReadOptions::default()).unwrap();
+    let mut it = db.iter(&family, KeyBounds::default(), ReadOptions::default()).unwrap();
     let (mut forward, mut backward) = (vec![], vec![]);
     it.first().unwrap();
     while let Some((key, value)) = it.entry() {
@@ -47,7 +48,7 @@ fn compare(db: &Db, want: &[KeyValue], what: &str) {
     assert!(forward == want, "{what}: {} keys forward, {} wanted", forward.len(), want.len());
     assert!(backward == want, "{what}: backward");
     for (key, value) in want {
-        let got = db.get(&family, key, &ReadOptions::default()).unwrap();
+        let got = db.get(&family, key, ReadOptions::default()).unwrap();
         assert_eq!(got.as_deref(), Some(&value[..]), "{what}: {}", key.escape_ascii());
     }
 }

@@ -7,6 +7,7 @@ use ashlar_engine::Db;
 use ashlar_engine::batch::WriteBatch;
 use ashlar_format::compress::Compression;
 use ashlar_options::{BlobOptions, CompactionOptions, FamilyOptions, FormatLevel, WriteOptions};
+use ashlar_read::iter::KeyBounds;
 use ashlar_testkit::judge::{JudgeError, Opening, Tools};
 use ashlar_testkit::{Judge, JudgeVersion, KeyValue, Op, Rng, report};
 use std::collections::BTreeMap;
@@ -197,7 +198,7 @@ fn large_columns_are_separated_where_the_level_knows_them() {
             let family = db.family("default").unwrap();
             for (n, (key, [default, small, large])) in rows.iter().enumerate() {
                 let (default, last) = if n % 3 == 0 { (large, default) } else { (default, large) };
-                let row = db.get_entity(&family, key, &Default::default()).unwrap().unwrap();
+                let row = db.get_entity(&family, key, Default::default()).unwrap().unwrap();
                 let columns = [&b""[..], b"a", b"z"].map(|name| row.get(name).map(<[u8]>::to_vec));
                 assert_eq!(columns, [default, small, last].map(|value| Some(value.clone())), "{level}");
             }
@@ -246,7 +247,7 @@ fn a_blob_file_stays_as_long_as_somebody_may_read_it() {
     write(&db, &mut rng, &mut state);
     db.compact_range(&family, None, None).unwrap();
     let snapshot = db.snapshot().unwrap();
-    let (old, mut it) = (listed(&state), db.iter(&family, Default::default()).unwrap());
+    let (old, mut it) = (listed(&state), db.iter(&family, KeyBounds::default(), Default::default()).unwrap());
     it.first().unwrap();
     for _ in 0..5 {
         write(&db, &mut rng, &mut state);
@@ -257,7 +258,7 @@ fn a_blob_file_stays_as_long_as_somebody_may_read_it() {
         assert_eq!(it.entry().unwrap(), (&key[..], &value[..]));
         it.next().unwrap();
         let at = ashlar_options::ReadOptions { at: Some(snapshot.seq()), ..Default::default() };
-        assert_eq!(db.get(&family, key, &at).unwrap().as_deref(), Some(&value[..]));
+        assert_eq!(db.get(&family, key, at).unwrap().as_deref(), Some(&value[..]));
     }
     assert!(it.entry().is_none());
     drop((it, snapshot));

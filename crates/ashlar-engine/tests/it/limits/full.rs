@@ -38,7 +38,7 @@ fn put(db: &Db, number: u32, rng: &mut Rng) -> Result<(), Error> {
 }
 
 fn there(db: &Db, number: u32) -> bool {
-    db.get(&db.family("default").unwrap(), &key(number), &ReadOptions::default()).unwrap().is_some()
+    db.get(&db.family("default").unwrap(), &key(number), ReadOptions::default()).unwrap().is_some()
 }
 
 fn flush(db: &Db) -> Result<(), Error> {

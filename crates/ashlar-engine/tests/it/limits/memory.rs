@@ -13,6 +13,7 @@ use ashlar_engine::column_family::Family;
 use ashlar_env::Env;
 use ashlar_options::{DbOptions, FamilyOptions, ReadOptions, WriteOptions};
 use ashlar_read::iter::DbIter;
+use ashlar_read::iter::KeyBounds;
 use ashlar_testkit::{Rng, report};
 use std::path::Path;
 use std::process::Command;
@@ -88,7 +89,8 @@ impl Load<'_> {
 
     fn iterators(&self, keys: usize) -> Vec<DbIter> {
         let at = |i: usize| {
-            let mut iter = self.db.iter(&self.family, ReadOptions::default()).expect("opens");
+            let mut iter =
+                self.db.iter(&self.family, KeyBounds::default(), ReadOptions::default()).expect("opens");
             iter.seek(format!("{:016}", keys / ITERATORS * i).as_bytes()).expect("reads");
             iter
         };

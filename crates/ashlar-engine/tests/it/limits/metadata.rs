@@ -5,6 +5,7 @@ use ashlar_engine::batch::WriteBatch;
 use ashlar_engine::column_family::Family;
 use ashlar_env::Env;
 use ashlar_options::{DbOptions, FamilyOptions, ReadOptions, WriteOptions};
+use ashlar_read::iter::KeyBounds;
 use ashlar_testkit::{Rng, report};
 use std::path::Path;
 use std::sync::Arc;
@@ -36,7 +37,7 @@ fn held(db: &Db, family: &Arc<Family>) -> [u64; 3] {
 }
 
 fn check(db: &Db, family: &Arc<Family>, key: usize) {
-    let found = db.get(family, &name(key), &ReadOptions::default()).expect("reads");
+    let found = db.get(family, &name(key), ReadOptions::default()).expect("reads");
     assert_eq!(found.as_deref(), Some(&(key as u64).to_le_bytes()[..]), "key {key}");
 }
 
@@ -75,7 +76,7 @@ fn indexes_and_filters_beyond_the_cap_come_and_go() {
     // Iterators keep their own tables; tables that do not fit beside these are read again for every access.
     let mut cursors: Vec<_> = (0..8)
         .map(|n| {
-            let mut iter = db.iter(&family, ReadOptions::default()).expect("opens");
+            let mut iter = db.iter(&family, KeyBounds::default(), ReadOptions::default()).expect("opens");
             iter.seek(&name(n * KEYS / 8)).expect("reads");
             iter
         })
@@ -90,7 +91,7 @@ fn indexes_and_filters_beyond_the_cap_come_and_go() {
     }
     look();
     drop(cursors);
-    let mut iter = db.iter(&family, ReadOptions::default()).expect("opens");
+    let mut iter = db.iter(&family, KeyBounds::default(), ReadOptions::default()).expect("opens");
     iter.first().expect("reads");
     for key in 0..KEYS {
         assert_eq!(iter.entry().map(|e| e.0.to_vec()), Some(name(key).to_vec()));

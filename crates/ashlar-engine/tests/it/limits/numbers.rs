@@ -8,6 +8,7 @@ use ashlar_format::filename::FileKind;
 use ashlar_format::write_batch::BatchEncoder;
 use ashlar_log::{Framing, LogWriter};
 use ashlar_options::{DbOptions, FamilyOptions, ReadOptions, WriteOptions};
+use ashlar_read::iter::KeyBounds;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -38,7 +39,7 @@ fn put(db: &Db, keys: &[&str]) -> Result<(), (ErrorKind, String)> {
 
 fn holds(db: &Db, keys: &[&str]) {
     let family = db.family("default").unwrap();
-    let mut found = db.iter(&family, ReadOptions::default()).unwrap();
+    let mut found = db.iter(&family, KeyBounds::default(), ReadOptions::default()).unwrap();
     found.first().unwrap();
     for key in keys {
         assert_eq!(found.entry().map(|entry| entry.0), Some(key.as_bytes()));

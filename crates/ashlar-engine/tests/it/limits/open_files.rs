@@ -9,6 +9,7 @@ use ashlar_engine::column_family::Family;
 use ashlar_env::Env;
 use ashlar_env::sim::SimEnv;
 use ashlar_options::{CompactionOptions, DbOptions, FamilyOptions, ReadOptions, WriteOptions};
+use ashlar_read::iter::KeyBounds;
 use ashlar_testkit::{Rng, report};
 use std::path::Path;
 use std::sync::Arc;
@@ -77,7 +78,7 @@ impl Tree {
 
     /// Reads a key; returns the error if it cannot be read, and asserts that the value is never wrong.
     fn check(&self, key: usize) -> Result<(), ErrorKind> {
-        match self.db.get(&self.family, &name(key), &ReadOptions::default()) {
+        match self.db.get(&self.family, &name(key), ReadOptions::default()) {
             Ok(found) => {
                 assert_eq!(found.as_deref(), Some(&*value(key)), "key {key}");
                 Ok(())
@@ -87,7 +88,8 @@ impl Tree {
     }
 
     fn scan(&self) {
-        let mut iter = self.db.iter(&self.family, ReadOptions::default()).expect("opens");
+        let mut iter =
+            self.db.iter(&self.family, KeyBounds::default(), ReadOptions::default()).expect("opens");
         iter.first().expect("reads");
         for key in 0..self.keys {
             assert_eq!(iter.entry(), Some((&*name(key), &*value(key))));
@@ -143,7 +145,8 @@ fn a_thousand_tables_are_read_through_few_descriptors() {
         tree.scan();
         let mut cursors: Vec<_> = (0..CURSORS)
             .map(|n| {
-                let mut iter = tree.db.iter(&tree.family, ReadOptions::default()).expect("opens");
+                let mut iter =
+                    tree.db.iter(&tree.family, KeyBounds::default(), ReadOptions::default()).expect("opens");
                 iter.seek(&name(n * 1000)).expect("reads");
                 iter
             })
@@ -194,7 +197,10 @@ fn without_descriptors_reads_are_right_or_refused() {
     // Idle iterators hold no descriptor: more iterators than descriptors, each in a table of its own.
     let mut cursors = Vec::new();
     for n in 0..2 * others {
-        let mut iter = tree.db.iter(&tree.family, ReadOptions::default()).expect("no table to open yet");
+        let mut iter = tree
+            .db
+            .iter(&tree.family, KeyBounds::default(), ReadOptions::default())
+            .expect("no table to open yet");
         iter.seek(&name(n * 30)).expect("others give way");
         cursors.push(iter);
     }

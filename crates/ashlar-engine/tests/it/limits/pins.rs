@@ -4,6 +4,7 @@ use ashlar_engine::batch::WriteBatch;
 use ashlar_engine::{Db, OpenFamily, Pins};
 use ashlar_env::sim::SimEnv;
 use ashlar_options::{DbOptions, FamilyOptions, ReadOptions, WriteOptions};
+use ashlar_read::iter::KeyBounds;
 use ashlar_testkit::report;
 use std::path::Path;
 use std::time::Duration;
@@ -55,7 +56,7 @@ fn what_readers_keep_is_told_and_comes_free() {
     assert_eq!(idle.oldest_snapshot, None);
 
     let snapshot = db.snapshot().expect("open");
-    let mut cursor = db.iter(&family, ReadOptions::default()).expect("opens");
+    let mut cursor = db.iter(&family, KeyBounds::default(), ReadOptions::default()).expect("opens");
     cursor.first().expect("reads");
     let fresh = family.pins_of(&cursor);
     assert_eq!((fresh.memtable_bytes, fresh.obsolete_files), (0, 0), "the family still has all of the data");
@@ -133,7 +134,7 @@ fn indexes_give_way_under_cursors() {
     let each = ENTRIES / CURSORS;
     let (mut cursors, mut one, mut most) = (Vec::new(), 0, 0);
     for n in 0..CURSORS {
-        let mut iter = db.iter(&family, ReadOptions::default()).expect("opens");
+        let mut iter = db.iter(&family, KeyBounds::default(), ReadOptions::default()).expect("opens");
         iter.seek(&name(n * each)).expect("reads");
         cursors.push(iter);
         most = most.max(tables_bytes(&db));

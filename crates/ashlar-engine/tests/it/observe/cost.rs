@@ -6,6 +6,7 @@ use ashlar_base::stats::perf::{Context, Level, Metric, Watch};
 use ashlar_engine::{Db, batch::WriteBatch};
 use ashlar_env::Env;
 use ashlar_options::{DbOptions, FamilyOptions, ReadOptions};
+use ashlar_read::iter::KeyBounds;
 use ashlar_read::point::ProbedRun;
 use std::path::Path;
 
@@ -61,7 +62,7 @@ fn a_range_tombstone_newer_than_all_values_of_its_table_answers_alone() {
         store.flush();
         let value = |n: u32| {
             let key = n.to_be_bytes();
-            store.db.get(&store.family, &key, &ReadOptions::default()).unwrap().map(|value| value.to_vec())
+            store.db.get(&store.family, &key, ReadOptions::default()).unwrap().map(|value| value.to_vec())
         };
         let seen = count(&env, || assert_eq!(value(8), None));
         let looked = seen.get(Metric::BloomSstHitCount) + seen.get(Metric::BloomSstMissCount);
@@ -85,7 +86,7 @@ fn cursors_count_what_they_pass() {
         store.write(|batch| batch.delete(FamilyId::DEFAULT, &n.to_be_bytes()).unwrap());
     }
     let seen = count(&env, || {
-        let mut it = store.db.iter(&store.family, ReadOptions::default()).unwrap();
+        let mut it = store.db.iter(&store.family, KeyBounds::default(), ReadOptions::default()).unwrap();
         it.first().unwrap();
         while it.is_valid() {
             it.next().unwrap();
@@ -110,7 +111,7 @@ fn a_get_tells_each_run_it_asked() {
     (50..150u32).for_each(|n| store.put(&(n * 2).to_be_bytes(), b"upper"));
     store.flush();
     let explain =
-        |key: u32| store.db.explain_get(&store.family, &key.to_be_bytes(), &ReadOptions::default()).unwrap();
+        |key: u32| store.db.explain_get(&store.family, &key.to_be_bytes(), ReadOptions::default()).unwrap();
     let places = |key: u32| {
         let told = explain(key);
         let places = told.steps().iter().map(|step| match step.run {
@@ -136,6 +137,7 @@ fn a_get_tells_each_run_it_asked() {
     let gone = explain(3);
     assert_eq!((gone.steps().len(), gone.value_bytes()), (1, None));
     assert!(gone.to_string().contains("under a range tombstone at sequence 201"), "{gone}");
-    let scan = store.db.explain_scan(&store.family, ReadOptions::default(), u64::MAX).unwrap();
+    let scan =
+        store.db.explain_scan(&store.family, KeyBounds::default(), ReadOptions::default(), u64::MAX).unwrap();
     assert_eq!(scan.keys(), 90 + 100);
 }

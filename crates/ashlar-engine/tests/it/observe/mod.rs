@@ -41,7 +41,7 @@ impl Store {
     }
 
     fn get(&self, key: &[u8]) -> Option<Vec<u8>> {
-        self.db.get(&self.family, key, &ReadOptions::default()).unwrap().map(|v| v.to_vec())
+        self.db.get(&self.family, key, ReadOptions::default()).unwrap().map(|v| v.to_vec())
     }
 
     fn flush(&self) {

@@ -152,7 +152,7 @@ fn obsolete_tables_and_the_roles_of_memory_are_told() {
         sim.env().fs.create(&Path::new("/db").join(name)).unwrap().write_at(&vec![0; bytes], 0).unwrap();
     }
     assert_eq!(int("obsolete-sst-files-size"), 130, "a file with a future number may be in progress");
-    let reader = store.db.iter(&store.family, Default::default()).unwrap();
+    let reader = store.db.iter(&store.family, Default::default(), Default::default()).unwrap();
     store.db.compact_range(&store.family, None, None).unwrap();
     sim.jobs().drive(1000);
     assert_eq!(

@@ -7,6 +7,7 @@ use ashlar_engine::Db;
 use ashlar_engine::batch::WriteBatch;
 use ashlar_env::Env;
 use ashlar_options::{BlobOptions, DbOptions, FamilyOptions, ReadOptions, WriteOptions};
+use ashlar_read::iter::KeyBounds;
 use ashlar_testkit::Rng;
 use std::path::Path;
 use std::sync::Arc;
@@ -107,7 +108,7 @@ fn cursors_hand_their_counts_over_when_they_go() {
         store.put(key, b"123");
     }
     store.write(|batch| batch.delete(FamilyId::DEFAULT, b"c").unwrap());
-    let mut it = store.db.iter(&store.family, ReadOptions::default()).unwrap();
+    let mut it = store.db.iter(&store.family, KeyBounds::default(), ReadOptions::default()).unwrap();
     it.first().unwrap();
     while it.is_valid() {
         it.next().unwrap();

@@ -5,6 +5,7 @@ use ashlar_base::ext::merge_operator::standard_operator;
 use ashlar_engine::Db;
 use ashlar_env::Env;
 use ashlar_options::{DbOptions, FamilyOptions, FormatLevel, ReadOptions};
+use ashlar_read::iter::KeyBounds;
 use ashlar_testkit::golden::{Golden, golden};
 use ashlar_testkit::judge::Tools;
 use ashlar_testkit::report;
@@ -19,19 +20,19 @@ fn compare(db: &Db, golden: &Golden, what: &str) -> usize {
     let mut entries = 0;
     for want in &golden.families {
         let family = db.family(&want.family).unwrap_or_else(|| panic!("{what}: no family {}", want.family));
-        let mut it = db.iter(&family, ReadOptions::default()).unwrap();
+        let mut it = db.iter(&family, KeyBounds::default(), ReadOptions::default()).unwrap();
         assert_eq!(all_forward(&mut it), want.visible, "{what} {}", want.family);
         let mut back = all_backward(&mut it);
         back.reverse();
         assert_eq!(back, want.visible, "{what} {} backward", want.family);
         for (key, value) in &want.visible {
-            let got = db.get(&family, key, &ReadOptions::default()).unwrap();
+            let got = db.get(&family, key, ReadOptions::default()).unwrap();
             assert_eq!(got.as_deref(), Some(&value[..]), "{what} {}", want.family);
         }
         // A key that only covered versions mention is deleted for every reader.
         for key in want.internal.iter().map(|e| &e.key) {
             let shown = want.visible.iter().find(|(k, _)| k == key).map(|(_, v)| &v[..]);
-            assert_eq!(db.get(&family, key, &ReadOptions::default()).unwrap().as_deref(), shown, "{what}");
+            assert_eq!(db.get(&family, key, ReadOptions::default()).unwrap().as_deref(), shown, "{what}");
         }
         entries += want.visible.len();
     }
@@ -78,9 +79,9 @@ fn operands_need_the_operator_and_nothing_else_does() {
     let options = DbOptions { format_level: FormatLevel::V7_8, ..DbOptions::default() };
     let db = Db::open(Env::os().unwrap(), golden.path(), options, vec![], FamilyOptions::default()).unwrap();
     let family = db.family("default").unwrap();
-    let refused = db.get(&family, b"base", &ReadOptions::default()).unwrap_err();
+    let refused = db.get(&family, b"base", ReadOptions::default()).unwrap_err();
     assert!(refused.to_string().contains("no merge operator, which key 'base' needs"), "{refused}");
-    assert!(db.get(&family, b"other", &ReadOptions::default()).unwrap().is_none());
+    assert!(db.get(&family, b"other", ReadOptions::default()).unwrap().is_none());
     db.compact_range(&family, None, None).unwrap();
     db.close().unwrap();
     // The operands were carried through a compaction that could not fold them.

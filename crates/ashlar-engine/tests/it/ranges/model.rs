@@ -7,6 +7,7 @@ use ashlar_engine::batch::WriteBatch;
 use ashlar_env::Env;
 use ashlar_env::sim::{CallClass, SimEnv};
 use ashlar_options::{ReadOptions, WriteOptions};
+use ashlar_read::iter::KeyBounds;
 use ashlar_testkit::Rng;
 use ashlar_testkit::report::{figure, scale};
 use std::path::Path;
@@ -156,7 +157,8 @@ fn what_is_deleted_is_passed_unread() {
         let mut reads = vec![];
         for backward in [false, true] {
             let before = sim.calls_of(CallClass::Read);
-            let mut it = store.db.iter(&store.family(), ReadOptions::default()).unwrap();
+            let mut it =
+                store.db.iter(&store.family(), KeyBounds::default(), ReadOptions::default()).unwrap();
             let shown = if backward { all_backward(&mut it) } else { all_forward(&mut it) };
             assert_eq!(shown.len(), 16);
             reads.push(sim.calls_of(CallClass::Read) - before);
@@ -180,7 +182,7 @@ fn a_counter_does_not_grow() {
         store.db.flush(&[store.family()]).unwrap();
     }
     store.db.compact_range(&store.family(), None, None).unwrap();
-    let got = store.db.get(&store.family(), b"n", &ReadOptions::default()).unwrap();
+    let got = store.db.get(&store.family(), b"n", ReadOptions::default()).unwrap();
     assert_eq!(got.as_deref(), Some(&10_000u64.to_le_bytes()[..]));
     assert!(store.db.shape(&store.family()).bytes() < 2000, "{:?}", store.db.shape(&store.family()));
 }
@@ -199,7 +201,7 @@ fn wrong_batches_are_refused_whole() {
     batch.clear();
     batch.delete_range(FamilyId::DEFAULT, b"b", b"b").unwrap();
     assert!(batch.is_empty());
-    assert!(store.db.get(&store.family(), b"a", &ReadOptions::default()).unwrap().is_none());
+    assert!(store.db.get(&store.family(), b"a", ReadOptions::default()).unwrap().is_none());
     store.write(&[Change::Merge(b"m".to_vec(), b"1".to_vec())]);
     store.db.close().unwrap();
     // Without the operator a merge is refused, and so is reading a key with operands; other keys are readable.
@@ -212,7 +214,7 @@ fn wrong_batches_are_refused_whole() {
     assert_eq!(refused.kind(), ErrorKind::InvalidArgument);
     assert!(refused.to_string().contains("\"default\"") && refused.to_string().contains("'m'"), "{refused}");
     plain.write(&[Change::Put(b"a".to_vec(), b"1".to_vec())]);
-    let mut it = plain.db.iter(&plain.family(), ReadOptions::default()).unwrap();
+    let mut it = plain.db.iter(&plain.family(), KeyBounds::default(), ReadOptions::default()).unwrap();
     assert_eq!(all_forward(&mut it).len(), 1);
 }
 

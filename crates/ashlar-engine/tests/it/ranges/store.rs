@@ -9,6 +9,7 @@ use ashlar_engine::{Db, OpenFamily};
 use ashlar_env::Env;
 use ashlar_options::{DbOptions, FamilyOptions, FormatLevel, ReadOptions, WriteOptions};
 use ashlar_read::iter::DbIter;
+use ashlar_read::iter::KeyBounds;
 use ashlar_testkit::Rng;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -121,14 +122,14 @@ impl Store {
         let options = || ReadOptions { at, ..ReadOptions::default() };
         let mut want: Vec<(Vec<u8>, Vec<u8>)> = state.clone().into_iter().collect();
         want.sort_by(|a, b| self.order().compare(&a.0, &b.0));
-        let mut it = self.db.iter(&family, options()).unwrap();
+        let mut it = self.db.iter(&family, KeyBounds::default(), options()).unwrap();
         assert_eq!(all_forward(&mut it), want, "{what} forward");
         let mut back = all_backward(&mut it);
         back.reverse();
         assert_eq!(back, want, "{what} backward");
         for _ in 0..20 {
             let key = key(rng);
-            let got = self.db.get(&family, &key, &options()).unwrap();
+            let got = self.db.get(&family, &key, options()).unwrap();
             assert_eq!(
                 got.as_deref(),
                 state.get(&key).map(Vec::as_slice),
@@ -141,7 +142,8 @@ impl Store {
             lower.as_ref().is_none_or(|l| self.order().compare(key, l).is_ge())
                 && upper.as_ref().is_none_or(|u| self.order().compare(key, u).is_lt())
         });
-        let mut it = self.db.iter(&family, ReadOptions { lower, upper, ..options() }).unwrap();
+        let mut it =
+            self.db.iter(&family, KeyBounds { lower, upper, ..KeyBounds::default() }, options()).unwrap();
         wander(&mut it, &want, self.order(), rng, what);
     }
 }

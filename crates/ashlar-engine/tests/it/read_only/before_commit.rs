@@ -91,7 +91,7 @@ fn what_is_committed_is_read_and_nothing_is_changed() {
         let db = open(&env, read_only).unwrap();
         let family = db.family("default").unwrap();
         let get = |key: &str| {
-            let found = db.get(&family, key.as_bytes(), &ReadOptions::default()).unwrap();
+            let found = db.get(&family, key.as_bytes(), ReadOptions::default()).unwrap();
             found.map(|v| String::from_utf8(v.into_vec()).unwrap())
         };
         let expected = [

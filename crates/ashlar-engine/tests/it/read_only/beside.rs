@@ -24,7 +24,7 @@ fn changes(n: u64) -> Vec<Change> {
 
 fn number(db: &Db, family: &str, key: &str) -> u64 {
     let family = db.family(family).unwrap();
-    let value = db.get(&family, key.as_bytes(), &ReadOptions::default()).unwrap();
+    let value = db.get(&family, key.as_bytes(), ReadOptions::default()).unwrap();
     value.map_or(0, |v| std::str::from_utf8(&v).unwrap().parse().unwrap())
 }
 

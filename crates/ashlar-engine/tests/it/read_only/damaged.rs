@@ -24,7 +24,7 @@ fn harm(sim: &SimEnv, name: &str, from_end: u64) {
 }
 
 fn read(db: &Db, family: &str, key: &str) -> ashlar_base::Result<Option<Vec<u8>>> {
-    let value = db.get(&db.family(family).unwrap(), key.as_bytes(), &ReadOptions::default())?;
+    let value = db.get(&db.family(family).unwrap(), key.as_bytes(), ReadOptions::default())?;
     Ok(value.map(|value| value.to_vec()))
 }
 

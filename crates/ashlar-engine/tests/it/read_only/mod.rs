@@ -14,6 +14,7 @@ use ashlar_engine::{Db, OpenFamily};
 use ashlar_env::Env;
 use ashlar_env::sim::{CallClass, CrashMode, DataMode, DirMode, SimEnv};
 use ashlar_options::{DbOptions, FamilyOptions, ReadOptions, WriteOptions};
+use ashlar_read::iter::KeyBounds;
 use ashlar_testkit::KeyValue;
 use std::path::Path;
 use watched::Watched;
@@ -53,12 +54,12 @@ fn put(db: &Db, family: &Family, key: &str, value: &str) {
 /// Every entry of every family, in both directions.
 fn state(db: &Db) -> Vec<(String, Vec<KeyValue>)> {
     let listing = |family: &Family| {
-        let mut it = db.iter(family, ReadOptions::default()).unwrap();
+        let mut it = db.iter(family, KeyBounds::default(), ReadOptions::default()).unwrap();
         let mut all = Vec::new();
         it.first().unwrap();
         while let Some((key, value)) = it.entry() {
             all.push((key.to_vec(), value.to_vec()));
-            let got = db.get(family, key, &ReadOptions::default()).unwrap();
+            let got = db.get(family, key, ReadOptions::default()).unwrap();
             assert_eq!(got.as_deref(), Some(value));
             it.next().unwrap();
         }
@@ -99,7 +100,7 @@ fn every_change_is_refused_by_name() {
     put(&db, &default, "k", "w");
     db.compact_range(&default, None, None).unwrap();
     db.close().unwrap();
-    let got = reader.get(&reader.family("default").unwrap(), b"k", &ReadOptions::default()).unwrap();
+    let got = reader.get(&reader.family("default").unwrap(), b"k", ReadOptions::default()).unwrap();
     assert_eq!(got.as_deref(), Some(&b"v"[..]));
     reader.close().unwrap();
     assert!(reader.snapshot().is_err());
