@@ -125,14 +125,17 @@ impl Drop for Frame {
 /// The number of bytes to prefetch before a block is searched.
 const PREFETCHED: usize = 4096 + 512;
 
+/// Prefetches the cache lines of `bytes`, except for less than a line at the end.
 #[inline]
 fn prefetch_lines(bytes: &[u8]) {
     #[cfg(target_arch = "x86_64")]
-    for line in bytes.chunks(64) {
+    {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: a prefetch reads nothing that the program can see and cannot fault; the address is inside the slice.
-        // Checked by: `prefetched_bytes_are_the_same`.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) };
+        for line in bytes.as_chunks::<64>().0 {
+            // SAFETY: a prefetch reads nothing that the program can see and cannot fault; the address is inside the slice.
+            // Checked by: `prefetched_bytes_are_the_same`.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) };
+        }
     }
     // Other processors have no stable prefetch function.
     #[cfg(not(target_arch = "x86_64"))]
@@ -160,7 +163,7 @@ impl FramePin {
     pub fn prefetch(&self) {
         let bytes = self.0.bytes();
         prefetch_lines(bytes.get(..PREFETCHED).unwrap_or(bytes));
-        prefetch_lines(bytes.get(bytes.len().saturating_sub(1)..).unwrap_or_default());
+        prefetch_lines(bytes.last_chunk::<64>().map_or(bytes, |end| end));
     }
 
     /// True when the block is charged to a pool.
