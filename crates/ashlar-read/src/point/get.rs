@@ -131,8 +131,15 @@ fn unwrap_value(
     Ok(View::copy(&value))
 }
 
-/// The end of the search: a value, or none.
-type End = Option<Base>;
+/// How a search goes on after a source.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[must_use]
+enum Step {
+    /// In the next source.
+    GoOn,
+    /// Not at all: `Search::base` is final.
+    Ended,
+}
 
 /// The entry at which the search ends, or to which operands apply.
 struct Base {
@@ -140,16 +147,6 @@ struct Base {
     view: View,
     /// Its type, if these bytes are not the value itself.
     wrapped: Option<ValueType>,
-}
-
-/// The result of a search that ends at this entry: a value, a deletion, or a merge operand without a base.
-#[inline]
-fn base(kind: EntryKind, trailer: Trailer, view: impl FnOnce() -> View) -> End {
-    match kind {
-        EntryKind::Value => Some(Base { view: view(), wrapped: None }),
-        EntryKind::Wrapped => Some(Base { view: view(), wrapped: trailer.value_type() }),
-        EntryKind::Deleted | EntryKind::Operand => None,
-    }
 }
 
 /// A running search.
@@ -162,6 +159,8 @@ pub(super) struct Search<'k> {
     read_seq: SeqNum,
     /// The newest visible range tombstone over the key in the sources so far.
     covered_at: Option<SeqNum>,
+    /// The entry with the value, if one was found.
+    base: Option<Base>,
     /// The merge operands, newest first.
     operands: Operands,
     /// The kind of source that held the key.
@@ -205,6 +204,7 @@ impl<'k> Search<'k> {
             tier,
             read_seq: key.seq,
             covered_at: None,
+            base: None,
             operands: Operands::default(),
             home: Home::Nowhere,
             near: None,
@@ -218,19 +218,27 @@ impl<'k> Search<'k> {
         self
     }
 
-    /// Returns the entry at which the search ends. Collects merge operands on the way.
-    fn find(&mut self, from: &SuperVersion) -> Result<End> {
-        let step = perf::time(Metric::GetFromMemtableTime);
-        let in_memtables = self.in_memtables(from)?;
-        drop(step);
-        match in_memtables {
-            Some(end) => Ok(end),
-            None if !self.tier.asks_tables() => Ok(None),
-            None => {
-                let _step = perf::time(Metric::GetFromOutputFilesTime);
-                self.in_tables(&from.version)
-            }
+    /// Finds the entry with the value, and collects merge operands on the way.
+    fn find(&mut self, from: &SuperVersion) -> Result<Option<Base>> {
+        let time = perf::time(Metric::GetFromMemtableTime);
+        let step = self.in_memtables(from)?;
+        drop(time);
+        if step == Step::GoOn && self.tier.asks_tables() {
+            let _time = perf::time(Metric::GetFromOutputFilesTime);
+            self.in_tables(&from.version)?;
         }
+        Ok(self.base.take())
+    }
+
+    /// Ends the search at an entry: a value, a deletion, or a merge operand without a base.
+    #[inline]
+    fn end_at(&mut self, kind: EntryKind, trailer: Trailer, view: impl FnOnce() -> View) -> Step {
+        self.base = match kind {
+            EntryKind::Value => Some(Base { view: view(), wrapped: None }),
+            EntryKind::Wrapped => Some(Base { view: view(), wrapped: trailer.value_type() }),
+            EntryKind::Deleted | EntryKind::Operand => None,
+        };
+        Step::Ended
     }
 
     pub(super) fn run(&mut self, from: &SuperVersion) -> Result<Option<View>> {
@@ -270,10 +278,9 @@ impl<'k> Search<'k> {
         }
     }
 
-    /// Searches the memtables. `None`: the search goes on in the tables.
-    fn in_memtables(&mut self, from: &SuperVersion) -> Result<Option<End>> {
+    fn in_memtables(&mut self, from: &SuperVersion) -> Result<Step> {
         if !self.tier.asks_memtables() {
-            return Ok(None);
+            return Ok(Step::GoOn);
         }
         let mut pin = ReadPin::enter();
         for (at, memtable) in std::iter::once(&from.mem).chain(&from.imm).enumerate() {
@@ -293,39 +300,33 @@ impl<'k> Search<'k> {
             perf::add(Metric::GetFromMemtableCount, 1);
             if self.covered_at.is_some_and(|tombstone| tombstone > memtable.gap().newest_value()) {
                 self.home = Home::Memtable;
-                return Ok(Some(None));
+                return Ok(Step::Ended);
             }
             if let Some(found) = MemtableRep::get(&**memtable, &self.key)? {
                 self.home = Home::Memtable;
-                let mut end = self.decide(found.trailer, found.value)?;
-                if end.is_none() {
-                    memtable.older(&found, &mut |trailer, value| match self.decide(trailer, value)? {
-                        None => Ok(true),
-                        decided => {
-                            end = decided;
-                            Ok(false)
-                        }
+                let mut step = self.decide(found.trailer, found.value)?;
+                if step == Step::GoOn {
+                    memtable.older(&found, &mut |trailer, value| {
+                        step = self.decide(trailer, value)?;
+                        Ok(step == Step::GoOn)
                     })?;
                 }
-                if end.is_some() {
-                    return Ok(end);
+                if step == Step::Ended {
+                    return Ok(step);
                 }
             }
             if self.covered_at.is_some() {
-                return Ok(Some(None));
+                return Ok(Step::Ended);
             }
         }
-        Ok(None)
+        Ok(Step::GoOn)
     }
 
-    fn in_tables(&mut self, version: &Version) -> Result<End> {
+    fn in_tables(&mut self, version: &Version) -> Result<()> {
         let user_key = self.key.user_key;
         for file in version.level(Level::ZERO).iter().filter(|f| f.holds(&version.order, user_key)) {
-            if let Some(end) = self.in_table(version, Level::ZERO, file)? {
-                return Ok(end);
-            }
-            if self.covered_at.is_some() {
-                return Ok(None);
+            if self.in_table(version, Level::ZERO, file)? == Step::Ended || self.covered_at.is_some() {
+                return Ok(());
             }
         }
         for (level, files) in (0u8..).zip(&version.levels).skip(1) {
@@ -343,22 +344,21 @@ impl<'k> Search<'k> {
                 let Some(file) = found.filter(|file| asked != Some(file.number())) else { break };
                 asked = Some(file.number());
                 let wanted = self.key.seq;
-                if let Some(end) = self.in_table(version, Level(level), file)? {
-                    return Ok(end);
+                if self.in_table(version, Level(level), file)? == Step::Ended {
+                    return Ok(());
                 }
                 if self.key.seq == wanted {
                     break;
                 }
             }
             if self.covered_at.is_some() {
-                return Ok(None);
+                return Ok(());
             }
         }
-        Ok(None)
+        Ok(())
     }
 
-    /// Searches a table. `None`: the search goes on in the next source.
-    fn in_table(&mut self, version: &Version, level: Level, file: &FileMeta) -> Result<Option<End>> {
+    fn in_table(&mut self, version: &Version, level: Level, file: &FileMeta) -> Result<Step> {
         if let Some(trace) = &mut self.trace {
             trace.begin(ProbedRun::Table(level, file.number()));
         }
@@ -369,40 +369,40 @@ impl<'k> Search<'k> {
             if self.covered_at.is_some_and(|tombstone| file.is_older_than(tombstone)) {
                 // Nothing in the table changes the answer: what it has of the key is hidden, or deletes the key again.
                 self.home = Home::Level(level.0);
-                return Ok(None);
+                return Ok(Step::GoOn);
             }
         }
-        let Some(found) = self.look_in(table)? else { return Ok(None) };
+        let Some(found) = self.look_in(table)? else { return Ok(Step::GoOn) };
         self.home = Home::Level(level.0);
         let at_path = |e: Error| e.at_path(table.path());
         let kind = self.meet(found.trailer, found.value.len()).map_err(at_path)?;
         if kind != EntryKind::Operand {
-            return Ok(Some(base(kind, found.trailer, || View::pinned(found.pin, found.value))));
+            return Ok(self.end_at(kind, found.trailer, || View::pinned(found.pin, found.value)));
         }
         if !self.take(found.trailer, found.value()) {
-            return Ok(Some(None));
+            return Ok(Step::Ended);
         }
-        let (user_key, how, mut end) = (self.key.user_key, self.how, None);
+        let (user_key, how, mut step) = (self.key.user_key, self.how, Step::GoOn);
         table.older(user_key, found, how, &mut |trailer, pin, value| {
             let kind = self.meet(trailer, value.len()).map_err(at_path)?;
             let operand = kind == EntryKind::Operand;
             if operand && self.take(trailer, pin.get(value.clone()).unwrap_or_default()) {
                 return Ok(true);
             }
-            end = Some(base(kind, trailer, || View::pinned(pin.clone(), value)));
+            step = self.end_at(kind, trailer, || View::pinned(pin.clone(), value));
             Ok(false)
         })?;
-        Ok(end)
+        Ok(step)
     }
 
-    /// Decides by an entry in a memtable. `None`: it is a merge operand, and the search goes on.
+    /// Decides by an entry in a memtable. After a merge operand the search goes on.
     #[inline]
-    fn decide(&mut self, trailer: Trailer, value: &[u8]) -> Result<Option<End>> {
+    fn decide(&mut self, trailer: Trailer, value: &[u8]) -> Result<Step> {
         let kind = self.meet(trailer, value.len())?;
         if kind == EntryKind::Operand && self.take(trailer, value) {
-            return Ok(None);
+            return Ok(Step::GoOn);
         }
-        Ok(Some(base(kind, trailer, || View::copy(value))))
+        Ok(self.end_at(kind, trailer, || View::copy(value)))
     }
 
     #[inline]
@@ -440,13 +440,13 @@ impl<'k> Search<'k> {
 
     /// Whether the key may have a value, by the memtables alone.
     pub(super) fn may_exist(&mut self, from: &SuperVersion) -> Result<MayExist> {
-        match self.in_memtables(from)? {
-            Some(Some(Base { view, wrapped: None })) if self.operands.is_empty() => {
-                return Ok(MayExist::Value(view));
-            }
-            Some(None) if self.operands.is_empty() => return Ok(MayExist::No),
-            None if self.operands.is_empty() => {}
-            _ => return Ok(MayExist::Maybe),
+        let step = self.in_memtables(from)?;
+        match (step, self.base.take()) {
+            _ if !self.operands.is_empty() => return Ok(MayExist::Maybe),
+            (Step::Ended, Some(Base { view, wrapped: None })) => return Ok(MayExist::Value(view)),
+            (Step::Ended, Some(_)) => return Ok(MayExist::Maybe),
+            (Step::Ended, None) => return Ok(MayExist::No),
+            (Step::GoOn, _) => {}
         }
         if !self.tier.asks_tables() {
             return Ok(MayExist::No);
