@@ -26,7 +26,7 @@ usage: cargo xtask COMMAND [OPTIONS]          cargo xtask COMMAND --help says mo
   setup     fetch the stores that tests compare with: RocksDB 7.8.3 with its tools, RocksDB 11.8.1, LevelDB 1.23
   peers     fetch and build the other engines of ashlar-compare
   check     format, lints, layers and sizes, documentation: everything except running code
-  test      setup, check, all tests, with --all the heavy suites; ends with a line \"N passed, N failed, N skipped\"
+  test      setup, check, all tests, with --all at full scale; ends with a line \"N passed, N failed, N skipped\"
   bench     measure the engine's parts beside their physical limits, and run ashlar's benchmark; release builds
   coverage  which code the tests run, and which errors they never produced
   fuzz      damage real files and feed them to every decoder

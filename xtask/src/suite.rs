@@ -15,9 +15,9 @@ usage: cargo xtask test [--all] [FILTER]
   checks   fmt, tidy, clippy, doc (see cargo xtask check --help)
   tests    cargo test --workspace: unit tests, documentation examples, each crate's tests/it at its small scale
 
-That is what a change needs. CI runs more, with --all:
+That is what a change needs. With --all, for CI, the tests are optimised and run at full scale (ASHLAR_HEAVY=1): with more
+inputs, kills and crashes. Two stages follow:
   counts   instructions of the insides in a release build, beside the committed ones (cargo xtask bench --help)
-  heavy    each crate's tests/it once more, optimised and at full scale (ASHLAR_HEAVY=1): judges, kill -9, crashes
   shuttle  whole engines under a scheduler, in a build of its own (target/shuttle, some minutes the first time)
 
   FILTER   only tests whose name contains it (and no checks)
@@ -26,8 +26,8 @@ Prints measured lines, what was skipped and why, what failed and how, where the 
   N passed, N failed, N skipped
 A check counts as one test. Full output is in target/test-logs/. A stage that hangs is killed after its limit.";
 
-const TESTS_LIMIT: Duration = Duration::from_secs(15 * 60);
-const HEAVY_LIMIT: Duration = Duration::from_secs(15 * 60);
+const LIMIT: Duration = Duration::from_secs(15 * 60);
+const FULL_SCALE_LIMIT: Duration = Duration::from_secs(25 * 60);
 
 struct Stages {
     sum: Tally,
@@ -50,32 +50,28 @@ pub fn main(args: &[String]) -> Result<(), String> {
             stages.check(name, check);
         }
     }
-    let tests = ["test", "--workspace", "--no-fail-fast"];
-    stages.tests("tests", &logs, &[&tests[..], &filters].concat(), TESTS_LIMIT, false);
+    let mut tests = cargo(&["test", "--workspace", "--no-fail-fast"]);
     if all {
-        if filters.is_empty() {
-            stages.tests("counts", &logs, &[&bench::INSIDES[..], &["--counts"]].concat(), TESTS_LIMIT, false);
-        }
-        let packages = with_integration_tests()?;
-        let mut heavy = vec!["test", "--profile", "heavy", "--no-fail-fast", "--test", "it"];
-        heavy.extend(packages.iter().flat_map(|name| ["--package", name.as_str()]));
-        heavy.extend(&filters);
-        if !packages.is_empty() {
-            stages.tests("heavy", &logs, &heavy, HEAVY_LIMIT, true);
-        }
-        if filters.is_empty() {
-            stages.scheduled(&logs);
-        }
+        tests.args(["--profile", "heavy"]).env("ASHLAR_HEAVY", "1");
+    }
+    tests.args(&filters).env("RUST_TEST_THREADS", test_threads());
+    stages.run("tests", &logs, &tests, if all { FULL_SCALE_LIMIT } else { LIMIT });
+    if all && filters.is_empty() {
+        stages.run("counts", &logs, cargo(&bench::INSIDES).arg("--counts"), LIMIT);
+        stages.scheduled(&logs);
     }
     stages.report()
 }
 
-/// Crates that have an integration test binary.
-fn with_integration_tests() -> Result<Vec<String>, String> {
-    let root = project::root();
-    let files = project::files(&root, "crates", &["main.rs"]).map_err(|e| e.to_string())?;
-    let crates = files.iter().filter(|path| path.ends_with(Path::new("tests/it/main.rs")));
-    Ok(crates.filter_map(|path| Some(path.iter().nth(1)?.to_string_lossy().into_owned())).collect())
+/// Tests wait for disks and other processes about half of their time.
+fn test_threads() -> String {
+    (2 * std::thread::available_parallelism().map_or(1, usize::from)).to_string()
+}
+
+fn cargo(args: &[&str]) -> Command {
+    let mut command = Command::new(project::cargo());
+    command.args(args);
+    command
 }
 
 impl Stages {
@@ -109,32 +105,20 @@ impl Stages {
 
     /// Skipped where the scheduler cannot be had: nothing else needs that crate.
     fn scheduled(&mut self, logs: &Path) {
-        let cargo = || Command::new(project::cargo());
         let package = ["--package", "ashlar-stress"];
-        let mut wanted = cargo();
-        wanted
-            .args(["tree", "--quiet"])
-            .args(package)
-            .env("RUSTFLAGS", rel::SCHEDULED)
-            .current_dir(project::root());
+        let mut wanted = cargo(&["tree", "--quiet"]);
+        wanted.args(package).env("RUSTFLAGS", rel::SCHEDULED).current_dir(project::root());
         if wanted.output().is_ok_and(|output| output.status.success()) {
-            let mut command = cargo();
-            rel::scheduled(command.arg("test").args(package)).args(["--test", "it", "schedules::"]);
-            self.run("shuttle", logs, &command, TESTS_LIMIT);
+            let mut command = cargo(&["test"]);
+            // The build takes longer than the tests.
+            command.args(["--config", "profile.dev.opt-level=0"]).args(package);
+            rel::scheduled(&mut command).args(["--test", "it", "schedules::"]);
+            self.run("shuttle", logs, &command, LIMIT);
         } else {
             let why = "[shuttle] whole engines under a scheduler: the crate shuttle cannot be fetched";
             self.times.push(("shuttle".into(), Duration::ZERO, "skipped".into()));
             self.sum.skipped.push(why.into());
         }
-    }
-
-    fn tests(&mut self, name: &str, logs: &Path, args: &[&str], limit: Duration, heavy: bool) {
-        let mut command = Command::new(project::cargo());
-        command.args(args);
-        if heavy {
-            command.env("ASHLAR_HEAVY", "1");
-        }
-        self.run(name, logs, &command, limit);
     }
 
     fn run(&mut self, name: &str, logs: &Path, command: &Command, limit: Duration) {

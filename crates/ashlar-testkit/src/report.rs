@@ -25,7 +25,7 @@ pub fn figure(text: &str) {
     say(&format!("FIGURE {}", text.replace('\n', " ")));
 }
 
-/// `quick` in an ordinary test run, `heavy` in the suites that `cargo xtask test --all` runs optimised (`ASHLAR_HEAVY=1`).
+/// `quick` in an ordinary test run, `heavy` in that of `cargo xtask test --all` (`ASHLAR_HEAVY=1`).
 pub fn scale(quick: usize, heavy: usize) -> usize {
     if std::env::var_os("ASHLAR_HEAVY").is_some_and(|value| value == "1") { heavy } else { quick }
 }

@@ -16,6 +16,7 @@ use ashlar_engine::health::{Health, Severity};
 use ashlar_env::sim::{CallClass, CrashMode, Repeat, SimEnv, SyncFault};
 use ashlar_testkit::Rng;
 use ashlar_testkit::ops::Op;
+use ashlar_testkit::report::scale;
 use ashlar_testkit::suite::{Budget, Length, Report, Watchdog, guarded};
 use ashlar_testkit::turns;
 use std::time::Duration;
@@ -226,14 +227,16 @@ fn sweep(script: u64, only: Option<u64>, budget: &Budget, watchdog: &Watchdog, r
     }
     report.count("scripts", 1);
     report.count("calls", counts[0] + counts[1] + counts[3]);
-    // A quick run makes every call fail once, and one in three for good, or as a sync that fails in another way.
+    // A quick run makes one call in `step` fail once, and one in three of those for good, or as a sync that fails in another
+    // way.
     let quick = budget.length == Length::Quick && only.is_none();
+    let step = scale(3, 1) as u64;
     let plain = |fault: &Fault| [fault.repeat == Repeat::Once, fault.sync == SyncFault::Kept];
     let rare = |fault: &Fault| match plain(fault) {
         _ if !quick => false,
-        [true, true] => false,
         [false, false] => true,
-        _ => fault.at % 3 != fault.sync as u64 % 3,
+        [true, true] => !fault.at.is_multiple_of(step),
+        _ => fault.at % (3 * step) != fault.sync as u64 % 3,
     };
     let wanted = |case: u64, fault: &Fault| only.map_or(!rare(fault), |only| only == case);
     for (case, fault) in (0..).zip(cases(&counts)).filter(|(case, fault)| wanted(*case, fault)) {
