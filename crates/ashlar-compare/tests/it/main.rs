@@ -5,6 +5,7 @@
 mod interrupt;
 mod page;
 
+use ashlar_testkit::report::scale;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -253,9 +254,9 @@ fn a_slowed_engine_is_seen() {
 /// The engine and its careless twin do the same here: their counts tell how exact a count is.
 #[test]
 fn instructions_are_counted_nearly_the_same_every_time() {
-    let engines =
-        ["--engines", "ashlardb,test-careless", "--workloads", "readrandom,overwrite", "--num", "2000"];
-    let (text, run) = run(&[&engines[..], &["--reps", "1", "--callgrind"]].concat());
+    let num = scale(800, 2000).to_string();
+    let engines = ["--engines", "ashlardb,test-careless", "--workloads", "readrandom,overwrite"];
+    let (text, run) = run(&[&engines[..], &["--num", &num, "--reps", "1", "--callgrind"]].concat());
     if text.contains("instructions not counted") {
         return ashlar_testkit::report::skipped("instructions_are_counted", "no valgrind: see the marks");
     }
