@@ -10,6 +10,7 @@ use ashlar_engine::column_family::Family;
 use ashlar_engine::snapshot::Snapshot;
 use ashlar_env::sim::{CallClass, SimEnv};
 use ashlar_options::{FamilyOptions, ReadOptions, WriteOptions};
+use ashlar_read::iter::KeyBounds;
 use ashlar_sync::schedule;
 use ashlar_sync::shuttle::thread;
 use ashlar_testkit::{KeyValue, Rng};
@@ -108,7 +109,7 @@ fn taken(world: &World, batch: &mut WriteBatch, options: WriteOptions) -> Result
 
 /// All entries of a family; between two of them, now and then, others go on for a while.
 fn scan(world: &World, at: usize, options: ReadOptions, rng: &mut Rng) -> Result<Vec<KeyValue>> {
-    let mut iter = world.db.iter(&world.families[at], options)?;
+    let mut iter = world.db.iter(&world.families[at], KeyBounds::default(), options)?;
     let mut entries = Vec::new();
     let back = rng.percent(30);
     if back {
@@ -130,7 +131,7 @@ fn scan(world: &World, at: usize, options: ReadOptions, rng: &mut Rng) -> Result
 }
 
 /// The counters of all writers.
-fn counters(world: &World, at: usize, options: &ReadOptions, many: bool) -> Result<Vec<Option<Vec<u8>>>> {
+fn counters(world: &World, at: usize, options: ReadOptions, many: bool) -> Result<Vec<Option<Vec<u8>>>> {
     let keys: Vec<Vec<u8>> = (0..world.writers).map(history::counter).collect();
     let family = &world.families[at];
     let read = |view: Option<ashlar_read::point::View>| view.map(|value| value.to_vec());
@@ -152,7 +153,7 @@ pub fn look(world: &World, at: usize, seq: Option<&Snapshot>, rng: &mut Rng) -> 
         let entries = scan(world, at, options, rng)?;
         history::judge(&entries, at, world.writers, world.value_bytes)
     } else {
-        let found = counters(world, at, &options, rng.percent(50))?;
+        let found = counters(world, at, options, rng.percent(50))?;
         found.into_iter().map(|value| value.map_or(Ok(0), |value| history::number(&value))).collect()
     };
     Ok(shown.map_err(|what| world.log.find(what)).ok())
