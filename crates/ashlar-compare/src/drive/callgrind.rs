@@ -8,7 +8,8 @@ use super::{Matrix, process};
 use crate::job::{Job, Step, Workload};
 use std::process::Command;
 
-/// The approximate bytes of the small database, and the bounds of its number of entries.
+/// The approximate bytes of the small database, and the bounds of its number of entries; it has no more than the measured
+/// database either.
 const BYTES: u64 = 4 << 20;
 const LEAST: u64 = 50;
 const MOST: u64 = 5000;
@@ -22,7 +23,7 @@ pub fn instructions(matrix: &Matrix, job: &Job, step: &Step) -> Result<f64, Stri
         return Err("how much is done depends on the clock".into());
     }
     let entry = (job.settings.key_bytes + job.settings.value_bytes) as u64;
-    let ops = (BYTES / entry.max(1)).clamp(LEAST, MOST);
+    let ops = (BYTES / entry.max(1)).min(job.keys).clamp(LEAST, MOST);
     let (once, twice) = (counted(matrix, job, step, ops, ops)?, counted(matrix, job, step, ops, 2 * ops)?);
     Ok(twice.saturating_sub(once) as f64 / ops as f64)
 }

@@ -24,18 +24,20 @@ use crashes::history;
 use failing::failing;
 use full_disk::full_disk;
 
+use ashlar_testkit::report::scale;
 use ashlar_testkit::suite::{Budget, Length, Report, Watchdog};
 use ashlar_testkit::turns;
 use judged::Judges;
 use std::time::Duration;
 use tally::Tally;
 
-/// Histories of a quick run; they crash more than two thousand times.
-const HISTORIES: u64 = 16;
+/// Histories of a quick run, and of one at full scale. They crash more than two thousand times, and the ninth is the first with
+/// blob files in another directory.
+const HISTORIES: [usize; 2] = [9, 16];
 /// Full disks of a quick run.
 const DISKS: u64 = 12;
-/// Histories with failing calls of a quick run.
-const FAILING: u64 = 10;
+/// Histories with failing calls of a quick run, and of one at full scale.
+const FAILING: [usize; 2] = [5, 10];
 /// Histories with failing calls for each other one in a long run: they are short, and find the most.
 const FAILING_EACH: u64 = 6;
 /// A history takes seconds at most, on a busy machine too.
@@ -54,7 +56,7 @@ pub fn run(budget: &Budget) -> Report {
     } else if let Some(seed) = budget.replayed("failing-") {
         failures(seed..seed + 1, &mut tally, &mut report, &watchdog);
     } else {
-        for seed in budget.seeds(HISTORIES) {
+        for seed in budget.seeds(scale(HISTORIES[0], HISTORIES[1]) as u64) {
             if budget.is_enough(&report) {
                 break;
             }
@@ -71,7 +73,7 @@ pub fn run(budget: &Budget) -> Report {
         if budget.length == Length::Quick && !budget.is_enough(&report) {
             let first = budget.seed + 1;
             disks(first..first + DISKS, judges.as_mut().ok(), &mut tally, &mut report, &watchdog);
-            failures(first..first + FAILING, &mut tally, &mut report, &watchdog);
+            failures(first..first + scale(FAILING[0], FAILING[1]) as u64, &mut tally, &mut report, &watchdog);
         }
     }
     drop(watchdog);

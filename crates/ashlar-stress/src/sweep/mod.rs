@@ -230,7 +230,7 @@ fn sweep(script: u64, only: Option<u64>, budget: &Budget, watchdog: &Watchdog, r
     // A quick run makes one call in `step` fail once, and one in three of those for good, or as a sync that fails in another
     // way.
     let quick = budget.length == Length::Quick && only.is_none();
-    let step = scale(3, 1) as u64;
+    let step = scale(6, 1) as u64;
     let plain = |fault: &Fault| [fault.repeat == Repeat::Once, fault.sync == SyncFault::Kept];
     let rare = |fault: &Fault| match plain(fault) {
         _ if !quick => false,

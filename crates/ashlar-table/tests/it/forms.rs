@@ -7,6 +7,7 @@ use ashlar_format::compress::Compression;
 use ashlar_format::filter::FilterPolicy;
 use ashlar_format::table::{ChecksumKind, IndexKind};
 use ashlar_table::{TableBuilder, TableOptions};
+use ashlar_testkit::report::scale;
 use std::path::Path;
 
 fn entries(count: u32) -> Entries {
@@ -192,7 +193,8 @@ fn damage_behind_the_checksums() {
         (options.checksum, options.format_version) = (ChecksumKind::None, 5);
         let (bytes, _) = write(&options, &expected);
         for at in 0..bytes.len() - 53 {
-            for flip in [0x01, 0x80, 0xff] {
+            let flips = [0x01, 0x80, 0xff];
+            for flip in flips.into_iter().cycle().skip(at % 3).take(scale(1, 3)) {
                 let mut damaged = bytes.clone();
                 damaged[at] ^= flip;
                 let Ok(table) = open(&damaged, Order::Bytewise) else { continue };
