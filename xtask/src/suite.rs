@@ -5,6 +5,7 @@ use crate::{bench, check, project, rel, run, setup};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 /// What `--help` says.
@@ -12,7 +13,7 @@ pub const HELP: &str = "\
 usage: cargo xtask test [--all] [FILTER]
 
   setup    fetch the judges (see cargo xtask setup --help)
-  checks   fmt, tidy, clippy, doc (see cargo xtask check --help)
+  checks   fmt, tidy, clippy, doc (see cargo xtask check --help); the last two run beside the tests
   tests    cargo test --workspace: unit tests, documentation examples, each crate's tests/it at its small scale
 
 That is what a change needs. With --all, for CI, the tests are optimised and run at full scale (ASHLAR_HEAVY=1): with more
@@ -30,6 +31,7 @@ const LIMIT: Duration = Duration::from_secs(15 * 60);
 const FULL_SCALE_LIMIT: Duration = Duration::from_secs(25 * 60);
 
 struct Stages {
+    begun: Instant,
     sum: Tally,
     times: Vec<(String, Duration, String)>,
 }
@@ -43,21 +45,32 @@ pub fn main(args: &[String]) -> Result<(), String> {
     }
     let logs = project::scratch().join("test-logs");
     fs::create_dir_all(&logs).map_err(|e| format!("{}: {e}", logs.display()))?;
-    let mut stages = Stages { sum: Tally::default(), times: Vec::new() };
+    let mut stages = Stages { begun: Instant::now(), sum: Tally::default(), times: Vec::new() };
     stages.setup()?;
-    if filters.is_empty() {
-        for (name, check) in check::CHECKS {
-            stages.check(name, check);
-        }
-    }
+    let checks = if filters.is_empty() { &check::CHECKS[..] } else { &[] };
+    // The first two take a moment. The last two compile, and fill the time in which tests wait.
+    let (short, long) = checks.split_at(checks.len() / 2);
+    short.iter().for_each(|(name, check)| stages.checked(name, timed(*check)));
     let mut tests = cargo(&["test", "--workspace", "--no-fail-fast"]);
     if all {
         tests.args(["--profile", "heavy"]).env("ASHLAR_HEAVY", "1");
     }
     tests.args(&filters).env("RUST_TEST_THREADS", test_threads());
-    stages.run("tests", &logs, &tests, if all { FULL_SCALE_LIMIT } else { LIMIT });
+    let limit = if all { FULL_SCALE_LIMIT } else { LIMIT };
+    std::thread::scope(|scope| {
+        let (built, is_built) = mpsc::channel();
+        let long = scope.spawn(move || {
+            // An error: the build failed. That is no reason to stay silent.
+            let _ = is_built.recv();
+            long.iter().map(|(name, check)| (*name, timed(*check))).collect::<Vec<_>>()
+        });
+        stages.run("tests", &logs, &tests, limit, Some(built));
+        for (name, outcome) in long.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)) {
+            stages.checked(name, outcome);
+        }
+    });
     if all && filters.is_empty() {
-        stages.run("counts", &logs, cargo(&bench::INSIDES).arg("--counts"), LIMIT);
+        stages.run("counts", &logs, cargo(&bench::INSIDES).arg("--counts"), LIMIT, None);
         stages.scheduled(&logs);
     }
     stages.report()
@@ -66,6 +79,11 @@ pub fn main(args: &[String]) -> Result<(), String> {
 /// Tests wait for disks and other processes about half of their time.
 fn test_threads() -> String {
     (2 * std::thread::available_parallelism().map_or(1, usize::from)).to_string()
+}
+
+fn timed(check: fn() -> Result<(), String>) -> (Result<(), String>, Duration) {
+    let start = Instant::now();
+    (check(), start.elapsed())
 }
 
 fn cargo(args: &[&str]) -> Command {
@@ -88,10 +106,7 @@ impl Stages {
         Ok(())
     }
 
-    fn check(&mut self, name: &str, check: fn() -> Result<(), String>) {
-        println!("== {name}");
-        let start = Instant::now();
-        let done = check();
+    fn checked(&mut self, name: &str, (done, took): (Result<(), String>, Duration)) {
         let word = if done.is_ok() { "ok" } else { "FAILED" };
         match done {
             Ok(()) => self.sum.passed += 1,
@@ -100,7 +115,8 @@ impl Stages {
                 self.sum.failed += 1;
             }
         }
-        self.times.push((name.into(), start.elapsed(), word.into()));
+        println!("== {name}: {word}");
+        self.times.push((name.into(), took, word.into()));
     }
 
     /// Skipped where the scheduler cannot be had: nothing else needs that crate.
@@ -113,7 +129,7 @@ impl Stages {
             // The build takes longer than the tests.
             command.args(["--config", "profile.dev.opt-level=0"]).args(package);
             rel::scheduled(&mut command).args(["--test", "it", "schedules::"]);
-            self.run("shuttle", logs, &command, LIMIT);
+            self.run("shuttle", logs, &command, LIMIT, None);
         } else {
             let why = "[shuttle] whole engines under a scheduler: the crate shuttle cannot be fetched";
             self.times.push(("shuttle".into(), Duration::ZERO, "skipped".into()));
@@ -121,7 +137,15 @@ impl Stages {
         }
     }
 
-    fn run(&mut self, name: &str, logs: &Path, command: &Command, limit: Duration) {
+    /// Sends to `built` when the first test program runs.
+    fn run(
+        &mut self,
+        name: &str,
+        logs: &Path,
+        command: &Command,
+        limit: Duration,
+        mut built: Option<mpsc::Sender<()>>,
+    ) {
         println!("== {name}");
         let start = Instant::now();
         let (mut tally, mut compiled) = (Tally::default(), 0);
@@ -131,8 +155,12 @@ impl Stages {
             if line.trim_start().starts_with("Compiling ") && compiled % 50 == 0 {
                 println!("{compiled} crates begun, {:.0} s", start.elapsed().as_secs_f64());
             }
+            if line.trim_start().starts_with("Running ") {
+                built.take().map(|built| built.send(()));
+            }
             show(line);
         });
+        drop(built);
         if let Err(text) = done {
             println!("{name}: {text}");
             // A failed build or a killed stage has no failed test to count.
@@ -161,8 +189,7 @@ impl Stages {
         for (name, took, word) in &self.times {
             println!("{name:<10} {:>7.1}  {word}", took.as_secs_f64());
         }
-        let total: Duration = self.times.iter().map(|(_, took, _)| *took).sum();
-        println!("{:<10} {:>7.1}", "total", total.as_secs_f64());
+        println!("{:<10} {:>7.1}", "total", self.begun.elapsed().as_secs_f64());
         println!("\n{}", self.sum.line());
         if self.sum.failed == 0 { Ok(()) } else { Err("see above and target/test-logs".into()) }
     }

@@ -82,7 +82,7 @@ fn the_same_work_on_both() {
 /// Engines get the same keys of every shape: what they were asked for, read and hold agrees.
 #[test]
 fn every_shape_of_keys_is_the_same_on_both() {
-    for shape in ["be8", "decimal", "uuid", "url", "prefix:300"] {
+    for shape in &["be8", "prefix:300", "url", "decimal", "uuid"][..scale(3, 5)] {
         let small = ["--num", "2000", "--reps", "1", "--write-buffer-size", "131072", "--key-shape", shape];
         let (text, run) = run(&[&small[..], &["--workloads", "fillrandom,readrandom,seekrandom"]].concat());
         assert!(!text.contains("VOID"), "{shape}: {text}");
@@ -90,7 +90,7 @@ fn every_shape_of_keys_is_the_same_on_both() {
         assert!(counted.iter().filter(|record| record.engine.name == "ashlardb").count() == 3, "{text}");
         let data: std::collections::BTreeSet<_> = counted.iter().map(|record| &record.hash.data).collect();
         assert!(data.len() == 1 && !data.contains(&None), "{shape}: {data:?}");
-        assert!(counted.iter().all(|record| record.params.options["key_shape"] == shape), "{text}");
+        assert!(counted.iter().all(|record| record.params.options["key_shape"] == *shape), "{text}");
     }
 }
 

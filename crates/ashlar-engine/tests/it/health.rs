@@ -288,31 +288,43 @@ fn check(store: &mut Store, what: &str) {
     }
 }
 
+/// Every call of every work fails in this state: its severity, how many calls, and what failed first.
+fn failures_after(before: Before) -> (Severity, usize, BTreeSet<&'static str>) {
+    let (mut cases, mut met) = (0, BTreeSet::new());
+    // Whether calls fail once or permanently, and whether even or odd calls fail for lack of space.
+    let plans = [(Repeat::Once, 0), (Repeat::Sticky, 0), (Repeat::Once, 1), (Repeat::Sticky, 1)];
+    let plans = &plans[..report::scale(2, 4)];
+    for work in Work::ALL {
+        for class in [CallClass::Read, CallClass::Write, CallClass::Sync] {
+            for (repeat, odd) in plans {
+                let fault = |at| {
+                    let kind = if at % 2 == *odd { NO_SPACE } else { OTHER };
+                    Fault { class, at, repeat: *repeat, kind }
+                };
+                for told in (1..).map_while(|at| case(before, work, fault(at))) {
+                    cases += 1;
+                    met.extend(told.first().map(|(work, _)| *work));
+                }
+            }
+        }
+    }
+    (before.store().severity(), cases, met)
+}
+
 #[test]
 fn every_call_that_fails_leads_where_the_table_says() {
     let _readers = crate::beside_others();
     let mut edges: BTreeMap<Severity, BTreeSet<&str>> = BTreeMap::new();
     let mut cases = 0;
-    // Whether calls fail once or permanently, and whether even or odd calls fail for lack of space.
-    let plans = [(Repeat::Once, 0), (Repeat::Sticky, 0), (Repeat::Once, 1), (Repeat::Sticky, 1)];
-    let plans = &plans[..report::scale(2, 4)];
-    for before in Before::all() {
-        let ill = before.store().severity();
-        for work in Work::ALL {
-            for class in [CallClass::Read, CallClass::Write, CallClass::Sync] {
-                for (repeat, odd) in plans {
-                    let fault = |at| {
-                        let kind = if at % 2 == *odd { NO_SPACE } else { OTHER };
-                        Fault { class, at, repeat: *repeat, kind }
-                    };
-                    for told in (1..).map_while(|at| case(before, work, fault(at))) {
-                        cases += 1;
-                        edges.entry(ill).or_default().extend(told.first().map(|(work, _)| *work));
-                    }
-                }
-            }
+    std::thread::scope(|scope| {
+        let states: Vec<_> =
+            Before::all().into_iter().map(|before| scope.spawn(move || failures_after(before))).collect();
+        for state in states {
+            let (ill, count, met) = state.join().unwrap();
+            cases += count;
+            edges.entry(ill).or_default().extend(met);
         }
-    }
+    });
     let expected = [
         (
             Severity::Healthy,

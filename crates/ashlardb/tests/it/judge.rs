@@ -254,7 +254,7 @@ fn play(level: FormatLevel, games: usize, turns: usize, seed: u64, tally: &mut T
 
 fn played(test: &str, level: FormatLevel, seed: u64) {
     let mut tally = Tally::default();
-    if let Err(skip) = play(level, report::scale(4, 15), 7, seed, &mut tally) {
+    if let Err(skip) = play(level, report::scale(2, 15), 7, seed, &mut tally) {
         return skip.announce(test);
     }
     let Tally { rounds, operations, kills, looked } = tally;
