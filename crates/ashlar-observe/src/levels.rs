@@ -7,6 +7,7 @@ use ashlar_tree::version::Version;
 
 /// Files and bytes of each level.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct FamilyShape {
     /// Per level: tables and their bytes.
     pub levels: Vec<(usize, u64)>,

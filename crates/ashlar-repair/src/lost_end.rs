@@ -70,13 +70,9 @@ impl Written {
 
 /// The damage of a MANIFEST whose end is lost, by what `witness` says.
 pub(crate) fn end_is_lost(replayed: &Replayed, witness: &str, risk: Risk) -> Damage {
-    Damage {
-        file: replayed.path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
-        offset: replayed.dropped.as_ref().map(|tail| tail.offset),
-        cause: format!("the end of the MANIFEST is lost: {witness}"),
-        family: None,
-        risk,
-    }
+    let file = replayed.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let offset = replayed.dropped.as_ref().map(|tail| tail.offset);
+    Damage::new(file, offset, format!("the end of the MANIFEST is lost: {witness}"), risk)
 }
 
 /// Whether `unknown` tables, which no record of `replayed` names, hold data that no other file has: the WAL file from

@@ -11,7 +11,10 @@ use std::cell::{Cell, RefCell};
 /// [`crate::Db::write`], which empties it.
 ///
 /// An operation that cannot be added, for example with a key that is too large, is refused at once and leaves the batch
-/// as it was. A batch with operations on a [`Family`] belongs to the database of that family until it is empty.
+/// as it was. A merge in a family without an operator, and a range that ends before its begin, are refused by the
+/// write. The batch then keeps its operations until [`WriteBatch::clear`].
+///
+/// A batch with operations on a [`Family`] belongs to the database of that family until it is empty.
 ///
 /// ```
 /// # use ashlardb::{Db, Read, Write, WriteBatch};

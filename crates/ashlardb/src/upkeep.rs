@@ -69,11 +69,10 @@ impl Db {
         ashlar_repair::quarantine(self.engine(), file)
     }
 
-    /// Waits until no background work is running or due.
+    /// Waits until no background work is running or due. Returns at once after a close.
     ///
     /// # Errors
     /// The background error that keeps work from succeeding. `Aborted`: work is due, and background work is paused.
-    /// `Shutdown`.
     pub fn wait_for_background(&self) -> Result<()> {
         self.engine().wait_for_background()
     }

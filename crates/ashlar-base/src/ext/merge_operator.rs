@@ -8,6 +8,9 @@ use std::fmt;
 use std::sync::Arc;
 
 /// Combines the merge operands of a family with values.
+///
+/// The operator must not call the database it belongs to, and must not panic: a panic during a flush or compaction stops
+/// writes until the database is opened again.
 pub trait MergeOperator: Any + Send + Sync + fmt::Debug {
     /// The name, which OPTIONS files and table properties store. It must not be empty or equal the name of a built-in
     /// operator: an open without an operator takes the built-in one of the stored name.

@@ -49,6 +49,7 @@ fn as_json(report: &CheckReport) -> Value {
         entries,
         bytes,
         checksums,
+        ..
     } = report;
     json!({
         "sound": report.is_sound() && unknown.is_empty(), "tables": tables, "blob_files": blob_files, "logs": logs, "entries": entries,
@@ -60,7 +61,7 @@ fn as_json(report: &CheckReport) -> Value {
 /// Damages, or holes, as JSON.
 pub(super) fn damages_json(damages: &[Damage]) -> Value {
     let each = |damage: &Damage| {
-        let Damage { file, offset, cause, family, risk } = damage;
+        let Damage { file, offset, cause, family, risk, .. } = damage;
         json!({ "file": file, "offset": offset, "cause": cause, "family": family, "risk": at_risk(risk) })
     };
     damages.iter().map(each).collect()
@@ -80,6 +81,8 @@ fn at_risk(risk: &Risk) -> Value {
             let keys: Value = behind.iter().map(|key| hex(key)).collect();
             json!({ "kind": "writes", "from": from.get(), "to": to, "last": last, "behind": keys, "more": more })
         }
+        // The words of a risk that a later version adds.
+        other => json!({ "kind": other.to_string() }),
     }
 }
 

@@ -149,9 +149,12 @@ impl Core {
     /// Records that a job panicked.
     pub(super) fn panicked(&self, what: &str) {
         let e = Error::new(ErrorKind::Aborted, format!("{what} panicked"));
-        self.report(Source::Panic, &e.hint("This is a defect. Close the database and open it again"));
+        self.report(Source::Panic, &e.hint(PANIC_HINT));
     }
 }
+
+/// A job calls the comparator, the merge operator and the listeners of the program.
+const PANIC_HINT: &str = "Unless a comparator or merge operator of the program did, this is a defect. Close the database and open it again";
 
 /// Stores the entry counts of new tables in the families of `changed`.
 fn note_counts(changed: &[Arc<FamilyState>], counts: &[(FileNumber, TableCounts)]) {

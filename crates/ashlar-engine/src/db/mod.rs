@@ -241,6 +241,7 @@ impl Db {
     /// # Errors
     /// `Io`, after which writes are refused.
     pub fn sync_wal(&self) -> Result<()> {
+        self.core().check_outside("sync()")?;
         self.core().sync_wal()
     }
 
@@ -252,6 +253,7 @@ impl Db {
     /// # Cost
     /// Without `sync` one write call; nothing when no records are buffered.
     pub fn flush_wal(&self, sync: bool) -> Result<()> {
+        self.core().check_outside("flush_wal()")?;
         self.core().flush_wal(sync)
     }
 

@@ -44,6 +44,7 @@ impl SizeOptions {
 
 /// An estimate of a family's data in memtables for a key range.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct MemtableStats {
     /// Point entries, all versions.
     pub count: u64,

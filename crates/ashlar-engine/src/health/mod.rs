@@ -45,6 +45,7 @@ pub struct Health {
 /// How far an error restricts the database. A later variant restricts it more: `Corrupt` is above `Fatal`, because a new
 /// open does not clear it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum Severity {
     /// Nothing is wrong.
     #[default]

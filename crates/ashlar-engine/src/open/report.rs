@@ -6,6 +6,7 @@ use std::fmt;
 
 /// A family as it was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct FamilyReport {
     /// Its id.
     pub id: FamilyId,
@@ -21,6 +22,7 @@ pub struct FamilyReport {
 
 /// A WAL file that was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct WalReport {
     /// Its number.
     pub number: FileNumber,
@@ -32,6 +34,7 @@ pub struct WalReport {
 
 /// A range of a file that was not used.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct DroppedRange {
     /// The file's name.
     pub file: String,
@@ -55,6 +58,7 @@ impl fmt::Display for DroppedRange {
 
 /// A damaged file without which the open went on.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct DamagedFile {
     /// The file's name.
     pub file: String,

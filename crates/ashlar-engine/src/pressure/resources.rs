@@ -199,7 +199,8 @@ impl Resources {
             Ok(_) => Ok(()),
             Err(open) => {
                 let text = format!(
-                    "{open} databases share {cap} bytes of memory, and each open database needs {EACH_MIN} of them"
+                    "the Resources have {cap} bytes of memory, each open database needs {EACH_MIN}, and {open} {} open",
+                    if open == 1 { "is" } else { "are" }
                 );
                 let error = Error::new(ErrorKind::Busy(BusyKind::Memory), text);
                 Err(error.hint("Close one of the databases, or give the Resources more memory"))

@@ -24,8 +24,8 @@ pub trait EventListener: Send + Sync {
     /// own.
     ///
     /// The call may read the database. Inside it, calls that write, change, wait or close answer `InvalidArgument`, because
-    /// their work may be waiting for this call. The same holds for other databases with the same
-    /// [`Env`](ashlar_env::Env) or the same `Resources`. If the call drops the last handle, another thread closes the database.
+    /// their work may be waiting for this call. The same holds for other databases with the same `Resources` or a clone of
+    /// the same [`Env`](ashlar_env::Env); an open to which none is given makes its own. If the call drops the last handle, another thread closes the database.
     ///
     /// A panic ends this call only. The info log notes it.
     fn on_event(&self, event: &Event);

@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 /// An explained get: the memtables and tables it asked, their answers, and the cost. Prints as text.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct GetExplained {
     key: Vec<u8>,
     seq: SeqNum,
@@ -190,6 +191,7 @@ fn name_of(metric: Metric) -> &'static str {
 
 /// An explained scan: the tables within its bounds, the entries it skipped, and the cost. Prints as text.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ScanExplained {
     range: KeyBounds,
     seq: SeqNum,

@@ -16,6 +16,7 @@ pub enum ProbedRun {
 
 /// An entry of the key in a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Met {
     /// The entry's sequence number and type.
     pub trailer: Trailer,
@@ -25,6 +26,7 @@ pub struct Met {
 
 /// The answer of one run.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Probe {
     /// Which.
     pub run: ProbedRun,

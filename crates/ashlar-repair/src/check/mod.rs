@@ -173,7 +173,7 @@ fn manifest(fs: &dyn Fs, dir: &Path, report: &mut CheckReport) -> Result<Option<
         if newer > number && was_current(fs, dir, newer)? {
             let cause = format!("CURRENT names {name}, but {} is newer and was in use", entry.name);
             let file = FileKind::Current.name();
-            report.damages.push(Damage { file, offset: None, cause, family: None, risk: Risk::Database });
+            report.damages.push(Damage::new(file, None, cause, Risk::Database));
         }
     }
     Ok(Some(replayed))

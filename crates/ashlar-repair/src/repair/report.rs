@@ -8,6 +8,7 @@ use std::fmt;
 
 /// What a repair, or the quarantine of one file, kept and lost. Prints as a few lines of text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RepairReport {
     /// The MANIFEST that was written; for a quarantine, the one in use.
     pub manifest: FileNumber,

@@ -267,6 +267,6 @@ impl Unread {
             FileKind::Wal(_) | FileKind::Manifest(_) => Risk::UnknownKeys,
             _ => Risk::Nothing,
         };
-        Damage { file: name.to_owned(), offset: Some(self.at), cause, family: None, risk }
+        Damage::new(name.to_owned(), Some(self.at), cause, risk)
     }
 }

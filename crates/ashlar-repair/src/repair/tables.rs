@@ -88,13 +88,8 @@ impl Outputs<'_> {
         }
         if !dropped.is_empty() {
             dropped.dedup();
-            report.losses.push(Damage {
-                file: file.clone(),
-                offset: None,
-                cause: "values in blob files that cannot be read".to_owned(),
-                family: Some(name.to_owned()),
-                risk: Risk::Keys(dropped),
-            });
+            let cause = "values in blob files that cannot be read".to_owned();
+            report.losses.push(Damage::new(file.clone(), None, cause, Risk::Keys(dropped)).in_family(name));
         }
         sink.finish()?;
         report.entries += entries;
@@ -125,7 +120,7 @@ impl Outputs<'_> {
             Err(e) if e.is_corruption() || e.is_not_found() => {
                 let (from, to) = (file.smallest().user_key().to_vec(), file.largest().user_key().to_vec());
                 let name = file_name(&tables.path_of(file.number()));
-                let risk = Risk::Keys(vec![KeySpan { from, to }]);
+                let risk = Risk::Keys(vec![KeySpan::new(from, to)]);
                 report.lose(Damage::of(&name, &e, risk).in_family(family.1));
                 return Ok(Replaced::By { copy: None, damaged: true });
             }

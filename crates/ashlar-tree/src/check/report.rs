@@ -9,6 +9,7 @@ pub const KEYS_NAMED: usize = 100;
 
 /// The progress of a verification.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Verified {
     /// Tables and blob files read.
     pub files: u64,
@@ -24,6 +25,7 @@ pub struct Verified {
 
 /// A range of user keys, both ends included.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct KeySpan {
     /// The first key.
     pub from: Vec<u8>,
@@ -32,6 +34,11 @@ pub struct KeySpan {
 }
 
 impl KeySpan {
+    /// The range from one key to another, both included.
+    pub fn new(from: Vec<u8>, to: Vec<u8>) -> KeySpan {
+        KeySpan { from, to }
+    }
+
     /// The range of one key.
     pub fn key(key: &[u8]) -> KeySpan {
         KeySpan { from: key.to_vec(), to: key.to_vec() }
@@ -40,6 +47,7 @@ impl KeySpan {
 
 /// What a damage puts at risk. A read never returns a wrong value. It may fail, or return an older value.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Risk {
     /// Nothing: reads do not need the damaged bytes, or the engine creates the file again.
     Nothing,
@@ -74,6 +82,7 @@ impl Risk {
 
 /// One damage, or a hole in a WAL file, which may be a damage.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Damage {
     /// The file's name.
     pub file: String,
@@ -88,23 +97,23 @@ pub struct Damage {
 }
 
 impl Damage {
+    /// A damage of no one family.
+    #[doc(hidden)]
+    pub fn new(file: String, offset: Option<u64>, cause: String, risk: Risk) -> Damage {
+        Damage { file, offset, cause, family: None, risk }
+    }
+
     /// The damage that an error about a file describes.
     #[doc(hidden)]
     pub fn of(file: &str, e: &Error, risk: Risk) -> Damage {
-        Damage {
-            file: file.to_owned(),
-            offset: e.offset(),
-            cause: e.message().to_owned(),
-            family: None,
-            risk,
-        }
+        Damage::new(file.to_owned(), e.offset(), e.message().to_owned(), risk)
     }
 
     /// A damage in a WAL file: the writes from the sequence number `from` on are missing.
     #[doc(hidden)]
     pub fn of_log(log: FileNumber, offset: Option<u64>, cause: String, from: SeqNum) -> Damage {
         let risk = Risk::Writes { from, to: None, last: None, behind: Vec::new(), more: 0 };
-        Damage { file: FileKind::Wal(log).name(), offset, cause, family: None, risk }
+        Damage::new(FileKind::Wal(log).name(), offset, cause, risk)
     }
 
     /// Sets the family.
@@ -117,6 +126,7 @@ impl Damage {
 
 /// The result of a check. Prints a line for each damage, hole and remark, and the totals.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CheckReport {
     /// Proved damages.
     pub damages: Vec<Damage>,

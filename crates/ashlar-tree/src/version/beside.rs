@@ -10,10 +10,9 @@ use super::replay::{missing_manifest, named_manifest, replay_manifest};
 use super::replayed::Replayed;
 use ashlar_base::error::BusyKind;
 use ashlar_base::{ErrorKind, FileNumber, Result};
-use ashlar_env::{Fs, ReadFile};
+use ashlar_env::Fs;
 use ashlar_format::filename::FileKind;
 use std::path::Path;
-use std::sync::Arc;
 
 /// How many looks a writer may overtake. Each look is short, so that one or two suffice.
 const LOOKS: usize = 64;
@@ -64,35 +63,4 @@ pub fn replay_manifest_beside(fs: &dyn Fs, dir: &Path, number: FileNumber) -> Re
 fn is_locked(fs: &dyn Fs, dir: &Path) -> bool {
     let looked = fs.check_unlocked(&dir.join(FileKind::Lock.name()));
     looked.is_err_and(|e| e.kind() == ErrorKind::Busy(BusyKind::Locked))
-}
-
-/// The first bytes of a file. Bytes that a writer appends later are not visible.
-#[derive(Debug)]
-pub(super) struct Prefix {
-    file: Arc<dyn ReadFile>,
-    bytes: u64,
-}
-
-impl Prefix {
-    pub(super) fn of(file: Arc<dyn ReadFile>, bytes: u64) -> Arc<dyn ReadFile> {
-        Arc::new(Prefix { file, bytes })
-    }
-}
-
-impl ReadFile for Prefix {
-    fn read_at(&self, buf: &mut [u8], offset: u64) -> Result<usize> {
-        let left = usize::try_from(self.bytes.saturating_sub(offset)).unwrap_or(usize::MAX);
-        match buf.get_mut(..left.min(buf.len())) {
-            Some(buf) if !buf.is_empty() => self.file.read_at(buf, offset),
-            _ => Ok(0),
-        }
-    }
-
-    fn len(&self) -> u64 {
-        self.bytes
-    }
-
-    fn path(&self) -> &Path {
-        self.file.path()
-    }
 }

@@ -14,9 +14,9 @@
 //! Source: RocksDB `db/version_edit_handler.cc`, `db/version_set.cc` (`AtomicGroupReadBuffer`).
 
 use super::DbFacts;
-use super::beside::Prefix;
 use super::comparators;
 use super::current::{candidates, read_current};
+use super::prefix::Prefix;
 use super::replayed::{DroppedTail, Replayed, ReplayedFamily};
 use ashlar_base::{Error, ErrorKind, FamilyId, FileNumber, Result, SeqNum};
 use ashlar_env::{Fs, ReadFile};

@@ -75,11 +75,11 @@ fn failing(dir: &Path, entries: &[Entries; 2]) -> Option<[Vec<Vec<u8>>; 2]> {
 fn names(report: &CheckReport, family: &str, key: &[u8]) -> bool {
     report.damages.iter().any(|damage| match &damage.risk {
         Risk::Database | Risk::UnknownKeys | Risk::Writes { .. } => true,
-        Risk::Nothing => false,
         Risk::Keys(spans) => {
             damage.family.as_deref() == Some(family)
                 && spans.iter().any(|span| &*span.from <= key && key <= &*span.to)
         }
+        _ => false,
     })
 }
 

@@ -118,7 +118,7 @@ fn a_family_that_no_record_creates_is_damage_to_open_and_check_alike() {
             damage.cause.contains("10 writes of family 1") && damage.cause.contains("repair"),
             "{damage}"
         );
-        let span = KeySpan { from: b"f0".to_vec(), to: b"f9".to_vec() };
+        let span = KeySpan::new(b"f0".to_vec(), b"f9".to_vec());
         assert_eq!(damage.risk, Risk::Keys(vec![span]));
     }
 }

@@ -49,10 +49,10 @@ pub fn repair(dir: &Path) -> RepairReport {
 fn told(report: &RepairReport, family: &str, key: &[u8]) -> bool {
     report.losses.iter().any(|loss| match &loss.risk {
         Risk::Database | Risk::Writes { .. } | Risk::UnknownKeys => true,
-        Risk::Nothing => false,
         Risk::Keys(spans) => {
             loss.family.as_deref() == Some(family) && spans.iter().any(|s| &*s.from <= key && key <= &*s.to)
         }
+        _ => false,
     })
 }
 

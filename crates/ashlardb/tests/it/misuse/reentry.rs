@@ -54,6 +54,8 @@ fn calls(db: &Db) -> Answers {
         ("put", kind(db.put("k", "v"))),
         ("delete", kind(db.delete("k"))),
         ("put of a family", kind(family.put("k", "v"))),
+        ("sync", kind(db.sync())),
+        ("flush_wal", kind(db.flush_wal(true))),
         ("flush", kind(db.flush())),
         ("flush of a family", kind(family.flush())),
         ("compact", kind(db.compact())),
