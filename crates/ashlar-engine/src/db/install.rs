@@ -153,8 +153,9 @@ impl Core {
     }
 }
 
-/// A job calls the comparator, the merge operator and the listeners of the program.
-const PANIC_HINT: &str = "Unless a comparator or merge operator of the program did, this is a defect. Close the database and open it again";
+/// What to do after the panic of a job, which also calls the program's comparator and merge operator.
+const PANIC_HINT: &str = "If your comparator or merge operator panicked, correct it; otherwise this is a defect. Close the \
+                          database and open it again";
 
 /// Stores the entry counts of new tables in the families of `changed`.
 fn note_counts(changed: &[Arc<FamilyState>], counts: &[(FileNumber, TableCounts)]) {
