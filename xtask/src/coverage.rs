@@ -23,7 +23,7 @@ target/coverage/errors.txt.
 Needs the component llvm-tools (rustup component add llvm-tools); without it this chore says \"skipped: why\". The build
 has a target folder of its own; all of it takes a quarter of an hour.";
 
-const PACKAGES: [&str; 17] = [
+const PACKAGES: [&str; 18] = [
     "ashlar-base",
     "ashlar-env",
     "ashlar-format",
@@ -37,6 +37,7 @@ const PACKAGES: [&str; 17] = [
     "ashlar-compaction",
     "ashlar-observe",
     "ashlar-engine",
+    "ashlar-backup",
     "ashlar-repair",
     "ashlardb",
     "ashlar-stress",

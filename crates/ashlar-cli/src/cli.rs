@@ -58,6 +58,7 @@ Examples:
   find . -type f -printf '%p\\t%s\\n' | ashlar db --db=DIR load --tsv --create_if_missing
   ashlar db --db=DIR check                                 what is damaged, and which keys are at risk
   ashlar db --db=DIR repair --into=COPY                    a database from what is readable; DIR stays as it is
+  ashlar db --db=DIR checkpoint COPY                       a second database with the state of now, by hard links
   ashlar db --db=DIR compact --prefix=user:                merges the tables that hold these keys
   ashlar db --db=DIR property rocksdb.stats                a figure or report by RocksDB's name
   ashlar db --db=DIR info                                  the report of the open, levels, sizes, health
@@ -292,6 +293,17 @@ pub(crate) enum DbCommand {
         /// Prints the report as JSON; keys are hexadecimal
         #[arg(long)]
         json: bool,
+    },
+    /// Makes INTO a database with the present state. Table files become hard links where the file system has them
+    ///
+    /// Needs the LOCK: the program that has the database open calls Db::checkpoint itself.
+    Checkpoint {
+        /// The new directory
+        #[arg(required_unless_present = "checkpoint_dir")]
+        into: Option<PathBuf>,
+        /// The new directory, as ldb names it
+        #[arg(long = "checkpoint_dir", value_name = "INTO", conflicts_with = "into")]
+        checkpoint_dir: Option<PathBuf>,
     },
     /// Prints the report of the open, the levels of each family, and the health
     Info,

@@ -23,4 +23,4 @@ pub mod open;
 mod db;
 pub mod for_repair;
 
-pub use db::{Db, LiveFile, MemtableStats, OpenFamily, Pins, SizeOptions, SnapshotPins};
+pub use db::{Db, HeldFiles, LiveFile, MemtableStats, Moment, OpenFamily, Pins, SizeOptions, SnapshotPins};

@@ -135,5 +135,5 @@ pub use range::KeyRange;
 pub use read::{Read, ReadOptions, ReadTier, Reader};
 pub use scan::Scan;
 pub use snapshot::Snapshot;
-pub use upkeep::{CompactRangeOptions, LiveFile};
+pub use upkeep::{Checkpoint, CheckpointOptions, CompactRangeOptions, Copied, LiveFile};
 pub use write::{Write, WriteOptions, Writer};

@@ -1,10 +1,12 @@
-//! Requests for background work: compactions, pauses, aborts, quarantine.
+//! Requests for background work and copies: compactions, pauses, aborts, quarantine, checkpoints.
 
 use crate::range::{KeyRange, Keys};
 use crate::{Db, Family, RepairReport, Result};
+pub use ashlar_backup::{Checkpoint, CheckpointOptions, Copied};
 use ashlar_base::{FileNumber, Level};
 pub use ashlar_engine::LiveFile;
 pub use ashlar_options::CompactRangeOptions;
+use std::path::Path;
 
 impl Db {
     /// [`Family::compact_range`] of the family `default`.
@@ -67,6 +69,53 @@ impl Db {
     /// Reads the whole file. For a blob file, also rewrites each table that points into it.
     pub fn quarantine(&self, file: &str) -> Result<RepairReport> {
         ashlar_repair::quarantine(self.engine(), file)
+    }
+
+    /// Makes the directory `into` a database with the present state, over all families. Writers go on meanwhile, and their
+    /// later writes are not in the copy. Call it for a backup, or to look at a state without stopping the program.
+    ///
+    /// Tables and blob files become hard links where `into` is on the same file system, so a checkpoint of a large database
+    /// takes milliseconds and little room. Neither database ever changes a file of the other. RocksDB opens the checkpoint too.
+    ///
+    /// ```
+    /// # use ashlardb::prelude::*;
+    /// # fn main() -> ashlardb::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let (path, copy) = (dir.path().join("db"), dir.path().join("monday"));
+    /// let db = Db::open(&path)?;
+    /// db.put("balance", "10")?;
+    /// db.checkpoint(&copy)?;
+    /// db.put("balance", "20")?;
+    /// let monday = Db::open(&copy)?;
+    /// assert_eq!(monday.get("balance")?.as_deref(), Some(&b"10"[..]));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// `InvalidArgument`: something is in `into`, `into` lies in the directory of the database, or a callback of the database
+    /// makes the call. `NotSupported`: the database is open for reading only, or its tables are in several directories.
+    /// `Aborted`: background work is paused, and a flush is needed because writes skipped the WAL. `Io`: a file could not be
+    /// copied. After an error there is nothing in `into`, except when only the sync of the directory above failed: then the
+    /// copy is complete, and a power cut may remove its name.
+    /// # Cost
+    /// A link or a copy for each table and blob file, a copy of the WAL files, one fsync per copied file. A close waits for
+    /// the end of the call.
+    pub fn checkpoint(&self, into: impl AsRef<Path>) -> Result<Checkpoint> {
+        self.checkpoint_with(into, CheckpointOptions::new(), |_| ())
+    }
+
+    /// [`Db::checkpoint`] with options. `progress` is called after each file.
+    ///
+    /// # Errors
+    /// Those of [`Db::checkpoint`].
+    pub fn checkpoint_with(
+        &self,
+        into: impl AsRef<Path>,
+        options: CheckpointOptions,
+        mut progress: impl FnMut(&Copied),
+    ) -> Result<Checkpoint> {
+        ashlar_backup::checkpoint(self.engine(), into.as_ref(), options, &mut progress)
     }
 
     /// Waits until no background work is running or due. Returns at once after a close.

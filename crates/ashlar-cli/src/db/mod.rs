@@ -5,6 +5,7 @@
 //! 3. Results go to standard output in ldb's format; remarks go to standard error.
 
 mod check;
+mod checkpoint;
 mod entries;
 mod explain;
 mod info;
@@ -24,7 +25,7 @@ use std::path::{Path, PathBuf};
 use text::{Form, Separator};
 
 /// The commands, for messages.
-pub(crate) const COMMANDS: &str = "put, get, delete, scan, dump, load, families, create_family, drop_family, explain, compact, property, check, repair, info, level, rewrite (see ashlar db --help)";
+pub(crate) const COMMANDS: &str = "put, get, delete, scan, dump, load, families, create_family, drop_family, explain, compact, property, check, repair, checkpoint, info, level, rewrite (see ashlar db --help)";
 
 /// A command with its database.
 struct Target {
@@ -118,6 +119,9 @@ pub(crate) fn run(arguments: DbArguments) -> Done {
         DbCommand::Check { json } => check::run(&target, json, &mut out),
         DbCommand::Repair { into, around_unreadable, json } => {
             repair::run(&target, (into.as_deref(), around_unreadable), json, &mut out)
+        }
+        DbCommand::Checkpoint { into, checkpoint_dir } => {
+            checkpoint::run(&target, into.or(checkpoint_dir).as_deref(), &mut out)
         }
         DbCommand::Info => info::run(&target, &mut out),
         DbCommand::Level => level::show(&target, &mut out),

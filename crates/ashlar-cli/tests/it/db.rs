@@ -398,3 +398,18 @@ fn a_range_that_begins_behind_its_end_is_answered_with_its_flags() {
     assert_eq!(good(&["db", &back, "compact", "--from=z", "--to=a"], b""), "OK\n");
     assert_eq!(ashlar(&["db", &back, "scan", "--from=a", "--to=z"], b"").status, 2);
 }
+
+#[test]
+fn a_checkpoint_is_a_second_database() {
+    let (dir, db) = place();
+    good(&["db", &db, "put", "--create_if_missing", "k", "v"], b"");
+    for flag in [false, true] {
+        let copy = dir.path().join(if flag { "one" } else { "two" }).display().to_string();
+        let word = if flag { format!("--checkpoint_dir={copy}") } else { copy.clone() };
+        let said = good(&["db", &db, "checkpoint", &word], b"");
+        assert!(said.starts_with(&format!("OK: {copy} has the writes up to 1; ")), "{said}");
+        assert_eq!(good(&["db", &copy, "scan"], b""), "k ==> v\n");
+        let again = ashlar(&["db", &db, "checkpoint", &word], b"");
+        assert!(again.status == 1 && again.err.contains("something in the place"), "{again:?}");
+    }
+}

@@ -123,6 +123,8 @@ pub(crate) struct State {
     pub(crate) options_stale: bool,
     /// Files became obsolete since the last purge began.
     pub(crate) purge_wanted: bool,
+    /// The number of callers that keep all files. No purge begins meanwhile.
+    pub(super) file_holds: usize,
     /// Files that move to `lost/` once no reader needs them.
     pub(crate) quarantined: BTreeSet<FileNumber>,
     /// Replaced super versions. The purge drops them, outside every epoch pin and every lock but
@@ -136,8 +138,11 @@ impl State {
         self.jobs == 0 && self.work.are_free()
     }
 
-    /// Whether a purge runs or is due. A purge that waits to retry does not count.
+    /// Whether a purge runs or is due. A purge that waits to retry, or for callers that keep all files, does not count.
     pub(super) fn is_purge_due(&self) -> bool {
+        if self.file_holds > 0 {
+            return false;
+        }
         if self.work.is_free(Work::Purge) { self.purge_wanted } else { self.work.is_awaited(Work::Purge) }
     }
 

@@ -24,6 +24,7 @@
 //! | `drop_files` | deletes whole tables by key range |
 //! | `unused_files` | keeps the files that an open did not use |
 //! | `live_files`, `sizes`, `verify` | lists tables, estimates sizes, verifies checksums |
+//! | `held_files` | keeps every file while a caller copies them |
 //! | `replace` | replaces tables on the caller's thread |
 //! | `change` | changes of settings while the database is open |
 
@@ -38,6 +39,7 @@ mod direct_blobs;
 mod drop_files;
 mod families;
 mod flush_job;
+mod held_files;
 mod install;
 mod job;
 mod l0_delay_job;
@@ -69,6 +71,7 @@ mod unused_files;
 mod work;
 mod writes;
 
+pub use held_files::{HeldFiles, Moment};
 pub use live_files::LiveFile;
 pub use pins::{Pins, SnapshotPins};
 pub use replace::{Claimed, Placed};

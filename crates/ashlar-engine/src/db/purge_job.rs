@@ -44,7 +44,9 @@ impl Run for PurgeJob {
     }
 
     fn advance(&mut self, core: &Arc<Core>, _: StepBudget) -> Result<StepResult> {
-        core.state().work.set_awaited(Work::Purge, true);
+        if !core.begins_purge() {
+            return Ok(StepResult::Done);
+        }
         self.source = Source::Purge;
         core.purge()?;
         core.succeeded(Source::Purge);
@@ -108,6 +110,15 @@ pub(super) fn purge_at_open(
 }
 
 impl Core {
+    /// Whether a purge may begin. While callers keep all files, the purge waits for the end of the last hold.
+    fn begins_purge(&self) -> bool {
+        let mut state = self.state();
+        let free = state.file_holds == 0;
+        state.work.set_awaited(Work::Purge, free);
+        state.purge_wanted |= !free;
+        free
+    }
+
     /// Writes the OPTIONS file if an earlier write of it failed.
     fn write_stale_options(&self) -> Result<()> {
         if !std::mem::take(&mut self.state().options_stale) {

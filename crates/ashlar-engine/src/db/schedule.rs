@@ -172,7 +172,8 @@ impl Core {
             Work::LogRoom => lacks_room().then(|| JobShell::due(self, RoomJob)),
             Work::L0Delay => delays().then(|| JobShell::due(self, L0DelayJob)),
             Work::Purge => {
-                std::mem::take(&mut state.purge_wanted).then(|| JobShell::due(self, PurgeJob::new()))
+                let wanted = state.file_holds == 0 && std::mem::take(&mut state.purge_wanted);
+                wanted.then(|| JobShell::due(self, PurgeJob::new()))
             }
             Work::Timer | Work::Scrub => None,
         }

@@ -22,18 +22,15 @@ use ashlar_engine::OpenFamily;
 use ashlar_engine::for_repair::Settings;
 use ashlar_env::{EntryKind, Env, FileLock, Fs};
 use ashlar_format::filename::FileKind;
-use ashlar_options::{DbOptions, FamilyOptions, LONGEST_FILE, forget_places, read_options_file};
+use ashlar_options::{DbOptions, FamilyOptions, LONGEST_FILE};
 use ashlar_tree::check::{Damage, Risk, Verified};
-use ashlar_tree::files::{DirState, check_named, hold_directory, make_directory, survey};
+use ashlar_tree::files::{
+    DirState, check_named, copy_file, copy_options, copy_with, hold_directory, link_or_copy, make_directory,
+    survey,
+};
 use ashlar_tree::places::{Purpose, enter};
 use ashlar_tree::version::{SMALL, replay_manifest};
 use std::path::Path;
-
-/// Bytes copied at a time.
-const PIECE: u64 = 1 << 20;
-
-/// Bytes replaced by zeros at a time.
-const PAGE: u64 = 4096;
 
 /// The parameters of a salvage.
 #[derive(Clone, Copy, Debug)]
@@ -122,13 +119,13 @@ fn bring_over(fs: &dyn Fs, dir: &Path, into: &Path, around: bool) -> Result<Vec<
         match (around, is_whole) {
             // OPTIONS files are copied without directories: otherwise an open of the copy would go to the source's
             // directories.
-            _ if matches!(kind, FileKind::Options(_)) && copy_options(fs, &from, &to, around)? => {}
+            _ if matches!(kind, FileKind::Options(_)) && copied_options(fs, &from, &to, around)? => {}
             (true, _) => {
                 let lost = copy_around(fs, &from, &to, most_of(kind))?;
                 unread.extend(lost.into_iter().map(|s| s.told(name, kind)));
             }
-            (false, true) => link_or_copy(fs, &from, &to)?,
-            (false, false) => copy(fs, &from, &to, most_of(kind))?,
+            (false, true) => drop(link_or_copy(fs, &from, &to)?),
+            (false, false) => drop(copy_file(fs, &from, &to, most_of(kind))?),
         }
         Ok(())
     };
@@ -155,21 +152,14 @@ fn bring_over(fs: &dyn Fs, dir: &Path, into: &Path, around: bool) -> Result<Vec<
     Ok(unread)
 }
 
-/// Copies an OPTIONS file without the directories that it names, because the copy has all files in one directory.
-/// False: the file is damaged or unreadable, so that a plain copy names no directories either.
-fn copy_options(fs: &dyn Fs, from: &Path, to: &Path, around: bool) -> Result<bool> {
-    let mut file = match read_options_file(fs, from) {
-        Ok(file) => file,
-        Err(e) if e.is_corruption() || around && e.kind() == ErrorKind::Io(IoKind::Other) => {
-            return Ok(false);
-        }
-        Err(e) => return Err(e),
-    };
-    forget_places(&mut file);
-    let copy = fs.create(to)?;
-    copy.write_at(file.print().as_bytes(), 0)?;
-    copy.sync_all()?;
-    Ok(true)
+/// Copies an OPTIONS file without the directories that it names. False: the file is damaged or unreadable, so that a
+/// plain copy names no directories either.
+fn copied_options(fs: &dyn Fs, from: &Path, to: &Path, around: bool) -> Result<bool> {
+    match copy_options(fs, from, to) {
+        Ok(()) => Ok(true),
+        Err(e) if e.is_corruption() || around && e.kind() == ErrorKind::Io(IoKind::Other) => Ok(false),
+        Err(e) => Err(e),
+    }
 }
 
 /// The most bytes of a file that are copied: one more than its readers take, so that the copy of a file that is too large
@@ -182,19 +172,7 @@ fn most_of(kind: &FileKind) -> u64 {
     }
 }
 
-fn link_or_copy(fs: &dyn Fs, from: &Path, to: &Path) -> Result<()> {
-    match fs.link(from, to) {
-        Err(e) if e.kind() == ErrorKind::NotSupported => copy(fs, from, to, u64::MAX),
-        linked => linked,
-    }
-}
-
-/// Copies a file, at `most` that many bytes, and makes them durable, but not its name.
-fn copy(fs: &dyn Fs, from: &Path, to: &Path, most: u64) -> Result<()> {
-    copy_with(fs, (from, to), most, &mut |_, _, e| Err(e))
-}
-
-/// [`copy`] that writes zeros where the device cannot be read. Missing permissions or file descriptors are errors.
+/// [`copy_file`] that writes zeros where the device cannot be read. Missing permissions or file descriptors are errors.
 fn copy_around(fs: &dyn Fs, from: &Path, to: &Path, most: u64) -> Result<Vec<Unread>> {
     let mut all: Vec<Unread> = Vec::new();
     copy_with(fs, (from, to), most, &mut |at, bytes, error| {
@@ -206,46 +184,6 @@ fn copy_around(fs: &dyn Fs, from: &Path, to: &Path, most: u64) -> Result<Vec<Unr
         Ok(())
     })?;
     Ok(all)
-}
-
-/// Copies a file, at `most` that many bytes. `unread` decides whether zeros may replace a page, and is called for a file that cannot be opened.
-fn copy_with(
-    fs: &dyn Fs,
-    (from, to): (&Path, &Path),
-    most: u64,
-    unread: &mut dyn FnMut(u64, u64, Error) -> Result<()>,
-) -> Result<()> {
-    let source = match fs.open_read(from) {
-        Ok(source) => source,
-        Err(e) => return unread(0, 0, e),
-    };
-    let (target, len) = (fs.create(to)?, source.len().min(most));
-    let mut piece = vec![0; usize::try_from(len.clamp(1, PIECE)).unwrap_or(1)];
-    let (mut at, mut step) = (0, PIECE);
-    while at < len {
-        let wanted = step.min(len - at);
-        let Some(buffer) = usize::try_from(wanted).ok().and_then(|n| piece.get_mut(..n)) else { break };
-        let read = match source.read_at(buffer, at) {
-            // Page by page, up to the next piece.
-            Err(_) if step == PIECE => {
-                step = PAGE;
-                continue;
-            }
-            Err(e) => {
-                unread(at, wanted, e)?;
-                buffer.fill(0);
-                buffer.len()
-            }
-            Ok(0) => break,
-            Ok(read) => read,
-        };
-        target.write_at(buffer.get(..read).unwrap_or_default(), at)?;
-        at += read as u64;
-        if at.is_multiple_of(PIECE) {
-            step = PIECE;
-        }
-    }
-    target.sync_all()
 }
 
 /// Bytes of a file that cannot be read; none: the whole file.

@@ -1,7 +1,8 @@
 //! The files of a database directory: what a directory holds, how a database is created there, which files are being
-//! written, which are obsolete, and how those go.
+//! written, which are obsolete, how those go, and how files are copied.
 
 mod checksum;
+mod copy;
 mod create;
 mod directory;
 mod log_tail;
@@ -15,6 +16,7 @@ mod unlink;
 mod within;
 
 pub use checksum::{CRC32C_FUNCTION, FileChecksum, SummedFile, check_file_checksum, summed};
+pub use copy::{copy_file, copy_options, copy_with, link_or_copy};
 pub use create::{Settled, create_database, make_directory, settle_identity};
 pub use directory::hold_directory;
 pub use directory::{check_lost, check_named, check_there, holds_remains, lost_is_usable, misnamed};

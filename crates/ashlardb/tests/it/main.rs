@@ -7,6 +7,7 @@
 //! | `modes` | what do the recovery modes make of damaged logs, beside RocksDB? |
 //! | `recycled` | is nothing given up of logs that RocksDB recycles, and no alarm raised? |
 //! | `carried` | what do we do with what we cannot carry along? |
+//! | `checkpoint` | has a checkpoint the state of one moment? |
 //! | `direct_blobs` | are values read that RocksDB has in blob files of no MANIFEST, and do they stay? |
 //! | `directories` | what if the directory is renamed, replaced or removed while a database is open in it? |
 //! | `door`, `damage`, `threads` | does the API keep its word? |
@@ -43,6 +44,7 @@
 
 mod adopt;
 mod carried;
+mod checkpoint;
 mod child;
 mod crafted;
 mod damage;

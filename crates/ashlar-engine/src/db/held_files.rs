@@ -1,0 +1,97 @@
+//! Keeps every file of the database on disk while a caller copies them, and names one moment of all of them.
+//!
+//! 1. While the files are held, no purge begins, and a purge that had begun has ended. Flushes and compactions go on, and
+//!    the files that they make obsolete stay until the release.
+//! 2. A moment is the length of the MANIFEST and of the current WAL file, both read under the lead. No write is in
+//!    progress then, and no family is between its creation and its first write. So the MANIFEST and the WAL files up to
+//!    these lengths hold exactly the writes up to one sequence number, over all families.
+//! 3. A flush may be committed between two moments: a table then has what the WAL files have too. Replay skips it there by
+//!    the log numbers of the same MANIFEST.
+//!
+//! Source: RocksDB `db/db_filesnapshot.cc` (`DisableFileDeletions`, `GetLiveFilesStorageInfo`).
+
+use super::Db;
+use super::claim::Claim;
+use super::core::Core;
+use super::work::Work;
+use ashlar_base::{Error, FileNumber, Result, SeqNum};
+use std::sync::Arc;
+
+/// The files of an open database, none of which is removed while this value lives. It counts as running work: a close and
+/// a pause of background work wait until it is dropped.
+pub struct HeldFiles {
+    core: Arc<Core>,
+    // Dropped after the count below, and schedules the purge.
+    _claim: Claim,
+}
+
+/// The lengths of the growing files at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moment {
+    /// The MANIFEST in use.
+    pub manifest: FileNumber,
+    /// Its durable length in bytes.
+    pub manifest_bytes: u64,
+    /// The WAL file in use. Later writes go behind its end or into files with higher numbers.
+    pub wal: FileNumber,
+    /// The end of its last record. The operating system has its bytes; they may not be durable.
+    pub wal_bytes: u64,
+    /// The newest write.
+    pub sequence: SeqNum,
+}
+
+impl Db {
+    /// Holds all files. Call [`Db::flush`] before it for data that no WAL file has ([`Db::has_unlogged`]).
+    ///
+    /// # Errors
+    /// `NotSupported`: the database is open for reading only. `InvalidArgument`: the call comes from a callback of the
+    /// database. `Shutdown`; the background error that keeps a running purge from its end.
+    pub fn hold_files(&self) -> Result<HeldFiles> {
+        let core = self.core();
+        core.check_outside("checkpoint()")?;
+        if core.health.is_read_only() {
+            return core.health.check_writable().and(Err(Error::closed()));
+        }
+        let claim = core.claim()?;
+        core.state().file_holds += 1;
+        let held = HeldFiles { core: Arc::clone(core), _claim: claim };
+        core.wait_until(|state| !state.work.is_awaited(Work::Purge))?;
+        Ok(held)
+    }
+
+    /// Whether writes of this session skipped the WAL and may be in memtables only.
+    pub fn has_unlogged(&self) -> bool {
+        self.core().committer.has_unlogged()
+    }
+}
+
+impl HeldFiles {
+    /// The present moment. Records that `manual_wal_flush` keeps in the process are handed to the operating system first.
+    ///
+    /// # Errors
+    /// `Aborted`: background work is paused, and writers wait for it. The error that refuses writes. `Shutdown`.
+    pub fn moment(&self) -> Result<Moment> {
+        let core = &self.core;
+        core.committer.lead_alone(|| {
+            let set = core.committer.current();
+            set.wal.flush()?;
+            let (manifest, bytes) = core.versions.manifest_durable();
+            let Some(manifest_bytes) = bytes else {
+                return Err(Error::not_supported("this session has not written a MANIFEST"));
+            };
+            Ok(Moment {
+                manifest,
+                manifest_bytes,
+                wal: set.wal.number(),
+                wal_bytes: set.wal.log().position(),
+                sequence: core.visible(),
+            })
+        })
+    }
+}
+
+impl Drop for HeldFiles {
+    fn drop(&mut self) {
+        self.core.state().file_holds -= 1;
+    }
+}
