@@ -79,7 +79,7 @@ pub struct Checkpoint {
 /// `InvalidArgument`: `into` has something in it, lies in the directory of the database, or the call comes from a callback of
 /// the database. `NotSupported`: the database is open for reading only, or has tables in several directories. `Aborted`:
 /// a flush is needed and background work is paused. `Io`, `Corruption`: a file could not be copied; `into` does not exist
-/// then, except when only the sync of the directory above it failed. The error that refuses writes. `Shutdown`.
+/// then. The error that refuses writes. `Shutdown`.
 /// # Cost
 /// A link for each table and blob file where the file system has links and `into` is on the same one, else a copy. A copy
 /// of the WAL files, and an fsync for each copied file. Writers wait while the moment is read, which takes microseconds.

@@ -111,11 +111,15 @@ impl Building<'_> {
             _ => {}
         }
         fs.rename(temp, into)?;
-        self.finished = true;
-        match into.parent() {
-            Some(parent) => fs.sync_dir(parent),
-            None => Ok(()),
+        if let Some(parent) = into.parent()
+            && let Err(e) = fs.sync_dir(parent)
+        {
+            // A name that may vanish is no copy: the drop removes the files.
+            let _ = fs.rename(into, temp);
+            return Err(e);
         }
+        self.finished = true;
+        Ok(())
     }
 }
 
