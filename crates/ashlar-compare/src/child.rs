@@ -48,17 +48,18 @@ fn on<P: Peer>(job: &Job) -> Result<()> {
     let mut same_data = true;
     let mut alone = 0.0;
     for step in &job.steps {
+        let step = &remaining(step, &oracle);
         prepare(&peer, job, step)?;
         let paced = Job { rate: alone * step.share, ..job.clone() };
         let paced = if step.share > 0.0 { &paced } else { job };
         let figures = held.tight(|| measured(&peer, paced, step))?;
-        let done = figures.done;
+        let done = figures.done.clone();
         if step.workload == Workload::Overwrite {
             alone = done.ops as f64 / figures.worked.seconds.max(1e-9);
         }
         let read_same = same_data;
         same_data &= leaves_same_data(step, &done);
-        if done.cut && matches!(step.workload, Workload::Fillseq | Workload::Fillrandom) {
+        if done.cut && step.workload.loads() {
             work::complete(&peer, job, step, &done)?;
         }
         work::replay(&oracle, job, step, &done)?;
@@ -95,12 +96,19 @@ fn probe<P: Peer>(peer: P, job: &Job) -> Result<()> {
 
 /// False if the amount of written data depends on the engine's speed: then later steps read different data on each engine.
 fn leaves_same_data(step: &Step, done: &Done) -> bool {
-    let fill = matches!(step.workload, Workload::Fillseq | Workload::Fillrandom);
-    let writes = fill || step.workload == Workload::Overwrite || done.puts > 0;
+    let fill = step.workload.loads();
+    let writes = step.workload.writes() || done.puts > 0;
     fill || !writes || (!done.cut && step.workload != Workload::Readwhilewriting)
 }
 
+/// `step`, with the entries that remain when all is compacted: what the loads before it left.
+fn remaining(step: &Step, oracle: &Oracle) -> Step {
+    let ops = if step.workload == Workload::Compact { oracle.entries() } else { step.ops };
+    Step { ops, ..step.clone() }
+}
+
 fn prepare<P: Peer>(peer: &P, job: &Job, step: &Step) -> Result<()> {
+    work::make(peer, job, step)?;
     match step.tree {
         TreeState::Loaded => {}
         TreeState::Idle => peer.settle()?,
@@ -108,7 +116,10 @@ fn prepare<P: Peer>(peer: &P, job: &Job, step: &Step) -> Result<()> {
     }
     match step.workload {
         _ if !step.warm => Ok(()),
-        Workload::Readseq => work::scan(peer, 1, &mut Meter::new(0.0)).map(drop),
+        Workload::Readseq | Workload::Readreverse => {
+            let once = Step::new("warm", Workload::Readseq, 1);
+            work::run(peer, job, &once, &mut Meter::new(0.0)).map(drop)
+        }
         _ => work::warm(peer, job),
     }
 }
@@ -121,6 +132,9 @@ fn measured<P: Peer>(peer: &P, job: &Job, step: &Step) -> Result<Figures> {
     let start = Moment::now();
     let (done, samples) = sampler::during(Path::new(&job.dir), || work::run(peer, job, step, &mut meter));
     let (done, end) = (done?, Moment::now());
+    if done.wrong > 0 {
+        return Err(format!("{} of {} answers of {} are wrong", done.wrong, done.ops, step.row));
+    }
     if step.workload.writes() && step.settles {
         peer.settle()?;
     }

@@ -3,7 +3,7 @@
 use crate::command::{Command, Shown};
 use crate::drive::{Matrix, Stop};
 use crate::engine::EngineName;
-use crate::experiment::{self, Experiment, Session, Size};
+use crate::experiment::{self, Experiment, Session, Size, Wanted};
 use crate::job::{Step, TreeState, Workload};
 use crate::settings::{Class, Settings};
 use ashlar_bench::KeyShape;
@@ -11,9 +11,11 @@ use clap::Parser;
 use std::path::PathBuf;
 
 /// What an experiment decides by itself.
-const FREE: [&str; 19] = [
+const FREE: [&str; 21] = [
     "workloads",
     "tree_state",
+    "read_threads",
+    "write_threads",
     "num",
     "reads",
     "key_shape",
@@ -56,18 +58,25 @@ pub struct Cli {
     /// Engines, separated by commas [default: the experiment's, or ashlardb,rocksdb]
     #[arg(long, value_enum, value_delimiter = ',')]
     engines: Vec<EngineName>,
-    /// Workloads, separated by commas [default: those of one thread in a closed loop]
+    /// Workloads, separated by commas [default: fillseq,fillrandom,overwrite,readrandom,readseq,seekrandom]
     #[arg(long, value_enum, value_delimiter = ',')]
     workloads: Vec<Workload>,
-    /// States of the tree for readrandom, seekrandom and readseq, separated by commas: loaded (as a random load leaves it), idle
+    /// States of the tree for workloads that read, separated by commas: loaded (as a random load leaves it), idle
     /// (flushed, background work done), settled (all compacted). Rows of loaded and settled have the state in their name, and a
     /// separate load
     #[arg(long, value_enum, value_delimiter = ',', default_value = "idle")]
     tree_state: Vec<TreeState>,
+    /// Numbers of threads of readrandom, separated by commas. They share the operations. Rows of several threads have the
+    /// number in their name
+    #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..), default_value = "1")]
+    read_threads: Vec<u32>,
+    /// Numbers of threads of fillrandom and fillsync, likewise
+    #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..), default_value = "1")]
+    write_threads: Vec<u32>,
     /// Keys
     #[arg(long, default_value_t = 1_000_000)]
     num: u64,
-    /// Operations of readrandom and seekrandom [default: the number of keys, at most a million]
+    /// Operations of random reads [default: the number of keys, at most a million]
     #[arg(long)]
     reads: Option<u64>,
     /// Repetitions [default: 3; 1 for smoke]
@@ -189,11 +198,18 @@ impl Cli {
         let Some(experiment) = self.experiment else {
             let mut workloads = self.workloads.clone();
             if workloads.is_empty() {
-                let usual = |w: &Workload| ![Workload::Openloop, Workload::Readwhilewriting].contains(w);
-                workloads = Workload::FREE.into_iter().filter(usual).collect();
+                workloads = Workload::USUAL.to_vec();
             }
             let reads = self.reads.unwrap_or(self.num.min(1_000_000));
-            return Ok(experiment::free(&workloads, &self.tree_state, &self.settings(), self.num, reads));
+            return Ok(experiment::free(&Wanted {
+                workloads: &workloads,
+                states: &self.tree_state,
+                read_threads: &self.read_threads,
+                write_threads: &self.write_threads,
+                settings: &self.settings(),
+                keys: self.num,
+                reads,
+            }));
         };
         let sessions = experiment.sessions(self.size);
         let names = |session: &Session| {

@@ -114,6 +114,7 @@ impl EngineName {
             }
             _ if settings.direct_io => Some("direct I/O; of the peers it is driven on RocksDB only"),
             _ if settings.bulk && !ours => Some("a load without compactions"),
+            _ if settings.merges && !ours => Some("merges; of the peers they are driven on RocksDB only"),
             EngineName::Lmdb if settings.key_bytes > LMDB_KEY => Some("keys of more than 511 bytes"),
             _ => None,
         }

@@ -46,7 +46,6 @@ impl Figures {
         (params.threads, params.batch) = (step.threads, step.batch);
         params.limit = if self.done.cut { Limit::Time } else { Limit::Count };
         let seconds = self.meter.elapsed().as_secs_f64();
-        let settling = (self.settled.seconds - self.worked.seconds).max(0.0);
         let counters = self.counters(writes);
         let space = self.space(taken, live);
         Record {
@@ -60,7 +59,11 @@ impl Figures {
             engine: Engine { name: job.engine.text().to_owned(), version: self.version.clone() },
             params,
             ops: Some(self.ops(step)),
-            phase: Some(Phase { seconds, settle_seconds: writes.then_some(settling), load_seconds: None }),
+            phase: Some(Phase {
+                seconds,
+                settle_seconds: writes.then(|| self.settling()),
+                load_seconds: None,
+            }),
             latency_us: self.meter.latencies(),
             series: self.series(),
             cpu: self.cpu(),
@@ -75,9 +78,15 @@ impl Figures {
         }
     }
 
+    /// Seconds after the loop until background work was idle.
+    fn settling(&self) -> f64 {
+        (self.settled.seconds - self.worked.seconds).max(0.0)
+    }
+
     fn ops(&self, step: &Step) -> Ops {
         let done = &self.done;
-        let seconds = self.meter.elapsed().as_secs_f64();
+        let settling = if step.counts_settling { self.settling() } else { 0.0 };
+        let seconds = self.meter.elapsed().as_secs_f64() + settling;
         let each = |seconds: f64| seconds * 1e6 / done.ops.max(1) as f64;
         Ops {
             total: done.ops,

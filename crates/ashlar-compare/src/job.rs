@@ -15,14 +15,37 @@ pub enum Workload {
     Fillseq,
     /// Puts of keys drawn with replacement into an empty database.
     Fillrandom,
+    /// The same in batches of 100.
+    Fillbatch,
+    /// The same, and each put waits for the device; at most five seconds.
+    Fillsync,
+    /// A bulk load: puts in key order, without the WAL, compacted once at the end. Flush and compaction count.
+    Bulkload,
     /// Gets of drawn keys.
     Readrandom,
+    /// Gets of drawn keys that do not exist, each directly behind a key that may exist.
+    Readmissing,
+    /// Gets of drawn keys, 64 in a call.
+    Multireadrandom,
     /// A cursor to a drawn key and ten steps; a new cursor each time.
     Seekrandom,
     /// All entries in order.
     Readseq,
+    /// All entries in reverse order.
+    Readreverse,
     /// Puts of drawn keys over the loaded data.
     Overwrite,
+    /// Deletes of drawn keys.
+    Deleterandom,
+    /// Compacts everything, after a random load and as many overwrites that no compaction has seen. Counts the entries that
+    /// remain.
+    Compact,
+    /// Gets of sums of 100 merge operands and of 1000 (counters-1000): half flushed, half in the memtable.
+    Counters,
+    /// Gets among 100,000 range tombstones over the loaded data.
+    Rangetombstones,
+    /// A new cursor to the first entry, behind the tombstones of all but the last thousand keys.
+    Scantombstones,
     /// Gets of drawn keys by many threads, beside one that puts.
     Readwhilewriting,
     /// YCSB A: half gets, half puts.
@@ -48,16 +71,14 @@ pub enum Workload {
 }
 
 impl Workload {
-    /// The workloads of a free run, in the order of a table.
-    pub const FREE: [Workload; 8] = [
+    /// The workloads of a free run that names none.
+    pub const USUAL: [Workload; 6] = [
         Workload::Fillseq,
         Workload::Fillrandom,
         Workload::Overwrite,
         Workload::Readrandom,
         Workload::Readseq,
         Workload::Seekrandom,
-        Workload::Readwhilewriting,
-        Workload::Openloop,
     ];
 
     /// The name on command lines and in tables.
@@ -65,10 +86,21 @@ impl Workload {
         match self {
             Workload::Fillseq => "fillseq",
             Workload::Fillrandom => "fillrandom",
+            Workload::Fillbatch => "fillbatch",
+            Workload::Fillsync => "fillsync",
+            Workload::Bulkload => "bulkload",
             Workload::Readrandom => "readrandom",
+            Workload::Readmissing => "readmissing",
+            Workload::Multireadrandom => "multireadrandom",
             Workload::Seekrandom => "seekrandom",
             Workload::Readseq => "readseq",
+            Workload::Readreverse => "readreverse",
             Workload::Overwrite => "overwrite",
+            Workload::Deleterandom => "deleterandom",
+            Workload::Compact => "compact",
+            Workload::Counters => "counters",
+            Workload::Rangetombstones => "rangetombstones",
+            Workload::Scantombstones => "scantombstones",
             Workload::Readwhilewriting => "readwhilewriting",
             Workload::YcsbA => "ycsb-a",
             Workload::YcsbB => "ycsb-b",
@@ -82,12 +114,26 @@ impl Workload {
 
     /// True for workloads that only write.
     pub fn writes(self) -> bool {
-        matches!(self, Workload::Fillseq | Workload::Fillrandom | Workload::Overwrite | Workload::Openloop)
+        self.loads()
+            || matches!(
+                self,
+                Workload::Fillsync
+                    | Workload::Overwrite
+                    | Workload::Deleterandom
+                    | Workload::Compact
+                    | Workload::Openloop
+            )
+    }
+
+    /// True for fills after which every engine has the same data, even if the clock ended the fill: the rest is then written
+    /// in batches that do not count.
+    pub fn loads(self) -> bool {
+        matches!(self, Workload::Fillseq | Workload::Fillrandom | Workload::Fillbatch | Workload::Bulkload)
     }
 
     /// True for workloads that begin with an empty database.
     pub fn fills(self) -> bool {
-        matches!(self, Workload::Fillseq | Workload::Fillrandom | Workload::Openloop)
+        self.loads() || matches!(self, Workload::Fillsync | Workload::Counters | Workload::Openloop)
     }
 }
 
@@ -130,8 +176,10 @@ pub struct Step {
     pub ops: u64,
     /// Entries per write.
     pub batch: u64,
-    /// Threads that read.
+    /// Threads that do it.
     pub threads: u32,
+    /// Merge operands of a key of [`Workload::Counters`].
+    pub operands: u64,
     /// The pace of the writer of [`Workload::Readwhilewriting`], as a part of the rate of the session's last overwrite. 0: full
     /// speed.
     pub share: f64,
@@ -147,6 +195,8 @@ pub struct Step {
     /// Whether the memtables are flushed and background work is finished after writes; the record has the time. False: the next
     /// step finds the tree as the writes left it.
     pub settles: bool,
+    /// Whether the time of that counts in the rate.
+    pub counts_settling: bool,
 }
 
 impl Step {
@@ -159,12 +209,14 @@ impl Step {
             ops,
             batch: 1,
             threads: 1,
+            operands: 0,
             share: 0.0,
             seconds: 0.0,
             measured: true,
             tree: TreeState::Loaded,
             warm: false,
             settles: true,
+            counts_settling: false,
         }
     }
 }

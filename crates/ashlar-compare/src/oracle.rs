@@ -4,11 +4,12 @@
 //! draw do not depend on the results.
 
 use crate::engine::EngineName;
-use crate::peer::{Cursor, Entries, Lent, Peer, Read, Result};
+use crate::peer::{Cursor, Entries, Lent, NoWriter, Peer, Read, Result};
 use crate::settings::Settings;
 use crate::work::words;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::path::Path;
 
 /// The expected content.
@@ -16,12 +17,19 @@ use std::path::Path;
 pub struct Oracle {
     sums: RefCell<BTreeMap<Box<[u8]>, u64>>,
     bytes: RefCell<u64>,
+    /// Bytes of each value: the values of a database have one length.
+    value_bytes: Cell<usize>,
 }
 
 impl Oracle {
     /// Bytes of the keys and values that are visible.
     pub fn live_bytes(&self) -> u64 {
         *self.bytes.borrow()
+    }
+
+    /// How many there are.
+    pub fn entries(&self) -> u64 {
+        self.sums.borrow().len() as u64
     }
 
     /// Bytes of memory of the map, computed from its entries, so that the figure is equal for every engine. Resident bytes
@@ -72,6 +80,7 @@ fn wrong(what: &str, key: &[u8]) -> String {
 impl Peer for Oracle {
     type Cursor<'a> = Nothing;
     type Reader<'a> = Nothing;
+    type Writer<'a> = NoWriter;
 
     fn open(_: EngineName, _: &Path, _: &Settings, _: Option<&str>) -> Result<Self> {
         Ok(Oracle::default())
@@ -83,7 +92,7 @@ impl Peer for Oracle {
 
     fn put(&self, key: &[u8], value: &[u8]) -> Result<()> {
         let mut sums = self.sums.borrow_mut();
-        // Values of one database have one length, so an overwrite changes nothing.
+        self.value_bytes.set(value.len());
         if sums.insert(key.into(), words(value)).is_none() {
             *self.bytes.borrow_mut() += (key.len() + value.len()) as u64;
         }
@@ -92,6 +101,27 @@ impl Peer for Oracle {
 
     fn put_all(&self, entries: &Entries) -> Result<()> {
         entries.iter().try_for_each(|(key, value)| self.put(key, value))
+    }
+
+    fn delete(&self, key: &[u8]) -> Result<()> {
+        if self.sums.borrow_mut().remove(key).is_some() {
+            let value = self.value_bytes.get();
+            *self.bytes.borrow_mut() -= (key.len() + value) as u64;
+        }
+        Ok(())
+    }
+
+    fn delete_range(&self, begin: &[u8], end: &[u8]) -> Result<()> {
+        let bounds = (Bound::Included(begin), Bound::Excluded(end));
+        let covered: Vec<_> =
+            self.sums.borrow().range::<[u8], _>(bounds).map(|(key, _)| key.clone()).collect();
+        covered.iter().try_for_each(|key| self.delete(key))
+    }
+
+    /// The sum of a value of 8 bytes is the number that it holds.
+    fn merge(&self, key: &[u8], operand: &[u8]) -> Result<()> {
+        let before = self.sums.borrow().get(key).copied().unwrap_or(0);
+        self.put(key, &before.wrapping_add(words(operand)).to_le_bytes())
     }
 
     fn reader(&self) -> Result<Nothing> {
@@ -162,5 +192,29 @@ mod tests {
         assert_eq!(of(&oracle), "wrong data: the key d was written and is lost");
         oracle.put(b"ab", b"12345678").unwrap();
         assert_eq!(of(&oracle), "wrong data: the key ab was written and is lost");
+        for key in [b"ab", b"d\0"] {
+            oracle.delete(key).unwrap();
+        }
+        oracle.delete_range(b"b", b"e").unwrap();
+        assert_eq!(oracle.live_bytes(), 9 + 10, "a and aa are left");
+        assert!(of(&oracle).ends_with("the key b is there and was never written"));
+        peer.delete_range(b"b", b"c").unwrap();
+        peer.delete(b"c").unwrap();
+        oracle.check(&peer).unwrap();
+    }
+
+    #[test]
+    fn merges_add() {
+        let dir = tempfile::tempdir().unwrap();
+        let settings = Settings { merges: true, ..Settings::default() };
+        let peer = Ashlar::open(EngineName::Ashlardb, dir.path(), &settings, None).unwrap();
+        let oracle = Oracle::default();
+        for operand in [3_u64, 1 << 40] {
+            peer.merge(b"sum", &operand.to_le_bytes()).unwrap();
+            oracle.merge(b"sum", &operand.to_le_bytes()).unwrap();
+        }
+        oracle.check(&peer).unwrap();
+        oracle.merge(b"sum", &1_u64.to_le_bytes()).unwrap();
+        assert!(oracle.check(&peer).unwrap_err().ends_with("the key sum has another value than was written"));
     }
 }

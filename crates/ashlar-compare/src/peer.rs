@@ -7,6 +7,11 @@ use std::path::Path;
 /// The engine's message. It begins with "not offered:" if the engine lacks the feature.
 pub type Result<T> = std::result::Result<T, String>;
 
+/// The answer of a peer that the driver does not call for `what`.
+pub fn not_driven<T>(what: &str) -> Result<T> {
+    Err(format!("not offered: {what}; of the peers it is driven on RocksDB only"))
+}
+
 /// Bytes that an engine reports as written. `None`: the engine has no such report.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Written {
@@ -65,6 +70,32 @@ impl Entries {
     }
 }
 
+/// Keys of one length for one call.
+#[derive(Clone, Debug)]
+pub struct Keys(Entries);
+
+impl Keys {
+    /// None yet, of `length` bytes each.
+    pub fn new(length: usize) -> Keys {
+        Keys(Entries::new(length, 0))
+    }
+
+    /// Appends one.
+    pub fn push(&mut self, key: &[u8]) {
+        self.0.push(key, &[]);
+    }
+
+    /// Forgets them; the memory stays.
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// In the order of their pushes.
+    pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        self.0.iter().map(|(key, _)| key)
+    }
+}
+
 /// An open database.
 pub trait Peer: Sized {
     /// Its cursors.
@@ -73,6 +104,10 @@ pub trait Peer: Sized {
         Self: 'a;
     /// The reader of a thread.
     type Reader<'a>: Read + Send
+    where
+        Self: 'a;
+    /// The writer of a thread, beside other threads that write; [`NoWriter`] where the driver uses one writing thread only.
+    type Writer<'a>: Write + Send
     where
         Self: 'a;
 
@@ -87,6 +122,26 @@ pub trait Peer: Sized {
 
     /// Writes all entries or none.
     fn put_all(&self, entries: &Entries) -> Result<()>;
+
+    /// Removes `key`.
+    fn delete(&self, _key: &[u8]) -> Result<()> {
+        not_driven("deletes")
+    }
+
+    /// Removes every key from `begin` up to `end`, without `end`.
+    fn delete_range(&self, _begin: &[u8], _end: &[u8]) -> Result<()> {
+        not_driven("deletes of ranges")
+    }
+
+    /// Adds `operand`, 8 bytes little-endian, to the sum at `key`. Needs [`Settings::merges`].
+    fn merge(&self, _key: &[u8], _operand: &[u8]) -> Result<()> {
+        not_driven("merges")
+    }
+
+    /// Another writer.
+    fn writer(&self) -> Result<Self::Writer<'_>> {
+        not_driven("writes by several threads")
+    }
 
     /// Another reader. Each of its gets sees all preceding writes.
     fn reader(&self) -> Result<Self::Reader<'_>>;
@@ -122,6 +177,27 @@ pub trait Peer: Sized {
 pub trait Read {
     /// Calls `see` with the value of `key`. False: there is no such key.
     fn get(&mut self, key: &[u8], see: impl FnOnce(&[u8])) -> Result<bool>;
+
+    /// Calls `see` with the value of each of `keys` that exists, in their order. The values are from one moment. Returns how
+    /// many exist.
+    fn multi_get(&mut self, _keys: &Keys, _see: impl FnMut(&[u8])) -> Result<u64> {
+        not_driven("gets of many keys at once")
+    }
+}
+
+/// A writer of one thread.
+pub trait Write {
+    /// Writes one entry.
+    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()>;
+}
+
+/// A writer that cannot exist, for peers that the driver does not call from several writing threads.
+pub enum NoWriter {}
+
+impl Write for NoWriter {
+    fn put(&mut self, _: &[u8], _: &[u8]) -> Result<()> {
+        match *self {}
+    }
 }
 
 /// The key and value at a cursor's position, borrowed until the cursor moves.
@@ -135,6 +211,14 @@ pub trait Cursor {
     fn seek(&mut self, key: &[u8]) -> Result<Option<Lent<'_>>>;
     /// Moves from an entry to the next one.
     fn next(&mut self) -> Result<Option<Lent<'_>>>;
+    /// Moves to the last entry.
+    fn last(&mut self) -> Result<Option<Lent<'_>>> {
+        not_driven("scans in reverse order")
+    }
+    /// Moves from an entry to the one before it.
+    fn prev(&mut self) -> Result<Option<Lent<'_>>> {
+        not_driven("scans in reverse order")
+    }
     /// The error of the last move, of an engine that does not return it from the move.
     fn check(&self) -> Result<()>;
 }

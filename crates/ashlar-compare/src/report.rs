@@ -2,6 +2,7 @@
 
 use crate::drive::{Matrix, Outcome};
 use crate::engine::EngineName;
+use crate::experiment::Experiment;
 use ashlar_report::record::{Class, Latency, Record, Status};
 use comfy_table::{CellAlignment, Table, presets};
 use std::collections::BTreeSet;
@@ -29,7 +30,7 @@ fn spread(values: &[f64]) -> Option<f64> {
 /// Everything that is printed in the end.
 pub fn text(matrix: &Matrix, outcome: &Outcome) -> String {
     let mut out = String::new();
-    let free = matrix.size.is_none();
+    let free = matrix.size.is_none() || matrix.experiment == Experiment::HotPaths.text();
     // Writing to a String cannot fail.
     let _ = match (&matrix.size, matrix.sessions.first()) {
         (Some(size), _) => writeln!(out, "{} {size}, {} repetitions", matrix.experiment, matrix.reps),

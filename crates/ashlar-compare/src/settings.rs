@@ -30,6 +30,8 @@ pub struct Settings {
     pub l0_triggers: Option<[u32; 3]>,
     /// Whether compactions wait for the end of the load, and then compact everything at once.
     pub bulk: bool,
+    /// Whether keys hold sums that merges add to: unsigned, 8 bytes, little-endian.
+    pub merges: bool,
     /// Whether reads and writes of tables bypass the page cache.
     pub direct_io: bool,
     /// Memory for caches of every kind, the operating system's among them; `None`: as much as there is.
@@ -112,6 +114,7 @@ impl Default for Settings {
             base_bytes: None,
             l0_triggers: None,
             bulk: false,
+            merges: false,
             direct_io: false,
             memory_limit_bytes: None,
             cache_bytes: 4 << 20,

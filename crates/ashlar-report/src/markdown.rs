@@ -7,6 +7,9 @@ use crate::theory::predicted;
 use crate::words::{factor, known, micros, rate};
 use std::fmt::Write;
 
+/// The workload of which the processor time is shown.
+const COMPACT: &str = "compact";
+
 /// A page of this run, to insert below a heading.
 pub fn markdown(run: &Run) -> String {
     shown(run, amplification)
@@ -44,6 +47,7 @@ fn shown(run: &Run, more: impl Fn(&Group<'_>) -> String) -> String {
         out.push('\n');
         out.push_str(&past(group));
         out.push_str(&waits(group));
+        out.push_str(&rewriting(group));
         out.push_str(&more(group));
     }
     if !summary.marks.is_empty() {
@@ -125,6 +129,35 @@ fn waits(group: &Group<'_>) -> String {
         "From when an operation was due until it was done; percentiles are medians of the repetitions, the longest is of all:\n\n\
          | | engine | due a second | p50 | p99 | p99.9 | p99.99 | longest |\n\
          |---|---|---:|---:|---:|---:|---:|---:|\n{rows}\n"
+    )
+}
+
+/// The processor time that compactions take for an entry: that of the process without the calling thread, which waits.
+fn rewriting(group: &Group<'_>) -> String {
+    let mut rows = String::new();
+    for row in &group.rows {
+        let cost = |cell: &Cell<'_>| {
+            cell.median(|run| {
+                let ops = run.ops.as_ref().filter(|_| run.workload == COMPACT)?;
+                Some((ops.us_cpu_op? - ops.us_cpu_thread_op?).max(0.0))
+            })
+        };
+        let reference = row.of(REFERENCE).and_then(cost);
+        for cell in &row.cells {
+            let Some(own) = cost(cell) else { continue };
+            let ratio = reference.filter(|_| cell.engine == OURS).map(|reference| reference / own);
+            let head = [text(row.title), text(name(cell.engine)), micros(own)];
+            line(&mut rows, head.into_iter().chain([known(ratio, factor)]));
+        }
+    }
+    if rows.is_empty() {
+        return rows;
+    }
+    format!(
+        "Processor time of the compacting threads for each entry that remains:\n\n\
+         | | engine | per entry | {} × {} |\n|---|---|---:|---:|\n{rows}\n",
+        name(OURS),
+        name(REFERENCE)
     )
 }
 
@@ -241,6 +274,22 @@ mod tests {
             assert!(!text.contains(left_out), "{left_out}\n{text}");
         }
         assert_eq!(brief(&Run::default()), "");
+    }
+
+    #[test]
+    fn the_cost_of_an_entry_where_all_was_compacted() {
+        let mut run = sample::comparison();
+        assert!(!rates(&run).contains("per entry"));
+        for record in run.records.iter_mut().filter(|record| record.row == "1A") {
+            record.workload = COMPACT.into();
+            let us = if record.engine.name == OURS { 0.5 } else { 1.25 };
+            if let Some(ops) = &mut record.ops {
+                (ops.us_cpu_op, ops.us_cpu_thread_op) = (Some(us + 0.125), Some(0.125));
+            }
+        }
+        let text = rates(&run);
+        assert!(text.contains("| sequential reads | AshlarDB | 0.50 µs | 2.50 |\n"), "{text}");
+        assert!(text.contains("| sequential reads | RocksDB | 1.25 µs | – |\n"), "{text}");
     }
 
     #[test]

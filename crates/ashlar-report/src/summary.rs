@@ -139,6 +139,7 @@ impl<'a> Group<'a> {
             "s2" => "benchmark.sh",
             "s3" => "LevelDB’s page",
             "ycsb" => "YCSB",
+            "hot-paths" => "Hot paths",
             "free" => "Workloads",
             other => other,
         };

@@ -19,8 +19,12 @@ const MOST: u64 = 5000;
 /// # Errors
 /// A text that says why the instructions could not be counted.
 pub fn instructions(matrix: &Matrix, job: &Job, step: &Step) -> Result<f64, String> {
-    if matches!(step.workload, Workload::Openloop | Workload::Readwhilewriting) {
-        return Err("how much is done depends on the clock".into());
+    match step.workload {
+        Workload::Openloop | Workload::Readwhilewriting => {
+            return Err("how much is done depends on the clock".into());
+        }
+        Workload::Compact => return Err("a compaction is one operation".into()),
+        _ => {}
     }
     let entry = (job.settings.key_bytes + job.settings.value_bytes) as u64;
     let ops = (BYTES / entry.max(1)).min(job.keys).clamp(LEAST, MOST);

@@ -279,9 +279,11 @@ fn with_rate(matrix: &Matrix, job: Job, so_far: &[Record]) -> Result<Job, Status
     Ok(Job { rate, ..job })
 }
 
-/// The engine's median of fillrandom, in operations per second.
+/// The engine's median of fillrandom by one thread, in operations per second.
 fn peak(records: &[Record], engine: EngineName) -> Option<f64> {
-    let of = |r: &&Record| r.engine.name == engine.text() && r.workload == Workload::Fillrandom.text();
+    let of = |r: &&Record| {
+        r.engine.name == engine.text() && r.workload == Workload::Fillrandom.text() && r.params.threads == 1
+    };
     report::median(records.iter().filter(of).filter_map(|r| Some(r.ops.as_ref()?.per_sec)))
 }
 

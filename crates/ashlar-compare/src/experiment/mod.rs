@@ -6,12 +6,14 @@
 //! 3. Steps that would take too long on a slow engine are ended by the clock; the record says so.
 
 mod free;
+mod hot_paths;
 mod s0;
 mod s2;
 mod s3;
+mod special;
 mod ycsb;
 
-pub use free::sessions as free;
+pub use free::{Wanted, sessions as free};
 
 use crate::engine::EngineName;
 use crate::job::Step;
@@ -29,6 +31,8 @@ pub enum Experiment {
     S3,
     /// YCSB A to F.
     Ycsb,
+    /// The paths of puts, gets, scans and compactions beside RocksDB, on three shapes of keys.
+    HotPaths,
 }
 
 impl Experiment {
@@ -39,6 +43,7 @@ impl Experiment {
             Experiment::S2 => "s2",
             Experiment::S3 => "s3",
             Experiment::Ycsb => "ycsb",
+            Experiment::HotPaths => "hot-paths",
         }
     }
 
@@ -46,7 +51,7 @@ impl Experiment {
     pub fn engines(self) -> Vec<EngineName> {
         match self {
             Experiment::S0 => vec![EngineName::Ashlardb, EngineName::Rocksdb, EngineName::Leveldb],
-            Experiment::S2 => vec![EngineName::Ashlardb, EngineName::Rocksdb],
+            Experiment::S2 | Experiment::HotPaths => vec![EngineName::Ashlardb, EngineName::Rocksdb],
             Experiment::S3 | Experiment::Ycsb => EngineName::ALL.to_vec(),
         }
     }
@@ -58,6 +63,7 @@ impl Experiment {
             Experiment::S2 => s2::sessions(size),
             Experiment::S3 => s3::sessions(size),
             Experiment::Ycsb => ycsb::sessions(size),
+            Experiment::HotPaths => hot_paths::sessions(size),
         };
         sessions.into_iter().map(|session| session.part(size.parts())).collect()
     }
@@ -127,7 +133,9 @@ impl Session {
     /// The approximate bytes that the session writes: every put, uncompressed.
     pub fn bytes(&self) -> u64 {
         let each = (self.settings.key_bytes + self.settings.value_bytes) as u64;
-        let puts = |step: &Step| if step.workload.writes() { step.ops } else { self.keys / 4 };
+        let puts = |step: &Step| {
+            if step.workload.writes() { step.ops.saturating_mul(step.threads.into()) } else { self.keys / 4 }
+        };
         self.steps.iter().map(puts).sum::<u64>() * each
     }
 

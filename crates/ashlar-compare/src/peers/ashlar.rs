@@ -1,12 +1,13 @@
 //! AshlarDB through the door that its users take.
 
 use crate::engine::EngineName;
-use crate::peer::{Cursor, Entries, Lent, Peer, Read, Result, Written};
+use crate::peer::{Cursor, Entries, Keys, Lent, Peer, Read, Result, Write, Written};
 use crate::peers::stats_text;
 use crate::settings::{Class, Settings};
 use ashlardb::options::FilterPolicy;
-use ashlardb::{Compression, Db, Read as _, Write as _, WriteBatch, WriteOptions};
+use ashlardb::{Compression, Db, Read as _, UInt64Add, Write as _, WriteBatch, WriteOptions};
 use std::path::Path;
+use std::sync::Arc;
 
 /// The engine refuses a smaller block cache.
 const LEAST_CACHE: u64 = 1 << 20;
@@ -29,6 +30,7 @@ fn text(e: ashlardb::Error) -> String {
 impl Peer for Ashlar {
     type Cursor<'a> = ashlardb::Cursor;
     type Reader<'a> = &'a Db;
+    type Writer<'a> = &'a Ashlar;
 
     fn open(_: EngineName, dir: &Path, settings: &Settings, _library: Option<&str>) -> Result<Self> {
         let codec = match settings.codec.as_str() {
@@ -46,6 +48,9 @@ impl Peer for Ashlar {
         let l0 = if settings.bulk { Some([BULK; 3]) } else { settings.l0_triggers };
         let given = settings.clone();
         let builder = Db::builder(dir).fresh_options().tune(move |db, family| {
+            if given.merges {
+                family.merge_operator = Some(Arc::new(UInt64Add));
+            }
             if own {
                 return;
             }
@@ -95,6 +100,25 @@ impl Peer for Ashlar {
         self.db.writing(self.writes).write(batch).map_err(text)
     }
 
+    #[inline]
+    fn delete(&self, key: &[u8]) -> Result<()> {
+        self.db.writing(self.writes).delete(key).map_err(text)
+    }
+
+    #[inline]
+    fn delete_range(&self, begin: &[u8], end: &[u8]) -> Result<()> {
+        self.db.writing(self.writes).delete_range(begin, end).map_err(text)
+    }
+
+    #[inline]
+    fn merge(&self, key: &[u8], operand: &[u8]) -> Result<()> {
+        self.db.writing(self.writes).merge(key, operand).map_err(text)
+    }
+
+    fn writer(&self) -> Result<&Ashlar> {
+        Ok(self)
+    }
+
     fn reader(&self) -> Result<&Db> {
         Ok(&self.db)
     }
@@ -137,6 +161,19 @@ impl Read for &Db {
         let found = ashlardb::Read::get(*self, key).map_err(text)?;
         Ok(found.map(|view| see(&view)).is_some())
     }
+
+    fn multi_get(&mut self, keys: &Keys, mut see: impl FnMut(&[u8])) -> Result<u64> {
+        let values = ashlardb::Read::multi_get(*self, keys.iter()).map_err(text)?;
+        let found = values.iter().flatten().map(|view| see(view)).count();
+        Ok(found as u64)
+    }
+}
+
+impl Write for &Ashlar {
+    #[inline]
+    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        Peer::put(*self, key, value)
+    }
 }
 
 impl Cursor for ashlardb::Cursor {
@@ -152,6 +189,15 @@ impl Cursor for ashlardb::Cursor {
     #[inline]
     fn next(&mut self) -> Result<Option<Lent<'_>>> {
         ashlardb::Cursor::next(self).map_err(text)
+    }
+
+    fn last(&mut self) -> Result<Option<Lent<'_>>> {
+        ashlardb::Cursor::last(self).map_err(text)
+    }
+
+    #[inline]
+    fn prev(&mut self) -> Result<Option<Lent<'_>>> {
+        ashlardb::Cursor::prev(self).map_err(text)
     }
 
     #[inline]

@@ -4,7 +4,7 @@
 //! Each engine runs in its own process, as under the driver: the test runs itself again with [`ALONE`] set.
 
 use crate::engine::EngineName;
-use crate::peer::{Cursor, Entries, Peer, Read};
+use crate::peer::{Cursor, Entries, Keys, Peer, Read, Write};
 use crate::place;
 use crate::settings::{Class, Settings};
 use std::path::Path;
@@ -65,6 +65,9 @@ fn conforms<P: Peer>(engine: EngineName) {
         let peer = P::open(engine, &dir, &sync, library.as_deref()).unwrap();
         readers_beside_a_writer(&peer, engine);
         peer.close().unwrap();
+        if driven(engine) {
+            other_writes::<P>(engine, &dir.with_file_name("other"), class, library.as_deref());
+        }
     }
 }
 
@@ -104,10 +107,76 @@ fn entries_come_back<P: Peer>(engine: EngineName, dir: &Path, settings: &Setting
             assert!(value(&mut reader, key).as_ref() == Some(kept));
         }
         assert_eq!(value(&mut reader, b"b0"), None);
+        if driven(engine) {
+            many_at_once(&mut reader, &wanted);
+            assert!(reversed(&peer).iter().eq(wanted.iter().rev()));
+        } else {
+            let why = peer.cursor().unwrap().last().unwrap_err();
+            assert!(why.starts_with("not offered: "), "{why}");
+        }
     }
     peer.close().unwrap();
     let peer = P::open(engine, dir, settings, library).unwrap();
     assert!(all(&peer, None) == wanted, "after a close");
+    peer.close().unwrap();
+}
+
+/// Whether the driver calls the engine for everything, not only for the workloads of the documents.
+fn driven(engine: EngineName) -> bool {
+    [EngineName::Ashlardb, EngineName::Rocksdb].contains(&engine)
+}
+
+fn reversed<P: Peer>(peer: &P) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let mut cursor = peer.cursor().unwrap();
+    let mut entry = cursor.last().unwrap();
+    let mut seen = Vec::new();
+    while let Some((key, value)) = entry {
+        seen.push((key.to_vec(), value.to_vec()));
+        entry = cursor.prev().unwrap();
+    }
+    cursor.check().unwrap();
+    seen
+}
+
+/// Values come in the order of the keys, which are not sorted; one is missing, one is asked for twice.
+fn many_at_once<R: Read>(reader: &mut R, wanted: &[(Vec<u8>, Vec<u8>)]) {
+    let mut keys = Keys::new(2);
+    for key in [b"e1", b"a1", b"b0", b"d1", b"a1"] {
+        keys.push(key);
+    }
+    for _ in 0..2 {
+        let mut seen = Vec::new();
+        assert_eq!(reader.multi_get(&keys, |value| seen.push(value.to_vec())), Ok(4));
+        assert!(seen.iter().eq([5, 0, 4, 0].map(|at| &wanted[at].1)));
+    }
+}
+
+/// Deletes, deletes of ranges, merges, and writers of several threads.
+fn other_writes<P: Peer>(engine: EngineName, dir: &Path, class: Class, library: Option<&str>) {
+    let settings = Settings { merges: true, value_bytes: 8, ..settings(class) };
+    let peer = P::open(engine, dir, &settings, library).unwrap();
+    let writers: Vec<_> = (0..3).map(|_| peer.writer().unwrap()).collect();
+    std::thread::scope(|scope| {
+        for (mut writer, key) in writers.into_iter().zip([b"t0", b"t1", b"t2"]) {
+            scope.spawn(move || (0..100_u64).for_each(|i| writer.put(key, &i.to_le_bytes()).unwrap()));
+        }
+    });
+    let numbers = |peer: &P| {
+        let number = |value: Vec<u8>| u64::from_le_bytes(value.try_into().unwrap());
+        all(peer, None).into_iter().map(|(key, value)| (key, number(value))).collect::<Vec<_>>()
+    };
+    assert_eq!(numbers(&peer), [b"t0", b"t1", b"t2"].map(|key| (key.to_vec(), 99)));
+    for operand in [1_u64, 1 << 40] {
+        peer.merge(b"s0", &operand.to_le_bytes()).unwrap();
+        peer.merge(b"t1", &operand.to_le_bytes()).unwrap();
+        peer.settle().unwrap();
+    }
+    peer.delete(b"t0").unwrap();
+    peer.delete_range(b"t2", b"t3").unwrap();
+    let left = [(b"s0".to_vec(), 1 + (1 << 40)), (b"t1".to_vec(), 100 + (1 << 40))];
+    assert_eq!(numbers(&peer), left);
+    peer.compact().unwrap();
+    assert_eq!(numbers(&peer), left, "compacted");
     peer.close().unwrap();
 }
 

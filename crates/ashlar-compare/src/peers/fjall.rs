@@ -1,7 +1,7 @@
 //! fjall, an LSM tree in Rust. A put reaches the operating system's buffers; with sync each is followed by `persist`.
 
 use crate::engine::EngineName;
-use crate::peer::{Cursor, Entries, Lent, Peer, Read, Result};
+use crate::peer::{Cursor, Entries, Lent, NoWriter, Peer, Read, Result};
 use crate::settings::{Class, Settings};
 use fjall::config::{
     BlockSizePolicy, BloomConstructionPolicy, CompressionPolicy, FilterPolicy, FilterPolicyEntry,
@@ -42,6 +42,7 @@ fn options(s: &Settings) -> Result<KeyspaceCreateOptions> {
 impl Peer for Fjall {
     type Cursor<'a> = Walk<'a>;
     type Reader<'a> = &'a Keyspace;
+    type Writer<'a> = NoWriter;
 
     fn open(_: EngineName, dir: &Path, s: &Settings, _library: Option<&str>) -> Result<Self> {
         if s.no_log {

@@ -1,7 +1,7 @@
 //! AshlarDB spoilt on purpose, so that the suite's checks can be seen to catch it.
 
 use crate::engine::EngineName;
-use crate::peer::{Entries, Peer, Result, Written};
+use crate::peer::{Entries, NoWriter, Peer, Result, Written};
 use crate::peers::Ashlar;
 use crate::settings::Settings;
 use std::cell::Cell;
@@ -18,6 +18,7 @@ pub struct Flawed {
 impl Peer for Flawed {
     type Cursor<'a> = <Ashlar as Peer>::Cursor<'a>;
     type Reader<'a> = <Ashlar as Peer>::Reader<'a>;
+    type Writer<'a> = NoWriter;
 
     fn open(engine: EngineName, dir: &Path, settings: &Settings, library: Option<&str>) -> Result<Self> {
         let mut settings = settings.clone();

@@ -4,7 +4,7 @@
 //! `Immediate` or the close. That is less than the other engines' asynchronous class; the version line says so.
 
 use crate::engine::EngineName;
-use crate::peer::{Cursor, Entries, Lent, Peer, Read, Result};
+use crate::peer::{Cursor, Entries, Lent, NoWriter, Peer, Read, Result};
 use crate::settings::{Class, Settings};
 use redb::{Database, Durability, Range, ReadOnlyTable, ReadableDatabase, TableDefinition, WriteTransaction};
 use std::path::Path;
@@ -37,6 +37,7 @@ impl Redb {
 impl Peer for Redb {
     type Cursor<'a> = Walk;
     type Reader<'a> = &'a Redb;
+    type Writer<'a> = NoWriter;
 
     fn open(_: EngineName, dir: &Path, s: &Settings, _library: Option<&str>) -> Result<Self> {
         if s.no_log {

@@ -1,7 +1,7 @@
 //! Gets by many threads, alone or beside a writer that puts at full speed or at a rate. The writer's puts do not count as
 //! operations.
 
-use super::{Done, Stream};
+use super::{Done, Stream, together};
 use crate::job::{Job, Step, Workload};
 use crate::meter::{Kind, Meter};
 use crate::peer::{Peer, Read, Result};
@@ -40,25 +40,7 @@ pub fn read<P: Peer>(peer: &P, job: &Job, step: &Step, meter: &mut Meter) -> Res
             .collect();
         (seen, puts)
     });
-    let mut all = Done { puts: puts?, ..Done::default() };
-    let mut together: Option<Meter> = None;
-    for each in seen {
-        let (done, own) = each?;
-        together = Some(match together {
-            Some(others) => others.and(own),
-            None => own,
-        });
-        all.asked = all.asked.wrapping_add(done.asked);
-        all.digest = all.digest.wrapping_add(done.digest);
-        all.ops += done.ops;
-        all.found += done.found;
-        all.bytes += done.bytes;
-        all.cut |= done.cut;
-    }
-    if let Some(together) = together {
-        *meter = together;
-    }
-    Ok(all)
+    Ok(Done { puts: puts?, ..together(seen, meter)? })
 }
 
 /// The pace of a writer.

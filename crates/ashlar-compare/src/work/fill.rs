@@ -1,4 +1,4 @@
-//! Puts: in key order or drawn, into an empty or a loaded database, one by one or in batches.
+//! Puts: in key order or drawn, into an empty or a loaded database, one by one or in batches. Deletes of drawn keys.
 
 use super::{Done, Stream};
 use crate::job::{Job, Step, Workload};
@@ -20,7 +20,7 @@ struct Source {
 impl Source {
     fn new(s: &Settings, keys: u64, workload: Workload) -> Source {
         let stream = match workload {
-            Workload::Fillseq => None,
+            Workload::Fillseq | Workload::Bulkload => None,
             Workload::Overwrite => Some(Stream::Again),
             _ => Some(Stream::Load),
         };
@@ -69,6 +69,25 @@ pub fn put<P: Peer>(peer: &P, job: &Job, step: &Step, meter: &mut Meter) -> Resu
     }
     done.cut &= done.ops < step.ops;
     done.bytes = done.ops * (s.key_bytes + s.value_bytes) as u64;
+    Ok(done)
+}
+
+/// Deletes drawn keys.
+pub fn delete<P: Peer>(peer: &P, job: &Job, step: &Step, meter: &mut Meter) -> Result<Done> {
+    let s = &job.settings;
+    let mut maker = s.keys();
+    let mut random = Random::new(s.seed, Stream::Deletes as u64);
+    let mut done = Done::default();
+    meter.begin();
+    while done.ops < step.ops && !done.cut {
+        let number = random.below(job.keys);
+        done.asks(number);
+        peer.delete(maker.key(number))?;
+        meter.ended(Kind::Write, 1);
+        done.ops += 1;
+        done.cut = meter.over();
+    }
+    done.bytes = done.ops * s.key_bytes as u64;
     Ok(done)
 }
 

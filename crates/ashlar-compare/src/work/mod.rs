@@ -3,24 +3,31 @@
 //! The loops sum up the read bytes word by word, so that every byte is read and engines can be compared.
 
 mod beside;
+mod counters;
 mod fill;
 mod read;
+mod threads;
+mod tombstones;
 mod ycsb;
 
 pub use fill::complete;
-pub use read::{scan, warm};
+pub use read::warm;
 
 use crate::job::{Job, Step, Workload};
-use crate::meter::Meter;
+use crate::meter::{Kind, Meter};
 use crate::peer::{Peer, Result};
 
 /// The work of a loop.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Done {
     /// Operations.
     pub ops: u64,
     /// Reads that found an entry.
     pub found: u64,
+    /// Answers that contradict what was written.
+    pub wrong: u64,
+    /// Operations of each thread that wrote, of several.
+    pub each: Vec<u64>,
     /// Written entries, in a workload that also reads.
     pub puts: u64,
     /// Bytes of the keys and values that were written, or found.
@@ -40,11 +47,40 @@ impl Done {
         self.asked = self.asked.wrapping_mul(3).wrapping_add(what);
     }
 
+    /// Adds the work of another thread.
+    fn add(&mut self, other: &Done) {
+        self.asked = self.asked.wrapping_add(other.asked);
+        self.digest = self.digest.wrapping_add(other.digest);
+        self.ops += other.ops;
+        self.found += other.found;
+        self.wrong += other.wrong;
+        self.bytes += other.bytes;
+        self.cut |= other.cut;
+    }
+
     #[inline]
     fn saw(&mut self, bytes: &[u8]) {
         self.bytes += bytes.len() as u64;
         self.digest = self.digest.wrapping_mul(3).wrapping_add(words(bytes));
     }
+}
+
+/// The work of several threads. `meter` becomes that of them all.
+fn together(each: Vec<Result<(Done, Meter)>>, meter: &mut Meter) -> Result<Done> {
+    let mut all = Done::default();
+    let mut meters: Option<Meter> = None;
+    for one in each {
+        let (done, own) = one?;
+        all.add(&done);
+        meters = Some(match meters {
+            Some(others) => others.and(own),
+            None => own,
+        });
+    }
+    if let Some(meters) = meters {
+        *meter = meters;
+    }
+    Ok(all)
 }
 
 /// All of `bytes`, eight at a time.
@@ -70,17 +106,44 @@ pub enum Stream {
     Paced = 5,
     /// YCSB.
     Mixed = 6,
+    /// Deletes.
+    Deletes = 7,
+    /// Puts by several threads.
+    Threads = 8,
+}
+
+/// Writes what the workload of `step` measures reads of, beyond the loads before it: merge operands, tombstones.
+pub fn make<P: Peer>(peer: &P, job: &Job, step: &Step) -> Result<()> {
+    match step.workload {
+        Workload::Counters => counters::make(peer, job, step),
+        Workload::Rangetombstones => tombstones::make_ranges(peer, job),
+        Workload::Scantombstones => tombstones::make_points(peer, job),
+        _ => Ok(()),
+    }
 }
 
 /// Does one step, measured by `meter`. A step that is given no time limit and the same job does the same on every engine.
 pub fn run<P: Peer>(peer: &P, job: &Job, step: &Step, meter: &mut Meter) -> Result<Done> {
     match step.workload {
-        Workload::Fillseq | Workload::Fillrandom | Workload::Overwrite => fill::put(peer, job, step, meter),
+        Workload::Fillrandom | Workload::Fillsync if step.threads > 1 => threads::put(peer, job, step, meter),
+        Workload::Fillseq
+        | Workload::Fillrandom
+        | Workload::Fillbatch
+        | Workload::Fillsync
+        | Workload::Bulkload
+        | Workload::Overwrite => fill::put(peer, job, step, meter),
+        Workload::Deleterandom => fill::delete(peer, job, step, meter),
+        Workload::Compact => compact(peer, job, step, meter),
         Workload::Readrandom if step.threads > 1 => beside::read(peer, job, step, meter),
         Workload::Readwhilewriting => beside::read(peer, job, step, meter),
-        Workload::Readrandom => read::get(peer, job, step, meter),
+        Workload::Readrandom | Workload::Readmissing => read::get(peer, job, step, meter),
+        Workload::Multireadrandom => read::multi_get(peer, job, step, meter),
         Workload::Seekrandom => read::seek(peer, job, step, meter),
-        Workload::Readseq => scan(peer, step.ops, meter),
+        Workload::Readseq => read::scan::<P, false>(peer, step.ops, meter),
+        Workload::Readreverse => read::scan::<P, true>(peer, step.ops, meter),
+        Workload::Counters => counters::get(peer, job, step, meter),
+        Workload::Rangetombstones => tombstones::get_among_ranges(peer, job, step, meter),
+        Workload::Scantombstones => tombstones::first_live(peer, job, step, meter),
         Workload::YcsbA
         | Workload::YcsbB
         | Workload::YcsbC
@@ -91,21 +154,46 @@ pub fn run<P: Peer>(peer: &P, job: &Job, step: &Step, meter: &mut Meter) -> Resu
     }
 }
 
+/// Compacts everything; `step.ops` entries remain.
+fn compact<P: Peer>(peer: &P, job: &Job, step: &Step, meter: &mut Meter) -> Result<Done> {
+    let s = &job.settings;
+    meter.begin();
+    peer.compact()?;
+    meter.ended(Kind::Write, step.ops);
+    let bytes = step.ops.saturating_mul((s.key_bytes + s.value_bytes) as u64);
+    Ok(Done { ops: step.ops, bytes, asked: step.ops, ..Done::default() })
+}
+
 /// Repeats, for the oracle, the writes of `step` after it did `done`.
 pub fn replay<P: Peer>(peer: &P, job: &Job, step: &Step, done: &Done) -> Result<()> {
     let mut unread = Meter::new(0.0);
     let exactly = Step { ops: done.ops, seconds: 0.0, batch: 1, ..step.clone() };
+    make(peer, job, step)?;
     match step.workload {
-        Workload::Fillseq | Workload::Fillrandom => {
+        Workload::Fillrandom | Workload::Fillsync if step.threads > 1 => {
+            threads::replay(peer, job, step, &done.each)
+        }
+        Workload::Fillseq | Workload::Fillrandom | Workload::Fillbatch | Workload::Bulkload => {
             fill::put(peer, job, &Step { ops: step.ops, ..exactly }, &mut unread).map(drop)
         }
-        Workload::Overwrite => fill::put(peer, job, &exactly, &mut unread).map(drop),
+        Workload::Fillsync | Workload::Overwrite => fill::put(peer, job, &exactly, &mut unread).map(drop),
+        Workload::Deleterandom => fill::delete(peer, job, &exactly, &mut unread).map(drop),
         Workload::Readwhilewriting => beside::write(peer, job, |puts| puts < done.puts).map(drop),
         Workload::Openloop => crate::open_loop::replay(peer, job, done.ops),
         Workload::YcsbA | Workload::YcsbB | Workload::YcsbD | Workload::YcsbE | Workload::YcsbF => {
             ycsb::mixed(peer, job, &exactly, &mut unread).map(drop)
         }
-        Workload::Readrandom | Workload::Seekrandom | Workload::Readseq | Workload::YcsbC => Ok(()),
+        Workload::Readrandom
+        | Workload::Readmissing
+        | Workload::Multireadrandom
+        | Workload::Seekrandom
+        | Workload::Readseq
+        | Workload::Readreverse
+        | Workload::Counters
+        | Workload::Rangetombstones
+        | Workload::Scantombstones
+        | Workload::Compact
+        | Workload::YcsbC => Ok(()),
     }
 }
 

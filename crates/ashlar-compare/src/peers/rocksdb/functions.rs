@@ -12,6 +12,16 @@ pub type Opaque = *mut c_void;
 type ErrorOut = *mut *mut c_char;
 type Bytes = *const c_char;
 
+/// `rocksdb_slice_t`: a key of a call for many.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct Slice {
+    /// The first byte.
+    pub data: Bytes,
+    /// How many.
+    pub size: usize,
+}
+
 symbols::functions! {
     options_create = b"rocksdb_options_create\0": fn() -> Opaque;
     options_destroy = b"rocksdb_options_destroy\0": fn(Opaque);
@@ -40,6 +50,17 @@ symbols::functions! {
     put = b"rocksdb_put\0": fn(Opaque, Opaque, Bytes, usize, Bytes, usize, ErrorOut);
     get_into = b"rocksdb_get_into_buffer\0":
         fn(Opaque, Opaque, Bytes, usize, *mut c_char, usize, *mut usize, *mut c_uchar, ErrorOut) -> c_uchar;
+    delete = b"rocksdb_delete\0": fn(Opaque, Opaque, Bytes, usize, ErrorOut);
+    delete_range = b"rocksdb_delete_range_cf\0":
+        fn(Opaque, Opaque, Opaque, Bytes, usize, Bytes, usize, ErrorOut);
+    merge = b"rocksdb_merge\0": fn(Opaque, Opaque, Bytes, usize, Bytes, usize, ErrorOut);
+    options_set_sums = b"rocksdb_options_set_uint64add_merge_operator\0": fn(Opaque);
+    family_default = b"rocksdb_get_default_column_family_handle\0": fn(Opaque) -> Opaque;
+    family_destroy = b"rocksdb_column_family_handle_destroy\0": fn(Opaque);
+    multi_get = b"rocksdb_batched_multi_get_cf_slice\0":
+        fn(Opaque, Opaque, Opaque, usize, *const Slice, *mut Opaque, *mut *mut c_char, bool);
+    pinned_value = b"rocksdb_pinnableslice_value\0": fn(Opaque, *mut usize) -> Bytes;
+    pinned_destroy = b"rocksdb_pinnableslice_destroy\0": fn(Opaque);
     batch_create = b"rocksdb_writebatch_create\0": fn() -> Opaque;
     batch_put = b"rocksdb_writebatch_put\0": fn(Opaque, Bytes, usize, Bytes, usize);
     batch_destroy = b"rocksdb_writebatch_destroy\0": fn(Opaque);
@@ -53,6 +74,8 @@ symbols::functions! {
     iter_seek = b"rocksdb_iter_seek\0": fn(Opaque, Bytes, usize);
     iter_valid = b"rocksdb_iter_valid\0": fn(Opaque) -> c_uchar;
     iter_next = b"rocksdb_iter_next\0": fn(Opaque);
+    iter_last = b"rocksdb_iter_seek_to_last\0": fn(Opaque);
+    iter_prev = b"rocksdb_iter_prev\0": fn(Opaque);
     iter_key = b"rocksdb_iter_key\0": fn(Opaque, *mut usize) -> Bytes;
     iter_value = b"rocksdb_iter_value\0": fn(Opaque, *mut usize) -> Bytes;
     iter_error = b"rocksdb_iter_get_error\0": fn(Opaque, ErrorOut);

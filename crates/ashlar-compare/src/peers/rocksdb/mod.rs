@@ -4,15 +4,19 @@
 //! 2. Readers and cursors borrow the database, so they are gone before it.
 
 mod functions;
+mod threads;
+mod walk;
 
 use crate::engine::EngineName;
-use crate::peer::{Cursor, Entries, Lent, Peer, Read, Result, Written};
+use crate::peer::{Entries, Peer, Result, Written};
 use crate::peers::stats_text;
 use crate::settings::{Class, Settings};
 use functions::{Functions, Opaque};
 use std::ffi::{CStr, CString, c_uchar};
 use std::path::Path;
 use std::ptr::{null, null_mut};
+use threads::{Getter, Putter};
+use walk::Walk;
 
 /// More level-0 tables than a bulk load writes.
 const BULK: u64 = 10_000_000;
@@ -21,6 +25,7 @@ const BULK: u64 = 10_000_000;
 pub struct RocksDb {
     f: Functions,
     db: Opaque,
+    family: Opaque,
     options: Opaque,
     cache: Opaque,
     write: Opaque,
@@ -104,6 +109,7 @@ impl RocksDb {
 impl Peer for RocksDb {
     type Cursor<'a> = Walk<'a>;
     type Reader<'a> = Getter<'a>;
+    type Writer<'a> = Putter<'a>;
 
     fn open(_: EngineName, dir: &Path, settings: &Settings, library: Option<&str>) -> Result<Self> {
         let f = Functions::load(Path::new(library.ok_or("no path of RocksDB's library")?))?;
@@ -118,7 +124,8 @@ impl Peer for RocksDb {
         let read = unsafe { (f.read_options_create)() };
         let value_bytes = settings.value_bytes.max(1);
         let bulk = settings.bulk;
-        let mut opened = RocksDb { f, db: null_mut(), options, cache, write, read, value_bytes, bulk };
+        let mut opened =
+            RocksDb { f, db: null_mut(), family: null_mut(), options, cache, write, read, value_bytes, bulk };
         let f = &opened.f;
         let text = CString::new(option_string(settings)?).map_err(|e| e.to_string())?;
         // SAFETY: the options are live, the text is NUL-terminated and only read.
@@ -127,12 +134,18 @@ impl Peer for RocksDb {
         unsafe { (f.write_options_set_sync)(write, c_uchar::from(settings.sync)) };
         // SAFETY: as above.
         unsafe { (f.write_options_disable_wal)(write, settings.no_log.into()) };
+        if settings.merges {
+            // SAFETY: the options are live.
+            unsafe { (f.options_set_sums)(options) };
+        }
         if settings.class == Class::Matched {
             opened.set_table(settings)?;
         }
         let path = CString::new(dir.as_os_str().as_encoded_bytes()).map_err(|e| e.to_string())?;
         // SAFETY: the options are live, the path is NUL-terminated.
         opened.db = f.checked(|e| unsafe { (f.open)(options, path.as_ptr(), e) })?;
+        // SAFETY: the database is live; the handle is destroyed in `Drop`, before it.
+        opened.family = unsafe { (opened.f.family_default)(opened.db) };
         Ok(opened)
     }
 
@@ -164,14 +177,38 @@ impl Peer for RocksDb {
         done
     }
 
+    #[inline]
+    fn delete(&self, key: &[u8]) -> Result<()> {
+        let (f, k) = (&self.f, key.as_ptr().cast());
+        // SAFETY: database and options are live; the key goes with its length and is only read during the call.
+        f.checked(|e| unsafe { (f.delete)(self.db, self.write, k, key.len(), e) })
+    }
+
+    fn delete_range(&self, begin: &[u8], end: &[u8]) -> Result<()> {
+        let (f, b, until) = (&self.f, begin.as_ptr().cast(), end.as_ptr().cast());
+        // SAFETY: database, options and family are live; pointers go with their lengths and are only read during the call.
+        f.checked(|e| unsafe {
+            (f.delete_range)(self.db, self.write, self.family, b, begin.len(), until, end.len(), e)
+        })
+    }
+
+    #[inline]
+    fn merge(&self, key: &[u8], operand: &[u8]) -> Result<()> {
+        let (f, k, v) = (&self.f, key.as_ptr().cast(), operand.as_ptr().cast());
+        // SAFETY: database and options are live; pointers go with their lengths and are only read during the call.
+        f.checked(|e| unsafe { (f.merge)(self.db, self.write, k, key.len(), v, operand.len(), e) })
+    }
+
+    fn writer(&self) -> Result<Putter<'_>> {
+        Ok(Putter(self))
+    }
+
     fn reader(&self) -> Result<Getter<'_>> {
-        Ok(Getter { of: &self.f, db: self.db, read: self.read, value: vec![0; self.value_bytes] })
+        Ok(Getter::new(self))
     }
 
     fn cursor(&self) -> Result<Walk<'_>> {
-        // SAFETY: database and options are live; destroyed in the cursor's `Drop`, before them.
-        let iter = unsafe { (self.f.iter_create)(self.db, self.read) };
-        Ok(Walk { of: self, iter })
+        Ok(Walk::new(self))
     }
 
     fn settle(&self) -> Result<()> {
@@ -212,6 +249,10 @@ impl Peer for RocksDb {
 impl Drop for RocksDb {
     fn drop(&mut self) {
         let f = &self.f;
+        if !self.family.is_null() {
+            // SAFETY: live, destroyed once, before the database; readers borrow it and are gone.
+            unsafe { (f.family_destroy)(self.family) };
+        }
         if !self.db.is_null() {
             // SAFETY: live, closed once; cursors borrow it and are gone.
             unsafe { (f.close)(self.db) };
@@ -224,103 +265,5 @@ impl Drop for RocksDb {
         unsafe { (f.options_destroy)(self.options) };
         // SAFETY: as above.
         unsafe { (f.cache_destroy)(self.cache) };
-    }
-}
-
-/// What gets go through: one buffer that values are copied into.
-pub struct Getter<'a> {
-    of: &'a Functions,
-    db: Opaque,
-    read: Opaque,
-    value: Vec<u8>,
-}
-
-// SAFETY: RocksDB's handles of a database and of read options may be used by any thread, also at once (`include/rocksdb/db.h`);
-// both outlive the reader, which borrows from their owner. Checked by: `peers::conformance`.
-unsafe impl Send for Getter<'_> {}
-
-impl Read for Getter<'_> {
-    #[inline]
-    fn get(&mut self, key: &[u8], see: impl FnOnce(&[u8])) -> Result<bool> {
-        let (f, k) = (self.of, key.as_ptr().cast());
-        let (mut len, mut found) = (0_usize, 0 as c_uchar);
-        let (out, room) = (self.value.as_mut_ptr().cast(), self.value.len());
-        let (len_out, found_out) = (&raw mut len, &raw mut found);
-        // SAFETY: database and options are live; the key goes with its length, the buffer with its room; the two out
-        // pointers are live integers.
-        let fits = f.checked(|e| unsafe {
-            (f.get_into)(self.db, self.read, k, key.len(), out, room, len_out, found_out, e)
-        })?;
-        if found == 0 {
-            return Ok(false);
-        }
-        match (fits, self.value.get(..len)) {
-            (1, Some(value)) => see(value),
-            _ => return Err(format!("a value of {len} bytes, where {room} were written")),
-        }
-        Ok(true)
-    }
-}
-
-/// A cursor.
-pub struct Walk<'a> {
-    of: &'a RocksDb,
-    iter: Opaque,
-}
-
-impl Walk<'_> {
-    /// The current entry; `None` off the end.
-    #[inline]
-    fn entry(&self) -> Option<Lent<'_>> {
-        let f = &self.of.f;
-        // SAFETY: the iterator is live.
-        if unsafe { (f.iter_valid)(self.iter) } == 0 {
-            return None;
-        }
-        let mut len = 0_usize;
-        // SAFETY: the iterator is on an entry; the length is a live integer.
-        let key = unsafe { (f.iter_key)(self.iter, &raw mut len) };
-        // SAFETY: pointer and length were returned together and stand until the next move, which needs `&mut self`.
-        let key = unsafe { std::slice::from_raw_parts(key.cast::<u8>(), len) };
-        // SAFETY: as for the key.
-        let value = unsafe { (f.iter_value)(self.iter, &raw mut len) };
-        // SAFETY: as for the key.
-        let value = unsafe { std::slice::from_raw_parts(value.cast::<u8>(), len) };
-        Some((key, value))
-    }
-}
-
-impl Cursor for Walk<'_> {
-    fn first(&mut self) -> Result<Option<Lent<'_>>> {
-        // SAFETY: the iterator is live.
-        unsafe { (self.of.f.iter_first)(self.iter) };
-        Ok(self.entry())
-    }
-
-    #[inline]
-    fn seek(&mut self, key: &[u8]) -> Result<Option<Lent<'_>>> {
-        // SAFETY: the iterator is live; the key goes with its length and is copied.
-        unsafe { (self.of.f.iter_seek)(self.iter, key.as_ptr().cast(), key.len()) };
-        Ok(self.entry())
-    }
-
-    #[inline]
-    fn next(&mut self) -> Result<Option<Lent<'_>>> {
-        // SAFETY: the iterator is on an entry: the driver moves only after `entry` said so.
-        unsafe { (self.of.f.iter_next)(self.iter) };
-        Ok(self.entry())
-    }
-
-    fn check(&self) -> Result<()> {
-        let f = &self.of.f;
-        // SAFETY: the iterator is live.
-        f.checked(|e| unsafe { (f.iter_error)(self.iter, e) })
-    }
-}
-
-impl Drop for Walk<'_> {
-    fn drop(&mut self) {
-        // SAFETY: live, destroyed once, before the database it borrows.
-        unsafe { (self.of.f.iter_destroy)(self.iter) };
     }
 }

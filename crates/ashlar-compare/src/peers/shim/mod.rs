@@ -7,7 +7,7 @@
 mod functions;
 
 use crate::engine::EngineName;
-use crate::peer::{Cursor, Entries, Lent, Peer, Read, Result, Written};
+use crate::peer::{Cursor, Entries, Lent, NoWriter, Peer, Read, Result, Written};
 use crate::settings::{Class, Settings};
 use functions::{Entry, Functions, Opaque};
 use std::ffi::{CString, c_int};
@@ -59,6 +59,7 @@ fn settings(engine: EngineName, s: &Settings) -> Result<functions::Settings> {
 impl Peer for Shim {
     type Cursor<'a> = Walk<'a>;
     type Reader<'a> = Getter<'a>;
+    type Writer<'a> = NoWriter;
 
     fn open(engine: EngineName, dir: &Path, s: &Settings, library: Option<&str>) -> Result<Self> {
         let f = Functions::load(Path::new(library.ok_or("no path of the engine's shim")?))?;
