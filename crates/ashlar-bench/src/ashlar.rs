@@ -452,6 +452,14 @@ impl Writer for Batch<'_> {
         self.note(added);
     }
 
+    fn delete_range(&mut self, begin: &[u8], end: &[u8]) {
+        let added = match family_of(self.families, begin) {
+            Some(family) => self.batch.family(family).delete_range(begin, end),
+            None => self.batch.delete_range(begin, end),
+        };
+        self.note(added);
+    }
+
     fn commit(&mut self) -> Result<()> {
         let written = match self.refused.take() {
             None => self.db.write(&self.batch),

@@ -129,6 +129,9 @@ pub trait Writer {
     /// Adds a delete.
     fn delete(&mut self, key: &[u8]);
 
+    /// Adds a range tombstone over the keys from `begin` on and before `end`.
+    fn delete_range(&mut self, begin: &[u8], end: &[u8]);
+
     /// Writes the added changes atomically, and starts an empty batch.
     ///
     /// # Errors

@@ -1,11 +1,11 @@
 //! The work of one thread.
 
 use crate::budget::Budget;
-use crate::keys::{KeyOrder, KeyStream};
+use crate::keys::{KeyMaker, KeyOrder, KeyStream};
 use crate::lengths::Lengths;
 use crate::meter::Meter;
 use crate::pace::Pace;
-use crate::plan::{Beside, Plan, Work};
+use crate::plan::{Beside, Plan, Ranges, Work};
 use crate::random::Random;
 use crate::stats::OpKind;
 use crate::store::{Store, Walk, Writer};
@@ -43,6 +43,17 @@ pub(crate) struct Worker<'a> {
     /// Upper bound of the numbers of merged keys, excluded.
     pub(crate) merge_keys: u64,
     pub(crate) meter: Meter<'a>,
+}
+
+/// Adds a tombstone over the keys from `first` on, or a delete for each of them.
+fn delete_range(writer: &mut dyn Writer, maker: &mut KeyMaker, first: u64, ranges: Ranges) {
+    let end = first.saturating_add(ranges.width);
+    if ranges.expanded {
+        (first..end).for_each(|number| writer.delete(maker.key(number)));
+    } else {
+        let begin = maker.key(first).to_vec();
+        writer.delete_range(&begin, maker.key(end));
+    }
 }
 
 impl Worker<'_> {
@@ -121,6 +132,8 @@ impl Worker<'_> {
         let mut maker = plan.maker();
         let mut numbers = KeyStream::new(order, plan.keys, plan.access);
         let mut budget = self.budget();
+        let ranges = plan.ranges.filter(|_| kind == OpKind::Write);
+        let mut written = 0;
         loop {
             let entries = budget.take(plan.batch, self.clock);
             if entries == 0 {
@@ -136,6 +149,10 @@ impl Worker<'_> {
                         bytes += (key.len() + value.len()) as u64;
                         writer.put(key, value);
                     }
+                }
+                written += 1;
+                if let Some(ranges) = ranges.filter(|ranges| ranges.due(written)) {
+                    delete_range(&mut *writer, &mut maker, numbers.next(&mut self.random), ranges);
                 }
             }
             if kind == OpKind::Write {

@@ -118,6 +118,16 @@ flags! {
     merge_operator: String = String::new();
     /// Key space of merges. -1: as many as --num.
     merge_keys: i64 = -1;
+    /// Puts before range tombstones begin, per thread.
+    writes_before_delete_range: u64 = 0;
+    /// Puts from one range tombstone to the next. 0: no range tombstones.
+    writes_per_range_tombstone: u64 = 0;
+    /// Numbers of keys that a range tombstone covers, from a key of the benchmark's order on.
+    range_tombstone_width: u64 = 100;
+    /// Range tombstones of a thread, at most. 0: no range tombstones.
+    max_num_range_tombstones: u64 = 0;
+    /// Delete each key of the range by itself instead.
+    expand_range_tombstones: bool = false;
     /// Step backward after a seek instead of forward.
     reverse_iterator: bool = false;
     /// Every write waits for the device.

@@ -122,7 +122,9 @@ const EVERYDAY: &str = "\
     --compression_max_dict_bytes=0 --compression_zstd_max_train_bytes=0 --compression_max_dict_buffer_bytes=0 \
     --compression_use_zstd_dict_trainer=1 --compression_parallel_threads=1 --min_level_to_compress=-1 --batch_size=1 \
     --seek_nexts=0 --reverse_iterator=0 --max_scan_distance=0 --readwritepercent=90 --mergereadpercent=70 --deletepercent=2 \
-    --merge_operator=put --merge_keys=-1 --read_random_exp_range=0.0 --prefix_size=0 --keys_per_prefix=0 \
+    --merge_operator=put --merge_keys=-1 --writes_before_delete_range=0 --writes_per_range_tombstone=0 \
+    --range_tombstone_width=100 --max_num_range_tombstones=0 --expand_range_tombstones=0 \
+    --read_random_exp_range=0.0 --prefix_size=0 --keys_per_prefix=0 \
     --total_order_seek=1 --prefix_same_as_start=0 --auto_prefix_mode=0 --sync=0 --use_fsync=0 --disable_wal=0 \
     --manual_wal_flush=0 --wal_compression=none --wal_bytes_per_sync=0 --bytes_per_sync=0 --write_buffer_size=65536 \
     --db_write_buffer_size=0 --max_write_buffer_number=2 --min_write_buffer_number_to_merge=1 --max_background_jobs=2 \

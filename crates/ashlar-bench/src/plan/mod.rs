@@ -1,5 +1,6 @@
 //! Resolves the name of a benchmark and the flags to a plan. Pure.
 
+mod ranges;
 mod table;
 
 use crate::access::Access;
@@ -9,6 +10,7 @@ use crate::lengths;
 use crate::repeat::Repeat;
 use crate::store::WriteHow;
 use ashlar_base::nearest::nearest;
+pub(crate) use ranges::Ranges;
 use std::time::Duration;
 use table::ENTRIES;
 
@@ -125,6 +127,8 @@ pub struct Plan {
     pub batch: u64,
     /// The percentage of gets or merges in a mix.
     pub percent: u64,
+    /// Range tombstones among puts.
+    pub(crate) ranges: Option<Ranges>,
     /// The settings of writes.
     pub how: WriteHow,
     /// The shape of keys.
@@ -178,6 +182,7 @@ impl Plan {
             access: access(flags)?,
             batch: flags.batch_size,
             percent: 0,
+            ranges: Ranges::of(flags)?,
             how: WriteHow { sync: flags.sync, disable_wal: flags.disable_wal },
             shape: flags.key_shape,
             key_size: size(flags.key_size),
