@@ -84,7 +84,7 @@ impl Comparator for LongFirst {
     }
 }
 
-fn orders() -> [Order; 3] {
+pub(crate) fn orders() -> [Order; 3] {
     [Order::Bytewise, Order::ReverseBytewise, Order::Custom(Arc::new(LongFirst))]
 }
 

@@ -27,4 +27,6 @@ pub use retention::{Beneath, Retention, Rule, Verdict};
 pub use sink::{EntrySink, RewriteCounters};
 
 #[cfg(test)]
+mod bytes_tests;
+#[cfg(test)]
 pub(crate) mod fixture;
