@@ -80,6 +80,20 @@ impl Order {
         }
     }
 
+    /// [`Order::compare`] for two user keys whose first `shared` bytes are equal, and no byte more than these.
+    #[inline]
+    pub fn compare_sharing(&self, shared: usize, a: &[u8], b: &[u8]) -> Ordering {
+        let bytewise = || match (a.get(shared), b.get(shared)) {
+            (Some(x), Some(y)) => x.cmp(y),
+            _ => a.len().cmp(&b.len()),
+        };
+        match self {
+            Order::Bytewise => bytewise(),
+            Order::ReverseBytewise => bytewise().reverse(),
+            Order::Custom(c) => c.compare(a, b),
+        }
+    }
+
     /// Compares two internal keys: user key ascending, trailer descending.
     #[inline]
     pub fn compare_internal(&self, a: InternalKey<'_>, b: InternalKey<'_>) -> Ordering {
@@ -216,6 +230,19 @@ mod tests {
         assert_eq!(o.shortest_separator(b"abc", b"abcd"), None);
         assert_eq!(o.shortest_separator(b"ab1zz", b"ab2"), Some(b"ab1{".to_vec()));
         assert_eq!(o.shortest_separator(b"ab1\xff\xff", b"ab2"), None);
+    }
+
+    #[test]
+    fn a_known_prefix_changes_no_order() {
+        let keys: [&[u8]; 7] = [b"", b"a", b"ab", b"ab\x00", b"abc", b"b", b"ba"];
+        for order in [Order::Bytewise, Order::ReverseBytewise] {
+            for a in keys {
+                for b in keys {
+                    let shared = crate::bytes::common_prefix(a, b);
+                    assert_eq!(order.compare_sharing(shared, a, b), order.compare(a, b), "{a:?} {b:?}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -259,6 +259,13 @@ impl InternalKeyBuf {
         self.0.extend_from_slice(&trailer.raw().to_le_bytes());
     }
 
+    /// Replaces the content by a copy of `key`.
+    #[inline]
+    pub fn set_encoded(&mut self, key: InternalKey<'_>) {
+        self.0.clear();
+        self.0.extend_from_slice(key.0);
+    }
+
     /// Replaces the trailer.
     #[inline]
     pub fn set_trailer(&mut self, trailer: Trailer) {

@@ -120,7 +120,7 @@ impl<C: KeyOrder, S: EntrySink> RewriteLoop<C, S> {
             match self.key.relation(&self.order, user_key, trailer)? {
                 Relation::NewKey => {
                     self.key.end_chain(&mut self.rule, &mut self.sink, &mut self.counters)?;
-                    self.counters.dropped_tombstones += self.key.begin(user_key);
+                    self.counters.dropped_tombstones += self.key.begin(entry.key);
                     self.rule.begin_key();
                 }
                 Relation::OlderVersion => {}

@@ -95,7 +95,7 @@ impl KeyState {
         if self.operands.collected.is_empty() {
             return Ok(());
         }
-        let over_nothing = !rule.may_lie_beneath(&self.user_key);
+        let over_nothing = !rule.may_lie_beneath(self.user_key());
         if over_nothing && self.fold_operands(rule, sink, Base::Nothing, counters)? {
             return Ok(());
         }
@@ -112,7 +112,7 @@ impl KeyState {
     ) -> Result<bool> {
         let Some((newest, _)) = self.operands.collected.first() else { return Ok(false) };
         let newest = newest.seq();
-        let Some((value_type, value)) = self.operands.fold(&self.user_key, base) else { return Ok(false) };
+        let Some((value_type, value)) = self.operands.fold(self.user_key(), base) else { return Ok(false) };
         let trailer = rule.settled(Trailer::new(newest, value_type), self.operands.stripe);
         counters.folded += self.operands.collected.len() as u64 - 1;
         counters.entries_out += self.emit_parts(sink, trailer, &value)?;
@@ -130,7 +130,7 @@ impl KeyState {
     ) -> Result<()> {
         self.operands.bytes = 0;
         if combine {
-            counters.folded += self.operands.combine(&self.user_key);
+            counters.folded += self.operands.combine(self.key.as_key().user_key());
         }
         for (trailer, operand) in std::mem::take(&mut self.operands.collected) {
             counters.entries_out += self.emit_parts(sink, trailer, &operand)?;

@@ -9,13 +9,13 @@ use std::cmp::Ordering;
 
 /// The current user key. Held-back tombstones are newer than the operands.
 pub(super) struct KeyState {
-    pub(super) user_key: Vec<u8>,
+    /// The user key, with the trailer of the entry that was emitted last.
+    pub(super) key: InternalKeyBuf,
     begun: bool,
     pub(super) last: Trailer,
     emitted: bool,
     pub(super) held: Vec<Trailer>,
     pub(super) operands: Operands,
-    scratch: InternalKeyBuf,
 }
 
 /// The relation of an entry to the previous one.
@@ -29,14 +29,19 @@ impl KeyState {
     /// The state before the first key.
     pub(super) fn new(operands: Operands) -> KeyState {
         KeyState {
-            user_key: Vec::new(),
+            key: InternalKeyBuf::new(&[], Trailer::LAST),
             begun: false,
             last: Trailer::FIRST,
             emitted: false,
             held: Vec::new(),
             operands,
-            scratch: InternalKeyBuf::new(&[], Trailer::LAST),
         }
+    }
+
+    /// The user key.
+    #[inline]
+    pub(super) fn user_key(&self) -> &[u8] {
+        self.key.as_key().user_key()
     }
 
     #[inline]
@@ -49,27 +54,25 @@ impl KeyState {
         if !self.begun {
             return Ok(Relation::NewKey);
         }
-        match order.cmp(&self.user_key, user_key) {
+        let current = self.user_key();
+        match order.cmp(current, user_key) {
             Ordering::Less => Ok(Relation::NewKey),
             Ordering::Equal if trailer < self.last => Ok(Relation::OlderVersion),
             Ordering::Equal if trailer == self.last => Ok(Relation::Duplicate),
             // A damaged entry compares consistently in both directions; a comparator that contradicts itself does not.
-            said if order.cmp(user_key, &self.user_key) != said.reverse() => {
-                Err(contradiction(&self.user_key, user_key))
-            }
-            _ if C::WORDS => Err(out_of_order(&self.user_key, user_key)),
+            said if order.cmp(user_key, current) != said.reverse() => Err(contradiction(current, user_key)),
+            _ if C::WORDS => Err(out_of_order(current, user_key)),
             // A custom order, which may be the cause.
-            _ => Err(out_of_order(&self.user_key, user_key).hint(CHECK_THE_COMPARATOR)),
+            _ => Err(out_of_order(current, user_key).hint(CHECK_THE_COMPARATOR)),
         }
     }
 
     /// Begins the next key; returns how many held-back tombstones of the previous key were not needed.
     #[inline]
-    pub(super) fn begin(&mut self, user_key: &[u8]) -> u64 {
+    pub(super) fn begin(&mut self, key: InternalKey<'_>) -> u64 {
         let unneeded = self.held.len() as u64;
         self.held.clear();
-        self.user_key.clear();
-        self.user_key.extend_from_slice(user_key);
+        self.key.set_encoded(key);
         self.begun = true;
         self.emitted = false;
         unneeded
@@ -85,8 +88,8 @@ impl KeyState {
     ) -> Result<u64> {
         let held = self.held.len() as u64;
         self.emit_held(sink)?;
-        self.scratch.set(&self.user_key, trailer);
-        sink.add(self.scratch.as_key(), value, !self.emitted)?;
+        self.key.set_trailer(trailer);
+        sink.add(self.key.as_key(), value, !self.emitted)?;
         self.emitted = true;
         Ok(held + 1)
     }
@@ -109,8 +112,8 @@ impl KeyState {
         if kept == self.last {
             sink.add(key, value, first)?;
         } else {
-            self.scratch.set(&self.user_key, kept);
-            sink.add(self.scratch.as_key(), value, first)?;
+            self.key.set_trailer(kept);
+            sink.add(self.key.as_key(), value, first)?;
         }
         Ok(held + 1)
     }
@@ -118,8 +121,8 @@ impl KeyState {
     #[cold]
     fn emit_held<S: EntrySink>(&mut self, sink: &mut S) -> Result<()> {
         for trailer in self.held.drain(..) {
-            self.scratch.set(&self.user_key, trailer);
-            sink.add(self.scratch.as_key(), &[], !self.emitted)?;
+            self.key.set_trailer(trailer);
+            sink.add(self.key.as_key(), &[], !self.emitted)?;
             self.emitted = true;
         }
         Ok(())

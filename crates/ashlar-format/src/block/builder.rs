@@ -2,9 +2,8 @@
 
 use super::data_block::HASHED;
 use super::hash_index::HashIndexBuilder;
-use super::index::{offset32, put_restarts, shared_prefix};
-use ashlar_base::bytes::put_varint32;
-use ashlar_base::bytes::varint_len;
+use super::index::{offset32, put_restarts};
+use ashlar_base::bytes::{common_prefix, put_varint32, varint_len};
 
 /// Builds a block. The order of keys is the caller's duty; the bytes equal those of RocksDB's builder.
 #[derive(Clone, Debug)]
@@ -53,21 +52,28 @@ impl BlockBuilder {
     /// # Panics
     /// When key, value or block reach 4 GiB: every caller has refused such input before.
     pub fn add(&mut self, key: &[u8], value: &[u8]) {
-        let mut shared = 0;
+        self.add_sharing(common_prefix(&self.last_key, key), key, value);
+    }
+
+    /// [`BlockBuilder::add`] for a caller that has compared the key with [`BlockBuilder::last_key`]: `common` is the number of
+    /// bytes that both start with.
+    ///
+    /// # Panics
+    /// As [`BlockBuilder::add`].
+    #[inline]
+    pub fn add_sharing(&mut self, common: usize, key: &[u8], value: &[u8]) {
+        debug_assert_eq!(common, common_prefix(&self.last_key, key));
         if self.since_restart >= self.interval {
             self.restarts.push(offset32(self.out.len()));
             self.since_restart = 0;
-        } else if self.share_prefixes && self.since_restart > 0 {
-            shared = shared_prefix(&self.last_key, key);
         }
+        let shared = if self.share_prefixes && self.since_restart > 0 { common } else { 0 };
         let tail = key.get(shared..).unwrap_or_default();
-        put_varint32(&mut self.out, offset32(shared));
-        put_varint32(&mut self.out, offset32(tail.len()));
-        put_varint32(&mut self.out, offset32(value.len()));
+        put_lengths(&mut self.out, shared, tail.len(), value.len());
         self.out.extend_from_slice(tail);
         self.out.extend_from_slice(value);
-        self.last_key.truncate(shared);
-        self.last_key.extend_from_slice(tail);
+        self.last_key.truncate(common);
+        self.last_key.extend_from_slice(key.get(common..).unwrap_or_default());
         self.since_restart += 1;
         self.entries += 1;
         if let Some(hash) = &mut self.hash {
@@ -107,7 +113,7 @@ impl BlockBuilder {
         self.entries == 0
     }
 
-    /// The key added last; empty before the first.
+    /// The key added last, to this block or to the one before [`BlockBuilder::reset`]; empty before the first.
     pub fn last_key(&self) -> &[u8] {
         &self.last_key
     }
@@ -122,17 +128,30 @@ impl BlockBuilder {
         &self.out
     }
 
-    /// Starts a new block in the same memory.
+    /// Starts a new block in the same memory. The last key stays, for a caller that compares the next key with it.
     pub fn reset(&mut self) {
         self.out.clear();
         self.restarts.clear();
         self.restarts.push(0);
         self.since_restart = 0;
         self.entries = 0;
-        self.last_key.clear();
         if let Some(hash) = &mut self.hash {
             hash.reset();
         }
+    }
+}
+
+/// The head of an entry. Nearly always each length is one byte.
+#[inline]
+fn put_lengths(out: &mut Vec<u8>, shared: usize, tail: usize, value: usize) {
+    if let (Ok(s @ 0..0x80), Ok(t @ 0..0x80), Ok(v @ 0..0x80)) =
+        (u8::try_from(shared), u8::try_from(tail), u8::try_from(value))
+    {
+        out.extend_from_slice(&[s, t, v]);
+        return;
+    }
+    for length in [shared, tail, value] {
+        put_varint32(out, offset32(length));
     }
 }
 

@@ -5,7 +5,7 @@
 use super::*;
 use crate::compress::{Compression, decompress};
 use crate::unreadable::Unreadable;
-use ashlar_base::bytes::put_varint32;
+use ashlar_base::bytes::{common_prefix, put_varint32};
 use ashlar_base::{InternalKeyBuf, Malformed, Order, SeqNum, Trailer, ValueType};
 
 type Entries = Vec<(Vec<u8>, Vec<u8>)>;
@@ -155,7 +155,7 @@ fn separate(all: &Entries, interval: usize, hash: bool) -> Vec<u8> {
     let (mut keys, mut values, mut restarts) = (Vec::new(), Vec::new(), Vec::new());
     for (i, (key, value)) in all.iter().enumerate() {
         let restart = i % interval == 0;
-        let shared = if restart { 0 } else { index::shared_prefix(&all[i - 1].0, key) };
+        let shared = if restart { 0 } else { common_prefix(&all[i - 1].0, key) };
         if restart {
             restarts.push(keys.len() as u32);
         }

@@ -15,7 +15,7 @@ use super::entry::standard;
 use super::{EntryFormat, RawEntry, ValueRange};
 use crate::table::BlockHandle;
 use ashlar_base::Malformed;
-use ashlar_base::bytes::{Cursor, put_slice, put_varint32, put_varsigned64};
+use ashlar_base::bytes::{Cursor, common_prefix, put_slice, put_varint32, put_varsigned64};
 
 /// The form of the index entries of a file; comes from its properties. The same for partitions and their index.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -144,7 +144,7 @@ impl IndexBlockBuilder {
             self.restarts.push(offset32(self.out.len()));
             self.since_restart = 0;
         } else if self.since_restart > 0 {
-            shared = shared_prefix(&self.last_key, key);
+            shared = common_prefix(&self.last_key, key);
         }
         let follows = self.last_handle.end_with_trailer() == Some(handle.offset);
         if self.format.delta_values && !follows {
@@ -203,16 +203,6 @@ fn put_value(
     if format.first_keys {
         put_slice(out, first_key);
     }
-}
-
-/// Bytes that two keys start with in common.
-#[inline]
-pub(super) fn shared_prefix(a: &[u8], b: &[u8]) -> usize {
-    let (a8, b8) = (a.as_chunks::<8>().0, b.as_chunks::<8>().0);
-    let words = a8.iter().zip(b8).take_while(|(x, y)| x == y).count();
-    let rest = |key: &[u8]| key.len().min(8 * words);
-    let (from_a, from_b) = (a.get(rest(a)..).unwrap_or_default(), b.get(rest(b)..).unwrap_or_default());
-    8 * words + from_a.iter().zip(from_b).take_while(|(x, y)| x == y).count()
 }
 
 /// Appends the restart array and its count.

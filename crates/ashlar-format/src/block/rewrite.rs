@@ -12,10 +12,10 @@
 //! Source: RocksDB `table/block_based/block_builder.cc`, `block.cc`, `data_block_footer.cc`.
 
 use super::data_block::{HASHED, RESTARTS_MASK, SEPARATED, UNKNOWN};
-use super::index::{offset32, shared_prefix};
+use super::index::offset32;
 use super::{BlockCursor, DataBlock};
 use ashlar_base::Malformed;
-use ashlar_base::bytes::{Cursor, put_varint32};
+use ashlar_base::bytes::{Cursor, common_prefix, put_varint32};
 
 /// A block being written entry by entry.
 #[derive(Default)]
@@ -158,7 +158,7 @@ pub fn rewrite_block<E: From<Malformed>>(
             restart = true;
             restarts += 1;
         }
-        let shared = if restart { 0 } else { shared_prefix(&last, &key) };
+        let shared = if restart { 0 } else { common_prefix(&last, &key) };
         plain.push(restart, shared, key.get(shared..).unwrap_or_default(), &value)?;
         std::mem::swap(&mut key, &mut last);
         cursor.next(block)?;

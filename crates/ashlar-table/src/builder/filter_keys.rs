@@ -6,7 +6,6 @@
 //! Source: RocksDB `table/block_based/partitioned_filter_block.cc`.
 
 use crate::options::TableOptions;
-use ashlar_base::InternalKey;
 use ashlar_format::filter::{FilterBuilder, FilterPolicy};
 use ashlar_format::table::IndexKind;
 
@@ -53,10 +52,10 @@ impl FilterKeys {
         })
     }
 
-    /// Adds the user key of an entry; `last` is the key of the entry before it.
+    /// Adds the user key of an entry. `first`: the entry before it has another user key.
     #[inline]
-    pub(super) fn add(&mut self, user_key: &[u8], last: InternalKey<'_>) {
-        if self.fresh || last.user_key() != user_key {
+    pub(super) fn add(&mut self, user_key: &[u8], first: bool) {
+        if self.fresh || first {
             self.fresh = false;
             let end = user_key.len().saturating_sub(self.timestamp);
             self.builder.add(user_key.get(..end).unwrap_or_default());

@@ -7,6 +7,7 @@ use super::tombstone_block::TombstoneBlock;
 use super::waiting::WaitingBlocks;
 use crate::options::{MAX_BLOCK_SIZE, TableIdentity, TableOptions};
 use crate::reader::MAX_BLOCK;
+use ashlar_base::bytes::common_prefix;
 use ashlar_base::checksum::xxh3_64;
 use ashlar_base::memory::MemoryCharge;
 use ashlar_base::stats::Statistics;
@@ -15,6 +16,7 @@ use ashlar_env::WriteFile;
 use ashlar_format::block::BlockBuilder;
 use ashlar_format::compress::Compressor;
 use ashlar_format::table::{BlockChecksum, IndexKind};
+use std::cmp::Ordering;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -86,15 +88,16 @@ pub struct TableBuilder {
     pub(super) path: PathBuf,
     pub(super) sink: BlockSink,
     pub(super) checksum: BlockChecksum,
+    /// The open block; also holds the last point entry's key.
     block: BlockBuilder,
+    /// A block of more bytes is closed rather than made larger than its size.
+    full_enough: usize,
     /// First key of the open block, for an index that holds it.
     first_key: Vec<u8>,
     pub(super) separators: Separators,
     pub(super) filter: Option<FilterKeys>,
     /// The first point entry; `None` before it.
     smallest: Option<InternalKeyBuf>,
-    /// The last point entry.
-    last: InternalKeyBuf,
     pub(super) tombstones: TombstoneBlock,
     pub(super) counts: Counts,
     waiting: Option<WaitingBlocks>,
@@ -102,6 +105,16 @@ pub struct TableBuilder {
     charge: MemoryCharge,
     /// Bytes charged.
     charged: usize,
+    /// What [`TableBuilder::file_size_estimate`] counts without the open block and the filter.
+    closed_bytes: u64,
+}
+
+/// The relation of an entry to the one before it.
+struct Step {
+    /// The bytes that both internal keys start with.
+    common: usize,
+    /// The user keys differ.
+    first: bool,
 }
 
 impl TableBuilder {
@@ -126,11 +139,11 @@ impl TableBuilder {
                 None => BlockBuilder::new(options.block_restart_interval),
                 Some(ratio) => BlockBuilder::with_hash_index(options.block_restart_interval, ratio),
             },
+            full_enough: (options.block_size * FULL_ENOUGH_PERCENT).div_ceil(100),
             first_key: Vec::new(),
             separators: Separators::default(),
             filter: FilterKeys::new(&options),
             smallest: None,
-            last: InternalKeyBuf::new(&[], Trailer::FIRST),
             tombstones: TombstoneBlock::new(),
             counts: Counts {
                 entries: 0,
@@ -146,6 +159,7 @@ impl TableBuilder {
             dictionary: Vec::new(),
             charge: MemoryCharge::none(),
             charged: 0,
+            closed_bytes: 0,
             options,
             identity,
         })
@@ -190,24 +204,24 @@ impl TableBuilder {
     /// to [`TableBuilder::add_range_tombstone`]. `NotSupported`: a type not known. `Io`: writing. After an error the
     /// file is to be given up.
     pub fn add(&mut self, key: InternalKey<'_>, value: &[u8]) -> Result<()> {
-        let value_type = self.check(key, value)?;
         let (user_key, trailer) = key.split();
+        let value_type = self.check(key, trailer, value)?;
+        let step = self.step(key)?;
         if self.block_is_full(key.encoded().len(), value.len()) {
             self.close_block(Some(key))?;
         }
         if let Some(filter) = &mut self.filter {
-            filter.add(user_key, self.last.as_key());
+            filter.add(user_key, step.first);
         }
         if self.block.is_empty() && self.options.index == IndexKind::BinarySearchWithFirstKey {
             self.first_key.clear();
             self.first_key.extend_from_slice(key.encoded());
         }
-        self.block.add(key.encoded(), value);
-        self.last.set(user_key, trailer);
+        self.block.add_sharing(step.common, key.encoded(), value);
         if self.smallest.is_none() {
             self.smallest = Some(key.to_buf());
         }
-        self.count(value_type, key, value);
+        self.count(value_type, trailer.seq(), key.encoded().len(), value.len());
         Ok(())
     }
 
@@ -226,7 +240,8 @@ impl TableBuilder {
             let range = format!("{}..{} at {seq}", begin.escape_ascii(), end.escape_ascii());
             Error::invalid(format!("range tombstone {range} {what}")).at_path(&self.path)
         })?;
-        self.count(ValueType::RangeDelete, key.as_key(), end);
+        self.count(ValueType::RangeDelete, seq, key.as_key().encoded().len(), end.len());
+        self.settle_size();
         Ok(())
     }
 
@@ -236,66 +251,89 @@ impl TableBuilder {
     }
 
     /// About the bytes the file would have if it were finished now.
+    #[inline]
     pub fn file_size_estimate(&self) -> u64 {
         let filter = self.filter.as_ref().map_or(0, FilterKeys::size_estimate);
-        let waiting = self.waiting.as_ref().map_or(0, WaitingBlocks::bytes);
-        self.sink.offset()
-            + (self.block.size_estimate()
-                + self.separators.size_estimate()
-                + self.tombstones.size_estimate()
-                + waiting
-                + filter) as u64
+        self.closed_bytes + (self.block.size_estimate() + filter) as u64
     }
 
-    fn check(&self, key: InternalKey<'_>, value: &[u8]) -> Result<ValueType> {
+    /// Brings `closed_bytes` up to date, after a block was closed or a range tombstone was added.
+    fn settle_size(&mut self) {
+        let waiting = self.waiting.as_ref().map_or(0, WaitingBlocks::bytes);
+        let kept = self.separators.size_estimate() + self.tombstones.size_estimate() + waiting;
+        self.closed_bytes = self.sink.offset() + kept as u64;
+    }
+
+    /// The key of the last point entry; `None` before the first.
+    fn last(&self) -> Option<InternalKey<'_>> {
+        InternalKey::decode(self.block.last_key()).ok()
+    }
+
+    /// Compares a key with the last one: once for the order, for the filter and for the prefix that blocks do not repeat.
+    #[inline]
+    fn step(&self, key: InternalKey<'_>) -> Result<Step> {
+        let Some(last) = self.last() else { return Ok(Step { common: 0, first: true }) };
+        let common = common_prefix(last.encoded(), key.encoded());
+        let ((last_user, last_trailer), (user_key, trailer)) = (last.split(), key.split());
+        let ascends = match self.options.order.compare_sharing(common, last_user, user_key) {
+            Ordering::Less => true,
+            Ordering::Equal => trailer < last_trailer,
+            Ordering::Greater => false,
+        };
+        if !ascends {
+            let text = format!("entry {key:?} is not above {last:?}");
+            return Err(Error::invalid(text).at_path(&self.path));
+        }
+        let first = common < user_key.len() || user_key.len() != last_user.len();
+        Ok(Step { common, first })
+    }
+
+    #[inline]
+    fn check(&self, key: InternalKey<'_>, trailer: Trailer, value: &[u8]) -> Result<ValueType> {
         if key.encoded().len().saturating_add(value.len()) > MAX_ENTRY_BYTES {
             return Err(Error::invalid("key and value of 2 GiB or more").at_path(&self.path));
         }
-        let ascends = || self.options.order.compare_internal(self.last.as_key(), key).is_lt();
-        if self.smallest.is_some() && !ascends() {
-            let text = format!("entry {key:?} is not above {:?}", self.last);
-            return Err(Error::invalid(text).at_path(&self.path));
-        }
-        match key.trailer().value_type() {
+        match trailer.value_type() {
             Some(ValueType::RangeDelete) => {
                 Err(Error::invalid(format!("range tombstone {key:?} among the point entries")))
             }
             Some(value_type) => Ok(value_type),
-            None => Err(Error::not_supported(format!("entries of type {:#04x}", key.trailer().type_byte()))),
+            None => Err(Error::not_supported(format!("entries of type {:#04x}", trailer.type_byte()))),
         }
     }
 
+    #[inline]
     fn block_is_full(&self, key_len: usize, value_len: usize) -> bool {
         if self.block.is_empty() {
             return false;
         }
         let (size, now) = (self.options.block_size, self.block.size_estimate());
-        now >= size
-            || (now > (size * FULL_ENOUGH_PERCENT).div_ceil(100)
-                && self.block.size_estimate_after(key_len, value_len) > size)
+        now >= size || (now > self.full_enough && self.block.size_estimate_after(key_len, value_len) > size)
     }
 
-    fn count(&mut self, value_type: ValueType, key: InternalKey<'_>, value: &[u8]) {
+    #[inline]
+    fn count(&mut self, value_type: ValueType, seq: SeqNum, key_len: usize, value_len: usize) {
         let counts = &mut self.counts;
         counts.entries += 1;
-        counts.raw_key_bytes += key.encoded().len() as u64;
-        counts.raw_value_bytes += value.len() as u64;
-        counts.smallest_seq = counts.smallest_seq.min(key.seq());
-        counts.largest_seq = counts.largest_seq.max(key.seq());
+        counts.raw_key_bytes += key_len as u64;
+        counts.raw_value_bytes += value_len as u64;
+        counts.smallest_seq = counts.smallest_seq.min(seq);
+        counts.largest_seq = counts.largest_seq.max(seq);
         if value_type.deletes() {
             counts.deletions += 1;
         } else {
             counts.merge_operands += u64::from(value_type == ValueType::Merge);
-            counts.newest_value = counts.newest_value.max(key.seq());
+            counts.newest_value = counts.newest_value.max(seq);
         }
     }
 
     /// Writes the open block; `next` will be the first key of the next one.
     fn close_block(&mut self, next: Option<InternalKey<'_>>) -> Result<()> {
-        if self.block.is_empty() {
+        let Some(last) = InternalKey::decode(self.block.last_key()).ok().filter(|_| !self.block.is_empty())
+        else {
             return Ok(());
-        }
-        self.separators.push(&self.options.order, &self.first_key, self.last.as_key(), next);
+        };
+        self.separators.push(&self.options.order, &self.first_key, last, next);
         if let Some(filter) = &mut self.filter {
             filter.close_block(self.separators.len());
         }
@@ -309,6 +347,7 @@ impl TableBuilder {
         };
         self.block.reset();
         let released = if enough { self.release() } else { Ok(()) };
+        self.settle_size();
         self.settle_charge();
         released
     }
@@ -334,7 +373,7 @@ impl TableBuilder {
     /// # Errors
     /// `InvalidArgument`: no entry was added. `Io`: writing.
     pub fn finish(mut self) -> Result<TableSummary> {
-        let points = self.smallest.take().map(|smallest| (smallest, self.last.clone()));
+        let points = self.smallest.take().zip(self.last().map(InternalKey::to_buf));
         let Some(bounds) = self.tombstones.widen(&self.options.order, points) else {
             return Err(Error::invalid("a table needs an entry").at_path(&self.path));
         };
