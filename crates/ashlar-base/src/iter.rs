@@ -2,6 +2,8 @@
 
 use crate::error::Result;
 use crate::key::{InternalKey, LookupKey, Trailer};
+use std::ops::Range;
+use std::sync::Arc;
 
 /// Which way a cursor goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,15 +86,20 @@ pub trait RunCursor: Send {
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     key_at: usize,
+    key_end: usize,
+    /// Of the pinned block when `in_block`, else of the window's buffer.
     value_at: usize,
     value_end: usize,
+    in_block: bool,
 }
 
-/// Up to [`Window::CAPACITY`] entries of one run, in order. Owns a copy of what it holds, in one flat buffer.
+/// Up to [`Window::CAPACITY`] entries of one run, in order. Keys are copies in one flat buffer. Values are copies behind their
+/// keys ([`Window::push`]), or ranges of a block that the window holds ([`Window::pin`], [`Window::push_in_block`]).
 #[derive(Debug, Default)]
 pub struct Window {
     bytes: Vec<u8>,
     slots: Vec<Slot>,
+    block: Option<Arc<Vec<u8>>>,
 }
 
 impl Window {
@@ -106,10 +113,17 @@ impl Window {
         Self::default()
     }
 
-    /// Drops all entries, keeps the memory.
+    /// Drops all entries and the pinned block, keeps the memory.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.slots.clear();
+        self.block = None;
+    }
+
+    /// Replaces the content by no entries and a block, for [`Window::push_in_block`].
+    pub fn pin(&mut self, block: &Arc<Vec<u8>>) {
+        self.clear();
+        self.block = Some(Arc::clone(block));
     }
 
     /// True when no further entry should be pushed.
@@ -130,7 +144,32 @@ impl Window {
     /// Drops the entries from `len` on.
     pub fn truncate(&mut self, len: usize) {
         self.slots.truncate(len);
-        self.bytes.truncate(self.slots.last().map_or(0, |slot| slot.value_end));
+        let end = |slot: &Slot| if slot.in_block { slot.key_end } else { slot.value_end };
+        self.bytes.truncate(self.slots.last().map_or(0, end));
+    }
+
+    /// Appends an entry whose value is the range `value` of the pinned block. The caller has checked the range: the value of
+    /// a range that is not in the block is empty.
+    #[inline]
+    pub fn push_in_block(&mut self, key: InternalKey<'_>, value: Range<usize>) {
+        let key_at = self.bytes.len();
+        self.bytes.extend_from_slice(key.encoded());
+        let key_end = self.bytes.len();
+        self.slots.push(Slot {
+            key_at,
+            key_end,
+            value_at: value.start,
+            value_end: value.end,
+            in_block: true,
+        });
+    }
+
+    /// Replaces the trailer of the entry added last.
+    pub fn set_last_trailer(&mut self, trailer: Trailer) {
+        let key = self.slots.last().and_then(|slot| self.bytes.get_mut(slot.key_at..slot.key_end));
+        if let Some(last) = key.and_then(|key| key.last_chunk_mut::<8>()) {
+            *last = trailer.raw().to_le_bytes();
+        }
     }
 
     /// Appends an entry from an encoded internal key.
@@ -149,18 +188,77 @@ impl Window {
     }
 
     fn push_value(&mut self, key_at: usize, value: &[u8]) {
-        let value_at = self.bytes.len();
+        let key_end = self.bytes.len();
         self.bytes.extend_from_slice(value);
         let value_end = self.bytes.len();
-        self.slots.push(Slot { key_at, value_at, value_end });
+        self.slots.push(Slot { key_at, key_end, value_at: key_end, value_end, in_block: false });
     }
 
     /// The entry at `index`; `None` past the last.
     #[inline]
     pub fn entry(&self, index: usize) -> Option<Entry<'_>> {
         let slot = self.slots.get(index)?;
-        let key = self.bytes.get(slot.key_at..slot.value_at)?;
-        let value = self.bytes.get(slot.value_at..slot.value_end)?;
-        Some(Entry { key: InternalKey::decode(key).ok()?, value })
+        let key = self.key_of(slot)?;
+        let values =
+            if slot.in_block { self.block.as_ref().map_or(&[][..], |block| block) } else { &self.bytes };
+        let value = values.get(slot.value_at..slot.value_end).unwrap_or_default();
+        Some(Entry { key, value })
+    }
+
+    /// The key of that entry.
+    #[inline]
+    pub fn key(&self, index: usize) -> Option<InternalKey<'_>> {
+        self.key_of(self.slots.get(index)?)
+    }
+
+    #[inline]
+    fn key_of(&self, slot: &Slot) -> Option<InternalKey<'_>> {
+        InternalKey::decode(self.bytes.get(slot.key_at..slot.key_end)?).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::key::{InternalKeyBuf, SeqNum, ValueType};
+
+    fn key(user_key: &[u8], seq: u64) -> InternalKeyBuf {
+        InternalKeyBuf::new(user_key, Trailer::new(SeqNum::new(seq).unwrap(), ValueType::Put))
+    }
+
+    fn content(window: &Window) -> Vec<(InternalKeyBuf, Vec<u8>)> {
+        (0..window.len())
+            .map(|at| window.entry(at).map(|e| (e.key.to_buf(), e.value.to_vec())).unwrap())
+            .collect()
+    }
+
+    #[test]
+    fn entries_in_a_block_and_copies() {
+        let block = Arc::new(b"0123456789".to_vec());
+        let mut window = Window::new();
+        window.pin(&block);
+        window.push_in_block(key(b"a", 1).as_key(), 2..4);
+        window.push_in_block(key(b"bb", 2).as_key(), 4..4);
+        window.push(key(b"c", 3).as_key(), b"copied");
+        window.push_in_block(key(b"d", 4).as_key(), 8..10);
+        window.set_last_trailer(key(b"", 9).as_key().trailer());
+        window.push_in_block(key(b"e", 5).as_key(), 9..11);
+        let expected = [
+            (key(b"a", 1), b"23".to_vec()),
+            (key(b"bb", 2), vec![]),
+            (key(b"c", 3), b"copied".to_vec()),
+            (key(b"d", 9), b"89".to_vec()),
+            (key(b"e", 5), vec![]),
+        ];
+        assert_eq!(content(&window), expected);
+        for len in (0..5).rev() {
+            window.truncate(len);
+            assert_eq!(content(&window), expected[..len]);
+        }
+        window.push(key(b"f", 6).as_key(), b"v");
+        assert_eq!(content(&window), [(key(b"f", 6), b"v".to_vec())]);
+        assert_eq!(Arc::strong_count(&block), 2);
+        window.clear();
+        assert_eq!((window.len(), Arc::strong_count(&block)), (0, 1));
     }
 }

@@ -101,9 +101,9 @@ impl<C: KeyOrder> Merge<C> {
     fn step(&mut self, index: usize) -> Result<()> {
         let Some(run) = self.runs.get_mut(index) else { return Ok(()) };
         run.at += 1;
-        match run.window.entry(run.at) {
-            Some(entry) => {
-                let word = self.order.word(entry.key.user_key(), self.skip);
+        match run.window.key(run.at) {
+            Some(key) => {
+                let word = self.order.word(key.user_key(), self.skip);
                 if let Some(head) = self.heads.get_mut(index) {
                     *head = Head { word, done: false };
                 }

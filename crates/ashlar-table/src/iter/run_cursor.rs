@@ -1,20 +1,22 @@
 //! The forward cursor of compaction: it reads in large pieces, uses no block cache, and returns entries in windows.
 
 use crate::read_how::ReadHow;
-use crate::reader::{BlockAt, Readahead, TableReader};
-use ashlar_base::{InternalKey, LookupKey, Malformed, Order, Result, RunCursor, SeqNum, Trailer, Window};
+use crate::reader::{BlockAt, Readahead, SharedBlock, TableReader};
+use ashlar_base::{LookupKey, Malformed, Order, Result, RunCursor, Trailer, Window};
 use ashlar_format::block::{BlockCursor, DataBlock};
 use std::sync::Arc;
 
 /// Reads a table from front to back. It decodes blocks from its own window on the file and does not use the block
-/// cache.
+/// cache. Off an entry, `at` is the block whose entries are all handed out; the next block is read by the next call of
+/// `window`, when no window holds the buffer any more.
 #[derive(Debug)]
 struct TableRunCursor {
     table: Arc<TableReader>,
     readahead: Readahead,
-    /// The ordinal of `block`, or of the next block to read; `None` past the last.
+    /// The ordinal of `block`; `None` past the last.
     at: Option<BlockAt>,
-    block: Vec<u8>,
+    /// Windows hold its buffer as long as they have its entries.
+    block: SharedBlock,
     cursor: BlockCursor,
     /// The file offset of `block`.
     base: u64,
@@ -36,7 +38,7 @@ impl TableRunCursor {
             table,
             readahead,
             at: None,
-            block: Vec::new(),
+            block: SharedBlock::default(),
             cursor: BlockCursor::default(),
             base: 0,
         }
@@ -45,11 +47,11 @@ impl TableRunCursor {
     /// Reads block `self.at` and positions before its first entry. False past the last block.
     fn load(&mut self) -> Result<bool> {
         self.cursor.reset();
-        self.block.clear();
+        self.block = SharedBlock::default();
         let Some(handle) = self.at.and_then(|at| self.table.handle(at)) else { return Ok(false) };
         self.base = handle.offset;
-        self.block = self.readahead.read(self.table.file(), handle)?;
-        DataBlock::parse(&self.block).map_err(|e| e.in_file(self.table.path(), self.base))?;
+        self.block = self.readahead.read_shared(self.table.file(), handle)?;
+        DataBlock::parse(self.block.bytes()).map_err(|e| e.in_file(self.table.path(), self.base))?;
         Ok(true)
     }
 
@@ -77,7 +79,7 @@ impl TableRunCursor {
         act: impl FnOnce(&mut BlockCursor, &DataBlock<'_>, &Order) -> Result<(), Malformed>,
     ) -> Result<()> {
         let path = self.table.path();
-        let block = DataBlock::reopen(&self.block).map_err(|e| e.in_file(path, self.base))?;
+        let block = DataBlock::reopen(self.block.bytes()).map_err(|e| e.in_file(path, self.base))?;
         act(&mut self.cursor, &block, self.table.order()).map_err(|e| e.in_file(path, self.base))
     }
 
@@ -118,15 +120,38 @@ impl TableRunCursor {
         Ok(())
     }
 
-    /// Copies entries of the current block until the window is full or the block ends.
+    /// Moves from the end of a block to the first entry behind it. False at the end of the table.
+    fn reach_entry(&mut self) -> Result<bool> {
+        if !self.cursor.is_on_entry() {
+            self.advance()?;
+            self.first_from_here()?;
+        }
+        Ok(self.cursor.is_on_entry())
+    }
+
+    /// Goes to the end of the table.
+    fn leave(&mut self) {
+        self.at = None;
+        self.cursor.reset();
+        self.block = SharedBlock::default();
+    }
+
+    /// Replaces the content of the window with entries of the current block, until it is full or the block ends.
     fn fill(&mut self, window: &mut Window) -> Result<()> {
         let global = self.table.global_seq();
+        window.pin(&self.block.buffer);
+        let base = self.block.range.start;
         self.in_block(|cursor, block, _| {
             while let Some(key) = cursor.internal_key() {
                 if window.is_full() {
                     break;
                 }
-                push(window, key, cursor.value(block), global);
+                let value = cursor.value_range();
+                window.push_in_block(key, base + value.start..base + value.end);
+                if let Some(seq) = global {
+                    let raw = seq.get() << 8 | u64::from(key.trailer().type_byte());
+                    window.set_last_trailer(Trailer::from_raw(raw));
+                }
                 cursor.next(block)?;
             }
             Ok(())
@@ -134,43 +159,23 @@ impl TableRunCursor {
     }
 }
 
-#[inline]
-fn push(window: &mut Window, key: InternalKey<'_>, value: &[u8], global: Option<SeqNum>) {
-    match global {
-        None => window.push(key, value),
-        Some(seq) => {
-            let (user_key, trailer) = key.split();
-            let raw = seq.get() << 8 | u64::from(trailer.type_byte());
-            window.push_parts(user_key, Trailer::from_raw(raw), value);
-        }
-    }
-}
-
 impl RunCursor for TableRunCursor {
     fn seek(&mut self, key: Option<&LookupKey<'_>>) -> Result<()> {
         let placed = self.place(key);
         if placed.is_err() {
-            self.cursor.reset();
+            self.leave();
         }
         placed
     }
 
     fn window(&mut self, window: &mut Window) -> Result<bool> {
         window.clear();
-        while self.cursor.is_on_entry() && !window.is_full() {
-            let filled = self.fill(window).and_then(|()| {
-                if self.cursor.is_on_entry() {
-                    return Ok(());
-                }
-                self.advance()?;
-                self.first_from_here()
-            });
-            if let Err(e) = filled {
-                self.cursor.reset();
-                window.clear();
-                return Err(e);
-            }
+        let filled =
+            self.reach_entry().and_then(|on| if on { self.fill(window).map(|()| true) } else { Ok(false) });
+        if filled.is_err() {
+            self.leave();
+            window.clear();
         }
-        Ok(!window.is_empty())
+        filled
     }
 }

@@ -17,6 +17,7 @@ use ashlar_format::Unreadable;
 use ashlar_format::block::{DataBlock, is_separated, join_separated, rewrite_block};
 use ashlar_format::compress::{Compression, Dictionary, decompress_with, raw_len};
 use ashlar_format::table::{BlockChecksum, BlockHandle, TableKind};
+use std::borrow::Cow;
 use std::ops::Deref;
 use std::path::Path;
 use std::sync::Arc;
@@ -192,16 +193,20 @@ impl Reading<'_> {
         Ok(stored)
     }
 
-    /// Verifies a stored data block, decompresses it and converts it to the plain form.
-    pub(crate) fn unpack_data(&self, stored: &[u8], handle: BlockHandle) -> Result<Vec<u8>> {
+    /// Verifies a stored data block, decompresses it and converts it to the plain form. A block that is stored in the plain
+    /// form is lent: it is the first part of `stored`.
+    pub(crate) fn unpack_data<'a>(&self, stored: &'a [u8], handle: BlockHandle) -> Result<Cow<'a, [u8]>> {
         let (block, compression) = self.check(stored, handle, self.checks())?;
+        if compression == 0 && self.is_plain(block) {
+            return Ok(Cow::Borrowed(block));
+        }
         let raw = match compression {
             0 => copied(block)?,
             _ => {
                 self.expand(block, compression, handle, (self.data.dictionary.as_ref(), MAX_BLOCK as u64))?
             }
         };
-        self.plain(raw, handle)
+        self.plain(raw, handle).map(Cow::Owned)
     }
 
     fn unpack_owned(
@@ -222,10 +227,12 @@ impl Reading<'_> {
 
     #[inline]
     fn plain(&self, raw: Vec<u8>, handle: BlockHandle) -> Result<Vec<u8>> {
-        if !is_separated(&raw) && self.data.stripped == 0 && !self.data.embedded_blobs {
-            return Ok(raw);
-        }
-        self.make_plain(raw, handle)
+        if self.is_plain(&raw) { Ok(raw) } else { self.make_plain(raw, handle) }
+    }
+
+    #[inline]
+    fn is_plain(&self, raw: &[u8]) -> bool {
+        !is_separated(raw) && self.data.stripped == 0 && !self.data.embedded_blobs
     }
 
     #[cold]

@@ -10,6 +10,6 @@ mod tombstones;
 
 pub(crate) use block_file::{BlockFile, MAX_BLOCK, Reading};
 pub use open::TableSurvey;
-pub(crate) use readahead::Readahead;
+pub(crate) use readahead::{Readahead, SharedBlock};
 pub(crate) use table_index::{BlockAt, charge_table};
 pub use table_reader::{NearBlock, ShowEntry, TableFound, TableReader};

@@ -2,44 +2,84 @@
 
 use crate::reader::Reading;
 use ashlar_base::Result;
-use ashlar_base::bytes::resize;
+use ashlar_base::bytes::{copied, resize};
 use ashlar_base::memory::MemoryCharge;
 use ashlar_format::table::BlockHandle;
+use std::borrow::Cow;
+use std::ops::Range;
+use std::sync::Arc;
 
 /// A window on the file. Blocks inside it need no read. Callers request blocks in about ascending order.
 #[derive(Debug)]
 pub(crate) struct Readahead {
-    bytes: Vec<u8>,
+    bytes: Arc<Vec<u8>>,
     start: u64,
     size: usize,
     charge: MemoryCharge,
 }
 
+/// A data block in its plain form: a part of a buffer that other blocks may share.
+#[derive(Debug, Default)]
+pub(crate) struct SharedBlock {
+    /// The buffer.
+    pub(crate) buffer: Arc<Vec<u8>>,
+    /// The place of the block in it.
+    pub(crate) range: Range<usize>,
+}
+
+impl SharedBlock {
+    /// The block.
+    #[inline]
+    pub(crate) fn bytes(&self) -> &[u8] {
+        self.buffer.get(self.range.clone()).unwrap_or_default()
+    }
+}
+
 impl Readahead {
     /// Reads at least `size` bytes at a time, into a buffer that is charged to `charge`.
     pub(crate) fn new(size: usize, charge: MemoryCharge) -> Self {
-        Readahead { bytes: Vec::new(), start: 0, size, charge }
+        Readahead { bytes: Arc::default(), start: 0, size, charge }
     }
 
     /// The data block in its plain form, through the window.
     pub(crate) fn read(&mut self, file: Reading<'_>, handle: BlockHandle) -> Result<Vec<u8>> {
-        let len = file.stored_len(handle)?;
-        if self.window(handle.offset, len).is_none() {
-            let left = usize::try_from(file.size().saturating_sub(handle.offset)).unwrap_or(usize::MAX);
-            resize(&mut self.bytes, len.max(self.size).min(left))?;
-            self.charge.set(self.bytes.capacity());
-            self.start = handle.offset;
-            let read = file.read_raw(&mut self.bytes, handle.offset);
-            if read.is_err() {
-                self.bytes.clear();
-            }
-            read?;
+        let stored = self.stored(file, handle)?;
+        match file.unpack_data(self.bytes.get(stored).unwrap_or_default(), handle)? {
+            Cow::Borrowed(block) => Ok(copied(block)?),
+            Cow::Owned(block) => Ok(block),
         }
-        file.unpack_data(self.window(handle.offset, len).unwrap_or(&[]), handle)
     }
 
-    fn window(&self, offset: u64, len: usize) -> Option<&[u8]> {
+    /// [`Readahead::read`] without a copy of a block that is stored in its plain form. While the caller holds such a block, the
+    /// next read of the file takes another buffer.
+    pub(crate) fn read_shared(&mut self, file: Reading<'_>, handle: BlockHandle) -> Result<SharedBlock> {
+        let stored = self.stored(file, handle)?;
+        let start = stored.start;
+        Ok(match file.unpack_data(self.bytes.get(stored).unwrap_or_default(), handle)? {
+            Cow::Borrowed(block) => {
+                SharedBlock { range: start..start + block.len(), buffer: Arc::clone(&self.bytes) }
+            }
+            Cow::Owned(block) => SharedBlock { range: 0..block.len(), buffer: Arc::new(block) },
+        })
+    }
+
+    /// The place of the stored block in the window, which is moved to the block if it does not hold the block.
+    fn stored(&mut self, file: Reading<'_>, handle: BlockHandle) -> Result<Range<usize>> {
+        let len = file.stored_len(handle)?;
+        if let Some(at) = self.place(handle.offset, len) {
+            return Ok(at..at + len);
+        }
+        let left = usize::try_from(file.size().saturating_sub(handle.offset)).unwrap_or(usize::MAX);
+        let mut bytes = Arc::try_unwrap(std::mem::take(&mut self.bytes)).unwrap_or_default();
+        resize(&mut bytes, len.max(self.size).min(left))?;
+        self.charge.set(bytes.capacity());
+        file.read_raw(&mut bytes, handle.offset)?;
+        (self.bytes, self.start) = (Arc::new(bytes), handle.offset);
+        Ok(0..len)
+    }
+
+    fn place(&self, offset: u64, len: usize) -> Option<usize> {
         let at = usize::try_from(offset.checked_sub(self.start)?).ok()?;
-        self.bytes.get(at..at.checked_add(len)?)
+        (at.checked_add(len)? <= self.bytes.len()).then_some(at)
     }
 }

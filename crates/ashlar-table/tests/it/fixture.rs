@@ -97,15 +97,18 @@ pub fn backward(table: &Arc<TableReader>) -> Result<Entries> {
     Ok(entries)
 }
 
-/// What is left under a window cursor.
+/// What is left under a window cursor. Each window is read twice: the second time after the cursor went on.
 pub fn drain(cursor: &mut dyn RunCursor) -> Result<Entries> {
-    let mut window = Window::new();
+    let content = |window: &Window| -> Entries {
+        let entries = (0..window.len()).map(|i| window.entry(i).unwrap());
+        entries.map(|entry| (entry.key.encoded().to_vec(), entry.value.to_vec())).collect()
+    };
+    let (mut window, mut passed) = (Window::new(), Window::new());
     let mut entries = Vec::new();
     while cursor.window(&mut window)? {
-        for i in 0..window.len() {
-            let entry = window.entry(i).unwrap();
-            entries.push((entry.key.encoded().to_vec(), entry.value.to_vec()));
-        }
+        assert!(entries.ends_with(&content(&passed)));
+        entries.extend(content(&window));
+        std::mem::swap(&mut window, &mut passed);
     }
     assert!(window.is_empty());
     Ok(entries)
