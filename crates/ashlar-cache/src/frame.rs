@@ -49,9 +49,9 @@ pub(crate) struct Charge {
 }
 
 impl Charge {
-    /// The charge of a frame of this length.
-    pub(crate) fn size_of(bytes: &Vec<u8>) -> usize {
-        class_of(bytes.len()).unwrap_or(bytes.capacity()).saturating_add(OVERHEAD)
+    /// The charge of a frame of `len` bytes, for which the heap would take `in_heap` bytes.
+    pub(crate) fn size_of(len: usize, in_heap: usize) -> usize {
+        class_of(len).unwrap_or(in_heap).saturating_add(OVERHEAD)
     }
 
     /// Wraps a charge that is reserved already.

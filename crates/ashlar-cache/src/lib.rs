@@ -14,9 +14,12 @@
 //! 3. A frame is charged from before it is built until its bytes are freed, whether it is in a slot or not.
 //! 4. Frames of 2 to 64 KiB live in slabs. Freed frames return memory to the operating system a slab at a time. Kept
 //!    back: one sixteenth of the capacity, a few slabs, and slabs that still hold a pinned frame.
+//! 5. [`SlotArray::admits`] advises a point read that missed: a block enters while the pool has room, and afterwards on
+//!    its second read within about one turnover of the pool (`ghosts`).
 
 mod clock;
 mod frame;
+mod ghosts;
 #[cfg(all(test, loom))]
 mod models;
 mod pages;
@@ -26,6 +29,9 @@ mod slots;
 #[cfg(test)]
 #[allow(clippy::cast_possible_truncation)] // small numbers throughout
 mod tests;
+#[cfg(all(test, not(any(loom, miri))))]
+#[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss)] // small numbers throughout
+mod traces;
 
 pub use frame::FramePin;
 pub use pages::Pages;

@@ -2,11 +2,13 @@
 
 use crate::clock::{Clock, Entry, Verdict};
 use crate::frame::Place;
+use crate::ghosts::Turnovers;
 use crate::slab::{NoPiece, SLACK, Slabs};
 use ashlar_base::memory::MemoryBudget;
 use ashlar_base::stats::Counters;
 use ashlar_sync::atomic::{AtomicUsize, Ordering};
 use ashlar_sync::{Mutex, Rank};
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -47,6 +49,7 @@ pub struct FramePool {
     pinned: AtomicUsize,
     clock: Mutex<Clock>,
     slabs: Arc<Slabs>,
+    turnovers: Turnovers,
     pub(crate) counts: Counters<2>,
 }
 
@@ -82,12 +85,13 @@ impl FramePool {
             pinned: AtomicUsize::new(0),
             clock: Mutex::new(Rank::Inner, Clock::default()),
             slabs: Slabs::new(SLACK),
+            turnovers: Turnovers::new(),
             counts: Counters::new(),
         }
     }
 
     /// The present limit in bytes.
-    fn limit(&self) -> usize {
+    pub(crate) fn limit(&self) -> usize {
         let capacity = self.capacity.load(Ordering::Relaxed);
         self.budget.as_ref().map_or(capacity, |budget| capacity.min(budget.left()))
     }
@@ -132,7 +136,7 @@ impl FramePool {
     }
 
     /// The memory for the block of `entry`: a piece of a slab, or the heap if there is no piece.
-    pub(crate) fn place(&self, mut bytes: Vec<u8>, entry: &Entry) -> Place {
+    pub(crate) fn place(&self, bytes: Cow<'_, [u8]>, entry: &Entry) -> Place {
         let mut put = self.slabs.put(&bytes, entry, None);
         if put.as_ref().err() == Some(&NoPiece::Crowded) {
             self.bring_together(FOR_ONE);
@@ -141,6 +145,7 @@ impl FramePool {
         match put {
             Ok(piece) => Place::Slab(piece),
             Err(_) => {
+                let mut bytes = bytes.into_owned();
                 bytes.shrink_to_fit();
                 Place::Heap(bytes)
             }
@@ -153,6 +158,16 @@ impl FramePool {
             let Some((slab, blocks)) = self.slabs.to_empty() else { return };
             blocks.iter().for_each(|block| block.bring_out_of(slab, &self.slabs));
         }
+    }
+
+    /// All charged bytes.
+    pub(crate) fn used(&self) -> usize {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    /// The time of ghosts.
+    pub(crate) fn turnovers(&self) -> &Turnovers {
+        &self.turnovers
     }
 
     /// Charges `size` bytes if they fit, after evictions if necessary. False when they do not fit.

@@ -2,11 +2,17 @@
 
 use crate::clock::{Entry, Slot, Slots};
 use crate::frame::{Charge, Frame, FramePin};
+use crate::ghosts::Ghosts;
 use crate::pages::Pages;
 use crate::pool::{FramePool, HITS, MISSES};
 use ashlar_sync::{Rank, RwLock};
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The identity of the next array.
+static NEXT: AtomicU64 = AtomicU64::new(0);
 
 /// One slot per block of an open table. Dropping it removes all its frames from the pool; pinned frames stay charged
 /// until their pins are dropped.
@@ -14,6 +20,8 @@ pub struct SlotArray {
     slots: Arc<Pages<Slot>>,
     /// The same, for ring entries.
     counted: Slots,
+    ghosts: Ghosts,
+    id: u64,
     pool: Arc<FramePool>,
 }
 
@@ -22,12 +30,18 @@ impl SlotArray {
     pub fn new(pool: Arc<FramePool>, blocks: u32) -> SlotArray {
         let slots: Arc<Pages<Slot>> = Arc::new((0..blocks).map(|_| RwLock::new(Rank::Inner, None)).collect());
         let counted = Arc::new(Arc::clone(&slots));
-        SlotArray { slots, counted, pool }
+        let id = NEXT.fetch_add(1, Ordering::Relaxed);
+        SlotArray { slots, counted, ghosts: Ghosts::new(blocks), id, pool }
     }
 
     /// The memory of the slots themselves, in bytes.
     pub fn memory(&self) -> usize {
-        size_of_val(&**self.slots)
+        size_of_val(&**self.slots) + self.ghosts.memory()
+    }
+
+    /// A number that no other array of this process has, or had before.
+    pub fn id(&self) -> u64 {
+        self.id
     }
 
     /// The pool.
@@ -54,13 +68,35 @@ impl SlotArray {
         Some(FramePin::new(frame))
     }
 
+    /// Whether a point read that missed should [insert](SlotArray::insert) its block of `len` bytes: while the pool has
+    /// room, and afterwards when the block was read before, about one turnover of the pool ago at most. Call it once for
+    /// each such read, because it notes the read.
+    ///
+    /// # Cost
+    /// One atomic addition.
+    pub fn admits(&self, ordinal: u32, len: usize) -> bool {
+        let (size, limit) = (Charge::size_of(len, len), self.pool.limit());
+        let room = limit.saturating_sub(self.pool.used());
+        size <= room || self.ghosts.read(ordinal, size, (self.pool.turnovers(), limit)) && size <= limit
+    }
+
     /// Caches `bytes` as block `ordinal` and pins it. If another thread was faster, returns that thread's frame. If the
     /// pool has no space even after evictions, returns the block uncharged and does not cache it.
-    pub fn insert(&self, ordinal: u32, bytes: Vec<u8>) -> FramePin {
-        let Some(slot) = self.slots.get(ordinal as usize) else { return FramePin::unpooled(bytes) };
-        let size = Charge::size_of(&bytes);
+    pub fn insert<'b>(&self, ordinal: u32, bytes: impl Into<Cow<'b, [u8]>>) -> FramePin {
+        self.insert_bytes(ordinal, bytes.into())
+    }
+
+    fn insert_bytes(&self, ordinal: u32, bytes: Cow<'_, [u8]>) -> FramePin {
+        let Some(slot) = self.slots.get(ordinal as usize) else {
+            return FramePin::unpooled(bytes.into_owned());
+        };
+        let in_heap = match &bytes {
+            Cow::Owned(bytes) => bytes.capacity(),
+            Cow::Borrowed(bytes) => bytes.len(),
+        };
+        let size = Charge::size_of(bytes.len(), in_heap);
         if !FramePool::reserve(&self.pool, size) {
-            return FramePin::unpooled(bytes);
+            return FramePin::unpooled(bytes.into_owned());
         }
         let charge = Charge::reserved(self.pool.clone(), size);
         let entry = Entry::new(&self.counted, ordinal);

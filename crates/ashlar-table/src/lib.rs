@@ -35,6 +35,6 @@ pub use footer::mended;
 pub use iter::{TableIter, TableSource};
 pub use options::{FORMAT_VERSIONS, ReaderOptions, TableIdentity, TableOptions};
 pub use read_how::{ReadHow, ReadLimit};
-pub use reader::{NearBlock, ShowEntry, TableFound, TableReader, TableSurvey};
+pub use reader::{FoundIn, NearBlock, ShowEntry, TableFound, TableReader, TableSurvey};
 pub use unique_id::{unique_id, unique_id_bytes};
 pub use verify::Verification;

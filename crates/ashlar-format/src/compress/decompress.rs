@@ -3,7 +3,7 @@
 use super::{Compression, Dictionary, lz4_dictionary};
 use crate::unreadable::Unreadable;
 use ashlar_base::Malformed;
-use ashlar_base::bytes::{Cursor, OutOfMemory, copied, zeroed};
+use ashlar_base::bytes::{Cursor, OutOfMemory, resize};
 use flate2::{Decompress, FlushDecompress, Status};
 use std::cell::RefCell;
 use zstd::zstd_safe::DCtx;
@@ -36,24 +36,44 @@ pub fn decompress_with(
     dictionary: Option<&Dictionary>,
     limit: usize,
 ) -> Result<Vec<u8>, Unreadable> {
+    let mut raw = Vec::new();
+    decompress_into(kind, stored, dictionary, limit, &mut raw)?;
+    Ok(raw)
+}
+
+/// [`decompress_with`] into `raw`, whose former bytes are overwritten. After an error its bytes have no meaning.
+///
+/// # Errors
+/// As [`decompress_with`].
+/// # Cost
+/// Allocates and zeroes only what `raw` is too short for.
+pub fn decompress_into(
+    kind: Compression,
+    stored: &[u8],
+    dictionary: Option<&Dictionary>,
+    limit: usize,
+    raw: &mut Vec<u8>,
+) -> Result<(), Unreadable> {
     match kind {
         Compression::None => {
             check_len(stored.len() as u64, 1, stored, limit)?;
-            Ok(copied(stored)?)
+            resize(raw, stored.len())?;
+            raw.copy_from_slice(stored);
+            Ok(())
         }
-        Compression::Snappy => snappy(stored, limit),
-        Compression::Zlib => proved(stored, limit, 1040, |stream, raw| zlib(stream, dictionary, raw)),
+        Compression::Snappy => snappy(stored, limit, raw),
+        Compression::Zlib => proved(stored, limit, 1040, raw, |stream, raw| zlib(stream, dictionary, raw)),
         Compression::Lz4 | Compression::Lz4hc => match dictionary {
-            None => framed(stored, limit, 256, lz4),
+            None => framed(stored, limit, 256, raw, lz4),
             Some(d) => {
-                framed(stored, limit, 256, |stream, raw| lz4_dictionary::decode(stream, d.bytes(), raw))
+                framed(stored, limit, 256, raw, |stream, raw| lz4_dictionary::decode(stream, d.bytes(), raw))
             }
         },
         Compression::Zstd | Compression::ZstdNotFinal => {
-            proved(stored, limit, ZSTD_RATIO, |stream, raw| zstd(stream, dictionary, raw))
+            proved(stored, limit, ZSTD_RATIO, raw, |stream, raw| zstd(stream, dictionary, raw))
         }
-        Compression::Bzip2 => proved(stored, limit, BZIP2_RATIO, bzip2),
-        Compression::LevelDbZstd => leveldb_zstd(stored, limit),
+        Compression::Bzip2 => proved(stored, limit, BZIP2_RATIO, raw, bzip2),
+        Compression::LevelDbZstd => leveldb_zstd(stored, limit, raw),
         Compression::Xpress => Err(Unreadable::NotSupported("Xpress compression")),
     }
 }
@@ -110,13 +130,13 @@ fn framed(
     stored: &[u8],
     limit: usize,
     ratio: u64,
+    raw: &mut Vec<u8>,
     fill: impl FnOnce(&[u8], &mut [u8]) -> Result<(), Malformed>,
-) -> Result<Vec<u8>, Unreadable> {
+) -> Result<(), Unreadable> {
     let mut c = Cursor::new(stored);
     let raw_len = check_len(c.varint64("compressed block")?, ratio, stored, limit)?;
-    let mut raw = zeroed(raw_len)?;
-    fill(c.rest(), &mut raw)?;
-    Ok(raw)
+    resize(raw, raw_len)?;
+    Ok(fill(c.rest(), raw)?)
 }
 
 /// [`framed`] for algorithms that make much of few bytes.
@@ -124,11 +144,12 @@ fn proved(
     stored: &[u8],
     limit: usize,
     ratio: u64,
+    raw: &mut Vec<u8>,
     fill: impl Fn(&[u8], &mut [u8]) -> Result<Filled, Unreadable>,
-) -> Result<Vec<u8>, Unreadable> {
+) -> Result<(), Unreadable> {
     let mut c = Cursor::new(stored);
     let raw_len = check_len(c.varint64("compressed block")?, ratio, stored, limit)?;
-    grown(raw_len, c.rest(), fill)
+    grown(raw_len, c.rest(), raw, fill)
 }
 
 /// Starts with a small buffer, and grows it only when the stream fills it. A false length costs at most [`BELIEVED`] bytes; a
@@ -136,24 +157,25 @@ fn proved(
 fn grown(
     raw_len: usize,
     stream: &[u8],
+    raw: &mut Vec<u8>,
     fill: impl Fn(&[u8], &mut [u8]) -> Result<Filled, Unreadable>,
-) -> Result<Vec<u8>, Unreadable> {
+) -> Result<(), Unreadable> {
     let mut room = raw_len.min(BELIEVED.max(stream.len().saturating_mul(BELIEVED_RATIO)));
     loop {
-        let mut raw = zeroed(room)?;
-        match fill(stream, &mut raw)? {
-            Filled::Whole if room == raw_len => return Ok(raw),
+        resize(raw, room)?;
+        match fill(stream, raw)? {
+            Filled::Whole if room == raw_len => return Ok(()),
             Filled::NoRoom if room < raw_len => room = raw_len.min(room.saturating_mul(8)),
             _ => return Err(wrong("not a stream of its length").into()),
         }
     }
 }
 
-fn snappy(stored: &[u8], limit: usize) -> Result<Vec<u8>, Unreadable> {
+fn snappy(stored: &[u8], limit: usize, raw: &mut Vec<u8>) -> Result<(), Unreadable> {
     let raw_len = snap::raw::decompress_len(stored).map_err(|_| wrong("no raw length"))?;
-    let mut raw = zeroed(check_len(raw_len as u64, 32, stored, limit)?)?;
-    match snap::raw::Decoder::new().decompress(stored, &mut raw) {
-        Ok(len) if len == raw.len() => Ok(raw),
+    resize(raw, check_len(raw_len as u64, 32, stored, limit)?)?;
+    match snap::raw::Decoder::new().decompress(stored, raw) {
+        Ok(len) if len == raw.len() => Ok(()),
         _ => Err(wrong("not a Snappy block of its length").into()),
     }
 }
@@ -226,10 +248,10 @@ fn zstd(stream: &[u8], dictionary: Option<&Dictionary>, raw: &mut [u8]) -> Resul
 }
 
 /// The raw length is in the frame header, where LevelDB's writer always puts it.
-fn leveldb_zstd(stored: &[u8], limit: usize) -> Result<Vec<u8>, Unreadable> {
+fn leveldb_zstd(stored: &[u8], limit: usize, raw: &mut Vec<u8>) -> Result<(), Unreadable> {
     let raw_len = match zstd::zstd_safe::get_frame_content_size(stored) {
         Ok(Some(len)) => check_len(len, ZSTD_RATIO, stored, limit)?,
         _ => return Err(wrong("no raw length").into()),
     };
-    grown(raw_len, stored, |stream, raw| zstd(stream, None, raw))
+    grown(raw_len, stored, raw, |stream, raw| zstd(stream, None, raw))
 }

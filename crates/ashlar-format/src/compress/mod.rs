@@ -23,6 +23,6 @@ mod lz4_dictionary;
 mod tests;
 
 pub use compressor::Compressor;
-pub use decompress::{decompress, decompress_with, raw_len};
+pub use decompress::{decompress, decompress_into, decompress_with, raw_len};
 pub use dictionary::{Dictionary, train_zstd_dictionary};
 pub use kind::Compression;

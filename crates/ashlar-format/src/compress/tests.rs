@@ -20,6 +20,7 @@ fn sample(len: usize) -> Vec<u8> {
 
 #[test]
 fn blocks_return() {
+    let mut reused = Vec::new();
     for kind in WRITTEN {
         let mut compressor = Compressor::new(kind, Compressor::DEFAULT).unwrap();
         let mut out = Vec::new();
@@ -29,12 +30,16 @@ fn blocks_return() {
             assert!(out.len() < len);
             assert_eq!(decompress(kind, &out, len).unwrap(), raw);
             assert!(decompress(kind, &out, len - 1).is_err());
+            decompress_into(kind, &out, None, len, &mut reused).unwrap();
+            assert!(reused == raw, "{kind:?} over another block");
         }
         assert_eq!(compressor.compress(b"", &mut out), Compression::None);
         assert!(out.is_empty());
     }
     assert_eq!(decompress(Compression::None, b"abc", 3).unwrap(), b"abc");
     assert!(decompress(Compression::None, b"abc", 2).is_err());
+    decompress_into(Compression::None, b"abc", None, 3, &mut reused).unwrap();
+    assert_eq!(reused, b"abc");
 }
 
 #[test]

@@ -375,9 +375,9 @@ impl<'k> Search<'k> {
         let Some(found) = self.look_in(table)? else { return Ok(Step::GoOn) };
         self.home = Home::Level(level.0);
         let at_path = |e: Error| e.at_path(table.path());
-        let kind = self.meet(found.trailer, found.value.len()).map_err(at_path)?;
+        let kind = self.meet(found.trailer, found.value().len()).map_err(at_path)?;
         if kind != EntryKind::Operand {
-            return Ok(self.end_at(kind, found.trailer, || View::pinned(found.pin, found.value)));
+            return Ok(self.end_at(kind, found.trailer, || View::found(found.home)));
         }
         if !self.take(found.trailer, found.value()) {
             return Ok(Step::Ended);

@@ -1,6 +1,7 @@
 //! What a point read returns: a value, which outlives the read that found it, or what is known of one.
 
 use ashlar_cache::FramePin;
+use ashlar_table::FoundIn;
 use std::fmt;
 use std::ops::{Deref, Range};
 
@@ -9,7 +10,8 @@ const INLINE: usize = 64;
 /// A value that a read returned. It derefs to its bytes and borrows nothing.
 ///
 /// A value of up to 64 bytes is copied into the view, and a larger value of a memtable to the heap. A larger value of a table
-/// stays in its block: the view pins the block, which counts against the block cache until the view is dropped.
+/// stays in its block: the view pins the block, which counts against the block cache until the view is dropped. If the block
+/// did not enter the cache, the view has a copy of the value.
 #[derive(Clone)]
 pub struct View(Home);
 
@@ -32,6 +34,15 @@ impl View {
     pub fn pinned(pin: FramePin, value: Range<usize>) -> View {
         let bytes = pin.get(value.clone()).unwrap_or_default();
         Self::inline(bytes).unwrap_or(View(Home::Frame { pin, value }))
+    }
+
+    /// A view of a value that a lookup in a table found. Engine use.
+    #[doc(hidden)]
+    pub fn found(home: FoundIn) -> View {
+        match home {
+            FoundIn::Block(pin, value) => View::pinned(pin, value),
+            FoundIn::Copy(bytes) => View(Home::Owned(bytes)),
+        }
     }
 
     #[inline]

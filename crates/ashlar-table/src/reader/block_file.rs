@@ -5,7 +5,8 @@
 //! read. For files without these features this costs a check of one byte per load.
 
 use crate::read_how::ReadHow;
-use ashlar_base::bytes::{copied, zeroed};
+use crate::reader::scratch::Scratch;
+use ashlar_base::bytes::{resize, zeroed};
 use ashlar_base::error::BusyKind;
 use ashlar_base::memory::{MemoryBudget, MemoryCharge, MemoryUse};
 use ashlar_base::planted::{Bug, planted};
@@ -15,9 +16,10 @@ use ashlar_base::{Error, ErrorKind, Malformed, Result};
 use ashlar_env::{ReadFile, uncompressed_max};
 use ashlar_format::Unreadable;
 use ashlar_format::block::{DataBlock, is_separated, join_separated, rewrite_block};
-use ashlar_format::compress::{Compression, Dictionary, decompress_with, raw_len};
+use ashlar_format::compress::{Compression, Dictionary, decompress_into, raw_len};
 use ashlar_format::table::{BlockChecksum, BlockHandle, TableKind};
 use std::borrow::Cow;
+use std::mem;
 use std::ops::Deref;
 use std::path::Path;
 use std::sync::Arc;
@@ -173,17 +175,41 @@ impl Reading<'_> {
 
     /// Reads one data block and converts it to the plain form. Verifies its checksum if the options say so.
     pub(crate) fn read_data(&self, handle: BlockHandle) -> Result<Vec<u8>> {
-        let stored = self.read_stored(handle)?;
-        let dictionary = self.data.dictionary.as_ref();
-        let raw = self.unpack_owned(stored, handle, self.checks(), (dictionary, MAX_BLOCK as u64))?;
-        self.plain(raw, handle)
+        let mut own = Scratch::default();
+        self.read_into(&mut own, handle)?;
+        Ok(own.into_block())
+    }
+
+    /// [`Reading::read_data`] into `scratch`. After an error the bytes there have no meaning.
+    ///
+    /// # Cost
+    /// Neither allocates nor zeroes memory for a block that is no longer than the preceding ones.
+    pub(super) fn read_into(&self, scratch: &mut Scratch, handle: BlockHandle) -> Result<()> {
+        scratch.keep(None);
+        resize(&mut scratch.stored, self.stored_len(handle)?)?;
+        self.read_raw(&mut scratch.stored, handle.offset)?;
+        let (block, compression) = self.check(&scratch.stored, handle, self.checks())?;
+        if compression == 0 && self.is_plain(block) {
+            scratch.as_stored = Some(block.len());
+            return Ok(());
+        }
+        scratch.as_stored = None;
+        self.unpack_into(&mut scratch.raw, block, compression, handle)
     }
 
     /// Reads one block of another kind. Always verifies its checksum.
     pub(crate) fn read_verified(&self, handle: BlockHandle) -> Result<Vec<u8>> {
-        let stored = self.read_stored(handle)?;
+        let mut stored = self.read_stored(handle)?;
         let max = self.limit.saturating_mul(META_RATIO).clamp(MAX_META_BLOCK, MAX_BLOCK as u64);
-        self.unpack_owned(stored, handle, true, (None, max))
+        let (block, compression) = self.check(&stored, handle, true)?;
+        if compression != 0 {
+            let mut raw = Vec::new();
+            self.expand(&mut raw, block, compression, handle, (None, max))?;
+            return Ok(raw);
+        }
+        let len = block.len();
+        stored.truncate(len);
+        Ok(stored)
     }
 
     /// The stored bytes of block and trailer.
@@ -200,34 +226,30 @@ impl Reading<'_> {
         if compression == 0 && self.is_plain(block) {
             return Ok(Cow::Borrowed(block));
         }
-        let raw = match compression {
-            0 => copied(block)?,
-            _ => {
-                self.expand(block, compression, handle, (self.data.dictionary.as_ref(), MAX_BLOCK as u64))?
-            }
-        };
-        self.plain(raw, handle).map(Cow::Owned)
+        let mut raw = Vec::new();
+        self.unpack_into(&mut raw, block, compression, handle)?;
+        Ok(Cow::Owned(raw))
     }
 
-    fn unpack_owned(
+    /// Decompresses a verified data block into `raw` and converts it to the plain form.
+    fn unpack_into(
         &self,
-        mut stored: Vec<u8>,
+        raw: &mut Vec<u8>,
+        block: &[u8],
+        compression: u8,
         handle: BlockHandle,
-        verify: bool,
-        how: (Option<&Dictionary>, u64),
-    ) -> Result<Vec<u8>> {
-        let (block, compression) = self.check(&stored, handle, verify)?;
-        if compression != 0 {
-            return self.expand(block, compression, handle, how);
+    ) -> Result<()> {
+        if compression == 0 {
+            resize(raw, block.len())?;
+            raw.copy_from_slice(block);
+        } else {
+            let how = (self.data.dictionary.as_ref(), MAX_BLOCK as u64);
+            self.expand(raw, block, compression, handle, how)?;
         }
-        let len = block.len();
-        stored.truncate(len);
-        Ok(stored)
-    }
-
-    #[inline]
-    fn plain(&self, raw: Vec<u8>, handle: BlockHandle) -> Result<Vec<u8>> {
-        if self.is_plain(&raw) { Ok(raw) } else { self.make_plain(raw, handle) }
+        if !self.is_plain(raw) {
+            *raw = self.make_plain(mem::take(raw), handle)?;
+        }
+        Ok(())
     }
 
     #[inline]
@@ -322,11 +344,12 @@ impl Reading<'_> {
 
     fn expand(
         &self,
+        raw: &mut Vec<u8>,
         block: &[u8],
         compression: u8,
         handle: BlockHandle,
         (dictionary, max): (Option<&Dictionary>, u64),
-    ) -> Result<Vec<u8>> {
+    ) -> Result<()> {
         let kind = match self.kind {
             TableKind::BlockBased => Compression::from_byte(compression),
             TableKind::LevelDb => Compression::from_leveldb_byte(compression),
@@ -340,7 +363,7 @@ impl Reading<'_> {
         // A block without a length fails when it is decompressed.
         let charge = raw_len(kind, block).map(|len| self.charge(len, handle, max)).transpose()?;
         let max = usize::try_from(max).unwrap_or(usize::MAX);
-        let raw = decompress_with(kind, block, dictionary, max)
+        decompress_into(kind, block, dictionary, max, raw)
             .map_err(|e| e.in_file(self.path(), handle.offset))?;
         drop((time, step, charge));
         perf::add(Metric::BlockDecompressCount, 1);
@@ -349,6 +372,6 @@ impl Reading<'_> {
             statistics.add(Ticker::BytesDecompressedFrom, block.len() as u64);
             statistics.add(Ticker::BytesDecompressedTo, raw.len() as u64);
         }
-        Ok(raw)
+        Ok(())
     }
 }

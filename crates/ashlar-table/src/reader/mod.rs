@@ -1,9 +1,11 @@
 //! Opens a table and finds keys in it.
 
 mod block_file;
+mod blocks;
 mod embedded;
 mod open;
 mod readahead;
+mod scratch;
 mod table_index;
 mod table_reader;
 mod tombstones;
@@ -12,4 +14,4 @@ pub(crate) use block_file::{BlockFile, MAX_BLOCK, Reading};
 pub use open::TableSurvey;
 pub(crate) use readahead::{Readahead, SharedBlock};
 pub(crate) use table_index::{BlockAt, charge_table};
-pub use table_reader::{NearBlock, ShowEntry, TableFound, TableReader};
+pub use table_reader::{FoundIn, NearBlock, ShowEntry, TableFound, TableReader};

@@ -2,8 +2,11 @@
 
 use crate::filter::TableFilter;
 use crate::read_how::ReadHow;
+use crate::reader::blocks::Held;
+use crate::reader::scratch::Scratch;
 use crate::reader::table_index::{Partition, TableIndex};
-use crate::reader::{BlockAt, BlockFile, Readahead, Reading};
+use crate::reader::{BlockAt, BlockFile, Reading};
+use ashlar_base::bytes::copied;
 use ashlar_base::memory::{MemoryCharge, MemoryUse};
 use ashlar_base::range_del::FragmentedTombstones;
 use ashlar_base::stats::Ticker;
@@ -21,32 +24,53 @@ use std::path::Path;
 use std::sync::Arc;
 
 thread_local! {
-    /// The cursor of point lookups. It keeps its key buffer from one lookup to the next.
-    static LOOKUP: RefCell<BlockCursor> = RefCell::default();
+    /// What point lookups of this thread use.
+    static LOOKUP: RefCell<Lookup> = RefCell::default();
 }
 
-/// The result of a point lookup: the entry's value lies in the pinned block.
+/// The cursor of point lookups, which keeps its key buffer from one lookup to the next, and the buffers for blocks that are
+/// not in the cache.
+#[derive(Default)]
+struct Lookup {
+    cursor: BlockCursor,
+    scratch: Scratch,
+}
+
+/// The result of a point lookup: an entry and its value.
 #[derive(Clone, Debug)]
 pub struct TableFound {
     /// Sequence number and type of the entry.
     pub trailer: Trailer,
-    /// The block.
-    pub pin: FramePin,
-    /// The range of the value in the block.
-    pub value: Range<usize>,
+    /// The bytes of the value.
+    pub home: FoundIn,
+    /// The range of the value in its block.
+    value: Range<usize>,
     /// The block's place.
     at: BlockAt,
+}
+
+/// The bytes of a value that was found.
+#[derive(Clone, Debug)]
+pub enum FoundIn {
+    /// A range of a pinned block.
+    Block(FramePin, Range<usize>),
+    /// A copy: the block was read and did not enter the cache.
+    Copy(Box<[u8]>),
 }
 
 /// Looks at the sequence number and type of an entry, its block, and the place of its value there; answers whether to go on.
 pub type ShowEntry<'s> = dyn FnMut(Trailer, &FramePin, Range<usize>) -> Result<bool> + 's;
 
-/// Runs a lookup with the thread's cursor.
-fn with_cursor<T>(lookup: impl FnOnce(&mut BlockCursor) -> T) -> T {
-    LOOKUP.with(|cursor| match cursor.try_borrow_mut() {
-        Ok(mut cursor) => lookup(&mut cursor),
+/// Runs a lookup with what the thread keeps for lookups.
+fn with_lookup<T>(run: impl FnOnce(&mut Lookup) -> T) -> T {
+    LOOKUP.with(|kept| match kept.try_borrow_mut() {
+        Ok(mut kept) => {
+            let done = run(&mut kept);
+            kept.scratch.trim();
+            done
+        }
         // Only a comparator that reads tables itself reaches this.
-        Err(_) => lookup(&mut BlockCursor::default()),
+        Err(_) => run(&mut Lookup::default()),
     })
 }
 
@@ -54,7 +78,10 @@ impl TableFound {
     /// The value as stored; its meaning depends on the entry's type.
     #[inline]
     pub fn value(&self) -> &[u8] {
-        self.pin.get(self.value.clone()).unwrap_or_default()
+        match &self.home {
+            FoundIn::Block(pin, value) => pin.get(value.clone()).unwrap_or_default(),
+            FoundIn::Copy(bytes) => bytes,
+        }
     }
 }
 
@@ -93,8 +120,9 @@ impl TableReader {
     /// `Corruption`: the block is damaged. `Io`: the read failed. `NotSupported`: the block needs a feature that is not
     /// built.
     /// # Cost
-    /// With the block in the pool: filter probe, search in the index, one slot, search in the block; no allocation. A
-    /// partition of index or filter not yet in memory costs one read more.
+    /// With the block in the pool: filter probe, search in the index, one slot, search in the block; no allocation. Without:
+    /// one read of the file, and a copy of the value or, if the pool admits it, of the block. A partition of index or filter
+    /// not yet in memory costs one read more.
     pub fn get(&self, key: &LookupKey<'_>) -> Result<Option<TableFound>> {
         self.get_near(key, ReadHow::plain(), None)
     }
@@ -122,7 +150,7 @@ impl TableReader {
             perf::add(Metric::BloomSstMissCount, 1);
             return Ok(None);
         }
-        let found = with_cursor(|cursor| self.look(cursor, key.user_key, trailer, how, near))?;
+        let found = with_lookup(|lookup| self.look(lookup, key.user_key, trailer, how, near))?;
         if self.filter.is_there() {
             perf::add(Metric::BloomSstHitCount, 1);
             if let Some(statistics) = self.file.statistics() {
@@ -154,8 +182,12 @@ impl TableReader {
         if self.global_seq.is_some() {
             return Ok(());
         }
-        with_cursor(|cursor| {
-            let TableFound { trailer, mut pin, value, mut at } = found;
+        with_lookup(|Lookup { cursor, scratch }| {
+            let TableFound { trailer, home, value, mut at } = found;
+            let mut pin = match home {
+                FoundIn::Block(pin, _) => pin,
+                FoundIn::Copy(_) => self.pin_again(at, how, scratch)?,
+            };
             let block = DataBlock::reopen(&pin).map_err(|e| self.misread(at, e))?;
             let mut moved = cursor.seek_behind(&block, user_key, trailer, value.end);
             loop {
@@ -189,16 +221,28 @@ impl TableReader {
         cursor: &BlockCursor,
         user_key: &[u8],
         at: BlockAt,
-        pin: FramePin,
-    ) -> Option<TableFound> {
-        let (found_key, stored) = cursor.internal_key()?.split();
-        let value = cursor.value_range();
+        block: Held<'_>,
+    ) -> Result<Option<TableFound>> {
+        let Some(key) = cursor.internal_key() else { return Ok(None) };
+        let (found_key, stored) = key.split();
+        if found_key != user_key {
+            return Ok(None);
+        }
         let trailer = self.present(stored);
-        (found_key == user_key).then(|| TableFound { trailer, pin, value: value.start..value.end, at })
+        let value = cursor.value_range();
+        let value = value.start..value.end;
+        let home = match block {
+            Held::Pinned(pin) => FoundIn::Block(pin, value.clone()),
+            Held::Scratch(bytes) => {
+                let bytes = bytes.get(value.clone()).unwrap_or_default();
+                FoundIn::Copy(copied(bytes)?.into_boxed_slice())
+            }
+        };
+        Ok(Some(TableFound { trailer, home, value, at }))
     }
 
     #[inline]
-    fn count(&self, ticker: Ticker) {
+    pub(super) fn count(&self, ticker: Ticker) {
         if let Some(statistics) = self.file.statistics() {
             statistics.tick(ticker);
         }
@@ -206,7 +250,7 @@ impl TableReader {
 
     fn look(
         &self,
-        cursor: &mut BlockCursor,
+        Lookup { cursor, scratch }: &mut Lookup,
         user_key: &[u8],
         trailer: Trailer,
         how: &ReadHow,
@@ -228,24 +272,13 @@ impl TableReader {
                 next = self.after(at, how)?;
                 continue;
             }
-            let pin = match near.as_ref().and_then(|near| near.0.as_ref()).filter(|(last, _)| *last == at) {
-                Some((_, pin)) => pin.clone(),
-                None => self.block_of(part, at, how, None)?,
+            let block = match &mut near {
+                Some(near) => Held::Pinned(self.near_block(part, at, how, near)?),
+                None => self.held(part, at, how, scratch)?,
             };
-            if let Some(near) = &mut near {
-                near.0 = Some((at, pin.clone()));
-            }
-            pin.prefetch();
-            let block = DataBlock::reopen(&pin).map_err(|e| self.misread(at, e))?;
-            let sought = match HashIndex::of(&pin) {
-                Some(index) if !matches!(self.order, Order::Custom(_)) => {
-                    cursor.seek_key_hashed(&block, index, &self.order, user_key, trailer)
-                }
-                _ => cursor.seek_key(&block, &self.order, user_key, trailer),
-            };
-            sought.map_err(|e| self.misread(at, e.into()))?;
+            self.seek_in(cursor, &block, at, user_key, trailer)?;
             if cursor.is_on_entry() {
-                return Ok(self.found_at(cursor, user_key, at, pin));
+                return self.found_at(cursor, user_key, at, block);
             }
             // Past the block's last entry. The next block can hold the key only if the separator is that key.
             if part.index.user_key(at.block()) != user_key {
@@ -254,6 +287,43 @@ impl TableReader {
             next = self.after(at, how)?;
         }
         Ok(None)
+    }
+
+    /// Moves to the first entry at or after the key in a block.
+    #[inline]
+    fn seek_in(
+        &self,
+        cursor: &mut BlockCursor,
+        bytes: &[u8],
+        at: BlockAt,
+        user_key: &[u8],
+        trailer: Trailer,
+    ) -> Result<()> {
+        let block = DataBlock::reopen(bytes).map_err(|e| self.misread(at, e))?;
+        let sought = match HashIndex::of(bytes) {
+            Some(index) if !matches!(self.order, Order::Custom(_)) => {
+                cursor.seek_key_hashed(&block, index, &self.order, user_key, trailer)
+            }
+            _ => cursor.seek_key(&block, &self.order, user_key, trailer),
+        };
+        sought.map_err(|e| self.misread(at, e.into()))
+    }
+
+    /// The block of a lookup in a series: the one of the preceding lookup, or from the cache, which it enters.
+    fn near_block(
+        &self,
+        part: &Partition,
+        at: BlockAt,
+        how: &ReadHow,
+        near: &mut NearBlock,
+    ) -> Result<FramePin> {
+        let pin = match near.0.take().filter(|(last, _)| *last == at) {
+            Some((_, pin)) => pin,
+            None => self.block_of(part, at, how, None)?,
+        };
+        near.0 = Some((at, pin.clone()));
+        pin.prefetch();
+        Ok(pin)
     }
 
     /// The block of the preceding lookup, if only that block can hold the key: its separator is greater.
@@ -405,7 +475,7 @@ impl TableReader {
     }
 
     #[inline]
-    fn partition(&self, at: BlockAt, how: &ReadHow) -> Result<&Partition> {
+    pub(super) fn partition(&self, at: BlockAt, how: &ReadHow) -> Result<&Partition> {
         let part = self.index.partition(at.partition(), self.file.reading(how))?;
         part.ok_or_else(|| Error::corruption("the index has no such partition").at_path(self.path()))
     }
@@ -424,76 +494,6 @@ impl TableReader {
 
     pub(crate) fn global_seq(&self) -> Option<SeqNum> {
         self.global_seq
-    }
-
-    /// The data block, from the pool or the file.
-    #[inline]
-    pub(crate) fn block(
-        &self,
-        at: BlockAt,
-        how: &ReadHow,
-        readahead: Option<&mut Readahead>,
-    ) -> Result<FramePin> {
-        self.block_of(self.partition(at, how)?, at, how, readahead)
-    }
-
-    #[inline]
-    fn block_of(
-        &self,
-        part: &Partition,
-        at: BlockAt,
-        how: &ReadHow,
-        readahead: Option<&mut Readahead>,
-    ) -> Result<FramePin> {
-        match part.slots.hit(at.block()) {
-            Some(pin) => {
-                perf::add(Metric::BlockCacheHitCount, 1);
-                if let Some(statistics) = self.file.statistics() {
-                    statistics.add_all([
-                        (Ticker::BlockCacheHit, 1),
-                        (Ticker::BlockCacheDataHit, 1),
-                        (Ticker::BlockCacheBytesRead, pin.len() as u64),
-                    ]);
-                }
-                Ok(pin)
-            }
-            None => self.load(part, at.block(), how, readahead),
-        }
-    }
-
-    #[cold]
-    fn load(
-        &self,
-        part: &Partition,
-        block: u32,
-        how: &ReadHow,
-        readahead: Option<&mut Readahead>,
-    ) -> Result<FramePin> {
-        let Some(handle) = part.index.handle(block) else {
-            return Err(Error::corruption(format!("the table has no block {block}")).at_path(self.path()));
-        };
-        perf::add(Metric::BlockCacheMissCount, 1);
-        self.count(Ticker::BlockCacheMiss);
-        self.count(Ticker::BlockCacheDataMiss);
-        let file = self.file.reading(how);
-        let bytes = match readahead {
-            Some(window) => window.read(file, handle)?,
-            None => file.read_data(handle)?,
-        };
-        DataBlock::parse(&bytes).map_err(|e| e.in_file(self.path(), handle.offset))?;
-        if !how.fill_cache || !how.verify && self.file.verifies() {
-            return Ok(FramePin::unpooled(bytes));
-        }
-        let pin = part.slots.insert(block, bytes);
-        if !pin.is_charged() {
-            self.count(Ticker::BlockCacheAddFailures);
-        } else if let Some(statistics) = self.file.statistics() {
-            statistics.tick(Ticker::BlockCacheAdd);
-            statistics.tick(Ticker::BlockCacheDataAdd);
-            statistics.add(Ticker::BlockCacheDataBytesInsert, pin.len() as u64);
-            statistics.add(Ticker::BlockCacheBytesWrite, pin.len() as u64);
-        }
-        Ok(pin)
     }
 
     /// The error of a block whose content does not decode.

@@ -10,6 +10,7 @@ mod hostile;
 mod judged;
 mod leveldb_filter;
 mod lies;
+mod misses;
 mod model;
 mod shape;
 mod stripped;

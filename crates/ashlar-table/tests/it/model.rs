@@ -1,13 +1,13 @@
 //! Random tables of every shape against a sorted list.
 
-use crate::fixture::{Entries, backward, drain, forward, key, open, windows, write};
-use ashlar_base::{InternalIterator, InternalKey, LookupKey, Order, SeqNum, Trailer, ValueType};
-use ashlar_cache::FramePin;
+use crate::fixture::{Entries, backward, drain, forward, key, open, open_with, windows, write};
+use ashlar_base::{FileNumber, InternalIterator, InternalKey, LookupKey, Order, SeqNum, Trailer, ValueType};
+use ashlar_cache::{FramePin, FramePool};
 use ashlar_env::SeededRand;
 use ashlar_format::compress::Compression;
 use ashlar_format::filter::FilterPolicy;
 use ashlar_format::table::{ChecksumKind, IndexKind};
-use ashlar_table::{ReadHow, TableOptions};
+use ashlar_table::{ReadHow, ReaderOptions, TableOptions};
 use std::cmp::Ordering;
 use std::ops::Range;
 
@@ -146,6 +146,9 @@ fn equals_a_sorted_list() {
         assert!(windows(&table).unwrap() == entries, "{what}");
         check_walk(&rand, &table, &entries, &order, &what);
         check_lookups(&rand, &table, &entries, &order, &what);
+        let pool = FramePool::new(pick(&rand, &[0, 5000]));
+        let uncached = ReaderOptions::new(order.clone(), pool, FileNumber(9));
+        check_lookups(&rand, &open_with(&bytes, uncached).unwrap(), &entries, &order, &what);
     }
 }
 
@@ -228,13 +231,14 @@ fn check_lookups(
         // The versions that the lookup sees, newest first.
         let mut expected = expected.into_iter().chain(entries.iter().skip(i + 1));
         if let Some(found) = table.get(&lookup).unwrap() {
-            let mut show = |trailer, pin: &FramePin, value: Range<usize>| {
+            let mut see = |trailer, value: &[u8]| {
                 let (k, v) = expected.next().unwrap();
                 let want = InternalKey::decode(k).unwrap().split();
-                assert_eq!((want, &v[..]), ((&user[..], trailer), &pin[value]), "{what} {lookup:?}");
+                assert_eq!((want, &v[..]), ((&user[..], trailer), value), "{what} {lookup:?}");
                 Ok(true)
             };
-            show(found.trailer, &found.pin, found.value.clone()).unwrap();
+            see(found.trailer, found.value()).unwrap();
+            let mut show = |trailer, pin: &FramePin, value: Range<usize>| see(trailer, &pin[value]);
             table.older(&user, found, &ReadHow::default(), &mut show).unwrap();
         }
         let missed = expected.next().filter(|(k, _)| k[..k.len() - 8] == user[..]);
