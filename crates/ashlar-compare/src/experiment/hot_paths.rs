@@ -81,7 +81,8 @@ fn named(session: Session, name: &str) -> Session {
 fn page_cache(size: Size, codec: &str, keys: u64, reads: u64) -> Session {
     let settings = Settings {
         codec: codec.into(),
-        cache_bytes: MIB,
+        // A mebibyte in every size: AshlarDB takes no smaller cache.
+        cache_bytes: MIB * u64::from(size.parts()),
         ..settings(size, keys, KeyShape::Integer, CACHED_VALUE)
     };
     let wanted = wanted(&[Workload::Readrandom], &settings, keys, reads);
@@ -91,4 +92,30 @@ fn page_cache(size: Size, codec: &str, keys: u64, reads: u64) -> Session {
         step.row = step.row.replacen("readrandom", &format!("readrandom-pagecache{codec}"), 1);
     }
     session
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::Experiment;
+
+    #[test]
+    fn every_path_has_its_rows_in_every_size() {
+        for size in [Size::Smoke, Size::Quarter, Size::Standard, Size::Large] {
+            let sessions = Experiment::HotPaths.sessions(size);
+            let of = |row: &str| {
+                let has =
+                    |session: &&Session| session.steps.iter().any(|step| step.measured && step.row == row);
+                sessions.iter().find(has).unwrap_or_else(|| panic!("no row {row}"))
+            };
+            for row in ["readrandom-pagecache", "readrandom-pagecache-8", "readrandom-pagecache-lz4-8"] {
+                assert_eq!((of(row).settings.cache_bytes, of(row).settings.value_bytes), (MIB, 400), "{row}");
+            }
+            assert_eq!(of("readmissing-loaded-url").settings.key_bytes, 55);
+            assert_eq!(of("multireadrandom-settled-prefix300").settings.key_bytes, 300);
+            for row in ["fillrandom-32", "fillsync-8", "scantombstones-loaded", "counters-1000", "compact"] {
+                assert_eq!(of(row).settings.key_shape, KeyShape::Integer);
+            }
+        }
+    }
 }
