@@ -11,7 +11,8 @@ usage: cargo xtask loom [--preemptions=N] [FILTER]
 Builds the crates whose threads meet without the engine around them, with the model checker loom under their locks, atomics
 and epochs, and runs their models: a few threads in every order, each load answering all that the memory model allows.
 
-  ashlar-sync      a signal loses no wake-up; a value under a pin or a lease is not freed or taken
+  ashlar-sync      a signal loses no wake-up; a lead has one leader at a time; a value under a pin or a lease is not freed
+                   or taken
   ashlar-memtable  inserts beside inserts, and under readers, in an arena that grows
   ashlar-cache     a pinned frame against an evictor, and against the close of its table
   ashlar-engine    the writers' queue: each is committed once, one leads at a time, none waits for ever; the rounds of

@@ -1,9 +1,10 @@
-//! All synchronisation of threads: ranked locks, signals, the epoch cell and the lease slot.
+//! All synchronisation of threads: ranked locks, signals, the lead cell, the epoch cell and the lease slot.
 //!
 //! It is in one crate so that a model checker can replace the primitives below it, and so that the order of locks is
 //! checked.
 
 mod epoch;
+mod lead;
 mod lock;
 #[cfg(all(test, loom))]
 mod models;
@@ -14,7 +15,10 @@ pub mod schedule;
 mod signal;
 mod slot;
 
+/// A value on cache lines of its own, so that its writers do not slow readers of the values beside it.
+pub use crossbeam_utils::CachePadded;
 pub use epoch::{EpochCell, ReadPin};
+pub use lead::{Lead, LeadCell};
 pub use lock::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 /// A variable of each thread that the scheduler runs: that of the standard library otherwise.
 pub use primitive::thread_local;

@@ -1,7 +1,7 @@
 //! The types of this crate in every order of steps of a few threads, under loom (`cargo xtask loom`).
 
 use crate::primitive::atomic::{AtomicBool, AtomicU32, Ordering};
-use crate::{EpochCell, LeaseSlot, ReadPin, Signal, Waited};
+use crate::{EpochCell, Lead, LeadCell, LeaseSlot, Mutex, Rank, ReadPin, Signal, Waited};
 use loom::thread;
 use std::sync::Arc;
 
@@ -112,5 +112,72 @@ fn two_fill_a_slot_and_agree() {
         let (here, mine) = slot.fill(Arc::new(2));
         let (there, theirs) = other.join().expect("fills");
         assert!(Arc::ptr_eq(&here, &there) && mine != theirs);
+    });
+}
+
+/// A lead, and how many wait for it.
+struct Led {
+    lead: LeadCell<loom::cell::Cell<u32>>,
+    waiting: Mutex<u32>,
+    handed: Signal,
+}
+
+impl Led {
+    fn end(&self, lead: Lead<'_, loom::cell::Cell<u32>>) {
+        // Loom panics if another thread reads or writes the cell at the same time.
+        lead.set(lead.get() + 1);
+        let Err(mut lead) = lead.release() else { return };
+        let mut waiting = self.waiting.lock();
+        match *waiting {
+            0 => return lead.free(),
+            1 => lead.settle(),
+            _ => assert!(lead.is_awaited()),
+        }
+        *waiting -= 1;
+        lead.hand_over();
+        drop(waiting);
+        self.handed.notify();
+    }
+
+    fn add(&self) {
+        let taken = self.lead.try_take().or_else(|| {
+            let mut waiting = self.waiting.lock();
+            let taken = self.lead.take_or_await();
+            *waiting += u32::from(taken.is_none());
+            taken
+        });
+        let lead = taken.unwrap_or_else(|| {
+            loop {
+                let seen = self.handed.seen();
+                match self.lead.accept() {
+                    Some(lead) => break lead,
+                    None => {
+                        self.handed.wait(seen, None);
+                    }
+                }
+            }
+        });
+        self.end(lead);
+    }
+}
+
+/// Three threads add to the data of a lead, in turn.
+#[test]
+fn the_lead_has_one_leader_at_a_time() {
+    loom::model(|| {
+        let lead = LeadCell::new(loom::cell::Cell::new(0));
+        let shared = Arc::new(Led { lead, waiting: Mutex::new(Rank::Inner, 0), handed: Signal::new(None) });
+        let others: Vec<_> = (0..2)
+            .map(|_| {
+                let shared = Arc::clone(&shared);
+                thread::spawn(move || shared.add())
+            })
+            .collect();
+        shared.add();
+        for other in others {
+            other.join().expect("adds");
+        }
+        let lead = shared.lead.try_take().expect("free in the end");
+        assert_eq!(lead.get(), 3);
     });
 }

@@ -5,7 +5,28 @@ use ashlar_base::{Error, ErrorKind, FamilyId};
 use ashlar_engine::batch::WriteBatch as EngineBatch;
 use ashlar_options as engine;
 use std::borrow::Borrow;
+use std::cell::Cell;
 use std::sync::Arc;
+
+/// The memory of a write with more bytes than this is freed after the write.
+const KEEP_BYTES: usize = 16 << 10;
+
+thread_local! {
+    /// An empty batch for the next write of one operation of this thread, so that such a write allocates nothing.
+    static SINGLE: Cell<Option<EngineBatch>> = const { Cell::new(None) };
+}
+
+/// Runs `write` with an empty batch.
+fn with_batch<T>(write: impl FnOnce(&mut EngineBatch) -> T) -> T {
+    // A write in a callback of a write, and one of a thread that is ending, get a new batch.
+    let mut batch = SINGLE.try_with(Cell::take).ok().flatten().unwrap_or_default();
+    let done = write(&mut batch);
+    if batch.byte_len() <= KEEP_BYTES {
+        batch.clear();
+        let _ = SINGLE.try_with(|single| single.set(Some(batch)));
+    }
+    done
+}
 
 /// Everything that can be written to: a [`Db`] (its family `default`), a [`Family`], a [`WriteBatch`], a [`Writer`]
 /// with options, and a [`crate::BatchFamily`].
@@ -246,9 +267,11 @@ impl Writable for Writer<'_> {
             return Err(Error::invalid("the family belongs to another open database")
                 .hint("Take the family of the database that is written to"));
         }
-        let mut batch = EngineBatch::new();
-        op(&mut batch, self.family.id())?;
-        self.db.engine().write(&mut batch, self.options.inner).map(drop).map_err(|e| {
+        let written = with_batch(|batch| {
+            op(batch, self.family.id())?;
+            self.db.engine().write(batch, self.options.inner)
+        });
+        written.map(drop).map_err(|e| {
             // The engine knows the family of an operation by its number.
             match self.family.is_dropped() && e.kind() == ErrorKind::InvalidArgument {
                 true => Error::invalid(format!("column family {:?} was dropped", self.family.name())),

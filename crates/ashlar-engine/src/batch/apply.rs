@@ -4,20 +4,36 @@ use ashlar_base::{Error, FamilyId, Result, ValueType};
 use ashlar_format::write_batch::{BatchOp, BatchReader};
 use ashlar_memtable::Op;
 
-/// Replaces `families` by the families that a batch touches, each once, in order of appearance.
+/// The operation of a batch that has one record. `None`: the batch has another number of records, or does not decode; see
+/// [`each_op`].
 ///
 /// # Errors
-/// `Corruption`: the batch does not decode. `NotSupported`: an operation that this engine does not serve, by name.
-pub(crate) fn collect_families(batch: &BatchReader<'_>, families: &mut Vec<FamilyId>) -> Result<()> {
-    families.clear();
-    for op in batch.iter() {
-        let op = op.map_err(|e| e.into_error())?;
-        memtable_op(&op, 0)?;
-        if let Some(family) = op.family()
-            && families.last() != Some(&family)
-            && !families.contains(&family)
-        {
-            families.push(family);
+/// `NotSupported`: an operation that this engine does not serve, by name.
+#[inline]
+pub(crate) fn sole_op<'a>(batch: &BatchReader<'a>) -> Result<Option<(FamilyId, Op<'a>)>> {
+    let mut records = batch.iter();
+    let (Some(Ok(record)), None) = (records.next(), records.next()) else { return Ok(None) };
+    let op = memtable_op(&record, 0)?;
+    Ok(record.family().zip(op))
+}
+
+/// Decodes a batch once, and gives `take` the operations in order.
+///
+/// # Errors
+/// `Corruption`: the batch does not decode. `NotSupported`: an operation that this engine does not serve, by name. Those
+/// of `take`. In each case, `take` may have had the operations before.
+pub(crate) fn each_op<'a>(
+    batch: &BatchReader<'a>,
+    mut take: impl FnMut(FamilyId, Op<'a>) -> Result<()>,
+) -> Result<()> {
+    let mut next_delta = 0;
+    for record in batch.iter() {
+        let record = record.map_err(|e| e.into_error())?;
+        let op = memtable_op(&record, next_delta)?;
+        let Some(family) = record.family() else { continue };
+        next_delta += 1;
+        if let Some(op) = op {
+            take(family, op)?;
         }
     }
     Ok(())
@@ -39,18 +55,6 @@ pub(crate) fn only_deletes(batch: &BatchReader<'_>) -> Result<bool> {
         }
     }
     Ok(deletes)
-}
-
-/// The operations of one family, each with its index in the batch. Call only after [`collect_families`] accepted the batch:
-/// operations that it would refuse are left out.
-pub(crate) fn family_ops<'a>(batch: &BatchReader<'a>, of: FamilyId) -> impl Iterator<Item = Op<'a>> {
-    let mut next_delta = 0;
-    batch.iter().filter_map(Result::ok).filter_map(move |op| {
-        let family = op.family()?;
-        let seq_delta = next_delta;
-        next_delta += 1;
-        if family == of { memtable_op(&op, seq_delta).ok()? } else { None }
-    })
 }
 
 /// Converts a data operation to the form that memtables take; `None` for marks that memtables do not store.

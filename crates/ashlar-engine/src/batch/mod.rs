@@ -7,5 +7,5 @@
 mod apply;
 mod write_batch;
 
-pub(crate) use apply::{collect_families, family_ops, memtable_op, only_deletes};
+pub(crate) use apply::{each_op, memtable_op, only_deletes, sole_op};
 pub use write_batch::{MAX_BATCH_BYTES, MAX_KEY_BYTES, MAX_VALUE_BYTES, WriteBatch};

@@ -46,7 +46,7 @@ pub(crate) struct Core {
     pub(crate) snapshots: Arc<SnapshotList>,
     pub(crate) pending: Arc<PendingOutputs>,
     pub(crate) health: HealthState,
-    pub(crate) pressure: Pressure,
+    pub(crate) pressure: Arc<Pressure>,
     pub(super) limiter: RateLimiter,
     /// What the scrubber has read and found.
     pub(super) scrubbed: Mutex<Scrubbed>,

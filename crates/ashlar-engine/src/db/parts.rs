@@ -98,7 +98,8 @@ impl Parts {
         let (now, snapshots) = (self.env.clock.now(), SnapshotList::with_clock(Arc::clone(&self.env.clock)));
         let events = Events::new(&self.env, self.options.listeners.clone(), self.info_log, database);
         Arc::new_cyclic(|weak: &Weak<Core>| {
-            committer.attach(Box::new(Host(weak.clone())));
+            let pressure = Arc::new(Pressure::new());
+            committer.attach(Box::new(Host::new(weak.clone(), Arc::clone(&pressure))));
             Core {
                 database,
                 progress: self.env.jobs.signal(),
@@ -116,7 +117,7 @@ impl Parts {
                 snapshots,
                 pending: self.pending,
                 health: self.health,
-                pressure: Pressure::new(),
+                pressure,
                 limiter: RateLimiter::new(),
                 scrubbed: Mutex::new(Rank::Leaf, Scrubbed::default()),
                 counters: Counters::new(now),

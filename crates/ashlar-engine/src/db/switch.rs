@@ -8,13 +8,13 @@ use super::core::{Core, State};
 use crate::column_family::LiveFamily;
 use crate::health::{Severity, Source, lacks_space};
 use crate::memtable::new_memtable;
-use crate::pressure::{Memory, Pace};
+use crate::pressure::{Memory, Pace, Pressure};
 use crate::wal::{ROOM_FOR_DELETIONS, Wal};
 use crate::write::{FamilySlot, WriteHost, WriteSet};
 use ashlar_base::stats::perf::{self, Metric};
 use ashlar_base::{Error, FamilyId, FileNumber, Result, SeqNum};
 use ashlar_sync::Waited;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 /// The longest single delay of a writer: compaction debt may shrink sooner than predicted.
@@ -263,15 +263,25 @@ enum Room {
 }
 
 /// The committer's view of the database. It is a weak reference, so that only jobs and handles keep the database alive.
-pub(crate) struct Host(pub(crate) std::sync::Weak<Core>);
+/// The pressure, which each write asks, is shared, so that no write counts a reference.
+pub(crate) struct Host {
+    core: Weak<Core>,
+    pressure: Arc<Pressure>,
+}
+
+impl Host {
+    pub(super) fn new(core: Weak<Core>, pressure: Arc<Pressure>) -> Host {
+        Host { core, pressure }
+    }
+}
 
 impl WriteHost for Host {
     fn wants_room(&self) -> bool {
-        self.0.upgrade().is_none_or(|core| core.pressure.pace() != Pace::Free)
+        self.pressure.pace() != Pace::Free
     }
 
     fn make_room(&self, bytes: usize) -> Result<()> {
-        let core = self.0.upgrade().ok_or_else(Error::closed)?;
+        let core = self.core.upgrade().ok_or_else(Error::closed)?;
         match core.pressure.pace() {
             Pace::Free => {}
             pace @ Pace::Slow { .. } => {
@@ -305,26 +315,26 @@ impl WriteHost for Host {
     }
 
     fn log_lacks_room(&self, cause: Error) -> Error {
-        let Some(core) = self.0.upgrade() else { return Error::closed() };
+        let Some(core) = self.core.upgrade() else { return Error::closed() };
         core.log_lacks_room(&cause);
         core.health.check_writable().err().unwrap_or(cause)
     }
 
     fn waits_for_lead(&self) {
-        if let Some(core) = self.0.upgrade() {
+        if let Some(core) = self.core.upgrade() {
             core.refuse_waiting();
         }
     }
 
     fn panicked(&self, cause: &Error) {
-        if let Some(core) = self.0.upgrade() {
+        if let Some(core) = self.core.upgrade() {
             core.report(Source::Panic, cause);
             core.progress.notify();
         }
     }
 
     fn log_failed(&self, cause: &Error) {
-        if let Some(core) = self.0.upgrade() {
+        if let Some(core) = self.core.upgrade() {
             core.report(Source::Log, cause);
             core.schedule();
             core.progress.notify();

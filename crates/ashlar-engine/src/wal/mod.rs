@@ -85,13 +85,7 @@ impl Wal {
         if let Some(link) = link {
             mark.log_data(&link.encode())?;
         }
-        let payload = self.log.stored(mark.finish(next))?;
-        let range = self
-            .log
-            .layout(self.log.position(), payload.len() as u64)
-            .ok_or_else(|| Error::not_supported("a batch that fits no WAL file"))?;
-        self.log.fill(&range, &payload);
-        self.log.publish(&range)
+        self.log.append(mark.finish(next), false).map(drop)
     }
 
     /// The file's number.

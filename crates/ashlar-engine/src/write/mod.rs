@@ -1,11 +1,13 @@
 //! Commit: how a batch gets its sequence numbers, its place in the WAL, and into the memtables.
 //!
-//! Writers wait in a queue. One of them is the leader. It takes the waiting batches and, for the whole group,
-//! *prepares* (everything that can fail: arena space, space in the WAL file), *reserves* sequences and a WAL range,
-//! *fills* and *publishes* the WAL with one write, *inserts*, and moves `visible`. Then it hands the lead to the next
-//! writer in the queue. A waiting writer lends its batch to the leader. The writer that is next in line looks for its
-//! turn for a few microseconds before it sleeps, if there is a processor for that. A writer that requested a sync joins
-//! a round of syncs after its group (`rounds`). Writers without a sync never wait for one.
+//! One writer at a time has the lead (`queue`). A writer that meets no other takes it with one atomic operation. Others
+//! wait in a queue and lend their batches to the leader. The leader takes the waiting batches and, for the whole group
+//! (`group`),
+//! *prepares* (everything that can fail: arena space), *reserves* sequences, *frames* the records in the WAL (a record
+//! that has no space is left out) and *publishes* them with one write, *inserts*, and moves `visible`. Then it hands the
+//! lead to the next writer in the queue. The writer that is next in line looks for its turn for a few microseconds before
+//! it sleeps, if there is a processor for that. A writer that requested a sync joins a round of syncs after its group
+//! (`sync`, `rounds`). Writers without a sync never wait for one.
 //!
 //! 1. Sequence order = WAL order = order of leading. `visible` moves over whole batches only.
 //! 2. Between the reservation and the move of `visible` nothing can fail except the WAL itself. If the WAL fails,
@@ -16,19 +18,23 @@
 //!    `Aborted`. In both cases the lead is handed over.
 //! 3. A record is filled only when the file has space for it and, behind it, for deletions. A batch that does not fit
 //!    is refused and leaves no trace. On a full disk deletions use that space.
-//! 4. Only the leader touches the current [`WriteSet`]; a leader performs every switch of memtable or WAL file.
+//! 4. Only the leader touches the current [`WriteSet`]; a leader performs every switch of memtable or WAL file. So leaders
+//!    keep a reference to the set among the state that passes from leader to leader, and count none per group.
 //! 5. The engine holds no lock over I/O: leading is a role, not a lock. Only the log writer's own locks (rank `Log`) are
 //!    held over its write and its sync.
+//! 6. A put that meets no other writer allocates nothing: the caller's thread keeps the batch, leaders pass on the rest.
 //!
 //! Source: RocksDB `db/write_thread.cc` for group commit.
 
 mod committer;
+mod group;
 #[cfg(all(test, loom))]
 mod models;
 mod queue;
 mod refusal;
 mod rounds;
 mod set;
+mod sync;
 mod tally;
 
 pub(crate) use committer::{Committer, WriteHost};

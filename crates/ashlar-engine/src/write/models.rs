@@ -1,6 +1,6 @@
 //! Every order in which writers can meet in the queue and in the rounds of syncs, explored by loom (`cargo xtask loom`).
 
-use super::queue::{Place, Queue, Receipt, Turn, Waiter};
+use super::queue::{Lead, Place, Queue, Receipt, Turn, Waiter};
 use super::rounds::{Part, Rounds};
 use ashlar_base::{Error, ErrorKind, FileNumber, SeqNum};
 use ashlar_format::write_batch::BatchEncoder;
@@ -23,13 +23,17 @@ fn receipt(last: u64) -> Receipt {
     Receipt { last: SeqNum::new(last).expect("few"), log_end: (FileNumber(1), last) }
 }
 
+/// The number of leaders so far, as the leader's state.
+type LedQueue = Queue<u64>;
+
 /// Leads: commits its own batch and the waiting ones, and hands over. `panics`: ends as a panicking leader does.
-fn lead(queue: &Queue, writers: &Writers, panics: bool) {
+fn lead(lead: Lead<'_, u64>, writers: &Writers, panics: bool) {
     assert!(!writers.leads.swap(true, Ordering::AcqRel), "two lead at once");
     let given_up = || Error::new(ErrorKind::Aborted, "the leader panicked");
-    let mut group = queue.lead(1 << 20, &given_up);
+    let mut group = lead.group(1 << 20, &given_up);
     let next = || writers.committed.fetch_add(1, Ordering::Relaxed) + 1;
-    let (followers, _) = group.parts();
+    let (followers, leaders) = group.parts();
+    *leaders += 1;
     assert!(writers.leads.swap(false, Ordering::AcqRel));
     if panics {
         writers.given_up.fetch_add(followers.len() as u64 + 1, Ordering::Relaxed);
@@ -52,30 +56,31 @@ enum Kind {
     Alone,
 }
 
-fn write(queue: &Queue, writers: &Writers, kind: Kind) {
+fn write(queue: &LedQueue, writers: &Writers, kind: Kind) {
     let panics = kind == Kind::Panics;
-    if queue.try_lead() {
-        return lead(queue, writers, panics);
+    if let Some(taken) = queue.try_lead() {
+        return lead(taken, writers, panics);
     }
     let waiter = match kind {
         Kind::Alone => Waiter::alone(true, Signal::new(None)),
         _ => Waiter::new(BatchEncoder::new(), WriteOptions::default(), Signal::new(None)),
     };
-    let Place::Waits { soon } = queue.enqueue(&waiter) else {
-        return lead(queue, writers, panics);
+    let soon = match queue.enqueue(&waiter) {
+        Place::Leads(taken) => return lead(taken, writers, panics),
+        Place::Waits { soon } => soon,
     };
     match waiter.wait(soon) {
         Turn::Done(_) => {
             assert!(kind != Kind::Alone);
             assert!(waiter.take_batch().is_some(), "the batch is back");
         }
-        Turn::Lead => lead(queue, writers, panics),
+        Turn::Lead => lead(queue.accept().expect("handed over"), writers, panics),
     }
 }
 
 fn meet(kinds: [Kind; 2]) {
     loom::model(move || {
-        let shared = Arc::new((Queue::new(), Writers::default()));
+        let shared = Arc::new((LedQueue::new(0), Writers::default()));
         let others: Vec<_> = kinds
             .into_iter()
             .map(|kind| {
@@ -91,7 +96,8 @@ fn meet(kinds: [Kind; 2]) {
             [&shared.1.committed, &shared.1.given_up].map(|count| count.load(Ordering::Relaxed));
         assert_eq!(committed + given_up, 3, "each once");
         assert!(given_up == 0 || kinds.contains(&Kind::Panics));
-        assert!(shared.0.try_lead(), "the lead is free in the end");
+        let leaders = *shared.0.try_lead().expect("the lead is free in the end");
+        assert!((1..=3).contains(&leaders));
     });
 }
 

@@ -1,12 +1,19 @@
 //! The writers' queue: the leader and the waiting writers.
+//!
+//! A writer that meets no other takes the lead with one atomic operation and frees it with another. Only writers that
+//! meet others take the lock of the queue.
+//!
+//! 1. The lead is free only while no writer waits. A writer that finds it led marks it as awaited and enters the queue, in
+//!    one critical section; a leader whose lead is awaited hands it to the first writer of the queue.
+//! 2. A [`Lead`] that is dropped, also by a panic, hands over. So no writer waits for a leader that is gone.
 
 use ashlar_base::planted::{Bug, planted};
-use ashlar_base::{Error, FamilyId, FileNumber, Result, SeqNum};
+use ashlar_base::{Error, FileNumber, Result, SeqNum};
 use ashlar_format::write_batch::BatchEncoder;
-use ashlar_memtable::{Prepared, WriterSlot};
 use ashlar_options::WriteOptions;
-use ashlar_sync::{Mutex, Rank, Signal};
+use ashlar_sync::{CachePadded, LeadCell, Mutex, Rank, Signal};
 use std::collections::VecDeque;
+use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, OnceLock};
 
 /// The result of a committed write: its last sequence, and the number of the WAL file and the offset in it where its
@@ -65,9 +72,11 @@ impl Waiter {
         self.work.as_ref()?.batch.lock().take()
     }
 
-    pub(super) fn give(&self, turn: Turn) {
-        let _ = self.turn.set(turn);
+    /// Ends the wait. False: it has ended already.
+    fn give(&self, turn: Turn) -> bool {
+        let given = self.turn.set(turn).is_ok();
         self.signal.notify();
+        given
     }
 
     /// Waits until the batch is committed, the lead is handed over, or the waiter is refused. `soon`: looks for some
@@ -87,132 +96,165 @@ impl Waiter {
                 seen = self.signal.seen();
             }
             if let ashlar_sync::Waited::Stuck = self.signal.wait(seen, None) {
-                self.give(Turn::Done(Err(Error::new(
-                    ashlar_base::ErrorKind::Aborted,
-                    "a writer waits for a leader that can never finish",
-                ))));
+                let stuck = "a writer waits for a leader that can never finish";
+                self.give(Turn::Done(Err(Error::new(ashlar_base::ErrorKind::Aborted, stuck))));
             }
         }
     }
 }
 
-/// Memory that leaders pass from group to group, so that it is allocated once.
-#[derive(Default)]
-pub(super) struct Scratch {
-    /// Write hints, one per family of the set.
-    pub(super) slots: Vec<WriterSlot>,
-    /// The families of one batch.
-    pub(super) families: Vec<FamilyId>,
-    /// The prepared entries of a group: the index of the batch in the group, that of the family in the write set.
-    pub(super) prepared: Vec<(usize, usize, Prepared)>,
-}
-
-struct State {
-    busy: bool,
-    /// Empty while the lead is free.
-    waiting: VecDeque<Arc<Waiter>>,
-    scratch: Option<Box<Scratch>>,
-}
-
-/// The queue. Its lock is held for a few instructions only: a writer that meets no other takes it twice.
-pub(super) struct Queue {
-    state: Mutex<State>,
+/// The queue, with the state `S` that belongs to the leader.
+pub(super) struct Queue<S> {
+    /// Every writer writes here: away from what readers load.
+    lead: CachePadded<LeadCell<S>>,
+    /// Empty while the lead is free. Held for a few instructions only.
+    waiting: Mutex<VecDeque<Arc<Waiter>>>,
     processors: usize,
 }
 
 /// What becomes of a writer that meets others.
-pub(super) enum Place {
+pub(super) enum Place<'a, S> {
     /// The lead was free: the writer leads and is not queued.
-    Leads,
+    Leads(Lead<'a, S>),
     /// The writer waits. `soon`: there is a processor for it beside the leader and the writers ahead, so that a look
     /// takes time from none of them.
     Waits { soon: bool },
 }
 
-impl Queue {
-    pub(super) fn new() -> Self {
-        let state = State { busy: false, waiting: VecDeque::new(), scratch: None };
+impl<S> Queue<S> {
+    pub(super) fn new(state: S) -> Self {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
-        Queue { state: Mutex::new(Rank::Writers, state), processors }
+        let waiting = Mutex::new(Rank::Writers, VecDeque::new());
+        Queue { lead: CachePadded::new(LeadCell::new(state)), waiting, processors }
     }
 
     /// Takes the lead if it is free.
-    pub(super) fn try_lead(&self) -> bool {
-        let mut s = self.state.lock();
-        !std::mem::replace(&mut s.busy, true)
-    }
-
-    /// Begins a group of the caller alone if the lead is free. `given_up` as for [`Queue::lead`].
-    pub(super) fn try_lead_group<'a>(&'a self, given_up: &'a dyn Fn() -> Error) -> Option<Group<'a>> {
-        let mut s = self.state.lock();
-        if std::mem::replace(&mut s.busy, true) {
-            return None;
-        }
-        Some(Group { queue: self, followers: Vec::new(), scratch: s.scratch.take(), given_up })
+    #[inline]
+    pub(super) fn try_lead(&self) -> Option<Lead<'_, S>> {
+        self.lead.try_take().map(|held| self.lead(held))
     }
 
     /// Adds a waiter to the queue, unless the lead is free.
-    pub(super) fn enqueue(&self, waiter: &Arc<Waiter>) -> Place {
-        let mut s = self.state.lock();
-        if !std::mem::replace(&mut s.busy, true) {
-            return Place::Leads;
+    pub(super) fn enqueue(&self, waiter: &Arc<Waiter>) -> Place<'_, S> {
+        let mut waiting = self.waiting.lock();
+        if let Some(held) = self.lead.take_or_await() {
+            return Place::Leads(self.lead(held));
         }
-        let ahead = s.waiting.len();
-        s.waiting.push_back(Arc::clone(waiter));
+        let ahead = waiting.len();
+        waiting.push_back(Arc::clone(waiter));
         // The leader, the writers ahead and this one.
         Place::Waits { soon: ahead + 2 <= self.processors }
     }
 
-    /// Begins a group: the leader and the writers that wait first in the queue, up to `limit_bytes` of payload, and up to the first that
-    /// wants to lead alone. The caller holds the lead. `given_up` makes the error for the followers if the leader
-    /// panics.
-    pub(super) fn lead<'a>(&'a self, limit_bytes: usize, given_up: &'a dyn Fn() -> Error) -> Group<'a> {
-        let mut s = self.state.lock();
-        let mut group = Group { queue: self, followers: Vec::new(), scratch: s.scratch.take(), given_up };
-        let mut bytes = 0;
-        while let Some(work) = s.waiting.front().and_then(|next| next.work.as_ref()) {
-            bytes += work.bytes;
-            if bytes > limit_bytes {
-                break;
-            }
-            let next = s.waiting.pop_front();
-            group.followers.extend(next.and_then(Follower::of));
-        }
-        group
+    /// Takes the lead that was handed to the caller: call this after [`Turn::Lead`].
+    ///
+    /// # Errors
+    /// `Aborted`: the lead was not handed over.
+    pub(super) fn accept(&self) -> Result<Lead<'_, S>> {
+        let held = self.lead.accept().ok_or_else(not_handed)?;
+        Ok(self.lead(held))
+    }
+
+    fn lead<'a>(&'a self, held: ashlar_sync::Lead<'a, S>) -> Lead<'a, S> {
+        Lead { queue: self, held: Some(held) }
     }
 
     /// Refuses the waiters that want to lead alone, except patient ones.
     pub(super) fn refuse_waiting(&self, cause: &Error) {
         let refused: Vec<_> = {
-            let mut s = self.state.lock();
+            let mut waiting = self.waiting.lock();
             let (refused, rest) =
-                s.waiting.drain(..).partition::<VecDeque<_>, _>(|w| w.work.is_none() && !w.patient);
-            s.waiting = rest;
+                waiting.drain(..).partition::<VecDeque<_>, _>(|w| w.work.is_none() && !w.patient);
+            *waiting = rest;
             refused.into()
         };
         for waiter in refused {
             waiter.give(Turn::Done(Err(cause.clone())));
         }
     }
+}
 
-    /// Hands the lead to the next waiter, or frees it if none waits.
-    pub(super) fn hand_over(&self) {
-        self.pass_on(None);
+#[cold]
+fn not_handed() -> Error {
+    Error::new(ashlar_base::ErrorKind::Aborted, "a writer was to lead, but the lead was not handed to it")
+}
+
+/// The lead, and access to the leader's state. Dropping it hands the lead to the first writer of the queue, or frees it.
+pub(super) struct Lead<'a, S> {
+    queue: &'a Queue<S>,
+    /// `None` once it was passed on.
+    held: Option<ashlar_sync::Lead<'a, S>>,
+}
+
+impl<'a, S> Lead<'a, S> {
+    /// Begins a group of the leader and the writers that are first in the queue: up to `limit_bytes` of their payload,
+    /// and up to the first that wants to lead alone. `given_up` makes the error for the followers if the leader panics.
+    #[inline]
+    pub(super) fn group(mut self, limit_bytes: usize, given_up: &'a dyn Fn() -> Error) -> Group<'a, S> {
+        let followers = if self.is_awaited() { self.followers(limit_bytes) } else { Vec::new() };
+        Group { lead: self, followers, given_up }
     }
 
-    fn pass_on(&self, scratch: Option<Box<Scratch>>) {
-        let next = {
-            let mut s = self.state.lock();
-            if scratch.is_some() {
-                s.scratch = scratch;
+    fn is_awaited(&self) -> bool {
+        self.held.as_ref().is_some_and(ashlar_sync::Lead::is_awaited)
+    }
+
+    fn followers(&mut self, limit_bytes: usize) -> Vec<Follower> {
+        let mut waiting = self.queue.waiting.lock();
+        let (mut followers, mut bytes) = (Vec::with_capacity(waiting.len()), 0);
+        while let Some(work) = waiting.front().and_then(|next| next.work.as_ref()) {
+            bytes += work.bytes;
+            if bytes > limit_bytes {
+                break;
             }
-            let next = s.waiting.pop_front();
-            s.busy = next.is_some();
-            next
-        };
-        if let Some(next) = next {
-            next.give(Turn::Lead);
+            followers.extend(waiting.pop_front().and_then(Follower::of));
         }
+        if waiting.is_empty()
+            && let Some(held) = &mut self.held
+        {
+            held.settle();
+        }
+        followers
+    }
+
+    fn pass_on(&mut self) {
+        let mut held = self.held.take();
+        while let Some(Err(lead)) = held.map(ashlar_sync::Lead::release) {
+            let next = {
+                let mut waiting = self.queue.waiting.lock();
+                let Some(next) = waiting.pop_front() else { return lead.free() };
+                lead.hand_over();
+                next
+            };
+            if next.give(Turn::Lead) {
+                return;
+            }
+            // The waiter gave up: the next one leads.
+            held = self.queue.lead.accept();
+        }
+    }
+}
+
+impl<S> Drop for Lead<'_, S> {
+    #[inline]
+    fn drop(&mut self) {
+        self.pass_on();
+    }
+}
+
+impl<S> Deref for Lead<'_, S> {
+    type Target = S;
+
+    #[expect(clippy::expect_used, reason = "the lead is passed on when it is dropped")]
+    fn deref(&self) -> &S {
+        self.held.as_ref().expect("a lead that was not passed on")
+    }
+}
+
+impl<S> DerefMut for Lead<'_, S> {
+    #[expect(clippy::expect_used, reason = "the lead is passed on when it is dropped")]
+    fn deref_mut(&mut self) -> &mut S {
+        self.held.as_mut().expect("a lead that was not passed on")
     }
 }
 
@@ -240,28 +282,96 @@ impl Follower {
     }
 }
 
-/// The lead of a group of writers. Dropping it hands the lead over and answers the followers: with an error, if the
+/// The lead of a group of writers. Dropping it passes the lead on and answers the followers: with an error, if the
 /// leader panicked before it set their outcomes. So no writer waits for a leader that is gone.
-pub(super) struct Group<'a> {
-    queue: &'a Queue,
+pub(super) struct Group<'a, S> {
+    lead: Lead<'a, S>,
     followers: Vec<Follower>,
-    scratch: Option<Box<Scratch>>,
     given_up: &'a dyn Fn() -> Error,
 }
 
-impl Group<'_> {
-    /// The writers that wait for the leader, and the leader's memory.
-    pub(super) fn parts(&mut self) -> (&mut [Follower], &mut Scratch) {
-        (&mut self.followers, self.scratch.get_or_insert_default())
+impl<S> Group<'_, S> {
+    /// The writers that wait for the leader, and the leader's state.
+    #[inline]
+    pub(super) fn parts(&mut self) -> (&mut [Follower], &mut S) {
+        (&mut self.followers, &mut self.lead)
     }
 }
 
-impl Drop for Group<'_> {
+impl<S> Drop for Group<'_, S> {
+    #[inline]
     fn drop(&mut self) {
         // The next leader begins while this one still answers.
-        self.queue.pass_on(self.scratch.take());
+        self.lead.pass_on();
         for follower in self.followers.drain(..) {
             follower.answer(self.given_up);
         }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    fn waiting(queue: &Queue<u32>, waiter: &Arc<Waiter>) {
+        assert!(matches!(queue.enqueue(waiter), Place::Waits { .. }));
+    }
+
+    fn writer(key: &[u8]) -> Arc<Waiter> {
+        let mut batch = BatchEncoder::new();
+        batch.put(ashlar_base::FamilyId::DEFAULT, key, b"").unwrap();
+        Waiter::new(batch, WriteOptions::default(), Signal::new(None))
+    }
+
+    #[test]
+    fn a_waiter_that_gave_up_is_passed_over() {
+        let queue = Queue::new(0);
+        let lead = queue.try_lead().unwrap();
+        let [gone, next] = [0, 1].map(|_| Waiter::alone(true, Signal::new(None)));
+        waiting(&queue, &gone);
+        waiting(&queue, &next);
+        assert!(gone.give(Turn::Done(Err(Error::closed()))));
+        drop(lead);
+        assert!(matches!(next.wait(false), Turn::Lead) && queue.try_lead().is_none());
+        drop(queue.accept().unwrap());
+        assert!(queue.accept().is_err());
+        drop(queue.try_lead().unwrap());
+    }
+
+    /// A group takes the writers up to the first that leads alone, and up to its limit.
+    #[test]
+    fn a_group_takes_the_first_writers_of_the_queue() {
+        let queue = Queue::new(7);
+        let lead = queue.try_lead().unwrap();
+        let [a, b, c, d] = [b"a", b"b", b"c", b"d"].map(|key| writer(key));
+        let alone = Waiter::alone(false, Signal::new(None));
+        for waiter in [&a, &b, &alone, &c, &d] {
+            waiting(&queue, waiter);
+        }
+        let given_up = || Error::invalid("given up");
+        let bytes = |waiter: &Waiter| waiter.work.as_ref().unwrap().bytes;
+        let mut group = lead.group(bytes(&a) + bytes(&b), &given_up);
+        let (followers, state) = group.parts();
+        assert_eq!((followers.len(), *state), (2, 7));
+        *state += 1;
+        let receipt = Receipt { last: SeqNum::ZERO, log_end: (FileNumber(1), 1) };
+        followers[0].outcome = Some(Ok(receipt));
+        drop(group);
+        assert!(matches!(a.wait(false), Turn::Done(Ok(_))), "answered");
+        assert!(matches!(b.wait(false), Turn::Done(Err(_))), "given up");
+        assert!(a.take_batch().is_some_and(|batch| batch.count() == 1), "the batch is back");
+        assert!(matches!(alone.wait(false), Turn::Lead));
+        assert_eq!(*queue.accept().unwrap(), 8);
+        let group = {
+            assert!(matches!(c.wait(false), Turn::Lead), "the next leads");
+            queue.accept().unwrap().group(bytes(&d) - 1, &given_up)
+        };
+        assert_eq!(group.followers.len(), 0, "over the limit");
+        drop(group);
+        assert!(matches!(d.wait(false), Turn::Lead));
+        let group = queue.accept().unwrap().group(1000, &given_up);
+        assert!(!group.lead.is_awaited(), "no writer is left");
+        drop(group);
+        drop(queue.try_lead().unwrap());
     }
 }

@@ -1,6 +1,6 @@
-//! Why writes are refused: a failed WAL, until the database has resumed, or a close, for good.
+//! Why writes are refused: a failed WAL, until the database has resumed, or a close, for good. And the errors of writers.
 
-use ashlar_base::{Error, Result};
+use ashlar_base::{Error, ErrorKind, FamilyId, Result};
 use ashlar_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use ashlar_sync::{Mutex, Rank};
 
@@ -76,4 +76,49 @@ impl Refusal {
     pub(super) fn check_closed(&self) -> Result<()> {
         if self.closed.load(Ordering::Acquire) { Err(Error::closed()) } else { Ok(()) }
     }
+}
+
+/// The error for writers whose leader panicked; `state` is what the refusal says.
+#[cold]
+pub(super) fn given_up(state: Result<()>) -> Error {
+    match state {
+        Ok(()) => {
+            Error::new(ErrorKind::Aborted, "the leader of this write's group panicked; nothing was written")
+        }
+        Err(cause) => Error::new(
+            ErrorKind::Indeterminate,
+            "the leader of this write's group panicked; the write may or may not be in the WAL",
+        )
+        .because(cause.without_hint())
+        .hint("Close the database, open it again and read the write back"),
+    }
+}
+
+pub(super) fn unknown_family(family: FamilyId) -> Error {
+    Error::invalid(format!("column family {} does not exist (any more)", family.0))
+}
+
+pub(super) fn deletions_used_up(cause: Error) -> Error {
+    cause.hint(
+        "The space that the WAL reserves for deletions is used up. Drop families or whole files, or free disk space; \
+         writes resume by themselves",
+    )
+}
+
+pub(super) fn indeterminate(cause: &Error) -> Error {
+    Error::new(
+        ErrorKind::Indeterminate,
+        "the WAL failed during this write; the write may or may not be in the WAL",
+    )
+    .because(cause)
+    .hint("Read it back once writes have resumed, or write it again")
+}
+
+/// The error of a batch when no sequence numbers are left.
+#[cold]
+pub(super) fn full() -> Error {
+    Error::not_supported("more than 2^56 writes in one database").hint(
+        "Copy its keys and values into a new database; if the MANIFEST records more writes than there were, a repair \
+         recounts them",
+    )
 }

@@ -1,16 +1,16 @@
-//! Writes a log in steps: reserve, fill, publish, sync.
+//! Writes a log: records are framed into a group, and published with one write. A sync makes them durable.
 //!
-//! 1. `layout` is arithmetic: it turns a position and a payload's length into a range of the file. Ranges follow one
-//!    another without gaps; the caller gives them their order.
-//! 2. `fill` cannot fail: it puts frames where no reader sees them yet. `publish` makes whole records visible, in log
-//!    order. `sync_to` makes published bytes durable.
-//! 3. A compressed log stores frames: `stored` makes a frame of a payload. `layout` and `fill` then take the length and
-//!    the bytes of the frame.
+//! 1. [`LogGroup::add`] frames a record in memory, after the records before it, without a gap. No reader sees it.
+//!    [`LogGroup::publish`] makes all framed records visible, in log order. `sync_to` makes published bytes durable.
+//! 2. A record that cannot be added is left out, and the log stays sound.
+//! 3. A record of a compressed log is one frame. The record's range in the file is that of the frame.
 //! 4. After a failed write or sync the log accepts no more records. The contents of the file behind the last good
 //!    publish are unknown, and after a failed sync the kernel may have dropped bytes.
+//! 5. One lock, over the tail, is taken per group and held over its write. What other threads read of the log, they read
+//!    from atomics.
 //!
-//! The log collects frames in memory. It writes them with one positional write per publish, or, in a log that buffers,
-//! per flush.
+//! The log collects frames in a buffer that it reuses. It writes them with one positional write per publish, or, in a log
+//! that buffers, per flush.
 //!
 //! ```text
 //! 0 ────────── durable ────── written ──────────── published ─────── filled
@@ -21,6 +21,7 @@
 //! (`room`).
 
 mod deflate;
+mod group;
 mod room;
 
 use ashlar_base::error::IoKind;
@@ -28,12 +29,12 @@ use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{Error, ErrorKind, FileNumber, Result};
 use ashlar_env::{Fs, WriteFile};
 use ashlar_format::log_record::{
-    COMPRESSION_ZSTD, Framing, encode_compression_record, encode_frame, encode_record, frame_end, record_end,
+    COMPRESSION_ZSTD, Framing, encode_compression_record, frame_end, record_end,
 };
 use ashlar_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use ashlar_sync::{Mutex, Rank};
 use deflate::RecordDeflater;
-use std::borrow::Cow;
+pub use group::LogGroup;
 use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -51,6 +52,7 @@ pub struct LogRange {
 const KEEP_BUFFER: usize = 4 << 20;
 
 /// Frames that are filled but not written to the file.
+#[derive(Debug)]
 struct Tail {
     /// The frames; byte 0 is at file offset `base`.
     bytes: Vec<u8>,
@@ -60,22 +62,26 @@ struct Tail {
     published: u64,
     /// Where the filled records end.
     filled: u64,
+    /// End of the reserved space, as a file offset; 0 before the first reservation.
+    room: u64,
     /// The error of the last failed reservation.
     lack: Option<Error>,
+    /// Present if the log begins with a set-compression record.
+    deflater: Option<RecordDeflater>,
 }
 
 /// A log behind plain positional writes.
 ///
 /// Two locks of rank `Log`, never held together: one over the tail and its write, one over a sync, so that records can
 /// be published during an earlier sync. A thread that waited for the sync lock usually finds its bytes already synced by
-/// the holder. A third lock of that rank, over the compressor, is never held together with the others.
+/// the holder.
 pub struct LogWriter {
     fs: Arc<dyn Fs>,
     file: Arc<dyn WriteFile>,
     number: FileNumber,
     framing: Framing,
-    /// Set if the log begins with a set-compression record.
-    deflater: Option<Mutex<RecordDeflater>>,
+    /// Data records are compressed frames.
+    compressed: bool,
     /// Published records stay in memory until there are more bytes of them than this. 0: not at all.
     buffer_bytes: u64,
     tail: Mutex<Tail>,
@@ -83,9 +89,6 @@ pub struct LogWriter {
     published: AtomicU64,
     /// Equal to `tail.base` after every write. Release there, Acquire by readers.
     written: AtomicU64,
-    /// End of the reserved space, as a file offset; 0 before the first reservation. Changed under `tail` by the thread that
-    /// lays records out. Relaxed: it orders nothing.
-    room: AtomicU64,
     /// True once the directory entry was synced.
     syncing: Mutex<bool>,
     /// End of the durable part. Release under `syncing`, Acquire by readers.
@@ -121,8 +124,9 @@ impl LogWriter {
         let mut head = Vec::new();
         encode_compression_record(&mut head, COMPRESSION_ZSTD);
         file.write_at(&head, 0)?;
-        let log = Self::over(fs, file, number, framing, head.len() as u64);
-        Ok(LogWriter { deflater: Some(Mutex::new(Rank::Log, deflater)), ..log })
+        let mut log = Self::over(fs, file, number, framing, head.len() as u64);
+        log.tail.get_mut().deflater = Some(deflater);
+        Ok(LogWriter { compressed: true, ..log })
     }
 
     /// Continues an existing log of this number at `position`, the end of its last good record (see
@@ -153,19 +157,25 @@ impl LogWriter {
         framing: Framing,
         position: u64,
     ) -> LogWriter {
-        let tail =
-            Tail { bytes: Vec::new(), base: position, published: position, filled: position, lack: None };
+        let tail = Tail {
+            bytes: Vec::new(),
+            base: position,
+            published: position,
+            filled: position,
+            room: 0,
+            lack: None,
+            deflater: None,
+        };
         LogWriter {
             fs,
             file,
             number,
             framing,
-            deflater: None,
+            compressed: false,
             buffer_bytes: 0,
             tail: Mutex::new(Rank::Log, tail),
             published: AtomicU64::new(position),
             written: AtomicU64::new(position),
-            room: AtomicU64::new(0),
             syncing: Mutex::new(Rank::Log, false),
             durable: AtomicU64::new(0),
             poison: OnceLock::new(),
@@ -194,16 +204,14 @@ impl LogWriter {
         self.write_out(&mut tail, end)
     }
 
-    /// Frames, publishes and, if asked, syncs one record: for logs with one writer at a time, such as the MANIFEST.
+    /// Frames, publishes and, if asked, syncs one record.
     ///
     /// # Errors
-    /// Those of [`LogWriter::publish`] and [`LogWriter::sync_to`].
+    /// Those of [`LogGroup::add`], [`LogGroup::publish`] and [`LogWriter::sync_to`].
     pub fn append(&self, payload: &[u8], sync: bool) -> Result<LogRange> {
-        let payload = self.stored(payload)?;
-        let range = self.layout(self.position(), payload.len() as u64);
-        let range = range.ok_or_else(|| Error::invalid("log is full").at_path(self.file.path()))?;
-        self.fill(&range, &payload);
-        self.publish(&range)?;
+        let mut group = self.begin();
+        let range = group.add(payload)?;
+        group.publish()?;
         if sync {
             self.sync_to(range.end)?;
         }
@@ -212,7 +220,7 @@ impl LogWriter {
 
     /// Whether the log's data records are compressed.
     pub fn is_compressed(&self) -> bool {
-        self.deflater.is_some()
+        self.compressed
     }
 
     /// [`LogWriter::sync_to`]; false when another call had made the bytes durable already.
@@ -286,6 +294,16 @@ impl LogWriter {
         cause
     }
 
+    /// Publishes the records up to `end`, all of them filled.
+    fn publish_to(&self, tail: &mut Tail, end: u64) -> Result<()> {
+        if end - tail.base > self.buffer_bytes {
+            self.write_out(tail, end)?;
+        }
+        tail.published = end;
+        self.published.store(end, Ordering::Release);
+        Ok(())
+    }
+
     /// Writes the frames in memory up to `end`, all of them filled.
     fn write_out(&self, tail: &mut Tail, end: u64) -> Result<()> {
         let len = end.checked_sub(tail.base).and_then(|len| usize::try_from(len).ok());
@@ -322,61 +340,11 @@ impl LogWriter {
 }
 
 impl LogWriter {
-    /// The bytes that the log stores for `payload`: the payload itself, or a compressed frame.
-    ///
-    /// # Errors
-    /// `Busy(Memory)`: the compressor has no memory. Nothing was written.
-    pub fn stored<'a>(&self, payload: &'a [u8]) -> Result<Cow<'a, [u8]>> {
-        match &self.deflater {
-            None => Ok(Cow::Borrowed(payload)),
-            Some(deflater) => deflater.lock().frame(payload).map(Cow::Owned),
-        }
-    }
-
     /// The range of a record of `payload` bytes after position `at`; `None` when the log has no space for it. Pure.
-    pub fn layout(&self, at: u64, payload: u64) -> Option<LogRange> {
-        let end_of = if self.is_compressed() { frame_end } else { record_end };
+    fn layout(&self, at: u64, payload: u64) -> Option<LogRange> {
+        let end_of = if self.compressed { frame_end } else { record_end };
         let end = end_of(self.framing, at, payload)?;
         Some(LogRange { start: at, end })
-    }
-
-    /// Frames `payload` into `range`, which `layout` returned for a payload of this length. The ranges come in file
-    /// order, each once.
-    pub fn fill(&self, range: &LogRange, payload: &[u8]) {
-        let log_number = (self.number.0 & 0xffff_ffff) as u32;
-        let encode = if self.is_compressed() { encode_frame } else { encode_record };
-        let mut tail = self.tail.lock();
-        let tail = &mut *tail;
-        if range.start != tail.filled {
-            // A hole; the publish refuses it.
-            return;
-        }
-        encode(&mut tail.bytes, self.framing, log_number, range.start, payload);
-        debug_assert_eq!(self.layout(range.start, payload.len() as u64), Some(*range));
-        tail.filled = range.end;
-    }
-
-    /// Makes everything up to `range.end` visible to readers of the file; in a log that buffers, its next flush does.
-    /// All ranges before must be filled; one call with the last of several ranges publishes all of them.
-    ///
-    /// # Errors
-    /// `Io`: the write failed, now or earlier; whether the records reached the file is unknown.
-    pub fn publish(&self, range: &LogRange) -> Result<()> {
-        let mut tail = self.tail.lock();
-        if range.end <= tail.published {
-            return Ok(());
-        }
-        self.alive()?;
-        if range.end > tail.filled {
-            let what = format!("records up to {} published before they were filled", range.end);
-            return Err(self.poison(Error::invalid(what)));
-        }
-        if range.end - tail.base > self.buffer_bytes {
-            self.write_out(&mut tail, range.end)?;
-        }
-        tail.published = range.end;
-        self.published.store(range.end, Ordering::Release);
-        Ok(())
     }
 
     /// Returns when everything before `end` is durable. Calls coalesce: one sync serves all threads that wait for it.
@@ -387,7 +355,7 @@ impl LogWriter {
         self.sync_through(end).map(drop)
     }
 
-    /// The end of the published records: the start of the next record when nothing is reserved.
+    /// The end of the published records: the start of the next record when none is framed.
     pub fn position(&self) -> u64 {
         self.published.load(Ordering::Acquire)
     }

@@ -12,10 +12,9 @@
 //!    table that makes room needs some space itself.
 //! 4. On a file system that cannot reserve space, the log counts its room as endless, until a write fails.
 
-use super::LogWriter;
+use super::{LogWriter, Tail};
 use ashlar_base::error::IoKind;
 use ashlar_base::{ErrorKind, Result};
-use std::sync::atomic::Ordering;
 
 /// When space is needed, the log reserves at least this much more.
 const PIECE_MIN: u64 = 64 << 10;
@@ -25,80 +24,81 @@ const PIECE_MAX: u64 = 1 << 20;
 const BLOCK: u64 = 4 << 10;
 
 impl LogWriter {
-    /// Ensures that the file has space up to `end` and for `spare` bytes after it. The thread that lays records out
-    /// calls it before the record that ends at `end` is filled. Mostly one load.
+    /// Ensures that the file has space up to `end` and for `spare` bytes after it, before the record that ends at `end`
+    /// is filled. Mostly a comparison.
     ///
     /// # Errors
-    /// `Io(NoSpace)`: the disk does not have the space; see [`LogWriter::reaches`]. Nothing was written and the log is
-    /// sound. Later calls do not try again before [`LogWriter::ask_room`].
-    pub fn make_room(&self, end: u64, spare: u64) -> Result<()> {
-        if end.saturating_add(spare) <= self.room.load(Ordering::Relaxed) {
+    /// `Io(NoSpace)`: the disk does not have the space. Nothing was written and the log is sound. Later calls do not try
+    /// again before [`LogWriter::ask_room`].
+    pub(super) fn make_room(&self, tail: &mut Tail, end: u64, spare: u64) -> Result<()> {
+        if end.saturating_add(spare) <= tail.room { Ok(()) } else { self.ask(tail, end, spare) }
+    }
+
+    /// Ensures that the file has space up to `end`, without a spare: for records that free space. Never reduces the known
+    /// space.
+    ///
+    /// # Errors
+    /// Those of the environment: the disk does not have the space.
+    pub(super) fn reach(&self, tail: &mut Tail, end: u64) -> Result<()> {
+        if end <= tail.room {
             return Ok(());
         }
-        self.ask(end, spare)
-    }
-
-    /// Whether the file has space up to `end`, or gets it now, without a spare: for records that free space. Any thread
-    /// may call it; the call never reduces the known space.
-    pub fn reaches(&self, end: u64) -> bool {
-        if end <= self.room.load(Ordering::Relaxed) {
-            return true;
-        }
-        let tail = self.tail.lock();
-        let from = self.room.load(Ordering::Relaxed).max(tail.base);
+        let from = tail.room.max(tail.base);
         let to = end.next_multiple_of(BLOCK);
-        let reached = self.file.allocate(from, to.saturating_sub(from)).is_ok();
-        if reached {
-            self.room.store(to.max(from), Ordering::Relaxed);
-        }
-        reached
+        self.file.allocate(from, to.saturating_sub(from))?;
+        tail.room = to.max(from);
+        Ok(())
     }
 
-    /// Tries [`LogWriter::make_room`] again for `bytes` after the last record and `spare` bytes after those, although
-    /// the disk had no space before.
+    /// Whether the file has space for one more record of `payload` bytes, without a spare, or gets it now. Any thread may
+    /// call it. Other records may use the space first.
+    pub fn fits(&self, payload: u64) -> bool {
+        let mut tail = self.tail.lock();
+        self.layout(tail.filled, payload).is_some_and(|range| self.reach(&mut tail, range.end).is_ok())
+    }
+
+    /// Tries again to reserve space for `bytes` after the last record and `spare` bytes after those, although the disk had
+    /// no space before.
     ///
     /// # Errors
-    /// Those of [`LogWriter::make_room`].
+    /// `Io(NoSpace)`: the disk still does not have the space.
     pub fn ask_room(&self, bytes: u64, spare: u64) -> Result<()> {
-        let end = {
-            let mut tail = self.tail.lock();
-            tail.lack = None;
-            tail.filled
-        };
-        self.make_room(end.saturating_add(bytes), spare)
+        let mut tail = self.tail.lock();
+        tail.lack = None;
+        let end = tail.filled.saturating_add(bytes);
+        self.make_room(&mut tail, end, spare)
     }
 
     /// Releases the space reserved after the records, for a log that gets few or no more records.
     pub fn give_back(&self) {
         let mut tail = self.tail.lock();
-        let asked = !matches!(self.room.load(Ordering::Relaxed), 0 | u64::MAX);
+        let asked = !matches!(tail.room, 0 | u64::MAX);
         if asked && tail.base == tail.filled && self.poison.get().is_none() {
             // If that fails, the space is released with the file.
             let _ = self.file.truncate(tail.base);
-            self.room.store(0, Ordering::Relaxed);
+            tail.room = 0;
             tail.lack = None;
         }
     }
 
     #[cold]
-    fn ask(&self, end: u64, spare: u64) -> Result<()> {
-        let mut tail = self.tail.lock();
+    fn ask(&self, tail: &mut Tail, end: u64, spare: u64) -> Result<()> {
         if let Some(lack) = &tail.lack {
             return Err(lack.clone());
         }
         let wanted = end.saturating_add(spare);
-        let from = self.room.load(Ordering::Relaxed).max(tail.base);
+        let from = tail.room.max(tail.base);
         let mut piece = end.clamp(PIECE_MIN, PIECE_MAX);
         let lack = loop {
             let to = wanted.saturating_add(piece);
             match self.file.allocate(from, to.saturating_sub(from)) {
                 Ok(()) => {
-                    self.room.store(to, Ordering::Relaxed);
+                    tail.room = to;
                     return Ok(());
                 }
                 Err(e) if e.kind() != ErrorKind::Io(IoKind::NoSpace) => {
                     // The writes themselves will report the fault.
-                    self.room.store(u64::MAX, Ordering::Relaxed);
+                    tail.room = u64::MAX;
                     return Ok(());
                 }
                 Err(e) if piece == 0 => break e,
@@ -108,28 +108,31 @@ impl LogWriter {
         // Filled records that are not written yet have their space already, and must not lose it.
         if tail.base == tail.filled {
             let most = spare / 4 * 3;
-            let kept = match self.room.load(Ordering::Relaxed) {
+            let kept = match tail.room {
                 0 => most,
                 room => most.min(room.saturating_sub(tail.base)),
             };
-            self.keep(tail.base, kept);
+            self.keep(tail, kept);
         }
         tail.lack = Some(lack.clone());
         Err(lack)
     }
 
-    /// Keeps `bytes`, or a part of them, of the space reserved after `end`, the end of the file.
-    fn keep(&self, end: u64, bytes: u64) {
+    /// Keeps `bytes`, or a part of them, of the space reserved after the end of the file.
+    fn keep(&self, tail: &mut Tail, bytes: u64) {
+        let end = tail.base;
         for part in (0u32..).map(|halved| bytes >> halved) {
             // In each round, because a failed attempt may have taken space too.
             if self.file.truncate(end).is_err() {
                 return;
             }
             if part < BLOCK {
-                return self.room.store(end, Ordering::Relaxed);
+                tail.room = end;
+                return;
             }
             if self.file.allocate(end, part).is_ok() {
-                return self.room.store(end + part, Ordering::Relaxed);
+                tail.room = end + part;
+                return;
             }
         }
     }

@@ -50,40 +50,39 @@ fn what_is_written_is_read_back() {
 
 #[test]
 fn a_group_is_one_write() {
-    let machine = SimEnv::new(1);
-    let log = log(&machine, Framing::Legacy);
-    let mut ranges = Vec::new();
-    let mut at = log.position();
-    for payload in payloads() {
-        let range = log.layout(at, payload.len() as u64).unwrap();
-        assert_eq!(range.start, at);
-        at = range.end;
-        ranges.push(range);
+    for framing in [Framing::Legacy, Framing::Recyclable] {
+        let machine = SimEnv::new(1);
+        let log = log(&machine, framing);
+        let before = machine.calls_of(CallClass::Write);
+        for part in payloads().chunks(5) {
+            let mut end = log.position();
+            let mut group = log.begin();
+            for payload in part {
+                let range = group.add(payload).unwrap();
+                assert_eq!(range.start, end);
+                end = range.end;
+            }
+            assert!(log.position() < end, "not published");
+            group.publish().unwrap();
+            assert_eq!(log.position(), end);
+        }
+        log.begin().publish().unwrap();
+        assert_eq!(machine.calls_of(CallClass::Write), before + 2);
+        assert_eq!(read(&machine, RecoveryMode::Absolute), (payloads(), LogEnd::Clean));
     }
-    // Published in two steps.
-    for (range, payload) in ranges.iter().zip(payloads()) {
-        log.fill(range, &payload);
-    }
-    let before = machine.calls_of(CallClass::Write);
-    log.publish(&ranges[4]).unwrap();
-    assert_eq!(log.position(), ranges[4].end);
-    assert_eq!(read(&machine, RecoveryMode::Absolute).0, payloads()[..5]);
-    log.publish(&ranges[7]).unwrap();
-    log.publish(&ranges[2]).unwrap();
-    assert_eq!(machine.calls_of(CallClass::Write), before + 2);
-    assert_eq!(read(&machine, RecoveryMode::Absolute), (payloads(), LogEnd::Clean));
 }
 
 #[test]
-fn holes_are_never_published() {
+fn records_of_a_dropped_group_come_before_those_of_the_next() {
     let machine = SimEnv::new(1);
     let log = log(&machine, Framing::Legacy);
-    let first = log.layout(0, 5).unwrap();
-    let second = log.layout(first.end, 5).unwrap();
-    log.fill(&second, b"later");
-    assert!(log.publish(&second).is_err());
-    assert!(log.publish(&first).is_err(), "poisoned");
+    log.begin().add(b"first").unwrap();
     assert_eq!(read(&machine, RecoveryMode::Absolute).0.len(), 0);
+    log.append(b"second", false).unwrap();
+    assert_eq!(
+        read(&machine, RecoveryMode::Absolute),
+        (vec![b"first".to_vec(), b"second".to_vec()], LogEnd::Clean)
+    );
 }
 
 #[test]

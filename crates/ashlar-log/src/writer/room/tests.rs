@@ -30,9 +30,14 @@ fn records(machine: &SimEnv) -> usize {
 
 /// Appends a record, if there is room for it and `spare` bytes more.
 fn append(log: &LogWriter, bytes: usize, spare: u64) -> Result<()> {
-    let range = log.layout(log.position(), bytes as u64).unwrap();
-    log.make_room(range.end, spare)?;
-    log.append(&vec![7; bytes], false).map(drop)
+    let mut group = log.begin();
+    group.add_with_spare(&vec![7; bytes], spare)?;
+    group.publish()
+}
+
+/// Whether the file has space up to `end`, or gets it now.
+fn reaches(log: &LogWriter, end: u64) -> bool {
+    log.reach(&mut log.tail.lock(), end).is_ok()
 }
 
 /// Fills the log until the disk has no room for more.
@@ -72,10 +77,14 @@ fn on_a_full_disk_the_spare_room_is_left() {
     // Others take whatever they get.
     machine.set_capacity(machine.used_bytes());
     let mut more = 0;
-    while log.reaches(log.layout(log.position(), 100).unwrap().end) {
-        log.append(&[7; 100], true).unwrap();
+    while log.fits(100) {
+        let mut group = log.begin();
+        let end = group.add_into_spare(&[7; 100]).unwrap().end;
+        group.publish().unwrap();
+        log.sync_to(end).unwrap();
         more += 1;
     }
+    assert_eq!(log.begin().add_into_spare(&[7; 100]).unwrap_err().kind(), NO_SPACE);
     assert!(more > 400 && log.position() <= position + KEPT, "{more} records");
     assert_eq!(records(&machine.crash(CrashMode::DROP_ALL)), records(&machine));
     let used = machine.used_bytes();
@@ -99,13 +108,13 @@ fn a_part_is_better_than_nothing() {
     machine.set_capacity(20 << 10);
     assert_eq!(append(&log, 100, SPARE).unwrap_err().kind(), NO_SPACE);
     assert_eq!(machine.used_bytes(), 12 << 10);
-    assert!(log.reaches(12 << 10));
+    assert!(reaches(&log, 12 << 10));
     assert_eq!(machine.used_bytes(), 12 << 10);
-    assert!(log.reaches(19 << 10) && !log.reaches((20 << 10) + 1));
+    assert!(reaches(&log, 19 << 10) && !reaches(&log, (20 << 10) + 1));
     assert_eq!(machine.used_bytes(), 20 << 10, "what is left is for the work that makes room");
     machine.set_capacity(0);
     assert_eq!(log.ask_room(0, SPARE).unwrap_err().kind(), NO_SPACE);
-    assert!(!log.reaches(1) && log.append(&[7; 100], false).is_err());
+    assert!(!reaches(&log, 1) && log.append(&[7; 100], false).is_err());
 }
 
 #[test]
@@ -113,12 +122,11 @@ fn filled_records_keep_their_room() {
     let machine = SimEnv::new(4);
     let log = log(&machine);
     machine.set_capacity(700 << 10);
-    let range = log.layout(0, 600 << 10).unwrap();
-    log.make_room(range.end, SPARE).unwrap();
-    log.fill(&range, &vec![7; 600 << 10]);
-    assert_eq!(log.make_room(range.end + (600 << 10), SPARE).unwrap_err().kind(), NO_SPACE);
+    let mut group = log.begin();
+    group.add_with_spare(&vec![7; 600 << 10], SPARE).unwrap();
+    assert_eq!(group.add_with_spare(&vec![7; 600 << 10], SPARE).unwrap_err().kind(), NO_SPACE);
     machine.set_capacity(0);
-    log.publish(&range).unwrap();
+    group.publish().unwrap();
     assert_eq!(records(&machine), 1);
 }
 
@@ -144,7 +152,7 @@ fn other_errors_are_left_to_the_writes() {
     let next = machine.calls_of(CallClass::Write) + 1;
     machine.fail_call(CallClass::Write, next, Repeat::Once, IoKind::Other);
     append(&log, 1000, SPARE).unwrap();
-    assert!(log.reaches(1 << 40));
+    assert!(reaches(&log, 1 << 40));
     assert_eq!(machine.used_bytes(), len(&machine));
     log.give_back();
     assert_eq!(records(&machine), 1);

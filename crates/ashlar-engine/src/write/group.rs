@@ -1,0 +1,339 @@
+//! A group of writers: the leader prepares, logs, inserts and shows all their batches.
+
+use super::committer::{Committer, LeaderState, Scratch};
+use super::queue::{Group, Place, Receipt, Turn, Waiter};
+use super::refusal::{deletions_used_up, full, given_up, indeterminate, unknown_family};
+use super::{GroupSize, WriteSet};
+use crate::batch::{each_op, only_deletes, sole_op};
+use crate::wal::ROOM_FOR_DELETIONS;
+use ashlar_base::error::IoKind;
+use ashlar_base::planted::{Bug, planted};
+use ashlar_base::stats::perf::{self, Metric};
+use ashlar_base::{Error, ErrorKind, Result, SeqNum};
+use ashlar_format::write_batch::{BatchEncoder, BatchReader};
+use ashlar_log::{LogGroup, LogRange, LogWriter};
+use ashlar_memtable::Op;
+use ashlar_options::WriteOptions;
+use ashlar_sync::atomic::Ordering;
+use std::sync::Arc;
+
+/// The largest payload of a group in bytes: a larger group would make its last writer wait too long.
+const GROUP_BYTES: usize = 1 << 20;
+
+/// Memory for more parsed operations than this is freed after their batch.
+const KEEP_OPS: usize = 4096;
+
+/// A group between the WAL and the memtables. If the leader panics, this value is dropped before [`Unfinished::done`]
+/// and ends committing: the WAL may have records that the memtables lack, and the memtables may have part of a batch,
+/// beyond the visible sequence. The next open replays the WAL.
+struct Unfinished<'a> {
+    committer: &'a Committer,
+    /// The last sequence that a record of the group may carry.
+    last: u64,
+}
+
+impl Unfinished<'_> {
+    fn done(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Unfinished<'_> {
+    fn drop(&mut self) {
+        self.committer.reserved.store(self.last, Ordering::Relaxed);
+        let cause = Error::new(ErrorKind::Aborted, "a write panicked")
+            .hint("Close the database and open it again: the WAL has all acknowledged writes");
+        self.committer.refusal.fail_for_good(&cause);
+        if let Some(host) = self.committer.host.get() {
+            host.panicked(&cause);
+        }
+    }
+}
+
+/// One batch of a group while it is being committed.
+struct Member<'a> {
+    batch: &'a mut BatchEncoder,
+    options: WriteOptions,
+    count: u64,
+    outcome: Option<Result<Receipt>>,
+}
+
+impl<'a> Member<'a> {
+    fn new(batch: &'a mut BatchEncoder, options: WriteOptions) -> Self {
+        Member { batch, options, count: 0, outcome: None }
+    }
+
+    fn outcome(self) -> Result<Receipt> {
+        self.outcome.unwrap_or_else(|| Err(Error::closed()))
+    }
+}
+
+impl Committer {
+    /// Commits a batch. Returns its last sequence.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: a family that does not exist. `Busy(Memory)`. `Indeterminate`: the WAL failed. The cause of
+    /// an earlier failure, once there was one.
+    /// # Cost
+    /// Without other writers: no allocation, and four atomic operations beside those of the memtable.
+    pub(crate) fn commit(&self, batch: &mut BatchEncoder, options: WriteOptions) -> Result<SeqNum> {
+        let given_up = || given_up(self.check());
+        let receipt = match self.queue.try_lead() {
+            Some(lead) => self.commit_group(lead.group(GROUP_BYTES, &given_up), batch, options)?,
+            None => self.commit_behind(batch, options)?,
+        };
+        if options.sync && !options.disable_wal && !planted(Bug::WriteUnsynced) {
+            self.sync_at(receipt)?;
+        }
+        Ok(receipt.last)
+    }
+
+    /// Lends the batch to a leader, or leads when the lead comes to this writer.
+    fn commit_behind(&self, batch: &mut BatchEncoder, options: WriteOptions) -> Result<Receipt> {
+        let waiter = Waiter::new(batch.lend(), options, self.env.jobs.signal());
+        let step = perf::time_of_waiting(Metric::WriteThreadWaitNanos);
+        let lead = match self.queue.enqueue(&waiter) {
+            Place::Leads(lead) => Ok(Ok(lead)),
+            Place::Waits { soon } => match waiter.wait(soon) {
+                Turn::Lead => Ok(self.queue.accept()),
+                Turn::Done(outcome) => Err(outcome.clone()),
+            },
+        };
+        drop(step);
+        *batch = waiter.take_batch().unwrap_or_default();
+        match lead {
+            Err(outcome) => outcome,
+            Ok(lead) => {
+                let given_up = || given_up(self.check());
+                let limit_bytes = GROUP_BYTES.saturating_sub(batch.byte_len());
+                self.commit_group(lead?.group(limit_bytes, &given_up), batch, options)
+            }
+        }
+    }
+
+    /// Commits the leader's batch and those of its group, and hands the lead over. If the leader panics, the waiting
+    /// writers still get an error and the lead is handed over.
+    fn commit_group(
+        &self,
+        mut group: Group<'_, LeaderState>,
+        batch: &mut BatchEncoder,
+        options: WriteOptions,
+    ) -> Result<Receipt> {
+        let _inside = self.database.enter();
+        let (followers, state) = group.parts();
+        let own = Member::new(batch, options);
+        if followers.is_empty() {
+            let mut alone = [own];
+            self.run_group(&mut alone, state);
+            let [own] = alone;
+            return own.outcome();
+        }
+        let others = followers.iter_mut().map(|f| Member::new(&mut f.batch, f.options));
+        let mut members: Vec<_> = std::iter::once(own).chain(others).collect();
+        self.run_group(&mut members, state);
+        let mut outcomes = members.into_iter().map(Member::outcome);
+        let own = outcomes.next().unwrap_or_else(|| Err(Error::closed()));
+        let outcomes: Vec<_> = outcomes.collect();
+        for (follower, outcome) in followers.iter_mut().zip(outcomes) {
+            follower.outcome = Some(outcome);
+        }
+        own
+    }
+
+    fn run_group(&self, group: &mut [Member<'_>], state: &mut LeaderState) {
+        let LeaderState { set, scratch } = state;
+        let set = match self.check().and_then(|()| self.room_for(group, set)) {
+            Ok(set) => set,
+            Err(e) => return group.iter_mut().for_each(|m| m.outcome = Some(Err(e.clone()))),
+        };
+        scratch.slots.resize_with(set.families.len(), Default::default);
+        scratch.prepared.clear();
+        for (at, member) in group.iter_mut().enumerate() {
+            if let Err(e) = prepare(set, scratch, at, member) {
+                member.outcome = Some(Err(e));
+            }
+        }
+        self.write_group(set, scratch, group);
+    }
+
+    /// The write set with space for the group. `kept` is the leader's.
+    fn room_for<'s>(
+        &self,
+        group: &[Member<'_>],
+        kept: &'s mut Option<Arc<WriteSet>>,
+    ) -> Result<&'s WriteSet> {
+        let Some(host) = self.host.get() else { return Err(Error::closed()) };
+        if host.wants_room() || kept.get_or_insert_with(|| self.current()).any_full() {
+            *kept = None;
+            host.make_room(group.iter().map(|m| m.batch.byte_len()).sum())?;
+        }
+        Ok(kept.get_or_insert_with(|| self.current()))
+    }
+
+    /// Reserves, logs, inserts, and makes the group visible.
+    fn write_group(&self, set: &WriteSet, scratch: &mut Scratch, group: &mut [Member<'_>]) {
+        let before = self.reserved.load(Ordering::Relaxed);
+        let all: u64 = group.iter().map(|m| m.count).sum();
+        let last = before.saturating_add(all).min(SeqNum::MAX.get());
+        let unfinished = Unfinished { committer: self, last };
+        let step = perf::time(Metric::WriteWalTime);
+        let (records, size) = self.log_group(set, group, before);
+        let last = before + size.keys;
+        if let Some(records) = records
+            && let Err(e) = records.publish()
+            && !planted(Bug::FailedLogAcknowledged)
+        {
+            // A later record must not carry a sequence that this group may have written to the file.
+            self.reserved.store(last, Ordering::Relaxed);
+            unfinished.done();
+            self.fail(&e, self.refusal.resumes());
+            return group.iter_mut().for_each(|m| m.outcome = Some(Err(indeterminate(&e))));
+        }
+        drop(step);
+        if planted(Bug::VisibleBeforeInserted) {
+            self.visible.store(last, Ordering::Release);
+        }
+        insert(set, scratch, group);
+        self.reserved.store(last, Ordering::Relaxed);
+        self.visible.store(last, Ordering::Release);
+        unfinished.done();
+        if size.writes > 0 {
+            self.tally.group(size);
+        }
+    }
+
+    /// Numbers the batches of the group from `before` on, and frames them for the WAL. Returns the records that are to be
+    /// published.
+    fn log_group<'l>(
+        &self,
+        set: &'l WriteSet,
+        group: &mut [Member<'_>],
+        before: u64,
+    ) -> (Option<LogGroup<'l>>, GroupSize) {
+        let log = set.wal.log();
+        let (mut records, mut size) = (None, GroupSize::default());
+        let mut end = log.position();
+        for m in group.iter_mut().filter(|m| m.outcome.is_none()) {
+            let first = SeqNum::new(before + size.keys + 1);
+            let Some(first) = first.filter(|first| first.checked_add(m.count).is_some()) else {
+                m.outcome = Some(Err(full()));
+                continue;
+            };
+            if m.options.disable_wal {
+                self.unlogged.store(true, Ordering::Relaxed);
+            } else {
+                match self.log_one(log, &mut records, m.batch.finish(first)) {
+                    Ok(range) => {
+                        size.logged += 1;
+                        size.wal_bytes += range.end - range.start;
+                        end = range.end;
+                    }
+                    Err(e) => {
+                        m.outcome = Some(Err(e));
+                        continue;
+                    }
+                }
+            }
+            (size.writes, size.keys) = (size.writes + 1, size.keys + m.count);
+            size.bytes += m.batch.byte_len() as u64;
+            let last = SeqNum::new(before + size.keys).unwrap_or(SeqNum::MAX);
+            m.outcome = Some(Ok(Receipt { last, log_end: (set.wal.number(), end) }));
+        }
+        (records, size)
+    }
+
+    /// Frames a batch for the WAL file. A failure leaves no trace in the file.
+    #[inline]
+    fn log_one<'l>(
+        &self,
+        log: &'l LogWriter,
+        records: &mut Option<LogGroup<'l>>,
+        batch: &[u8],
+    ) -> Result<LogRange> {
+        match records.get_or_insert_with(|| log.begin()).add_with_spare(batch, ROOM_FOR_DELETIONS) {
+            Err(e) if e.kind() == ErrorKind::Io(IoKind::NoSpace) => {
+                // The database takes locks of earlier ranks than the log's.
+                drop(records.take());
+                self.check_without_room(&e, batch)?;
+                records.insert(log.begin()).add_into_spare(batch).map_err(|_| deletions_used_up(e))
+            }
+            other => other,
+        }
+    }
+
+    /// The WAL cannot reserve disk space ahead, because of `cause`: deletions may use the space reserved for them.
+    ///
+    /// # Errors
+    /// `Io(NoSpace)`: the batch has other operations.
+    #[cold]
+    fn check_without_room(&self, cause: &Error, batch: &[u8]) -> Result<()> {
+        let refusal = match self.host.get() {
+            Some(host) => host.log_lacks_room(cause.clone()),
+            None => Error::closed(),
+        };
+        let deletes = only_deletes(&BatchReader::new(batch).map_err(|e| e.into_error())?)?;
+        if deletes { Ok(()) } else { Err(refusal) }
+    }
+
+    /// Whether the WAL file has space for deletions of `bytes`, or can reserve it now. The caller does not hold the
+    /// lead, so other writes may use the space first.
+    ///
+    /// # Errors
+    /// `cause`, with what to do, when there is no space.
+    pub(crate) fn check_room_for_deletions(&self, bytes: usize, cause: Error) -> Result<()> {
+        let fits = self.current().wal.log().fits(bytes as u64);
+        if fits { Ok(()) } else { Err(deletions_used_up(cause)) }
+    }
+}
+
+/// Copies the operations of the group's batch `index` into the arenas of their families. A failure changes nothing that
+/// readers see.
+fn prepare(set: &WriteSet, scratch: &mut Scratch, index: usize, member: &mut Member<'_>) -> Result<()> {
+    let reader = member.batch.checked_reader()?;
+    let Scratch { slots, ops, touched, prepared } = scratch;
+    let find = |family| set.find(family).ok_or_else(|| unknown_family(family));
+    let mut prepare_in = |at: usize, ops: &mut dyn Iterator<Item = Op<'_>>| -> Result<()> {
+        if let (Some(slot), Some(family)) = (slots.get_mut(at), set.families.get(at)) {
+            prepared.push((index, at, family.mem.prepare(slot, ops)?));
+        }
+        Ok(())
+    };
+    if let Some((family, op)) = sole_op(&reader)? {
+        prepare_in(find(family)?, &mut std::iter::once(op))?;
+    } else {
+        touched.clear();
+        let mut parsed = recycled(std::mem::take(ops));
+        each_op(&reader, |family, op| {
+            let at = find(family)?;
+            if touched.last() != Some(&at) && !touched.contains(&at) {
+                touched.push(at);
+            }
+            parsed.push((at, op));
+            Ok(())
+        })?;
+        for at in touched.iter().copied() {
+            prepare_in(at, &mut parsed.iter().filter(|(of, _)| *of == at).map(|(_, op)| *op))?;
+        }
+        *ops = recycled(parsed);
+    }
+    member.count = u64::from(reader.count());
+    Ok(())
+}
+
+/// An empty vector for operations of another batch. It reuses the memory if there is not too much of it: a collection
+/// from a vector's own iterator happens in place.
+fn recycled<'b>(used: Vec<(usize, Op<'_>)>) -> Vec<(usize, Op<'b>)> {
+    if used.capacity() > KEEP_OPS { Vec::new() } else { used.into_iter().map_while(|_| None).collect() }
+}
+
+/// Inserts the prepared entries of the batches that were logged.
+fn insert(set: &WriteSet, scratch: &mut Scratch, group: &[Member<'_>]) {
+    let _step = perf::time(Metric::WriteMemtableTime);
+    for (member, at, prepared) in scratch.prepared.drain(..) {
+        let Some(Member { outcome: Some(Ok(receipt)), count, .. }) = group.get(member) else { continue };
+        let first = SeqNum::new(receipt.last.get() - count + 1).unwrap_or(SeqNum::MAX);
+        if let (Some(slot), Some(family)) = (scratch.slots.get_mut(at), set.families.get(at)) {
+            family.mem.insert(slot, prepared, first);
+        }
+    }
+}
