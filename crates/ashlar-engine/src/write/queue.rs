@@ -319,7 +319,7 @@ mod tests {
 
     fn writer(key: &[u8]) -> Arc<Waiter> {
         let mut batch = BatchEncoder::new();
-        batch.put(ashlar_base::FamilyId::DEFAULT, key, b"").unwrap();
+        assert!(batch.put(ashlar_base::FamilyId::DEFAULT, key, b"").is_ok());
         Waiter::new(batch, WriteOptions::default(), Signal::new(None))
     }
 
