@@ -13,7 +13,7 @@ and epochs, and runs their models: a few threads in every order, each load answe
 
   ashlar-sync      a signal loses no wake-up; a lead has one leader at a time; a value under a pin or a lease is not freed
                    or taken
-  ashlar-memtable  inserts beside inserts, and under readers, in an arena that grows
+  ashlar-memtable  inserts under readers: into a leaf, and into one that is split
   ashlar-cache     a pinned frame against an evictor, and against the close of its table
   ashlar-engine    the writers' queue: each is committed once, one leads at a time, none waits for ever; the rounds of
                    syncs: a sync serves each writer that waits for it

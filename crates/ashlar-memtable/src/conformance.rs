@@ -1,22 +1,53 @@
-//! Tests for every kind of memtable, against a `BTreeMap`. A new kind adds one line to `kinds`.
+//! Tests for every kind of memtable, against a `BTreeMap`. A new kind is added to `kinds`.
 
 #![allow(clippy::cast_possible_truncation, reason = "small numbers of tests")]
 
-use crate::{MemtableRep, Op, WriterSlot, protected, skiplist};
+use crate::memtable::Memtable;
+use crate::skiplist::SkipList;
+use crate::tree::Tree;
+use crate::{MemtableRep, Op, WriterSlot, memtable, protected};
+use ashlar_base::ext::comparator::{BytewiseOrder, CustomOrder, ReverseBytewiseOrder};
+use ashlar_base::memory::MemoryCharge;
 use ashlar_base::{
     Comparator, InternalIterator, InternalKeyBuf, LookupKey, Order, SeqNum, Trailer, ValueType, Window,
 };
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering as Atomic};
+use std::sync::{Arc, Mutex};
 
 mod prefixes;
 
-type Make = fn(Order) -> Arc<dyn MemtableRep>;
+/// The memtables for an order, empty.
+fn kinds(order: &Order) -> Vec<Arc<dyn MemtableRep>> {
+    let of = |make: fn(Order) -> Arc<dyn MemtableRep>| make(order.clone());
+    let mut kinds = vec![of(memtable), protected(of(memtable), 8)];
+    if !matches!(order, Order::Custom(_)) {
+        kinds.extend([of(skiplist), of(tree_of_four)]);
+    }
+    kinds
+}
 
-fn kinds() -> Vec<(&'static str, Make)> {
-    vec![("skiplist", skiplist), ("protected", |order| protected(skiplist(order), 8))]
+/// A skiplist, also for the orders whose memtables have a tree.
+fn skiplist(order: Order) -> Arc<dyn MemtableRep> {
+    let none = MemoryCharge::none();
+    match &order {
+        Order::Bytewise => Arc::new(Memtable::new(SkipList::new(BytewiseOrder, none), order)),
+        Order::ReverseBytewise => Arc::new(Memtable::new(SkipList::new(ReverseBytewiseOrder, none), order)),
+        Order::Custom(c) => Arc::new(Memtable::new(SkipList::new(CustomOrder(c.clone()), none), order)),
+    }
+}
+
+/// A tree of small nodes, which soon has many levels.
+fn tree_of_four(order: Order) -> Arc<dyn MemtableRep> {
+    let none = MemoryCharge::none();
+    match &order {
+        Order::Bytewise => Arc::new(Memtable::new(Tree::<_, 4>::new(BytewiseOrder, none), order)),
+        Order::ReverseBytewise => {
+            Arc::new(Memtable::new(Tree::<_, 4>::new(ReverseBytewiseOrder, none), order))
+        }
+        Order::Custom(_) => memtable(order),
+    }
 }
 
 /// Shorter first, then bytewise from the end: agrees with no built-in order.
@@ -37,10 +68,8 @@ fn orders() -> [Order; 3] {
 }
 
 fn each(test: impl Fn(Order, Arc<dyn MemtableRep>)) {
-    for (_, make) in kinds() {
-        for order in orders() {
-            test(order.clone(), make(order));
-        }
+    for order in orders() {
+        kinds(&order).into_iter().for_each(|memtable| test(order.clone(), memtable));
     }
 }
 
@@ -310,7 +339,7 @@ fn empty_huge_and_sealed() {
 #[test]
 #[should_panic(expected = "another memtable")]
 fn entries_prepared_elsewhere_are_refused() {
-    let (a, b) = (skiplist(Order::Bytewise), skiplist(Order::Bytewise));
+    let (a, b) = (memtable(Order::Bytewise), memtable(Order::Bytewise));
     let mut w = WriterSlot::default();
     let op = Op { key: b"k", value: b"v", value_type: ValueType::Put, seq_delta: 0 };
     let prepared = a.prepare(&mut w, &mut std::iter::once(op)).unwrap();
@@ -321,7 +350,7 @@ fn entries_prepared_elsewhere_are_refused() {
 #[test]
 fn a_writer_slot_serves_several_memtables() {
     each(|order, first| {
-        let second = skiplist(order);
+        let second = memtable(order);
         let mut w = WriterSlot::default();
         let mut random = Random(17);
         for at in 1..=ROUNDS / 4 {
@@ -351,18 +380,21 @@ fn shared_key(writer: u64, i: u64) -> Vec<u8> {
 }
 
 #[test]
-fn concurrent_writers_lose_nothing_and_readers_see_what_is_published() {
+fn writers_in_turn_lose_nothing_and_readers_see_what_is_published() {
     each(|order, mem| {
         let rounds = ROUNDS / 3;
         let published: Vec<AtomicU64> = (0..WRITERS).map(|_| AtomicU64::new(0)).collect();
+        let turn = Mutex::new(());
         std::thread::scope(|s| {
             for writer in 0..WRITERS {
-                let (mem, published) = (&mem, &published);
+                let (mem, published, turn) = (&mem, &published, &turn);
                 s.spawn(move || {
                     let mut w = WriterSlot::default();
                     for i in 0..rounds {
                         let at = 1 + i * WRITERS + writer;
+                        let turn = turn.lock().unwrap();
                         put(&**mem, &mut w, &shared_key(writer, i), &at.to_le_bytes(), at);
+                        drop(turn);
                         published[writer as usize].store(i + 1, Atomic::Release);
                     }
                 });

@@ -1,101 +1,96 @@
-//! Iterator and run cursor over the list. Both keep the memtable alive and remember their position by address. Entries
-//! never move, so a position stays valid during inserts.
+//! Iterator and run cursor over an index. Both keep the memtable alive and remember their place. Entries never move, so
+//! a place stays valid during inserts.
 
-use crate::node::{Anchor, Spot};
-use crate::skiplist::SkipList;
-use ashlar_base::ext::comparator::KeyOrder;
+use crate::index::{Index, Target};
+use crate::memtable::Memtable;
 use ashlar_base::{Entry, InternalIterator, InternalKey, LookupKey, Result, RunCursor, Window};
 use std::sync::Arc;
 
 /// The iterator, entry by entry.
-pub(crate) struct ListIter<C> {
-    list: Arc<SkipList<C>>,
-    at: Option<Anchor>,
+pub(crate) struct IndexIter<I: Index> {
+    memtable: Arc<Memtable<I>>,
+    at: Option<I::At>,
 }
 
-impl<C: KeyOrder + 'static> ListIter<C> {
-    pub(crate) fn new(list: Arc<SkipList<C>>) -> Self {
-        ListIter { list, at: None }
-    }
-
-    fn spot(&self) -> Option<Spot<'_>> {
-        Some(self.list.resume(self.at?))
+impl<I: Index> IndexIter<I> {
+    pub(crate) fn new(memtable: Arc<Memtable<I>>) -> Self {
+        IndexIter { memtable, at: None }
     }
 }
 
-impl<C: KeyOrder + 'static> InternalIterator for ListIter<C> {
-    fn seek(&mut self, target: InternalKey<'_>) -> Result<()> {
-        let (user_key, trailer) = target.split();
-        self.at = self.list.lower_bound(user_key, trailer).map(Spot::anchor);
+fn target(key: InternalKey<'_>) -> Target<'_> {
+    let (user_key, trailer) = key.split();
+    Target { user_key, trailer }
+}
+
+impl<I: Index> InternalIterator for IndexIter<I> {
+    fn seek(&mut self, key: InternalKey<'_>) -> Result<()> {
+        self.at = self.memtable.index().at_or_after(&target(key));
         Ok(())
     }
 
-    fn seek_for_prev(&mut self, target: InternalKey<'_>) -> Result<()> {
-        let (user_key, trailer) = target.split();
-        self.at = self.list.upper_bound(user_key, trailer).map(Spot::anchor);
+    fn seek_for_prev(&mut self, key: InternalKey<'_>) -> Result<()> {
+        self.at = self.memtable.index().at_or_before(&target(key));
         Ok(())
     }
 
     fn first(&mut self) -> Result<()> {
-        self.at = self.list.first().map(Spot::anchor);
+        self.at = self.memtable.index().first();
         Ok(())
     }
 
     fn last(&mut self) -> Result<()> {
-        self.at = self.list.last().map(Spot::anchor);
+        self.at = self.memtable.index().last();
         Ok(())
     }
 
     fn next(&mut self) -> Result<()> {
-        self.at = self.spot().and_then(Spot::next).map(Spot::anchor);
+        self.at = self.at.and_then(|at| self.memtable.index().next(at));
         Ok(())
     }
 
     fn prev(&mut self) -> Result<()> {
-        let before = self.spot().and_then(|spot| {
-            let (user_key, trailer) = spot.key();
-            self.list.before(user_key, trailer)
-        });
-        self.at = before.map(Spot::anchor);
+        self.at = self.at.and_then(|at| self.memtable.index().prev(at));
         Ok(())
     }
 
     fn entry(&self) -> Option<Entry<'_>> {
-        let spot = self.spot()?;
-        Some(Entry { key: spot.encoded_key(), value: spot.value() })
+        let entry = self.memtable.index().entry(self.at?);
+        Some(Entry { key: entry.encoded_key(), value: entry.value() })
     }
 }
 
 /// The cursor for a flush, in windows.
-pub(crate) struct ListCursor<C> {
-    list: Arc<SkipList<C>>,
-    next: Option<Anchor>,
+pub(crate) struct IndexCursor<I: Index> {
+    memtable: Arc<Memtable<I>>,
+    next: Option<I::At>,
 }
 
-impl<C: KeyOrder + 'static> ListCursor<C> {
-    pub(crate) fn new(list: Arc<SkipList<C>>) -> Self {
-        let next = list.first().map(Spot::anchor);
-        ListCursor { list, next }
+impl<I: Index> IndexCursor<I> {
+    pub(crate) fn new(memtable: Arc<Memtable<I>>) -> Self {
+        let next = memtable.index().first();
+        IndexCursor { memtable, next }
     }
 }
 
-impl<C: KeyOrder + 'static> RunCursor for ListCursor<C> {
+impl<I: Index> RunCursor for IndexCursor<I> {
     fn seek(&mut self, key: Option<&LookupKey<'_>>) -> Result<()> {
-        let spot = match key {
-            Some(key) => self.list.lower_bound(key.user_key, key.trailer()),
-            None => self.list.first(),
+        let index = self.memtable.index();
+        self.next = match key {
+            Some(key) => index.at_or_after(&Target { user_key: key.user_key, trailer: key.trailer() }),
+            None => index.first(),
         };
-        self.next = spot.map(Spot::anchor);
         Ok(())
     }
 
     fn window(&mut self, window: &mut Window) -> Result<bool> {
         window.clear();
+        let index = self.memtable.index();
         while !window.is_full() {
-            let Some(anchor) = self.next else { break };
-            let spot = self.list.resume(anchor);
-            window.push(spot.encoded_key(), spot.value());
-            self.next = spot.next().map(Spot::anchor);
+            let Some(at) = self.next else { break };
+            let entry = index.entry(at);
+            window.push(entry.encoded_key(), entry.value());
+            self.next = index.next(at);
         }
         Ok(!window.is_empty())
     }

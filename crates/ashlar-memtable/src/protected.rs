@@ -274,7 +274,7 @@ impl RunCursor for ProtectedCursor {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::skiplist;
+    use crate::memtable;
     use ashlar_base::{ErrorKind, Order};
 
     const KEY: &[u8] = b"key";
@@ -282,7 +282,7 @@ mod tests {
 
     /// A protected memtable where, in memory, `stored` stands as the entry that was to be `KEY` and `VALUE`.
     fn holding(bytes: usize, key: &[u8], value_type: ValueType, stored: &[u8]) -> Arc<dyn MemtableRep> {
-        let below = skiplist(Order::Bytewise);
+        let below = memtable(Order::Bytewise);
         let mut writer = WriterSlot::default();
         let op = Op { key, value: stored, value_type, seq_delta: 0 };
         let prepared = below.prepare(&mut writer, &mut [op].into_iter()).unwrap();

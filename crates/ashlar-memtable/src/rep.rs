@@ -2,12 +2,16 @@
 //!
 //! 1. Entries are never changed or removed while the memtable lives; readers need no lock.
 //! 2. Writing has two halves: [`MemtableRep::prepare`] does everything that can fail, before a sequence number is
-//!    reserved; [`MemtableRep::insert`] cannot fail and may run in many threads at once.
-//! 3. An insert that returned is seen by every read that starts afterwards.
+//!    reserved; [`MemtableRep::insert`] cannot fail.
+//! 3. One thread at a time writes. In the engine that is the leader of a group of writes, or the replay of the WAL.
+//!    Writing takes no lock: a second writer panics.
+//! 4. An insert that returned is seen by every read that starts afterwards.
 
+use crate::arena::Address;
 use crate::entry::{MemoryLimit, Op, TombstoneParts};
 use crate::gap::Gap;
-use crate::node::{Anchor, Offset, Spot};
+use crate::node::Anchor;
+use crate::stored::Stored;
 use crate::tombstones::Pending;
 use ashlar_base::range_del::FragmentedTombstones;
 use ashlar_base::{InternalIterator, InternalKeyBuf, LookupKey, Result, RunCursor, SeqNum, Trailer};
@@ -21,8 +25,8 @@ pub struct Found<'g> {
     pub trailer: Trailer,
     /// The value as stored.
     pub value: &'g [u8],
-    /// The place of the entry.
-    pub(crate) at: Spot<'g>,
+    /// The entry.
+    pub(crate) at: Stored<'g>,
 }
 
 /// Looks at the sequence number, type and value of an entry, and answers whether to go on.
@@ -49,7 +53,9 @@ pub struct WriterSlot {
 #[must_use]
 pub struct Prepared {
     pub(crate) memtable: u64,
-    pub(crate) first: Option<Offset>,
+    pub(crate) first: Option<Address>,
+    /// The point entries after the first one. A batch of one entry allocates nothing.
+    pub(crate) others: Vec<Address>,
     pub(crate) count: u32,
     /// The number of deletions of single keys among them.
     pub(crate) deletions: u32,
@@ -75,17 +81,21 @@ pub trait MemtableRep: Send + Sync {
     ///
     /// # Errors
     /// [`MemoryLimit`]: no entry of `ops` will ever be visible.
+    ///
+    /// # Panics
+    /// When another thread prepares or inserts.
     fn prepare(
         &self,
         writer: &mut WriterSlot,
         ops: &mut dyn Iterator<Item = Op<'_>>,
     ) -> Result<Prepared, MemoryLimit>;
 
-    /// Makes prepared entries visible under the sequence numbers `first + seq_delta`. Concurrent with everything.
+    /// Makes prepared entries visible under the sequence numbers `first + seq_delta`. Concurrent with reads.
     /// Each entry (user key, sequence, type) must be new.
     ///
     /// # Panics
-    /// When `prepared` belongs to another memtable, or a sequence number would exceed [`SeqNum::MAX`].
+    /// When another thread prepares or inserts, `prepared` belongs to another memtable, or a sequence number would exceed
+    /// [`SeqNum::MAX`].
     fn insert(&self, writer: &mut WriterSlot, prepared: Prepared, first: SeqNum);
 
     /// The newest point entry of `key.user_key` at or below `key.seq`, of whatever type.
@@ -100,7 +110,7 @@ pub trait MemtableRep: Send + Sync {
     /// # Errors
     /// As [`MemtableRep::get`], and those of `show`.
     /// # Cost
-    /// One step along the list for each entry.
+    /// One step for each entry.
     fn older(&self, found: &Found<'_>, show: &mut Show<'_>) -> Result<()>;
 
     /// The range tombstones inserted so far, and perhaps some inserted meanwhile; `None` when there are none. They come
@@ -131,8 +141,8 @@ pub trait MemtableRep: Send + Sync {
     /// entry yet. Of a small memtable that room is the larger part.
     fn held(&self) -> usize;
 
-    /// The part of [`MemtableRep::memory`] that counts towards the size limit: the entries, and one link for each. Higher
-    /// links of the skiplist do not count, so a memtable of a given size holds about as many entries as RocksDB's.
+    /// The part of [`MemtableRep::memory`] that counts towards the size limit: the entries, and eight bytes for each. So a
+    /// memtable of a given size holds about as many entries as RocksDB's.
     fn filled(&self) -> usize {
         self.memory()
     }
@@ -152,7 +162,7 @@ pub trait MemtableRep: Send + Sync {
     /// to some hundred entries in the memtable, within a few percent of all entries beyond.
     ///
     /// # Cost
-    /// Some hundred steps along the list.
+    /// Some hundred to thousand loads.
     fn approximate_count(&self, from: Option<&[u8]>, to: Option<&[u8]>) -> u64;
 
     /// The first and the last internal key of the point entries in order; `None` when there are none.

@@ -1,6 +1,6 @@
-//! Makes the arena visible to loom. Links and bodies of nodes are plain memory, which loom cannot observe.
+//! Makes entries and the links of the skiplist visible to loom. They are plain memory, which loom cannot observe.
 //!
-//! Each node gets one loom atomic per link, and one loom cell that is read and written with the body. If a thread reads
+//! Each entry gets one loom atomic per link, and one loom cell that is read and written with the body. If a thread reads
 //! a body that was not published, loom reports a race.
 
 use ashlar_sync::atomic::AtomicU64;

@@ -1,4 +1,4 @@
-//! The range tombstones of a memtable: a list beside the skiplist. The first read after a change cuts them into
+//! The range tombstones of a memtable: a list beside the index. The first read after a change cuts them into
 //! fragments.
 //!
 //! 1. In a memtable without range tombstones, a read costs one load of a counter and no memory.
@@ -213,7 +213,7 @@ impl TombstoneList {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{WriterSlot, skiplist};
+    use crate::{WriterSlot, memtable};
     use ashlar_base::{LookupKey, ValueType};
     use std::thread;
 
@@ -253,7 +253,7 @@ mod tests {
     #[test]
     fn a_batch_of_points_and_ranges_keeps_them_apart() {
         for (order, from, to) in [(Order::Bytewise, "b", "d"), (Order::ReverseBytewise, "d", "b")] {
-            let mem = skiplist(order);
+            let mem = memtable(order);
             assert_eq!((mem.range_tombstone_count(), mem.range_tombstones().is_none()), (0, true));
             let (mut w, used) = (WriterSlot::default(), mem.memory());
             let ops = [
@@ -279,7 +279,7 @@ mod tests {
 
     #[test]
     fn only_tombstones_are_something_too() {
-        let mem = skiplist(Order::Bytewise);
+        let mem = memtable(Order::Bytewise);
         let mut w = WriterSlot::default();
         let ops = [op(ValueType::RangeDelete, "a", "m", 0)];
         let prepared = mem.prepare(&mut w, &mut ops.into_iter()).unwrap();
@@ -291,7 +291,7 @@ mod tests {
 
     #[test]
     fn readers_see_what_was_inserted_before_they_asked() {
-        let mem = skiplist(Order::Bytewise);
+        let mem = memtable(Order::Bytewise);
         let rounds: u64 = if cfg!(miri) { 8 } else { 200 };
         thread::scope(|scope| {
             for writer in 0..2u64 {

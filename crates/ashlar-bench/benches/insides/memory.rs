@@ -9,7 +9,7 @@ use ashlar_env::Env;
 use ashlar_format::block::{BlockBuilder, BlockCursor, DataBlock, InternalEntries};
 use ashlar_format::filter::{FilterForm, xxph3_64};
 use ashlar_format::version_edit::{NewFile, VersionEdit};
-use ashlar_memtable::{MemtableRep, Op, WriterSlot, skiplist};
+use ashlar_memtable::{MemtableRep, Op, WriterSlot, memtable};
 use ashlar_tree::version::{OpenTables, Tables, Version};
 use std::hint::black_box;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ pub fn insert_in_order(place: &Place<'_>) -> Box<dyn Bench> {
 
 impl Insert {
     fn new(in_order: bool, count: u64) -> Insert {
-        Insert { memtable: skiplist(Order::Bytewise), values: values(), in_order, count }
+        Insert { memtable: memtable(Order::Bytewise), values: values(), in_order, count }
     }
 
     fn fill(&mut self) {
@@ -52,7 +52,7 @@ impl Insert {
 
 impl Bench for Insert {
     fn fresh(&mut self) {
-        self.memtable = skiplist(Order::Bytewise);
+        self.memtable = memtable(Order::Bytewise);
     }
 
     fn round(&mut self) -> u64 {

@@ -5,11 +5,11 @@ use crate::rewrite::Progress;
 use crate::rewrite::fixture::{TestDir, dump};
 use ashlar_base::{ErrorKind, FamilyId, Level, Order, SeqNum, ValueType};
 use ashlar_env::Env;
-use ashlar_memtable::{MemtableRep, Op, WriterSlot, protected, skiplist};
+use ashlar_memtable::{MemtableRep, Op, WriterSlot, protected};
 use std::sync::Arc;
 
 fn memtable(order: &Order, entries: &[(&str, u64, ValueType, &str)]) -> Arc<dyn MemtableRep> {
-    let rep = skiplist(order.clone());
+    let rep = ashlar_memtable::memtable(order.clone());
     let mut writer = WriterSlot::default();
     for (key, seq, value_type, value) in entries {
         let op = Op { key: key.as_bytes(), value: value.as_bytes(), value_type: *value_type, seq_delta: 0 };

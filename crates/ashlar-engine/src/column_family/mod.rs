@@ -187,7 +187,7 @@ impl LiveFamily {
     pub(crate) fn retire(&self) -> Arc<SuperVersion> {
         let before = self.family.super_version.get();
         self.family.super_version.set(Arc::new(SuperVersion {
-            mem: ashlar_memtable::skiplist(self.version.order.clone()),
+            mem: ashlar_memtable::memtable(self.version.order.clone()),
             imm: Box::default(),
             version: Arc::new(Version::empty(self.version.levels.len(), Arc::clone(self.version.tables()))),
             merger: Arc::clone(&before.merger),

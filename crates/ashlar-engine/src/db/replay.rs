@@ -22,7 +22,7 @@ use ashlar_env::{Env, StepBudget};
 use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::VersionEdit;
 use ashlar_format::write_batch::BatchReader;
-use ashlar_memtable::{MemtableRep, Op, WriterSlot, protected, skiplist};
+use ashlar_memtable::{MemtableRep, Op, WriterSlot, memtable, protected};
 use ashlar_options::{DbOptions, FamilyOptions};
 use ashlar_table::MAX_ENTRY_BYTES;
 use ashlar_tree::files::{PendingFile, PendingOutputs};
@@ -48,7 +48,7 @@ struct Family {
 
 /// A memtable outside every budget: there is no memory cap before the database is open.
 fn empty(order: Order, options: &FamilyOptions) -> Arc<dyn MemtableRep> {
-    protected(skiplist(order), options.memtable_protection_bytes)
+    protected(memtable(order), options.memtable_protection_bytes)
 }
 
 /// Stores the table directories in the OPTIONS file.

@@ -7,7 +7,7 @@
 use ashlar_base::memory::MemoryBudget;
 use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{FileNumber, SeqNum};
-use ashlar_memtable::{MemtableRep, protected, skiplist_within};
+use ashlar_memtable::{MemtableRep, memtable_within, protected};
 use ashlar_options::FamilyOptions;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ const FRESH_BYTES: usize = 4 << 10;
 
 /// An empty memtable with the family's options, its memory charged to `budget`.
 pub(crate) fn new_memtable(options: &FamilyOptions, budget: &Arc<MemoryBudget>) -> Arc<dyn MemtableRep> {
-    protected(skiplist_within(options.order.clone(), budget), options.memtable_protection_bytes)
+    protected(memtable_within(options.order.clone(), budget), options.memtable_protection_bytes)
 }
 
 /// A memtable and the first WAL file that holds its data.

@@ -1,8 +1,8 @@
-//! Keys that begin with the same bytes, up to and beyond what a link can tell.
+//! Keys that begin with the same bytes, few and very many.
 
 use super::*;
 
-/// Lengths around those at which a link keeps one digit less, and at which words give way to blocks.
+/// Lengths around those of words, and such as keys rarely have.
 const LENGTHS: [usize; 17] =
     [0, 1, 15, 17, 100, 237, 239, 240, 241, 255, 300, 500, 984, 1200, 4079, 4081, 69_614];
 

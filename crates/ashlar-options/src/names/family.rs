@@ -112,7 +112,7 @@ pub(super) const FAMILY: &[Row<Options>] = &[
     ignored!("min_write_buffer_number_to_merge", "1", open, "A flush takes all immutable memtables of the family."),
     ignored!("max_write_buffer_number_to_maintain", "0", open, "Flushed memtables are not kept, because there are no transactions that need them. RocksDB has dropped the option."),
     ignored!("max_write_buffer_size_to_maintain", "0", open, "Flushed memtables are not kept, because there are no transactions that need them."),
-    unserved!("memtable_factory", "SkipListFactory", open, "There is one kind of memtable, a skiplist."),
+    unserved!("memtable_factory", "SkipListFactory", open, "The order of the keys decides the kind of memtable."),
     ignored!("memtable", "", open, "Another name of memtable_factory."),
     ignored!("arena_block_size", "1048576", live, "The memtable's arena grows in fixed steps."),
     ignored!("memtable_huge_page_size", "0", live, "The arena uses ordinary pages."),

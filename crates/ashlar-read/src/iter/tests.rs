@@ -19,7 +19,7 @@ use ashlar_format::blob::BlobIndex;
 use ashlar_format::entity::{Column, ColumnValue, Entity};
 use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::NewFile;
-use ashlar_memtable::{MemtableRep, Op, WriterSlot, skiplist};
+use ashlar_memtable::{MemtableRep, Op, WriterSlot};
 use ashlar_options::{ReadOptions, ReadTier};
 use ashlar_table::{ReadHow, TableBuilder, TableIdentity, TableOptions};
 use ashlar_tree::blobs::{BlobMap, add_blob_file};
@@ -75,7 +75,7 @@ pub(crate) struct Written {
 }
 
 fn memtable(order: &Order, entries: &[Written]) -> Arc<dyn MemtableRep> {
-    let mem = skiplist(order.clone());
+    let mem = ashlar_memtable::memtable(order.clone());
     let mut w = WriterSlot::default();
     for e in entries {
         let value_type = e.trailer.value_type().unwrap();
@@ -263,7 +263,7 @@ impl Family {
         let mut version =
             Version::empty(levels.len(), Arc::clone(&self.tables)).with_blobs(self.blobs.clone());
         version.levels = levels;
-        let mem = skiplist(self.order.clone());
+        let mem = ashlar_memtable::memtable(self.order.clone());
         let (imm, merger) = (Box::new([]), Arc::new(Merger::new("lone", None)));
         Arc::new(SuperVersion { mem, imm, version: Arc::new(version), merger, number: 1 })
     }

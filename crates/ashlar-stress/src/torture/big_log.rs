@@ -17,7 +17,7 @@ use ashlar_env::Env;
 use ashlar_format::filename::FileKind;
 use ashlar_format::write_batch::{BatchOp, BatchReader};
 use ashlar_log::{LogReader, RecoveryMode};
-use ashlar_memtable::{Op, WriterSlot, skiplist};
+use ashlar_memtable::{Op, WriterSlot, memtable};
 use ashlar_options::{DbOptions, FamilyOptions, ReadOptions, WriteOptions};
 use ashlar_read::iter::KeyBounds;
 use ashlar_testkit::harm::LOST_WRITE;
@@ -88,7 +88,7 @@ pub(crate) fn pass(words: &[&str]) -> Result<(), String> {
     let fs = Env::os().map_err(|e| e.to_string())?.fs;
     let fail = |e: ashlar_base::Error| e.to_string();
     let most = FamilyOptions::default().write_buffer_bytes;
-    let (mut table, mut slot) = (skiplist(Order::Bytewise), WriterSlot::default());
+    let (mut table, mut slot) = (memtable(Order::Bytewise), WriterSlot::default());
     for entry in fs.list(Path::new(dir)).map_err(fail)? {
         let Some(FileKind::Wal(number)) = FileKind::parse(&entry.name) else { continue };
         let file = fs.open_read(&Path::new(dir).join(&entry.name)).map_err(fail)?;
@@ -105,7 +105,7 @@ pub(crate) fn pass(words: &[&str]) -> Result<(), String> {
                 seq += 1;
             }
             if table.filled() >= most {
-                table = skiplist(Order::Bytewise);
+                table = memtable(Order::Bytewise);
             }
         }
     }

@@ -1,0 +1,265 @@
+//! Searches and steps: all that a reader does.
+
+use super::insert::Writer;
+use super::node::{Below, Child, Inner, InnerAt, LeafAt, Node};
+use super::search::{Probe, Rank};
+use super::slots::{SLOTS_MAX, Slots};
+use super::weigh;
+use crate::arena::{Arena, Turn};
+use crate::entry::{MemoryLimit, Op};
+use crate::index::{Index, Target};
+use crate::rep::WriterSlot;
+use crate::stored::{Fresh, Stored};
+use ashlar_base::Trailer;
+use ashlar_base::ext::comparator::KeyOrder;
+use ashlar_base::memory::MemoryCharge;
+use ashlar_sync::atomic::{AtomicU64, Ordering};
+
+/// The tree. See the module.
+pub(crate) struct Tree<C, const N: usize = SLOTS_MAX> {
+    pub(super) order: C,
+    pub(super) arena: Arena,
+    /// `| level of the root: 32 bits | address of the root: 32 bits |`; zero for a tree without a leaf.
+    root: AtomicU64,
+    pub(super) writer: Writer,
+}
+
+/// The place of an entry: its slot, and the leaf as the cursor saw it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct At {
+    leaf: LeafAt,
+    slots: Slots,
+    position: usize,
+}
+
+impl<C: KeyOrder + 'static, const N: usize> Tree<C, N> {
+    /// An empty tree, which has no memory; later memory is charged to `charge`.
+    pub(crate) fn new(order: C, charge: MemoryCharge) -> Self {
+        Tree { order, arena: Arena::new(charge), root: AtomicU64::new(0), writer: Writer::default() }
+    }
+
+    /// The root and its level; leaves have level 0.
+    #[inline]
+    pub(super) fn root(&self) -> Option<(u32, Child)> {
+        // Acquire pairs with the Release of `set_root`: the node is complete.
+        let word = self.root.load(Ordering::Acquire);
+        (word != 0).then_some(((word >> 32) as u32, Child::from_raw((word & 0xffff_ffff) as u32)))
+    }
+
+    pub(super) fn set_root(&self, _: &Turn<'_>, level: u32, root: Child) {
+        self.root.store(u64::from(level) << 32 | u64::from(root.raw()), Ordering::Release);
+    }
+
+    #[inline]
+    pub(super) fn leaf(&self, at: LeafAt) -> &Node<N> {
+        at.in_arena(&self.arena)
+    }
+
+    #[inline]
+    pub(super) fn inner(&self, at: InnerAt) -> &Inner<N> {
+        at.in_arena(&self.arena)
+    }
+
+    #[inline]
+    pub(super) fn probe<'k>(&'k self, target: &'k Target<'k>) -> Probe<'k, C> {
+        Probe { order: &self.order, arena: &self.arena, target }
+    }
+
+    /// The leaf that `choose` leads to; it answers the position of a child in an inner node with these slots.
+    #[inline]
+    pub(super) fn descend(&self, choose: impl Fn(&Node<N>, Slots) -> usize) -> Option<LeafAt> {
+        let (level, root) = self.root()?;
+        Some(self.descend_from(root, level, choose))
+    }
+
+    #[inline]
+    fn descend_from(&self, from: Child, level: u32, choose: impl Fn(&Node<N>, Slots) -> usize) -> LeafAt {
+        let (mut at, mut level) = (from, level);
+        loop {
+            match at.below(level + 1) {
+                Below::Leaf(leaf) => return leaf,
+                Below::Inner(inner) => {
+                    let inner = self.inner(inner);
+                    at = inner.child(|slots| choose(&inner.node, slots)).2;
+                    level -= 1;
+                }
+            }
+        }
+    }
+
+    /// The last leaf below a node.
+    #[inline]
+    pub(super) fn last_leaf(&self, from: Child, level: u32) -> LeafAt {
+        self.descend_from(from, level, |_, slots| slots.count() - 1)
+    }
+
+    /// The leaf for a target, as it is, and the target's place in it.
+    #[inline]
+    fn search(&self, probe: &Probe<'_, C>) -> Option<(LeafAt, Slots, Rank)> {
+        let at = self.descend(|node, slots| probe.child(node, slots))?;
+        let leaf = self.leaf(at);
+        let slots = leaf.slots();
+        Some((at, slots, probe.entry(leaf, slots)))
+    }
+
+    /// The last entry before the target.
+    fn before(&self, target: &Target<'_>) -> Option<At> {
+        let probe = self.probe(target);
+        let (mut level, mut at) = self.root()?;
+        let mut left = None;
+        loop {
+            match at.below(level + 1) {
+                Below::Leaf(leaf) => {
+                    let slots = self.leaf(leaf).slots();
+                    let before = probe.entry(self.leaf(leaf), slots).before;
+                    return match before.checked_sub(1) {
+                        Some(position) => Some(At { leaf, slots, position }),
+                        None => left.map(|(from, level)| self.last_of(self.last_leaf(from, level))),
+                    };
+                }
+                Below::Inner(inner) => {
+                    let inner = self.inner(inner);
+                    let (slots, position, child) = inner.child(|slots| probe.child(&inner.node, slots));
+                    level -= 1;
+                    if let Some(position) = position.checked_sub(1) {
+                        left = Some((inner.child_in(slots.at(position)), level));
+                    }
+                    at = child;
+                }
+            }
+        }
+    }
+
+    /// The last entry of a leaf.
+    fn last_of(&self, leaf: LeafAt) -> At {
+        let slots = self.leaf(leaf).slots();
+        At { leaf, slots, position: slots.count() - 1 }
+    }
+
+    fn entry_at(&self, leaf: &Node<N>, slots: Slots, position: usize) -> Stored<'_> {
+        leaf.key(slots.at(position)).entry(&self.arena)
+    }
+
+    /// The first entry of a leaf, or the one that is first now if the leaf is dead.
+    fn first_of(&self, mut leaf: LeafAt) -> At {
+        loop {
+            let slots = self.leaf(leaf).slots();
+            let first = At { leaf, slots, position: 0 };
+            if !slots.is_dead() {
+                return first;
+            }
+            // The tree leads to the leaf in its place.
+            let target = Target::of(self.entry(first));
+            let probe = self.probe(&target);
+            match self.descend(|node, slots| probe.child(node, slots)) {
+                Some(replaced) if replaced != leaf => leaf = replaced,
+                _ => return first,
+            }
+        }
+    }
+
+    /// The same entry in its leaf as it is now; `None` if the leaf is dead.
+    #[inline]
+    fn refreshed(&self, at: At) -> Option<At> {
+        let leaf = self.leaf(at.leaf);
+        let slots = leaf.slots();
+        if slots == at.slots {
+            return Some(at);
+        }
+        let position = slots.position(at.slots.at(at.position))?;
+        (!slots.is_dead()).then_some(At { slots, position, ..at })
+    }
+}
+
+impl<C: KeyOrder + 'static, const N: usize> Index for Tree<C, N> {
+    type At = At;
+
+    fn arena(&self) -> &Arena {
+        &self.arena
+    }
+
+    fn store<'a>(
+        &'a self,
+        turn: &Turn<'a>,
+        _: &mut WriterSlot,
+        op: &Op<'_>,
+    ) -> Result<Fresh<'a>, MemoryLimit> {
+        Fresh::alloc(turn, 0, op)
+    }
+
+    fn insert<'a>(&'a self, turn: &Turn<'a>, _: &mut WriterSlot, _: u64, entry: Stored<'a>) {
+        self.insert_entry(turn, entry);
+    }
+
+    #[inline]
+    fn entry(&self, at: At) -> Stored<'_> {
+        self.entry_at(self.leaf(at.leaf), at.slots, at.position)
+    }
+
+    fn place_of(&self, entry: Stored<'_>) -> At {
+        match self.at_or_after(&Target::of(entry)) {
+            Some(at) => at,
+            None => unreachable!("an entry of another memtable"),
+        }
+    }
+
+    fn get(&self, target: &Target<'_>) -> Option<Stored<'_>> {
+        let (at, slots, rank) = self.search(&self.probe(target))?;
+        let leaf = self.leaf(at);
+        let entry = match leaf.next() {
+            _ if rank.same_word => self.entry_at(leaf, slots, rank.before),
+            Some((next, true)) if rank.before == slots.count() => self.entry(self.first_of(next)),
+            _ => return None,
+        };
+        (entry.user_key() == target.user_key).then_some(entry)
+    }
+
+    fn at_or_after(&self, target: &Target<'_>) -> Option<At> {
+        let (leaf, slots, rank) = self.search(&self.probe(target))?;
+        if rank.before < slots.count() {
+            return Some(At { leaf, slots, position: rank.before });
+        }
+        Some(self.first_of(self.leaf(leaf).next()?.0))
+    }
+
+    fn at_or_before(&self, target: &Target<'_>) -> Option<At> {
+        let equal = |at: &At| self.entry(*at).key() == (target.user_key, target.trailer);
+        self.at_or_after(target).filter(equal).or_else(|| self.before(target))
+    }
+
+    fn first(&self) -> Option<At> {
+        Some(self.first_of(self.descend(|_, _| 0)?))
+    }
+
+    fn last(&self) -> Option<At> {
+        let (level, root) = self.root()?;
+        Some(self.last_of(self.last_leaf(root, level)))
+    }
+
+    fn next(&self, at: At) -> Option<At> {
+        let at = self.refreshed(at).unwrap_or_else(|| self.place_of(self.entry(at)));
+        if at.position + 1 < at.slots.count() {
+            return Some(At { position: at.position + 1, ..at });
+        }
+        Some(self.first_of(self.leaf(at.leaf).next()?.0))
+    }
+
+    fn prev(&self, at: At) -> Option<At> {
+        match self.refreshed(at) {
+            Some(At { position: 1.., .. }) => {
+                let at = self.refreshed(at)?;
+                Some(At { position: at.position - 1, ..at })
+            }
+            _ => self.before(&Target::of(self.entry(at))),
+        }
+    }
+
+    fn rank(&self, user_key: &[u8], all: u64) -> u64 {
+        weigh::before(self, &self.probe(&Target { user_key, trailer: Trailer::FIRST }), all)
+    }
+
+    fn overhead(&self, all: u64) -> usize {
+        let links = usize::try_from(all).unwrap_or(0) * size_of::<u64>();
+        self.writer.blocks.bytes().saturating_sub(links)
+    }
+}
