@@ -1,7 +1,7 @@
 //! The buffers in which a thread's point lookups read blocks that do not enter the block cache.
 //!
-//! Without them each such lookup would allocate, zero and free one or two buffers of a block's length, and copy the block
-//! into a frame that another frame has to leave the cache for.
+//! Without them each such lookup would allocate, zero and free one or two buffers of a block's length. It would also copy
+//! the block into a frame, for which another frame has to leave the cache.
 //!
 //! 1. A thread holds at most two buffers of twice [`LONGEST`] bytes, usually of one block each. They are freed with the
 //!    thread, and are not charged to the memory budget. A longer block does not stay in them.
