@@ -127,7 +127,7 @@ const PREFETCHED: usize = 4096 + 512;
 
 /// Prefetches the cache lines of `bytes`, except for less than a line at the end.
 #[inline]
-fn prefetch_lines(bytes: &[u8]) {
+pub(crate) fn prefetch_lines(bytes: &[u8]) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};

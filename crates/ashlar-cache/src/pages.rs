@@ -4,6 +4,7 @@
 //! tables. On the heap, such a slice would keep freed memory around it from returning to the system. In separate pages,
 //! its memory returns to the system as soon as it is freed.
 
+use crate::frame::prefetch_lines;
 use memmap2::{MmapMut, MmapRaw};
 use std::fmt;
 use std::ops::Deref;
@@ -73,6 +74,15 @@ impl<T> From<Vec<T>> for Pages<T> {
         unsafe { from.set_len(0) };
         // A mapping never starts at null.
         Pages { start: NonNull::new(start).unwrap_or(NonNull::dangling()), len, map: Some(map) }
+    }
+}
+
+impl Pages<u8> {
+    /// Prefetches the 64 bytes from `at` on, so that following reads of several slices wait for memory once and not one
+    /// by one. Does nothing if they reach past the end.
+    #[inline]
+    pub fn prefetch(&self, at: usize) {
+        prefetch_lines(self.get(at..at.saturating_add(64)).unwrap_or_default());
     }
 }
 

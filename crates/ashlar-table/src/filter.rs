@@ -15,8 +15,14 @@ use ashlar_base::planted::{Bug, planted};
 use ashlar_base::stats::perf::{self, Metric};
 use ashlar_base::{Result, Trailer};
 use ashlar_cache::Pages;
-use ashlar_format::filter::{FilterForm, LevelDbFilter};
+use ashlar_format::filter::{FilterForm, LevelDbFilter, xxph3_64};
 use std::sync::OnceLock;
+
+/// The hash of a user key that filters ask for. A read computes it once for all tables.
+#[inline]
+pub fn filter_hash(user_key: &[u8]) -> u64 {
+    xxph3_64(user_key)
+}
 
 /// The filter of some keys, in memory.
 #[derive(Debug)]
@@ -41,9 +47,9 @@ impl FilterBlock {
     }
 
     #[inline]
-    fn may_contain(&self, user_key: &[u8]) -> bool {
+    fn may_contain(&self, user_key: &[u8], hash: u64) -> bool {
         let lost = planted(Bug::FilterSaysNo) && user_key.last().is_some_and(|last| *last == b'7');
-        !lost && self.form.may_contain(&self.bytes, user_key)
+        !lost && self.form.may_contain_hashed(&self.bytes, user_key, hash)
     }
 }
 
@@ -98,24 +104,45 @@ impl TableFilter {
 
     /// False when the data block at `offset` of the file certainly has no entry of that user key.
     #[inline]
-    pub(crate) fn block_may_contain(&self, offset: u64, user_key: &[u8]) -> bool {
+    pub(crate) fn block_may_contain(&self, offset: impl FnOnce() -> u64, user_key: &[u8]) -> bool {
         match &self.scope {
-            Scope::LevelDb(filter, bytes) => filter.may_contain(bytes, offset, user_key),
+            Scope::LevelDb(filter, bytes) => filter.may_contain(bytes, offset(), user_key),
             Scope::Whole(_) | Scope::Parts(_) => true,
         }
     }
 
-    /// False when the table certainly has no entry of that user key at or behind `trailer`.
+    /// False when the table certainly has no entry of that user key at or behind `trailer`. `hash` is the hash of the
+    /// whole user key; of keys with timestamps another one is computed here.
     #[inline]
-    pub(crate) fn may_contain(&self, file: Reading<'_>, user_key: &[u8], trailer: Trailer) -> bool {
-        let name = match self.timestamp {
-            0 => user_key,
-            len => user_key.get(..user_key.len().saturating_sub(len)).unwrap_or_default(),
+    pub(crate) fn may_contain(
+        &self,
+        file: Reading<'_>,
+        user_key: &[u8],
+        trailer: Trailer,
+        hash: u64,
+    ) -> bool {
+        let (name, hash) = match self.timestamp {
+            0 => (user_key, hash),
+            len => {
+                let name = user_key.get(..user_key.len().saturating_sub(len)).unwrap_or_default();
+                (name, xxph3_64(name))
+            }
         };
         match &self.scope {
-            Scope::Whole(filter) => filter.may_contain(name),
-            Scope::Parts(parts) => parts.may_contain(file, user_key, trailer, name),
+            Scope::Whole(filter) => filter.may_contain(name, hash),
+            Scope::Parts(parts) => parts.may_contain(file, (user_key, trailer), name, hash),
             Scope::LevelDb(..) => true,
+        }
+    }
+
+    /// Prefetches the line that [`TableFilter::may_contain`] will read. Only for a filter in one piece: a partition is
+    /// found by a search.
+    #[inline]
+    pub(crate) fn prefetch(&self, hash: u64) {
+        if let Scope::Whole(filter) = &self.scope
+            && let Some(at) = filter.form.line_of(hash)
+        {
+            filter.bytes.prefetch(at);
         }
     }
 
@@ -127,6 +154,12 @@ impl TableFilter {
             Scope::Parts(_) => true,
             Scope::LevelDb(..) => false,
         }
+    }
+
+    /// Whether the filter is asked for one block after the other: see [`TableFilter::block_may_contain`].
+    #[inline]
+    pub(crate) fn is_by_block(&self) -> bool {
+        matches!(self.scope, Scope::LevelDb(..))
     }
 
     /// Reads every partition.
@@ -160,14 +193,20 @@ impl TableFilter {
 }
 
 impl FilterParts {
-    fn may_contain(&self, file: Reading<'_>, user_key: &[u8], trailer: Trailer, name: &[u8]) -> bool {
+    fn may_contain(
+        &self,
+        file: Reading<'_>,
+        (user_key, trailer): (&[u8], Trailer),
+        name: &[u8],
+        hash: u64,
+    ) -> bool {
         // Keys behind the last separator belong to the last partition.
         let Some(last) = self.top.len().checked_sub(1) else { return true };
         let at = self.top.find(user_key, trailer).min(last);
         let Some(cell) = self.parts.get(at as usize) else { return true };
         match cell.get() {
-            Some(part) => part.may_contain(name),
-            None => self.load(at, cell, file).is_none_or(|part| part.may_contain(name)),
+            Some(part) => part.may_contain(name, hash),
+            None => self.load(at, cell, file).is_none_or(|part| part.may_contain(name, hash)),
         }
     }
 

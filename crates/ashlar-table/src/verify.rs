@@ -1,6 +1,7 @@
 //! Reads a whole table and verifies it.
 
 use crate::anatomy::Anatomy;
+use crate::filter::filter_hash;
 use crate::options::ReaderOptions;
 use crate::read_how::ReadHow;
 use crate::reader::{BlockAt, Readahead, TableReader};
@@ -197,7 +198,7 @@ impl Walk {
             }
             self.entry(table, key).map_err(|what| Error::corruption(what).at(table.path(), handle.offset))?;
             let (user_key, trailer) = key.split();
-            if !table.filter().block_may_contain(handle.offset, user_key) {
+            if !table.filter().block_may_contain(|| handle.offset, user_key) {
                 let what = "filter denies a key of its block";
                 return Err(Error::corruption(what).at(table.path(), handle.offset));
             }
@@ -243,7 +244,8 @@ impl Walk {
             }
             new_user_key = last.as_key().user_key() != user_key;
         }
-        let may_contain = || table.filter().may_contain(table.file(), user_key, trailer);
+        let may_contain =
+            || table.filter().may_contain(table.file(), user_key, trailer, filter_hash(user_key));
         if (new_user_key || self.partitioned) && !may_contain() {
             return Err("filter denies a key of the table");
         }

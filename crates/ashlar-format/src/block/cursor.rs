@@ -3,8 +3,8 @@
 use super::back::Back;
 use super::target::BorrowedOrder;
 use super::{
-    Bucket, DataBlock, EntryFormat, HashIndex, IndexEntries, IndexValue, InternalEntries, InternalTarget,
-    PlainEntries, SeekTarget, UserTarget, ValueRange,
+    DataBlock, EntryFormat, IndexEntries, IndexValue, InternalEntries, InternalTarget, PlainEntries,
+    SeekTarget, UserTarget, ValueRange,
 };
 use ashlar_base::ext::comparator::{BytewiseOrder, KeyOrder, ReverseBytewiseOrder};
 use ashlar_base::{Entry, InternalKey, Malformed, Order, Trailer};
@@ -85,21 +85,7 @@ impl<F: EntryFormat> EntryCursor<F> {
         self.forward_to(block, at, target)
     }
 
-    /// Moves to the first entry at or after the target, from restart point `interval` on.
-    #[inline(never)]
-    pub fn seek_from<T: SeekTarget>(
-        &mut self,
-        block: &DataBlock<'_>,
-        interval: usize,
-        target: &T,
-    ) -> Result<(), Malformed> {
-        self.reset();
-        let missing = Malformed { field: "block.hash_index", at: interval, what: "no such restart point" };
-        self.forward_to(block, block.restart(interval).ok_or(missing)?, target)
-    }
-
-    // Point lookups spend their time here: not to be shared with the hashed way.
-    #[inline(always)]
+    #[inline]
     fn forward_to<T: SeekTarget>(
         &mut self,
         block: &DataBlock<'_>,
@@ -293,31 +279,6 @@ impl BlockCursor {
         trailer: Trailer,
     ) -> Result<(), Malformed> {
         with_order!(order, |order| self.seek(block, &InternalTarget { order, user_key, trailer }))
-    }
-
-    /// [`BlockCursor::seek_key`] for a block with a hash index, as point lookups need it: exact when the block holds an
-    /// entry of that user key at or below `trailer`. Otherwise off the end, when only a later block can hold one, or on
-    /// an entry of another user key.
-    #[inline(never)]
-    pub fn seek_key_hashed(
-        &mut self,
-        block: &DataBlock<'_>,
-        index: HashIndex<'_>,
-        order: &Order,
-        user_key: &[u8],
-        trailer: Trailer,
-    ) -> Result<(), Malformed> {
-        let interval = match index.find(user_key) {
-            Bucket::Collision => return self.seek_key(block, order, user_key, trailer),
-            // The next block may have further versions of this user key, so the end of this block must show that.
-            Bucket::Absent => block.restart_count() - 1,
-            Bucket::Interval(interval) => interval,
-        };
-        with_order!(order, |order| self.seek_from(
-            block,
-            interval,
-            &InternalTarget { order, user_key, trailer }
-        ))
     }
 
     /// Moves to the entry after the one of (`user_key`, `trailer`), which this block holds and which ends at `end`: one step

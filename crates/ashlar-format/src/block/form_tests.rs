@@ -59,25 +59,21 @@ fn hashed_lookups_equal_bisection() {
         let index = HashIndex::of(&bytes).expect("small enough");
         let block = DataBlock::parse(&bytes).unwrap();
         assert_eq!(listed(&bytes).unwrap(), all);
-        let (mut by_hash, mut plain) = (BlockCursor::default(), BlockCursor::default());
         let mut absent = 0;
         for i in 0..count + 20 {
             for user in [format!("key{i:04}"), format!("key{i:04}x"), format!("{i}")] {
                 absent += usize::from(index.find(user.as_bytes()) == Bucket::Absent);
                 for seq in [0, 5, 10, 15, 40, 1000] {
                     let trailer = Trailer::seek(SeqNum::new(seq).unwrap());
-                    plain.seek_key(&block, &Order::Bytewise, user.as_bytes(), trailer).unwrap();
-                    by_hash
-                        .seek_key_hashed(&block, index, &Order::Bytewise, user.as_bytes(), trailer)
-                        .unwrap();
-                    let hit = plain.internal_key().is_some_and(|k| k.user_key() == user.as_bytes());
-                    if hit {
-                        assert_eq!(by_hash.key(), plain.key(), "{user} {seq}");
-                    } else {
-                        let other = by_hash.internal_key().is_none_or(|k| k.user_key() != user.as_bytes());
-                        assert!(other, "{user} {seq}");
-                        // Off the end in both ways or in none: it sends the reader to the next block.
-                        assert!(plain.is_on_entry() || !by_hash.is_on_entry(), "{user} {seq}");
+                    let look_up =
+                        |index| block.look_up(index, &Order::Bytewise, user.as_bytes(), trailer).unwrap();
+                    match (look_up(Some(index)), look_up(None)) {
+                        (InBlock::Unsettled, _) | (_, InBlock::Unsettled) => {}
+                        // Past the end sends the reader to the next block, which is right in both ways or in none.
+                        (found, InBlock::Absent) => {
+                            assert!(matches!(found, InBlock::Absent | InBlock::Past), "{user} {seq}");
+                        }
+                        (found, plain) => assert_eq!(found, plain, "{user} {seq}"),
                     }
                 }
             }
@@ -210,13 +206,7 @@ fn damaged_forms_never_panic_nor_grow() {
             let _ = listed(&plain);
             if let (Some(index), Ok(block)) = (HashIndex::of(&plain), DataBlock::parse(&plain)) {
                 for key in [&b"key0003"[..], b"", b"zz"] {
-                    let _ = BlockCursor::default().seek_key_hashed(
-                        &block,
-                        index,
-                        &Order::Bytewise,
-                        key,
-                        Trailer::FIRST,
-                    );
+                    let _ = block.look_up(Some(index), &Order::Bytewise, key, Trailer::FIRST);
                 }
             }
         };

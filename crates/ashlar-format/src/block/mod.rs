@@ -24,6 +24,7 @@ mod data_block;
 mod entry;
 mod hash_index;
 mod index;
+mod lookup;
 mod rewrite;
 mod target;
 
@@ -38,5 +39,6 @@ pub use data_block::DataBlock;
 pub use entry::{EntryFormat, InternalEntries, PlainEntries, RawEntry, ValueRange};
 pub use hash_index::{Bucket, HashIndex};
 pub use index::{IndexBlockBuilder, IndexEntries, IndexValue};
+pub use lookup::InBlock;
 pub use rewrite::{is_separated, join_separated, rewrite_block};
 pub use target::{InternalTarget, PlainTarget, SeekTarget, UserTarget};

@@ -63,9 +63,26 @@ impl FilterForm {
     #[inline]
     pub fn may_contain(self, filter: &[u8], user_key: &[u8]) -> bool {
         match self {
-            FilterForm::LegacyBloom(bloom) => bloom.may_contain(filter, user_key),
             FilterForm::Everything(_) => true,
-            form => form.may_match(filter, xxph3_64(user_key)),
+            form => form.may_contain_hashed(filter, user_key, xxph3_64(user_key)),
+        }
+    }
+
+    /// [`FilterForm::may_contain`] for a key whose hash ([`super::xxph3_64`]) is known. A legacy filter computes its own hash.
+    #[inline]
+    pub fn may_contain_hashed(self, filter: &[u8], user_key: &[u8], hash: u64) -> bool {
+        match self {
+            FilterForm::LegacyBloom(bloom) => bloom.may_contain(filter, user_key),
+            form => form.may_match(filter, hash),
+        }
+    }
+
+    /// The offset of the one cache line that the filter reads for a hash; `None` for forms that read several or none.
+    #[inline]
+    pub fn line_of(self, hash: u64) -> Option<usize> {
+        match self {
+            FilterForm::FastLocalBloom { lines, .. } => Some(line_start(hash, lines)),
+            _ => None,
         }
     }
 

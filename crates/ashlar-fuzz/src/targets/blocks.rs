@@ -4,7 +4,7 @@ use super::Outcome;
 use crate::sst::{blocks, form_of};
 use ashlar_base::{Order, Trailer};
 use ashlar_format::block::{
-    BlockBuilder, BlockCursor, DataBlock, EntryCursor, EntryFormat, HashIndex, IndexBlockBuilder,
+    BlockBuilder, BlockCursor, DataBlock, EntryCursor, EntryFormat, HashIndex, InBlock, IndexBlockBuilder,
     IndexCursor, InternalEntries, PlainEntries, is_separated, join_separated,
 };
 use ashlar_format::filter::FilterForm;
@@ -104,9 +104,12 @@ fn seek(bytes: &[u8], block: &DataBlock<'_>) {
         for order in [Order::Bytewise, Order::ReverseBytewise] {
             let _ = seeker.seek_key(block, &order, user_key, trailer);
             let _ = seeker.seek_key_for_prev(block, &order, user_key, trailer);
-            if let Some(index) = HashIndex::of(bytes) {
-                let _ = seeker.seek_key_hashed(block, index, &order, user_key, Trailer::FIRST);
-            }
+            let _ = block.look_up(HashIndex::of(bytes), &order, user_key, Trailer::FIRST);
+            let (found, sought) = (
+                block.look_up(None, &order, user_key, trailer),
+                seeker.seek_key(block, &order, user_key, trailer),
+            );
+            assert!(found == Ok(InBlock::Unsettled) || found.is_ok() == sought.is_ok());
         }
         fine = walk.next(block).is_ok();
     }

@@ -22,15 +22,13 @@ use ashlar_base::planted::{Bug, planted};
 use ashlar_base::range_del::FragmentedTombstones;
 use ashlar_base::stats::perf::{self, Metric};
 use ashlar_base::stats::{Distribution, Statistics, Ticker};
-use ashlar_base::{Error, ErrorKind, FileNumber, Level, LookupKey, Result, SeqNum, Trailer, ValueType};
+use ashlar_base::{ErrorKind, FileNumber, Level, LookupKey, Result, SeqNum, Trailer, ValueType};
 use ashlar_memtable::MemtableRep;
 use ashlar_options::{ReadOptions, ReadTier};
 use ashlar_sync::ReadPin;
-use ashlar_table::{NearBlock, ReadHow, TableFound, TableReader};
+use ashlar_table::{ReadHow, TableFound, TableReader, filter_hash};
 use ashlar_tree::columns::Columns;
 use ashlar_tree::version::{FileMeta, Version};
-use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// The value of `key.user_key` for a read at `key.seq`; `None`: the key does not exist. `options` matters only for reading
 /// blocks: the bounds and the sequence number in it are ignored.
@@ -134,7 +132,7 @@ fn unwrap_value(
 /// How a search goes on after a source.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[must_use]
-enum Step {
+pub(super) enum Step {
     /// In the next source.
     GoOn,
     /// Not at all: `Search::base` is final.
@@ -152,54 +150,30 @@ struct Base {
 /// A running search.
 pub(super) struct Search<'k> {
     /// The user key, and the largest sequence number of the entries that the search still looks for.
-    key: LookupKey<'k>,
+    pub(super) key: LookupKey<'k>,
+    /// The hash of the user key, for all filters.
+    pub(super) hash: u64,
     how: &'k ReadHow,
     tier: ReadTier,
     /// Up to which sequence the read sees.
     read_seq: SeqNum,
     /// The newest visible range tombstone over the key in the sources so far.
-    covered_at: Option<SeqNum>,
+    pub(super) covered_at: Option<SeqNum>,
     /// The entry with the value, if one was found.
     base: Option<Base>,
     /// The merge operands, newest first.
     operands: Operands,
     /// The kind of source that held the key.
     home: Home,
-    /// The place where the search for the preceding key ended, in a search for many keys.
-    near: Option<&'k mut Near>,
     /// The trace of the search, if the caller wants an explanation.
     trace: Option<&'k mut Trace>,
-}
-
-/// For ascending keys: the place that the searches have reached in each table.
-#[derive(Default)]
-pub(super) struct Near {
-    blocks: BTreeMap<FileNumber, NearBlock>,
-    /// Per level, the file in which the search looked for the preceding key.
-    files: BTreeMap<u8, Arc<FileMeta>>,
-}
-
-impl Near {
-    /// [`Version::find_file`]. The result is often the file of the preceding key.
-    fn find_file(&mut self, version: &Version, level: Level, key: &LookupKey<'_>) -> Option<Arc<FileMeta>> {
-        if let Some(file) = self.files.get(&level.0)
-            && version.order.compare(file.smallest().user_key(), key.user_key).is_le()
-            && version.order.compare(file.largest().user_key(), key.user_key).is_gt()
-        {
-            return Some(Arc::clone(file));
-        }
-        let found = Arc::clone(version.find_file(level, key)?);
-        if let Some(behind) = self.files.insert(level.0, Arc::clone(&found)) {
-            self.blocks.remove(&behind.number());
-        }
-        Some(found)
-    }
 }
 
 impl<'k> Search<'k> {
     pub(super) fn new(key: &LookupKey<'k>, (how, tier): (&'k ReadHow, ReadTier)) -> Self {
         Search {
             key: *key,
+            hash: filter_hash(key.user_key),
             how,
             tier,
             read_seq: key.seq,
@@ -207,15 +181,8 @@ impl<'k> Search<'k> {
             base: None,
             operands: Operands::default(),
             home: Home::Nowhere,
-            near: None,
             trace: None,
         }
-    }
-
-    /// A search for one of many keys. The keys ascend, and all searches use the same `near`.
-    pub(super) fn near(mut self, near: &'k mut Near) -> Self {
-        self.near = Some(near);
-        self
     }
 
     /// Finds the entry with the value, and collects merge operands on the way.
@@ -242,8 +209,20 @@ impl<'k> Search<'k> {
     }
 
     pub(super) fn run(&mut self, from: &SuperVersion) -> Result<Option<View>> {
+        let base = self.find(from)?;
+        self.value(from, base)
+    }
+
+    /// The value of the key, after its sources were asked one by one.
+    pub(super) fn finish(&mut self, from: &SuperVersion) -> Result<Option<View>> {
+        let base = self.base.take();
+        self.value(from, base)
+    }
+
+    #[inline]
+    fn value(&self, from: &SuperVersion, base: Option<Base>) -> Result<Option<View>> {
         let user_key = self.key.user_key;
-        let base = match self.find(from)? {
+        let base = match base {
             None => None,
             Some(Base { view, wrapped: None }) => Some(view),
             Some(Base { view, wrapped }) => Some(unwrap_value(from, user_key, wrapped, &view, self.how)?),
@@ -278,7 +257,7 @@ impl<'k> Search<'k> {
         }
     }
 
-    fn in_memtables(&mut self, from: &SuperVersion) -> Result<Step> {
+    pub(super) fn in_memtables(&mut self, from: &SuperVersion) -> Result<Step> {
         if !self.tier.asks_memtables() {
             return Ok(Step::GoOn);
         }
@@ -323,68 +302,92 @@ impl<'k> Search<'k> {
     }
 
     fn in_tables(&mut self, version: &Version) -> Result<()> {
-        let user_key = self.key.user_key;
-        for file in version.level(Level::ZERO).iter().filter(|f| f.holds(&version.order, user_key)) {
+        for file in version.level_zero_of(self.key.user_key) {
             if self.in_table(version, Level::ZERO, file)? == Step::Ended || self.covered_at.is_some() {
                 return Ok(());
             }
         }
         for (level, files) in (0u8..).zip(&version.levels).skip(1) {
-            if files.is_empty() {
-                continue;
-            }
-            // The next older version may be in the next file.
-            let mut asked = None;
-            loop {
-                let near = self.near.as_mut().map(|near| near.find_file(version, Level(level), &self.key));
-                let found = match &near {
-                    Some(found) => found.as_ref(),
-                    None => version.find_file(Level(level), &self.key),
-                };
-                let Some(file) = found.filter(|file| asked != Some(file.number())) else { break };
-                asked = Some(file.number());
-                let wanted = self.key.seq;
-                if self.in_table(version, Level(level), file)? == Step::Ended {
-                    return Ok(());
-                }
-                if self.key.seq == wanted {
-                    break;
-                }
-            }
-            if self.covered_at.is_some() {
+            if !files.is_empty() && self.in_level(version, Level(level), None)? == Step::Ended {
                 return Ok(());
             }
         }
         Ok(())
     }
 
+    /// Asks the file of a deeper level that can hold the key. After a merge operand the next older version may be in the
+    /// next file. `asked` is a file that was asked already.
+    #[inline]
+    pub(super) fn in_level(
+        &mut self,
+        version: &Version,
+        level: Level,
+        mut asked: Option<FileNumber>,
+    ) -> Result<Step> {
+        while let Some(file) = version.find_file(level, &self.key).filter(|file| asked != Some(file.number()))
+        {
+            asked = Some(file.number());
+            let wanted = self.key.seq;
+            if self.in_table(version, level, file)? == Step::Ended {
+                return Ok(Step::Ended);
+            }
+            if self.key.seq == wanted {
+                break;
+            }
+        }
+        Ok(if self.covered_at.is_some() { Step::Ended } else { Step::GoOn })
+    }
+
+    #[inline]
     fn in_table(&mut self, version: &Version, level: Level, file: &FileMeta) -> Result<Step> {
         if let Some(trace) = &mut self.trace {
             trace.begin(ProbedRun::Table(level, file.number()));
         }
         let open = version.tables().lease(file, self.how)?;
         let table: &TableReader = &open;
-        if !table.range_tombstones().is_empty() {
-            self.cover(table.range_tombstones());
-            if self.covered_at.is_some_and(|tombstone| file.is_older_than(tombstone)) {
-                // Nothing in the table changes the answer: what it has of the key is hidden, or deletes the key again.
-                self.home = Home::Level(level.0);
-                return Ok(Step::GoOn);
-            }
+        if self.is_hidden_in(table, level, file) {
+            return Ok(Step::GoOn);
         }
-        let Some(found) = self.look_in(table)? else { return Ok(Step::GoOn) };
+        match self.look_in(table)? {
+            Some(found) => self.settle(table, level, found),
+            None => Ok(Step::GoOn),
+        }
+    }
+
+    /// Adds the table's range tombstones. True when nothing else in the table changes the answer: its entries of the key
+    /// are hidden, or delete the key again.
+    #[inline]
+    pub(super) fn is_hidden_in(&mut self, table: &TableReader, level: Level, file: &FileMeta) -> bool {
+        if table.range_tombstones().is_empty() {
+            return false;
+        }
+        self.cover(table.range_tombstones());
+        let hidden = self.covered_at.is_some_and(|tombstone| file.is_older_than(tombstone));
+        if hidden {
+            self.home = Home::Level(level.0);
+        }
+        hidden
+    }
+
+    /// Decides by the newest visible entry in a table. After a merge operand it goes on to the older ones.
+    #[inline]
+    pub(super) fn settle(&mut self, table: &TableReader, level: Level, found: TableFound) -> Result<Step> {
         self.home = Home::Level(level.0);
-        let at_path = |e: Error| e.at_path(table.path());
-        let kind = self.meet(found.trailer, found.value().len()).map_err(at_path)?;
+        let kind = self.meet(found.trailer, found.value().len()).map_err(|e| e.at_path(table.path()))?;
         if kind != EntryKind::Operand {
             return Ok(self.end_at(kind, found.trailer, || View::found(found.home)));
         }
+        self.settle_operand(table, found)
+    }
+
+    #[cold]
+    fn settle_operand(&mut self, table: &TableReader, found: TableFound) -> Result<Step> {
         if !self.take(found.trailer, found.value()) {
             return Ok(Step::Ended);
         }
         let (user_key, how, mut step) = (self.key.user_key, self.how, Step::GoOn);
         table.older(user_key, found, how, &mut |trailer, pin, value| {
-            let kind = self.meet(trailer, value.len()).map_err(at_path)?;
+            let kind = self.meet(trailer, value.len()).map_err(|e| e.at_path(table.path()))?;
             let operand = kind == EntryKind::Operand;
             if operand && self.take(trailer, pin.get(value.clone()).unwrap_or_default()) {
                 return Ok(true);
@@ -406,15 +409,9 @@ impl<'k> Search<'k> {
     }
 
     #[inline]
-    fn look_in(&mut self, table: &TableReader) -> Result<Option<TableFound>> {
-        match &mut self.near {
-            None if planted(Bug::ReadErrorIsAbsence) => table.get(&self.key).or(Ok(None)),
-            None => table.get_near(&self.key, self.how, None),
-            Some(near) => {
-                let block = near.blocks.entry(table.number()).or_default();
-                table.get_near(&self.key, self.how, Some(block))
-            }
-        }
+    fn look_in(&self, table: &TableReader) -> Result<Option<TableFound>> {
+        let found = table.get_hashed(&self.key, self.hash, self.how);
+        if planted(Bug::ReadErrorIsAbsence) { found.or(Ok(None)) } else { found }
     }
 
     /// Adds the range tombstones of the next source, within whose bounds the key is.
@@ -453,7 +450,7 @@ impl<'k> Search<'k> {
         }
         let version = &from.version;
         let (levels, user_key) = ((1u8..).map(Level).take(version.levels.len()), self.key.user_key);
-        let level_zero = version.level(Level::ZERO).iter().filter(|f| f.holds(&version.order, user_key));
+        let level_zero = version.level_zero_of(user_key);
         let key = self.key;
         let deeper = levels.filter_map(|level| version.find_file(level, &key));
         for file in level_zero.chain(deeper) {

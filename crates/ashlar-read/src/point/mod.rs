@@ -3,6 +3,7 @@
 mod explain;
 mod get;
 mod many;
+mod stage;
 mod trace;
 mod view;
 

@@ -2,10 +2,10 @@
 
 #![allow(clippy::cast_possible_truncation, reason = "small numbers of tests")]
 
-use super::{MayExist, get, may_exist, multi_get};
+use super::{MayExist, View, get, may_exist, multi_get};
 use crate::iter::tests::{Diet, Family, RANGE_DELETIONS, Random, orders};
-use ashlar_base::{ErrorKind, LookupKey, Order, SeqNum, ValueType};
-use ashlar_options::ReadOptions;
+use ashlar_base::{ErrorKind, LookupKey, Order, Result, SeqNum, ValueType};
+use ashlar_options::{ReadOptions, ReadTier};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -57,6 +57,34 @@ fn many_keys_at_once_are_read_as_one_by_one() {
             }
         }
     }
+}
+
+/// The keys of one batch fail each for itself: some of them need a file that the read may not use.
+#[test]
+fn a_batch_without_files_fails_for_the_same_keys_as_gets() {
+    let (mut refused, mut answered) = (0, 0);
+    for (seed, order) in (1..9).flat_map(|seed| orders().map(|order| (seed, order))) {
+        let mut random = Random::new(seed);
+        let mut family = Family::of_diet(order, [Diet::Plain, Diet::Rich][seed as usize % 2]);
+        let from = family.spread(&mut random);
+        let keys: Vec<_> = family.history.iter().map(|e| e.key.clone()).collect();
+        for key in keys.iter().step_by(7) {
+            get(&from, &LookupKey::new(key, SeqNum::MAX), &ReadOptions::default()).unwrap();
+        }
+        for tier in [ReadTier::BlockCache, ReadTier::Memtable] {
+            let options = ReadOptions { tier, ..ReadOptions::default() };
+            let keys: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
+            let many = multi_get(&from, SeqNum::MAX, &keys, &options).unwrap();
+            for (key, got) in keys.iter().zip(many) {
+                let one = get(&from, &LookupKey::new(key, SeqNum::MAX), &options);
+                let plain = |found: Result<Option<View>>| found.map_err(|e| e.kind());
+                let (one, got) = (plain(one), plain(got));
+                *(if one.is_err() { &mut refused } else { &mut answered }) += 1;
+                assert_eq!(got, one, "{} {tier:?}", key.escape_ascii());
+            }
+        }
+    }
+    assert!(refused > 100 && answered > 100, "{refused} {answered}");
 }
 
 #[test]

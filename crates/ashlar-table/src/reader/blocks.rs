@@ -8,7 +8,7 @@
 //!    not kept for other reads.
 
 use crate::read_how::ReadHow;
-use crate::reader::scratch::{BlockId, Scratch};
+use crate::reader::scratch::{BlockId, Scratch, with_scratch};
 use crate::reader::table_index::Partition;
 use crate::reader::{BlockAt, Readahead, TableReader};
 use ashlar_base::bytes::copied;
@@ -68,7 +68,7 @@ impl TableReader {
 
     /// The block, if it is in the pool.
     #[inline]
-    fn hit(&self, part: &Partition, at: BlockAt) -> Option<FramePin> {
+    pub(super) fn hit(&self, part: &Partition, at: BlockAt) -> Option<FramePin> {
         let pin = part.slots.hit(at.block())?;
         perf::add(Metric::BlockCacheHitCount, 1);
         if let Some(statistics) = self.file.statistics() {
@@ -104,8 +104,7 @@ impl TableReader {
 
     /// Reads a block for a lookup by itself. It enters the cache only where [`SlotArray::admits`](ashlar_cache::SlotArray)
     /// says so.
-    #[inline(never)]
-    fn load_scratch<'s>(
+    pub(super) fn load_scratch<'s>(
         &self,
         part: &Partition,
         at: BlockAt,
@@ -163,30 +162,14 @@ impl TableReader {
         pin
     }
 
-    /// The block of a lookup by itself: from the cache, or read into the thread's buffers.
-    #[inline]
-    pub(super) fn held<'s>(
-        &self,
-        part: &Partition,
-        at: BlockAt,
-        how: &ReadHow,
-        scratch: &'s mut Scratch,
-    ) -> Result<Held<'s>> {
-        match self.hit(part, at) {
-            Some(pin) => {
-                pin.prefetch();
-                Ok(Held::Pinned(pin))
-            }
-            None => self.load_scratch(part, at, how, scratch),
-        }
-    }
-
     /// The block of an entry that a lookup copied: from the buffer where the lookup left it, or read again.
     #[cold]
-    pub(super) fn pin_again(&self, at: BlockAt, how: &ReadHow, scratch: &Scratch) -> Result<FramePin> {
-        if scratch.has(self.block_id(self.partition(at, how)?, at)) {
-            return Ok(FramePin::unpooled(copied(scratch.block())?));
+    pub(super) fn pin_again(&self, at: BlockAt, how: &ReadHow) -> Result<FramePin> {
+        let id = self.block_id(self.partition(at, how)?, at);
+        let kept = with_scratch(|scratch| scratch.has(id).then(|| copied(scratch.block())).transpose())?;
+        match kept {
+            Some(block) => Ok(FramePin::unpooled(block)),
+            None => self.block(at, how, None),
         }
-        self.block(at, how, None)
     }
 }

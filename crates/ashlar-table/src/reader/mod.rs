@@ -3,6 +3,7 @@
 mod block_file;
 mod blocks;
 mod embedded;
+mod lookup;
 mod open;
 mod readahead;
 mod scratch;
@@ -11,7 +12,8 @@ mod table_reader;
 mod tombstones;
 
 pub(crate) use block_file::{BlockFile, MAX_BLOCK, Reading};
+pub use lookup::Ask;
 pub use open::TableSurvey;
 pub(crate) use readahead::{Readahead, SharedBlock};
 pub(crate) use table_index::{BlockAt, charge_table};
-pub use table_reader::{FoundIn, NearBlock, ShowEntry, TableFound, TableReader};
+pub use table_reader::{FoundIn, ShowEntry, TableFound, TableReader};

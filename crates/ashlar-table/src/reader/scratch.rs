@@ -9,6 +9,7 @@
 //!    lookup in that block reads no file. Tables do not change, so the block is never stale.
 
 use ashlar_format::table::BlockHandle;
+use std::cell::RefCell;
 
 /// The longest block, stored or uncompressed, that is read into the buffers.
 pub(super) const LONGEST: usize = 64 << 10;
@@ -18,6 +19,23 @@ pub(super) const LONGEST: usize = 64 << 10;
 pub(super) struct BlockId {
     pub(super) slots: u64,
     pub(super) ordinal: u32,
+}
+
+thread_local! {
+    static SCRATCH: RefCell<Scratch> = RefCell::default();
+}
+
+/// Runs a lookup with the thread's buffers.
+pub(super) fn with_scratch<T>(run: impl FnOnce(&mut Scratch) -> T) -> T {
+    SCRATCH.with(|kept| match kept.try_borrow_mut() {
+        Ok(mut scratch) => {
+            let done = run(&mut scratch);
+            scratch.trim();
+            done
+        }
+        // Only a comparator that reads tables itself reaches this.
+        Err(_) => run(&mut Scratch::default()),
+    })
 }
 
 /// One thread's buffers.
@@ -68,9 +86,8 @@ impl Scratch {
         }
     }
 
-    /// Frees the buffer of a block that is too long to stay. A lookup calls it at its end.
-    #[inline]
-    pub(super) fn trim(&mut self) {
+    /// Frees the buffer of a block that is too long to stay.
+    fn trim(&mut self) {
         if self.raw.capacity() > 2 * LONGEST {
             self.raw = Vec::new();
             self.kept = None;

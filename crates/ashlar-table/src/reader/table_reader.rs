@@ -1,22 +1,18 @@
-//! An open table: point lookups, and the blocks that its cursors (`iter`) read.
+//! An open table: its parts, and the blocks that lookups (`lookup`) and cursors (`iter`) read.
 
-use crate::filter::TableFilter;
+use crate::filter::{TableFilter, filter_hash};
 use crate::read_how::ReadHow;
-use crate::reader::blocks::Held;
-use crate::reader::scratch::Scratch;
 use crate::reader::table_index::{Partition, TableIndex};
 use crate::reader::{BlockAt, BlockFile, Reading};
-use ashlar_base::bytes::copied;
 use ashlar_base::memory::{MemoryCharge, MemoryUse};
 use ashlar_base::range_del::FragmentedTombstones;
 use ashlar_base::stats::Ticker;
-use ashlar_base::stats::perf::{self, Metric};
 use ashlar_base::{
     Error, FileNumber, InternalKey, InternalKeyBuf, LookupKey, Order, Result, SeqNum, Trailer,
 };
 use ashlar_cache::FramePin;
 use ashlar_format::Unreadable;
-use ashlar_format::block::{BlockCursor, DataBlock, HashIndex};
+use ashlar_format::block::{BlockCursor, DataBlock};
 use ashlar_format::table::{BlockHandle, Properties};
 use std::cell::RefCell;
 use std::ops::Range;
@@ -24,16 +20,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 thread_local! {
-    /// What point lookups of this thread use.
-    static LOOKUP: RefCell<Lookup> = RefCell::default();
-}
-
-/// The cursor of point lookups, which keeps its key buffer from one lookup to the next, and the buffers for blocks that are
-/// not in the cache.
-#[derive(Default)]
-struct Lookup {
-    cursor: BlockCursor,
-    scratch: Scratch,
+    /// The cursor of point lookups. It keeps its key buffer from one lookup to the next.
+    static LOOKUP: RefCell<BlockCursor> = RefCell::default();
 }
 
 /// The result of a point lookup: an entry and its value.
@@ -44,9 +32,9 @@ pub struct TableFound {
     /// The bytes of the value.
     pub home: FoundIn,
     /// The range of the value in its block.
-    value: Range<usize>,
+    pub(super) value: Range<usize>,
     /// The block's place.
-    at: BlockAt,
+    pub(super) at: BlockAt,
 }
 
 /// The bytes of a value that was found.
@@ -61,16 +49,12 @@ pub enum FoundIn {
 /// Looks at the sequence number and type of an entry, its block, and the place of its value there; answers whether to go on.
 pub type ShowEntry<'s> = dyn FnMut(Trailer, &FramePin, Range<usize>) -> Result<bool> + 's;
 
-/// Runs a lookup with what the thread keeps for lookups.
-fn with_lookup<T>(run: impl FnOnce(&mut Lookup) -> T) -> T {
-    LOOKUP.with(|kept| match kept.try_borrow_mut() {
-        Ok(mut kept) => {
-            let done = run(&mut kept);
-            kept.scratch.trim();
-            done
-        }
+/// Runs a lookup with the thread's cursor.
+pub(super) fn with_cursor<T>(lookup: impl FnOnce(&mut BlockCursor) -> T) -> T {
+    LOOKUP.with(|cursor| match cursor.try_borrow_mut() {
+        Ok(mut cursor) => lookup(&mut cursor),
         // Only a comparator that reads tables itself reaches this.
-        Err(_) => run(&mut Lookup::default()),
+        Err(_) => lookup(&mut BlockCursor::default()),
     })
 }
 
@@ -84,11 +68,6 @@ impl TableFound {
         }
     }
 }
-
-/// The place where the preceding lookup ended, in a series of lookups with ascending keys. The next one often ends in
-/// the same block.
-#[derive(Debug, Default)]
-pub struct NearBlock(Option<(BlockAt, FramePin)>);
 
 /// An open table. Index, filter and range tombstones are in memory, data blocks in the pool.
 #[derive(Debug)]
@@ -114,56 +93,6 @@ pub struct TableReader {
 }
 
 impl TableReader {
-    /// The newest point entry of `key.user_key` at or below `key.seq`, of whatever type; `None` when the table has none.
-    ///
-    /// # Errors
-    /// `Corruption`: the block is damaged. `Io`: the read failed. `NotSupported`: the block needs a feature that is not
-    /// built.
-    /// # Cost
-    /// With the block in the pool: filter probe, search in the index, one slot, search in the block; no allocation. Without:
-    /// one read of the file, and a copy of the value or, if the pool admits it, of the block. A partition of index or filter
-    /// not yet in memory costs one read more.
-    pub fn get(&self, key: &LookupKey<'_>) -> Result<Option<TableFound>> {
-        self.get_near(key, ReadHow::plain(), None)
-    }
-
-    /// [`TableReader::get`] with options. With `near`, it is one of a series of lookups with ascending user keys, which
-    /// all use the same `near`.
-    ///
-    /// # Errors
-    /// As [`TableReader::get`].
-    /// # Cost
-    /// For a key in the block of the one before: filter probe and search in that block, nothing else.
-    pub fn get_near(
-        &self,
-        key: &LookupKey<'_>,
-        how: &ReadHow,
-        near: Option<&mut NearBlock>,
-    ) -> Result<Option<TableFound>> {
-        let trailer = match self.global_seq {
-            None => key.trailer(),
-            Some(seq) if seq > key.seq => return Ok(None),
-            Some(_) => Trailer::FIRST,
-        };
-        if !self.filter.may_contain(self.file.reading(how), key.user_key, trailer) {
-            self.count(Ticker::BloomFilterUseful);
-            perf::add(Metric::BloomSstMissCount, 1);
-            return Ok(None);
-        }
-        let found = with_lookup(|lookup| self.look(lookup, key.user_key, trailer, how, near))?;
-        if self.filter.is_there() {
-            perf::add(Metric::BloomSstHitCount, 1);
-            if let Some(statistics) = self.file.statistics() {
-                let true_positive = u64::from(found.is_some());
-                statistics.add_all([
-                    (Ticker::BloomFilterFullPositive, 1),
-                    (Ticker::BloomFilterFullTruePositive, true_positive),
-                ]);
-            }
-        }
-        Ok(found)
-    }
-
     /// Shows the older entries of `user_key`, newest first, until `show` answers false. `found` is an entry of that key in
     /// this table.
     ///
@@ -182,11 +111,11 @@ impl TableReader {
         if self.global_seq.is_some() {
             return Ok(());
         }
-        with_lookup(|Lookup { cursor, scratch }| {
+        with_cursor(|cursor| {
             let TableFound { trailer, home, value, mut at } = found;
             let mut pin = match home {
                 FoundIn::Block(pin, _) => pin,
-                FoundIn::Copy(_) => self.pin_again(at, how, scratch)?,
+                FoundIn::Copy(_) => self.pin_again(at, how)?,
             };
             let block = DataBlock::reopen(&pin).map_err(|e| self.misread(at, e))?;
             let mut moved = cursor.seek_behind(&block, user_key, trailer, value.end);
@@ -214,33 +143,6 @@ impl TableReader {
         })
     }
 
-    /// The entry under the cursor, if it is one of the key.
-    #[inline]
-    fn found_at(
-        &self,
-        cursor: &BlockCursor,
-        user_key: &[u8],
-        at: BlockAt,
-        block: Held<'_>,
-    ) -> Result<Option<TableFound>> {
-        let Some(key) = cursor.internal_key() else { return Ok(None) };
-        let (found_key, stored) = key.split();
-        if found_key != user_key {
-            return Ok(None);
-        }
-        let trailer = self.present(stored);
-        let value = cursor.value_range();
-        let value = value.start..value.end;
-        let home = match block {
-            Held::Pinned(pin) => FoundIn::Block(pin, value.clone()),
-            Held::Scratch(bytes) => {
-                let bytes = bytes.get(value.clone()).unwrap_or_default();
-                FoundIn::Copy(copied(bytes)?.into_boxed_slice())
-            }
-        };
-        Ok(Some(TableFound { trailer, home, value, at }))
-    }
-
     #[inline]
     pub(super) fn count(&self, ticker: Ticker) {
         if let Some(statistics) = self.file.statistics() {
@@ -248,94 +150,14 @@ impl TableReader {
         }
     }
 
-    fn look(
-        &self,
-        Lookup { cursor, scratch }: &mut Lookup,
-        user_key: &[u8],
-        trailer: Trailer,
-        how: &ReadHow,
-        mut near: Option<&mut NearBlock>,
-    ) -> Result<Option<TableFound>> {
-        let known = near.as_ref().and_then(|near| self.still_in(near, user_key));
-        let mut next = match known {
-            Some(at) => Some(at),
-            None => self.find(user_key, trailer, how)?,
-        };
-        while let Some(at) = next {
-            let part = self.partition(at, how)?;
-            let handle = part.index.handle(at.block()).unwrap_or_default();
-            if !self.filter.block_may_contain(handle.offset, user_key) {
-                self.count(Ticker::BloomFilterUseful);
-                if part.index.user_key(at.block()) != user_key {
-                    return Ok(None);
-                }
-                next = self.after(at, how)?;
-                continue;
-            }
-            let block = match &mut near {
-                Some(near) => Held::Pinned(self.near_block(part, at, how, near)?),
-                None => self.held(part, at, how, scratch)?,
-            };
-            self.seek_in(cursor, &block, at, user_key, trailer)?;
-            if cursor.is_on_entry() {
-                return self.found_at(cursor, user_key, at, block);
-            }
-            // Past the block's last entry. The next block can hold the key only if the separator is that key.
-            if part.index.user_key(at.block()) != user_key {
-                return Ok(None);
-            }
-            next = self.after(at, how)?;
-        }
-        Ok(None)
-    }
-
-    /// Moves to the first entry at or after the key in a block.
-    #[inline]
-    fn seek_in(
-        &self,
-        cursor: &mut BlockCursor,
-        bytes: &[u8],
-        at: BlockAt,
-        user_key: &[u8],
-        trailer: Trailer,
-    ) -> Result<()> {
-        let block = DataBlock::reopen(bytes).map_err(|e| self.misread(at, e))?;
-        let sought = match HashIndex::of(bytes) {
-            Some(index) if !matches!(self.order, Order::Custom(_)) => {
-                cursor.seek_key_hashed(&block, index, &self.order, user_key, trailer)
-            }
-            _ => cursor.seek_key(&block, &self.order, user_key, trailer),
-        };
-        sought.map_err(|e| self.misread(at, e.into()))
-    }
-
-    /// The block of a lookup in a series: the one of the preceding lookup, or from the cache, which it enters.
-    fn near_block(
-        &self,
-        part: &Partition,
-        at: BlockAt,
-        how: &ReadHow,
-        near: &mut NearBlock,
-    ) -> Result<FramePin> {
-        let pin = match near.0.take().filter(|(last, _)| *last == at) {
-            Some((_, pin)) => pin,
-            None => self.block_of(part, at, how, None)?,
-        };
-        near.0 = Some((at, pin.clone()));
-        pin.prefetch();
-        Ok(pin)
-    }
-
-    /// The block of the preceding lookup, if only that block can hold the key: its separator is greater.
-    fn still_in(&self, near: &NearBlock, user_key: &[u8]) -> Option<BlockAt> {
-        let (at, _) = near.0.as_ref()?;
-        let separator = self.index.loaded(at.partition())?.index.user_key(at.block());
-        self.order.compare(user_key, separator).is_lt().then_some(*at)
-    }
-
     /// False when the table has no point entry of the key, as its filter knows. No data block is read.
     pub fn may_contain(&self, key: &LookupKey<'_>, how: &ReadHow) -> bool {
-        self.filter.may_contain(self.file.reading(how), key.user_key, key.trailer())
+        self.filter.may_contain(
+            self.file.reading(how),
+            key.user_key,
+            key.trailer(),
+            filter_hash(key.user_key),
+        )
     }
 
     /// A stored trailer as readers see it.

@@ -25,7 +25,7 @@ use ashlar_format::version_edit::{NewFile, VersionEdit};
 use ashlar_table::ReadHow;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// A tree while edits are applied to it.
 #[derive(Clone, Debug, Default)]
@@ -217,7 +217,12 @@ impl TreeBuilder {
         let mut blobs = self.blobs.clone();
         let linked = self.files.values().map(|(_, f)| f.file.oldest_blob_file).filter(|n| n.0 != 0).collect();
         drop_obsolete(&mut blobs, &linked);
-        Ok(Version { order, levels: sorted, tables: Arc::clone(tables), blobs: tables.blob_files(blobs) })
+        let (fences, tables) = (OnceLock::new(), Arc::clone(tables));
+        let blobs = tables.blob_files(blobs);
+        let version = Version { order, levels: sorted, fences, tables, blobs };
+        // Made here, so that no read has to.
+        version.fences();
+        Ok(version)
     }
 }
 
@@ -309,4 +314,4 @@ impl Version {
 
 #[cfg(test)]
 #[path = "builder_tests.rs"]
-mod tests;
+pub(super) mod tests;

@@ -7,22 +7,25 @@
 //!
 //! Source: RocksDB `db/version_set.cc`, `db/version_builder.cc`.
 
+use super::fences::{Fences, find_by_keys};
 use super::{FileMeta, TableCounts, Tables};
 use crate::blobs::{BlobFiles, BlobMap};
 use ashlar_base::range_del::FragmentedTombstones;
-use ashlar_base::{Level, LookupKey, Order, Result, Trailer};
+use ashlar_base::{Level, LookupKey, Order, Result};
 use ashlar_format::version_edit::NewFile;
 use ashlar_table::TableReader;
 use std::cmp::Ordering;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// The tables of one family, level by level.
 pub struct Version {
     /// The family's key order.
     pub order: Order,
     /// The files: level 0 newest first, deeper levels ascending and disjoint. As long as the family has levels.
+    /// They do not change after the first search for a file.
     pub levels: Vec<Vec<Arc<FileMeta>>>,
+    pub(super) fences: OnceLock<Box<[Fences]>>,
     pub(super) tables: Arc<Tables>,
     pub(super) blobs: Arc<BlobFiles>,
 }
@@ -41,7 +44,8 @@ impl Version {
     /// A family without tables, with `levels` levels.
     pub fn empty(levels: usize, tables: Arc<Tables>) -> Version {
         let blobs = tables.blob_files(BlobMap::new());
-        Version { order: tables.order().clone(), levels: vec![Vec::new(); levels], tables, blobs }
+        let (order, levels) = (tables.order().clone(), vec![Vec::new(); levels]);
+        Version { order, levels, fences: OnceLock::new(), tables, blobs }
     }
 
     /// The files of a level; nothing for a level the family does not have.
@@ -113,19 +117,35 @@ impl Version {
 
     /// The one file of a level below 0 that can hold what `key` looks for. One binary search.
     /// When versions of one user key span a file border, this is the file of the newest version the key may see.
+    #[inline]
     pub fn find_file(&self, level: Level, key: &LookupKey<'_>) -> Option<&Arc<FileMeta>> {
         let files = self.level(level);
-        let at = files.partition_point(|f| {
-            let (user, trailer) = f.largest().split();
-            match self.order.compare(user, key.user_key) {
-                Ordering::Less => true,
-                // Larger trailers come first; an end that is outside comes before them all.
-                Ordering::Equal => trailer > key.trailer() || trailer == Trailer::RANGE_END,
-                Ordering::Greater => false,
-            }
-        });
-        let file = files.get(at)?;
-        (self.order.compare(file.smallest().user_key(), key.user_key) != Ordering::Greater).then_some(file)
+        match self.fences().get(level.index()) {
+            Some(fences) => fences.find(&self.order, files, key),
+            None => find_by_keys(&self.order, files, key),
+        }
+    }
+
+    /// The files of level 0 within whose bounds `user_key` is, newest first.
+    #[inline]
+    pub fn level_zero_of<'v>(&'v self, user_key: &'v [u8]) -> impl Iterator<Item = &'v Arc<FileMeta>> {
+        let files = self.level(Level::ZERO).iter().enumerate();
+        files.filter(|(at, file)| self.level_zero_holds(*at, file, user_key)).map(|(_, file)| file)
+    }
+
+    /// Whether `user_key` is within the bounds of `file`, which is file `at` of level 0.
+    #[inline]
+    pub fn level_zero_holds(&self, at: usize, file: &FileMeta, user_key: &[u8]) -> bool {
+        match self.fences().first() {
+            Some(fences) => fences.holds(&self.order, at, file, user_key),
+            None => file.holds(&self.order, user_key),
+        }
+    }
+
+    /// The bounds of the files as words, made by the first call.
+    #[inline]
+    pub(super) fn fences(&self) -> &[Fences] {
+        self.fences.get_or_init(|| Fences::of_levels(&self.order, &self.levels))
     }
 
     /// Bytes of a level's files.

@@ -10,6 +10,7 @@ mod commit;
 mod comparators;
 mod current;
 mod epoch;
+mod fences;
 mod file_meta;
 mod file_table;
 mod leader;
