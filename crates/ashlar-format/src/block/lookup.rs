@@ -169,6 +169,18 @@ impl DataBlock<'_> {
 /// How many bytes two keys have in common at their beginning, and their order.
 #[inline]
 fn compare<const REVERSE: bool>(stored: &[u8], wanted: &[u8]) -> (usize, Ordering) {
+    if let (Some(a), Some(b)) = (stored.first_chunk::<8>(), wanted.first_chunk::<8>()) {
+        let (a, b) = (u64::from_be_bytes(*a), u64::from_be_bytes(*b));
+        if a != b {
+            let order = if REVERSE { b.cmp(&a) } else { a.cmp(&b) };
+            return (((a ^ b).leading_zeros() / 8) as usize, order);
+        }
+    }
+    compare_further::<REVERSE>(stored, wanted)
+}
+
+/// [`compare`] for keys whose first eight bytes do not decide.
+fn compare_further<const REVERSE: bool>(stored: &[u8], wanted: &[u8]) -> (usize, Ordering) {
     let same = common_prefix(stored, wanted);
     let order = stored.get(same).cmp(&wanted.get(same));
     (same, if REVERSE { order.reverse() } else { order })
