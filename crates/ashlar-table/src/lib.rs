@@ -33,7 +33,7 @@ pub use around::LostStretch;
 pub use builder::{MAX_ENTRY_BYTES, TableBuilder, TableSummary};
 pub use filter::filter_hash;
 pub use footer::mended;
-pub use iter::{TableIter, TableSource};
+pub use iter::{Stepped, TableCursor, TableIter};
 pub use options::{FORMAT_VERSIONS, ReaderOptions, TableIdentity, TableOptions};
 pub use read_how::{ReadHow, ReadLimit};
 pub use reader::{Ask, FoundIn, ShowEntry, TableFound, TableReader, TableSurvey};

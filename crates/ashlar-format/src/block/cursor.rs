@@ -20,6 +20,8 @@ pub type PlainCursor = EntryCursor<PlainEntries>;
 /// A position in a block: on an entry or off the end. The block is given with every call and must be the same from
 /// one positioning call (`seek*`, `first`, `last`) to the next; with another one, answers are `Malformed` or
 /// meaningless, never out of bounds. After an error the cursor is off the end.
+///
+/// 1. The key under the cursor is in `key` while `back` is empty, and otherwise the last one of `back`.
 #[derive(Clone, Debug, Default)]
 pub struct EntryCursor<F: EntryFormat> {
     format: F,
@@ -54,7 +56,12 @@ impl<F: EntryFormat> EntryCursor<F> {
     /// The whole key under the cursor; empty off the end.
     #[inline]
     pub fn key(&self) -> &[u8] {
-        if self.on { &self.key } else { &[] }
+        if self.on { self.any_key() } else { &[] }
+    }
+
+    #[inline]
+    fn any_key(&self) -> &[u8] {
+        if self.back.is_empty() { &self.key } else { self.back.key() }
     }
 
     /// Offset of the entry under the cursor.
@@ -113,7 +120,7 @@ impl<F: EntryFormat> EntryCursor<F> {
         if !self.on {
             return self.last(block);
         }
-        if target.order_of(&self.key) == Ordering::Greater {
+        if target.order_of(self.any_key()) == Ordering::Greater {
             return self.prev(block);
         }
         Ok(())
@@ -123,75 +130,114 @@ impl<F: EntryFormat> EntryCursor<F> {
     pub fn first(&mut self, block: &DataBlock<'_>) -> Result<(), Malformed> {
         self.reset();
         self.next = 0;
-        self.forward(block)
+        self.forward(block.entries())
     }
 
     /// Moves to the last entry.
     pub fn last(&mut self, block: &DataBlock<'_>) -> Result<(), Malformed> {
         self.reset();
-        let end = block.entries().len();
-        if end == 0 {
-            return Ok(());
-        }
-        let mut at = block.restart_before(end);
-        while at < end {
-            self.decode(block.entries(), at)?;
-            at = self.next;
-        }
-        self.on = true;
-        Ok(())
+        self.enter_before(block, block.entries().len())
     }
 
     /// Moves one entry on. Off the end it stays there.
     #[inline]
     pub fn next(&mut self, block: &DataBlock<'_>) -> Result<(), Malformed> {
+        self.step(block.entries())
+    }
+
+    /// [`EntryCursor::next`] for a caller that has kept [`DataBlock::entries`] of the block.
+    #[inline]
+    pub fn step(&mut self, entries: &[u8]) -> Result<(), Malformed> {
         if !self.on {
             return Ok(());
         }
+        if !self.back.is_empty() {
+            self.leave_back();
+        }
+        self.forward(entries)
+    }
+
+    /// Ends a series of backward steps: the key under the cursor is the one that the next entry shares bytes with.
+    #[cold]
+    fn leave_back(&mut self) {
+        self.key.clear();
+        self.key.extend_from_slice(self.back.key());
         self.back.clear();
-        self.forward(block)
     }
 
     /// Moves one entry back. Off the end it stays there.
     /// Cost: one restart interval is decoded at its end, then its entries come from memory.
     pub fn prev(&mut self, block: &DataBlock<'_>) -> Result<(), Malformed> {
-        if !self.on {
+        if !self.on || self.step_back() {
             return Ok(());
         }
         self.on = false;
-        let current = self.at;
-        let mut entry = self.back.pop(&mut self.key);
-        if entry.is_none() && current > 0 {
-            self.keep_interval_before(block, current)?;
-            entry = self.back.pop(&mut self.key);
+        self.enter_before(block, self.at)
+    }
+
+    /// Moves one entry back if that entry is decoded already. False: the cursor has not moved, and
+    /// [`EntryCursor::prev`] has to decode another interval.
+    #[inline]
+    pub fn step_back(&mut self) -> bool {
+        if !self.on || self.back.key_before().is_none() {
+            return false;
         }
-        if let Some((at, next, value)) = entry {
-            (self.at, self.next, self.value, self.on) = (at, next, value, true);
+        self.back.pop();
+        self.show_last_kept();
+        true
+    }
+
+    /// The key of the entry to which [`EntryCursor::step_back`] would move; `None`: it would not.
+    #[inline]
+    pub fn key_before(&self) -> Option<&[u8]> {
+        if self.on { self.back.key_before() } else { None }
+    }
+
+    /// Decodes the interval before `end`, the offset of an entry or the end of the block, and moves to its last entry.
+    fn enter_before(&mut self, block: &DataBlock<'_>, end: usize) -> Result<(), Malformed> {
+        self.back.clear();
+        if end == 0 {
+            return Ok(());
         }
+        let kept = self.keep_interval(block, end);
+        if kept.is_err() {
+            self.back.clear();
+        }
+        kept?;
+        self.show_last_kept();
         Ok(())
     }
 
-    fn keep_interval_before(&mut self, block: &DataBlock<'_>, current: usize) -> Result<(), Malformed> {
-        let mut at = block.restart_before(current);
-        self.key.clear();
-        while at < current {
-            self.decode(block.entries(), at)?;
-            self.back.push(self.at, self.next, &self.key, self.value);
-            at = self.next;
+    fn keep_interval(&mut self, block: &DataBlock<'_>, end: usize) -> Result<(), Malformed> {
+        let mut at = block.restart_before(end);
+        let mut previous = F::Value::default();
+        while at < end {
+            let entry = self.format.decode(block.entries(), at, &previous)?;
+            let len = self.back.push(at, &entry).ok_or_else(|| too_much_shared(at))?;
+            if len < self.format.min_key() {
+                return Err(short_key(at));
+            }
+            (at, previous) = (entry.next, entry.value);
         }
-        if at != current {
-            self.back.clear();
+        if at != end {
             return Err(Malformed { field: "block.restart", at, what: "no entry starts here" });
         }
         Ok(())
     }
 
     #[inline]
-    fn forward(&mut self, block: &DataBlock<'_>) -> Result<(), Malformed> {
+    fn show_last_kept(&mut self) {
+        if let Some((at, next, value)) = self.back.last() {
+            (self.at, self.next, self.value, self.on) = (at, next, value, true);
+        }
+    }
+
+    #[inline]
+    fn forward(&mut self, entries: &[u8]) -> Result<(), Malformed> {
         self.on = false;
         let at = self.next;
-        if at < block.entries().len() {
-            self.decode(block.entries(), at)?;
+        if at < entries.len() {
+            self.decode(entries, at)?;
             self.on = true;
         }
         Ok(())
@@ -202,12 +248,12 @@ impl<F: EntryFormat> EntryCursor<F> {
     fn decode(&mut self, entries: &[u8], at: usize) -> Result<(), Malformed> {
         let entry = self.format.decode(entries, at, &self.value)?;
         if entry.shared > self.key.len() {
-            return Err(Malformed { field: "entry.shared", at, what: "longer than the key before" });
+            return Err(too_much_shared(at));
         }
         self.key.truncate(entry.shared);
         self.key.extend_from_slice(entry.tail);
         if self.key.len() < self.format.min_key() {
-            return Err(Malformed { field: "entry.key", at, what: "shorter than eight bytes" });
+            return Err(short_key(at));
         }
         (self.at, self.next, self.value) = (at, entry.next, entry.value);
         Ok(())
@@ -232,6 +278,16 @@ impl<F: EntryFormat> EntryCursor<F> {
         }
         Ok(found)
     }
+}
+
+#[cold]
+fn too_much_shared(at: usize) -> Malformed {
+    Malformed { field: "entry.shared", at, what: "longer than the key before" }
+}
+
+#[cold]
+fn short_key(at: usize) -> Malformed {
+    Malformed { field: "entry.key", at, what: "shorter than eight bytes" }
 }
 
 impl<F: EntryFormat<Value = ValueRange>> EntryCursor<F> {
@@ -294,7 +350,7 @@ impl BlockCursor {
         self.key.extend_from_slice(user_key);
         self.key.extend_from_slice(&trailer.raw().to_le_bytes());
         self.next = end;
-        self.forward(block)
+        self.forward(block.entries())
     }
 
     /// Moves to the last entry at or before (`user_key`, `trailer`).
@@ -314,13 +370,19 @@ impl BlockCursor {
         if !self.on {
             return None;
         }
-        Some(Entry { key: InternalKey::decode(&self.key).ok()?, value: self.value.of(block.entries()) })
+        Some(Entry { key: InternalKey::decode(self.any_key()).ok()?, value: self.value.of(block.entries()) })
     }
 
     /// The internal key under the cursor; `None` off the end.
     #[inline]
     pub fn internal_key(&self) -> Option<InternalKey<'_>> {
-        if self.on { InternalKey::decode(&self.key).ok() } else { None }
+        if self.on { InternalKey::decode(self.any_key()).ok() } else { None }
+    }
+
+    /// The internal key to which [`EntryCursor::step_back`] would move; `None`: it would not.
+    #[inline]
+    pub fn internal_key_before(&self) -> Option<InternalKey<'_>> {
+        InternalKey::decode(self.key_before()?).ok()
     }
 }
 

@@ -1,26 +1,49 @@
 //! The sources of a merge, and which of them a family has.
 
-use super::level::{LevelIter, note_tombstones};
+use super::file_run::FileRun;
 use crate::iter::KeyBounds;
-use crate::range_del::Sources;
+use crate::range_del::Mask;
 use crate::super_version::SuperVersion;
 use ashlar_base::stats::perf::{self, Metric};
-use ashlar_base::{Entry, InternalIterator, InternalKey, Level, Result};
+use ashlar_base::{Entry, InternalIterator, InternalKey, Level, Result, SeqNum};
 use ashlar_memtable::MemtableRep;
 use ashlar_options::ReadTier;
-use ashlar_table::{ReadHow, TableIter};
-use ashlar_tree::version::{FileMeta, FileTable};
+use ashlar_table::ReadHow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+/// The state that a cursor reads, and how.
+pub struct ReadState {
+    /// The memtables and files.
+    pub from: Arc<SuperVersion>,
+    /// The options of reads of files.
+    pub how: ReadHow,
+}
+
+/// What the runs of a merge share. Every call that may move to another block is given it, so that a run needs no
+/// references of its own.
+pub struct RunContext {
+    /// The state that the cursor reads.
+    pub state: ReadState,
+    /// The range tombstones that the runs have met.
+    pub mask: Mask,
+}
+
+impl RunContext {
+    /// The context of a read at `seq`, without range tombstones.
+    pub(crate) fn new(from: Arc<SuperVersion>, how: ReadHow, seq: SeqNum) -> Self {
+        let mask = Mask::new(from.version.order.clone(), seq);
+        RunContext { state: ReadState { from, how }, mask }
+    }
+}
+
 /// One sorted run under a merge.
+#[expect(clippy::large_enum_variant, reason = "a box would cost each cursor an allocation per file")]
 pub enum Run {
     /// A memtable.
     Mem(Box<dyn InternalIterator>),
-    /// One table of level 0.
-    Table(TableIter<FileTable>),
-    /// A deeper level.
-    Level(LevelIter),
+    /// Files: a level, or one file of level 0.
+    Files(FileRun),
 }
 
 impl Run {
@@ -32,15 +55,14 @@ impl Run {
         }
     }
 
-    /// The first half of a [`seek`](InternalIterator::seek) to `target`; see [`TableIter::seek_begin`].
+    /// The first half of a seek to `target`; see [`FileRun::seek_begin`].
     ///
     /// # Errors
     /// As the seek.
-    pub(crate) fn seek_begin(&mut self, target: InternalKey<'_>) -> Result<()> {
+    pub(crate) fn seek_begin(&mut self, cx: &mut RunContext, target: InternalKey<'_>) -> Result<()> {
         match self {
             Run::Mem(_) => Ok(()),
-            Run::Table(table) => table.seek_begin(target),
-            Run::Level(level) => level.seek_begin(target),
+            Run::Files(files) => files.seek_begin(cx, target),
         }
     }
 
@@ -48,12 +70,123 @@ impl Run {
     ///
     /// # Errors
     /// As the seek.
-    pub(crate) fn seek_finish(&mut self, target: InternalKey<'_>) -> Result<()> {
+    pub(crate) fn seek_finish(&mut self, cx: &mut RunContext, target: InternalKey<'_>) -> Result<()> {
         self.note_seek();
         match self {
             Run::Mem(memtable) => memtable.seek(target),
-            Run::Table(table) => table.seek_finish(target),
-            Run::Level(level) => level.seek_finish(target),
+            Run::Files(files) => files.seek_finish(cx, target),
+        }
+    }
+
+    /// Moves to the first entry at or after `target`.
+    ///
+    /// # Errors
+    /// As opening and reading a table.
+    pub(crate) fn seek(&mut self, cx: &mut RunContext, target: InternalKey<'_>) -> Result<()> {
+        self.seek_begin(cx, target)?;
+        self.seek_finish(cx, target)
+    }
+
+    /// Moves to the last entry at or before `target`.
+    ///
+    /// # Errors
+    /// As [`Run::seek`].
+    pub(crate) fn seek_for_prev(&mut self, cx: &mut RunContext, target: InternalKey<'_>) -> Result<()> {
+        self.note_seek();
+        match self {
+            Run::Mem(memtable) => memtable.seek_for_prev(target),
+            Run::Files(files) => files.seek_for_prev(cx, target),
+        }
+    }
+
+    /// Moves to the first entry.
+    ///
+    /// # Errors
+    /// As [`Run::seek`].
+    pub(crate) fn first(&mut self, cx: &mut RunContext) -> Result<()> {
+        match self {
+            Run::Mem(memtable) => memtable.first(),
+            Run::Files(files) => files.first(cx),
+        }
+    }
+
+    /// Moves to the last entry.
+    ///
+    /// # Errors
+    /// As [`Run::seek`].
+    pub(crate) fn last(&mut self, cx: &mut RunContext) -> Result<()> {
+        match self {
+            Run::Mem(memtable) => memtable.last(),
+            Run::Files(files) => files.last(cx),
+        }
+    }
+
+    /// Moves one entry on. Off the end it stays there.
+    ///
+    /// # Errors
+    /// As [`Run::seek`].
+    #[inline]
+    pub(crate) fn next(&mut self, cx: &mut RunContext) -> Result<()> {
+        match self {
+            Run::Mem(memtable) => memtable.next(),
+            Run::Files(files) => files.next(cx),
+        }
+    }
+
+    /// Moves one entry back. Off the end it stays there.
+    ///
+    /// # Errors
+    /// As [`Run::seek`].
+    #[inline]
+    pub(crate) fn prev(&mut self, cx: &mut RunContext) -> Result<()> {
+        match self {
+            Run::Mem(memtable) => memtable.prev(),
+            Run::Files(files) => files.prev(cx),
+        }
+    }
+
+    /// The entry under the cursor; `None` off the end.
+    #[inline]
+    pub(crate) fn entry(&self) -> Option<Entry<'_>> {
+        match self {
+            Run::Mem(memtable) => memtable.entry(),
+            Run::Files(files) => files.entry(),
+        }
+    }
+
+    /// The key of that entry.
+    #[inline]
+    pub(crate) fn key(&self) -> Option<InternalKey<'_>> {
+        match self {
+            Run::Mem(memtable) => memtable.key(),
+            Run::Files(files) => files.key(),
+        }
+    }
+
+    /// The value of that entry; empty off the end.
+    #[inline]
+    pub(crate) fn value(&self) -> &[u8] {
+        match self {
+            Run::Mem(memtable) => memtable.entry().map_or(&[], |entry| entry.value),
+            Run::Files(files) => files.value(),
+        }
+    }
+
+    /// Whether the cursor is on an entry.
+    #[inline]
+    pub(crate) fn is_on_entry(&self) -> bool {
+        match self {
+            Run::Mem(memtable) => memtable.key().is_some(),
+            Run::Files(files) => files.is_on_entry(),
+        }
+    }
+
+    /// The user key of the entry before this one. `None`: it is not known without a move.
+    #[inline]
+    pub(crate) fn user_key_before(&self) -> Option<&[u8]> {
+        match self {
+            Run::Mem(_) => None,
+            Run::Files(files) => files.user_key_before(),
         }
     }
 
@@ -61,104 +194,44 @@ impl Run {
     pub(crate) fn block_bytes(&self) -> usize {
         match self {
             Run::Mem(_) => 0,
-            Run::Table(table) => table.block_bytes(),
-            Run::Level(level) => level.block_bytes(),
+            Run::Files(files) => files.block_bytes(),
         }
     }
 
     /// The current file, if the run is in one.
-    pub(crate) fn path(&self) -> Option<PathBuf> {
+    pub(crate) fn path(&self, state: &ReadState) -> Option<PathBuf> {
         match self {
             Run::Mem(_) => None,
-            Run::Table(table) => Some(table.source().path()),
-            Run::Level(level) => level.path(),
+            Run::Files(files) => files.path(state),
         }
     }
 }
 
-macro_rules! dispatch {
-    ($self:ident, $run:ident => $call:expr) => {
-        match $self {
-            Run::Mem($run) => $call,
-            Run::Table($run) => $call,
-            Run::Level($run) => $call,
-        }
-    };
-}
-
-impl InternalIterator for Run {
-    fn seek(&mut self, target: InternalKey<'_>) -> Result<()> {
-        self.seek_begin(target)?;
-        self.seek_finish(target)
-    }
-    fn seek_for_prev(&mut self, target: InternalKey<'_>) -> Result<()> {
-        self.note_seek();
-        dispatch!(self, run => run.seek_for_prev(target))
-    }
-    fn first(&mut self) -> Result<()> {
-        dispatch!(self, run => run.first())
-    }
-    fn last(&mut self) -> Result<()> {
-        dispatch!(self, run => run.last())
-    }
-    #[inline]
-    fn next(&mut self) -> Result<()> {
-        dispatch!(self, run => run.next())
-    }
-    #[inline]
-    fn prev(&mut self) -> Result<()> {
-        dispatch!(self, run => run.prev())
-    }
-    #[inline]
-    fn entry(&self) -> Option<Entry<'_>> {
-        dispatch!(self, run => run.entry())
-    }
-    #[inline]
-    fn key(&self) -> Option<InternalKey<'_>> {
-        dispatch!(self, run => run.key())
-    }
-}
-
-/// The runs of a family in the tier of a read that may hold keys within `bounds`. Opens the tables of level 0. The range
-/// tombstones of memtables and of level 0 are added to `sources` here, those of deeper levels by the runs.
-///
-/// # Errors
-/// As opening a table.
-pub fn runs(
-    from: &SuperVersion,
-    bounds: &KeyBounds,
-    (how, tier): (&ReadHow, ReadTier),
-    sources: &Arc<Sources>,
-) -> Result<Vec<Run>> {
-    let version = &from.version;
-    let mut runs: Vec<Run> = Vec::new();
+/// The runs of a family in the tier of a read that may hold keys within `bounds`. The range tombstones of memtables are
+/// added to the mask here, those of files by the runs.
+pub(crate) fn runs(cx: &mut RunContext, bounds: &KeyBounds, tier: ReadTier) -> Vec<Run> {
+    let SuperVersion { mem, imm, version, .. } = &*cx.state.from;
+    let mut runs: Vec<Run> =
+        Vec::with_capacity(1 + imm.len() + version.level(Level::ZERO).len() + version.levels.len());
     // Nothing visible to this read is inserted any more: an empty memtable stays empty for it.
-    for memtable in
-        std::iter::once(&from.mem).chain(&from.imm).filter(|m| tier.asks_memtables() && !m.is_empty())
-    {
+    for memtable in std::iter::once(mem).chain(imm).filter(|m| tier.asks_memtables() && !m.is_empty()) {
         for part in memtable.range_tombstones().iter().flat_map(|parts| parts.iter()) {
-            sources.add(Arc::clone(part), None, runs.len());
+            cx.mask.add(Arc::clone(part), None, runs.len());
         }
         runs.push(Run::Mem(MemtableRep::iter(Arc::clone(memtable))));
     }
     if !tier.asks_tables() {
-        return Ok(runs);
+        return runs;
     }
-    let meets =
-        |f: &&Arc<FileMeta>| bounds.meets(&version.order, f.smallest().user_key(), f.largest().user_key());
-    for file in version.level(Level::ZERO).iter().filter(meets) {
-        note_tombstones(&*version.tables().lease(file, how)?, file, sources, runs.len());
-        runs.push(Run::Table(TableIter::new(FileTable::new(version.tables(), file), how.clone())));
+    for (at, file) in version.level(Level::ZERO).iter().enumerate() {
+        if bounds.meets(&version.order, file.smallest().user_key(), file.largest().user_key()) {
+            runs.push(Run::Files(FileRun::new(Level::ZERO, at..at + 1, runs.len())));
+        }
     }
     for (level, files) in (0u8..).zip(&version.levels).skip(1) {
         if !files.is_empty() {
-            runs.push(Run::Level(LevelIter::new(
-                Arc::clone(version),
-                Level(level),
-                how.clone(),
-                (Arc::clone(sources), runs.len()),
-            )));
+            runs.push(Run::Files(FileRun::new(Level(level), 0..files.len(), runs.len())));
         }
     }
-    Ok(runs)
+    runs
 }

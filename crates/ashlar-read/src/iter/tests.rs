@@ -2,15 +2,14 @@
 
 #![allow(clippy::cast_possible_truncation, reason = "small numbers of tests")]
 
-use super::{DbIter, KeyBounds, MergingIter, runs};
+use super::{DbIter, KeyBounds, MergingIter, RunContext, runs};
 use crate::merge::Merger;
-use crate::range_del::Sources;
 use crate::super_version::SuperVersion;
 use ashlar_base::ext::merge_operator::standard_operator;
 use ashlar_base::range_del::{FragmentedTombstones, RangeTombstone};
 use ashlar_base::{
-    Comparator, ErrorKind, FamilyId, FileNumber, InternalIterator, InternalKeyBuf, MergeOperator, Order,
-    SeqNum, Trailer, ValueType,
+    Comparator, ErrorKind, FamilyId, FileNumber, InternalKeyBuf, MergeOperator, Order, SeqNum, Trailer,
+    ValueType,
 };
 use ashlar_blob::{BlobOptions, BlobWriter};
 use ashlar_cache::FramePool;
@@ -95,6 +94,28 @@ pub(crate) enum Diet {
     Rich,
 }
 
+/// How the tables of a [`Family`] are laid out.
+#[derive(Clone, Copy, Debug)]
+struct Layout {
+    restart_interval: usize,
+    block_size: usize,
+    /// Every so many values are longer than a block.
+    long_each: usize,
+}
+
+impl Layout {
+    const SMALL: Layout = Layout { restart_interval: 16, block_size: 100, long_each: usize::MAX };
+
+    /// One of eight layouts.
+    fn number(n: usize) -> Layout {
+        Layout {
+            restart_interval: [16, 1, 2, 256][n % 4],
+            block_size: [100, 2000][n / 4 % 2],
+            long_each: [usize::MAX, 41][n / 2 % 2],
+        }
+    }
+}
+
 /// A family being built: entries go in oldest first. Of a range deletion the value is the end.
 pub(crate) struct Family {
     env: Env,
@@ -103,6 +124,7 @@ pub(crate) struct Family {
     next_file: u64,
     blobs: BlobMap,
     diet: Diet,
+    layout: Layout,
     /// The beginning of all random keys.
     begin: Vec<u8>,
     pub(crate) history: Vec<Written>,
@@ -124,6 +146,7 @@ impl Family {
             next_file: 1,
             blobs: BlobMap::new(),
             diet: Diet::Plain,
+            layout: Layout::SMALL,
             begin: Vec::new(),
             history: Vec::new(),
         }
@@ -131,6 +154,10 @@ impl Family {
 
     pub(crate) fn of_diet(order: Order, diet: Diet) -> Family {
         Family { diet, ..Family::new(order) }
+    }
+
+    fn laid_out(self, layout: Layout) -> Family {
+        Family { layout, ..self }
     }
 
     /// The family, with keys that begin with `bytes` common bytes.
@@ -144,7 +171,9 @@ impl Family {
 
     pub(crate) fn write(&mut self, key: Vec<u8>, value_type: ValueType) {
         let seq = SeqNum::new(self.history.len() as u64 + 1).unwrap();
-        let text = format!("{seq}").repeat(self.history.len() % 30).into_bytes();
+        let count = self.history.len();
+        let long = count % self.layout.long_each == self.layout.long_each - 1;
+        let text = format!("{seq}").repeat(if long { 1500 } else { count % 30 }).into_bytes();
         let (value, plain) = match value_type {
             ValueType::Put | ValueType::Merge => (text, None),
             ValueType::TimedPut => ([&text[..], &[7; 8]].concat(), Some(text)),
@@ -214,7 +243,12 @@ impl Family {
         let number = FileNumber(self.next_file);
         self.next_file += 1;
         let file = self.env.fs.create(&Path::new(DIR).join(FileKind::Table(number).name())).unwrap();
-        let options = TableOptions { block_size: 100, order: self.order.clone(), ..TableOptions::default() };
+        let options = TableOptions {
+            block_size: self.layout.block_size,
+            block_restart_interval: self.layout.restart_interval,
+            order: self.order.clone(),
+            ..TableOptions::default()
+        };
         let identity = TableIdentity { number, ..TableIdentity::default() };
         let mut builder = TableBuilder::new(file, options, identity).unwrap();
         for e in entries {
@@ -382,7 +416,10 @@ pub(crate) fn orders() -> [Order; 3] {
 fn wander(it: &mut DbIter, want: &[(Vec<u8>, Vec<u8>)], order: &Order, random: &mut Random, moves: usize) {
     let mut at: Option<usize> = None;
     for _ in 0..moves {
-        let key = random.key();
+        let key = match want.len() {
+            some if some > 0 && random.below(2) == 0 => want[random.below(some)].0.clone(),
+            _ => random.key(),
+        };
         let less = |e: &(Vec<u8>, Vec<u8>)| order.compare(&e.0, &key) == Ordering::Less;
         let what = random.below(14);
         match what {
@@ -410,7 +447,9 @@ fn wander(it: &mut DbIter, want: &[(Vec<u8>, Vec<u8>)], order: &Order, random: &
 fn cursors_show_what_the_model_shows() {
     for (seed, order) in (1..13).flat_map(|seed| orders().map(|order| (seed, order))) {
         let mut random = Random::new(seed);
-        let mut family = Family::of_diet(order.clone(), [Diet::Plain, Diet::Rich][seed as usize % 2]);
+        let diet = [Diet::Plain, Diet::Rich][seed as usize % 2];
+        let layout = Layout::number(seed as usize / 2);
+        let mut family = Family::of_diet(order.clone(), diet).laid_out(layout);
         let from = family.spread(&mut random);
         for round in 0..12 {
             let seq = SeqNum::new(random.below(family.history.len() + 20) as u64).unwrap();
@@ -436,6 +475,65 @@ fn cursors_show_what_the_model_shows() {
     }
 }
 
+/// Most keys have one version, so that going backward most entries are shown in place. Every 50th key is deleted or
+/// has a second version, in another run.
+#[test]
+fn cursors_over_single_versions_show_what_the_model_shows() {
+    for n in 0..8 {
+        let (mut random, order) = (Random::new(n as u64), orders()[n % 3].clone());
+        let mut family = Family::new(order.clone()).laid_out(Layout::number(n));
+        let mut parts = Vec::new();
+        for part in 0..4 {
+            let begin = family.history.len();
+            for i in 0..200 {
+                let key = format!("{:05}", if i % 50 == 49 { 7 * i } else { 4 * (7 * i) + part });
+                let kind = if i % 100 == 99 { ValueType::Delete } else { ValueType::Put };
+                family.write(key.into_bytes(), kind);
+            }
+            parts.push(family.history[begin..].to_vec());
+        }
+        let from = match n / 2 % 3 {
+            // One run.
+            0 => {
+                let levels = vec![vec![], vec![], family.tables(&parts[0], 90)];
+                family.history.truncate(parts[0].len());
+                family.holding(levels)
+            }
+            1 => {
+                let (deep, upper) = (family.tables(&parts[0], 90), family.tables(&parts[1], 70));
+                let newer = family.tables(&parts[3], usize::MAX);
+                let older = family.tables(&parts[2], usize::MAX);
+                family.holding(vec![[newer, older].concat(), upper, deep])
+            }
+            _ => {
+                let levels = vec![vec![], family.tables(&parts[1], 70), family.tables(&parts[0], 90)];
+                let held = family.holding(levels);
+                let imm = Box::new([memtable(&order, &parts[2])]);
+                let (mem, version) = (memtable(&order, &parts[3]), Arc::clone(&held.version));
+                Arc::new(SuperVersion { mem, imm, version, merger: Arc::clone(&held.merger), number: 1 })
+            }
+        };
+        for seq in [family.history.len() as u64, 150, 500] {
+            let seq = SeqNum::new(seq).unwrap();
+            let want = family.seen(seq);
+            let mut it = DbIter::new(
+                Arc::clone(&from),
+                seq,
+                KeyBounds::default(),
+                ReadOptions { fill_cache: n % 2 == 0, ..ReadOptions::default() },
+            )
+            .unwrap();
+            wander(&mut it, &want, &order, &mut random, 1500);
+            it.last().unwrap();
+            for (key, value) in want.iter().rev() {
+                assert_eq!(it.entry(), Some((&key[..], &value[..])));
+                it.prev().unwrap();
+            }
+            assert!(!it.is_valid());
+        }
+    }
+}
+
 #[test]
 fn the_merge_goes_both_ways_over_every_entry() {
     for order in orders() {
@@ -444,8 +542,8 @@ fn the_merge_goes_both_ways_over_every_entry() {
         let from = family.spread(&mut random);
         let mut all = family.history.clone();
         all.sort_by(|a, b| order.compare_parts(&a.key, a.trailer, &b.key, b.trailer));
-        let runs =
-            runs(&from, &KeyBounds::default(), (ReadHow::plain(), ReadTier::All), &Sources::new()).unwrap();
+        let mut cx = RunContext::new(Arc::clone(&from), ReadHow::default(), SeqNum::MAX);
+        let runs = runs(&mut cx, &KeyBounds::default(), ReadTier::All);
         let mut merge = MergingIter::new(order.clone(), runs);
         let mut at: Option<usize> = None;
         for _ in 0..20_000 {
@@ -453,18 +551,18 @@ fn the_merge_goes_both_ways_over_every_entry() {
             let target = InternalKeyBuf::new(&key, Trailer::seek(seq));
             let side = |e: &Written| order.compare_parts(&e.key, e.trailer, &key, Trailer::seek(seq));
             match random.below(40) {
-                0 => (at, ()) = (Some(0), merge.first().unwrap()),
-                1 => (at, ()) = (Some(all.len() - 1), merge.last().unwrap()),
+                0 => (at, ()) = (Some(0), merge.first(&mut cx).unwrap()),
+                1 => (at, ()) = (Some(all.len() - 1), merge.last(&mut cx).unwrap()),
                 2 => {
-                    merge.seek(target.as_key()).unwrap();
+                    merge.seek(&mut cx, target.as_key()).unwrap();
                     at = Some(all.partition_point(|e| side(e) == Ordering::Less));
                 }
                 3 => {
-                    merge.seek_for_prev(target.as_key()).unwrap();
+                    merge.seek_for_prev(&mut cx, target.as_key()).unwrap();
                     at = all.partition_point(|e| side(e) != Ordering::Greater).checked_sub(1);
                 }
-                4..22 => (at, ()) = (at.map(|i| i + 1), merge.next().unwrap()),
-                _ => (at, ()) = (at.and_then(|i| i.checked_sub(1)), merge.prev().unwrap()),
+                4..22 => (at, ()) = (at.map(|i| i + 1), merge.next(&mut cx).unwrap()),
+                _ => (at, ()) = (at.and_then(|i| i.checked_sub(1)), merge.prev(&mut cx).unwrap()),
             }
             at = at.filter(|i| *i < all.len());
             let got = merge.entry().map(|e| (e.key.split(), e.value));

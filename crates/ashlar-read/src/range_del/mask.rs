@@ -1,8 +1,8 @@
 //! Which entries range tombstones hide from one cursor.
 //!
-//! [`Sources`] collects tombstones: those of memtables and of level 0 at once, those of a deeper table when the level's
-//! cursor enters the table. [`Mask`] answers for one key at a time. It remembers the window of keys around the key in
-//! which the answer stays the same, so most steps cost two comparisons.
+//! [`Mask`] collects tombstones: those of memtables at once, those of a table when its run's cursor enters the table. It
+//! answers for one key at a time, and remembers the window of keys around the key in which the answer stays the same, so
+//! most steps cost two comparisons.
 //!
 //! 1. Before a cursor shows a key within the bounds of a table, the cursor of that level has entered the table: it
 //!    passes the table on the way to its first entry at or behind the key, even if the table has no such entry. So
@@ -15,10 +15,7 @@
 use super::Bounds;
 use ashlar_base::range_del::FragmentedTombstones;
 use ashlar_base::{InternalKeyBuf, Order, SeqNum, Trailer};
-use ashlar_sync::atomic::{AtomicUsize, Ordering as Atomic};
-use ashlar_sync::{Mutex, Rank};
 use std::cmp::Ordering;
-use std::fmt;
 use std::sync::Arc;
 
 /// The tombstones of a memtable or of a table.
@@ -29,33 +26,6 @@ struct Source {
     bounds: Option<Bounds>,
     /// The cursor's run that holds the tombstones.
     run: usize,
-}
-
-/// The tombstones that a cursor has met so far. Its parts share them; one thread at a time uses them.
-pub struct Sources {
-    count: AtomicUsize,
-    list: Mutex<Vec<Arc<Source>>>,
-}
-
-impl Sources {
-    pub(crate) fn new() -> Arc<Sources> {
-        Arc::new(Sources { count: AtomicUsize::new(0), list: Mutex::new(Rank::Inner, Vec::new()) })
-    }
-
-    /// Adds tombstones of a run that apply within `bounds`.
-    #[cold]
-    pub(crate) fn add(&self, tombstones: Arc<FragmentedTombstones>, bounds: Option<Bounds>, run: usize) {
-        let mut list = self.list.lock();
-        list.push(Arc::new(Source { tombstones, bounds, run }));
-        // Relaxed, here and below: the thread that moves the cursor also adds and reads the tombstones.
-        self.count.store(list.len(), Atomic::Relaxed);
-    }
-}
-
-impl fmt::Debug for Sources {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Sources({})", self.count.load(Atomic::Relaxed))
-    }
 }
 
 /// One end of a window: a key, and whether it belongs to the window. `None`: no end.
@@ -164,23 +134,28 @@ pub struct Stretch {
 pub struct Mask {
     order: Order,
     read_seq: SeqNum,
-    shared: Arc<Sources>,
-    /// The tombstone lists that this mask has taken over from `shared`.
-    sources: Vec<Arc<Source>>,
+    /// The tombstones that the cursor has met so far.
+    sources: Vec<Source>,
     window: Option<Window>,
 }
 
 impl Mask {
     /// The mask of a read at `read_seq`.
-    pub(crate) fn new(order: Order, read_seq: SeqNum, shared: Arc<Sources>) -> Self {
-        Mask { order, read_seq, shared, sources: Vec::new(), window: None }
+    pub(crate) fn new(order: Order, read_seq: SeqNum) -> Self {
+        Mask { order, read_seq, sources: Vec::new(), window: None }
+    }
+
+    /// Adds tombstones of a run that apply within `bounds`.
+    #[cold]
+    pub(crate) fn add(&mut self, tombstones: Arc<FragmentedTombstones>, bounds: Option<Bounds>, run: usize) {
+        self.sources.push(Source { tombstones, bounds, run });
+        self.window = None;
     }
 
     /// Whether a tombstone hides an entry of `user_key` with sequence `seq`, and with it every older one.
     #[inline]
     pub(crate) fn hides(&mut self, user_key: &[u8], seq: SeqNum) -> bool {
-        let count = self.shared.count.load(Atomic::Relaxed);
-        count > 0 && self.newest_over(user_key, count).is_some_and(|newest| newest > seq)
+        !self.sources.is_empty() && self.newest_over(user_key).is_some_and(|newest| newest > seq)
     }
 
     /// If a range tombstone covers `user_key` (the key of the preceding call), returns how far a cursor may skip: the
@@ -200,11 +175,7 @@ impl Mask {
         })
     }
 
-    fn newest_over(&mut self, user_key: &[u8], count: usize) -> Option<SeqNum> {
-        if self.sources.len() != count {
-            self.sources.clone_from(&self.shared.list.lock());
-            self.window = None;
-        }
+    fn newest_over(&mut self, user_key: &[u8]) -> Option<SeqNum> {
         match &self.window {
             Some(window) if window.holds(&self.order, user_key) => window.newest,
             _ => self.look(user_key),
@@ -291,8 +262,7 @@ mod tests {
         for round in 0..400 {
             let order = if round % 2 == 0 { Order::Bytewise } else { Order::ReverseBytewise };
             let read = SeqNum::new(draw.below(10)).unwrap();
-            let shared = Sources::new();
-            let mut mask = Mask::new(order.clone(), read, Arc::clone(&shared));
+            let mut mask = Mask::new(order.clone(), read);
             let mut plain = Vec::new();
             for _ in 0..60 {
                 if draw.below(12) == 0 {
@@ -303,7 +273,7 @@ mod tests {
                         let largest = InternalKeyBuf::new(largest, end);
                         Bounds::new(InternalKeyBuf::new(smallest, point).as_key(), largest.as_key())
                     });
-                    shared.add(Arc::new(FragmentedTombstones::new(&order, &new.0)), bounds, plain.len());
+                    mask.add(Arc::new(FragmentedTombstones::new(&order, &new.0)), bounds, plain.len());
                     plain.push(new);
                 }
                 let (key, seq) = (draw.key(), SeqNum::new(draw.below(10)).unwrap());

@@ -11,4 +11,4 @@ mod bounds;
 mod mask;
 
 pub use bounds::Bounds;
-pub use mask::{Mask, Sources, Stretch};
+pub use mask::{Mask, Stretch};

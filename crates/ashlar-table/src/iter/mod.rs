@@ -1,8 +1,8 @@
 //! Cursors over the entries of one table.
 
 mod run_cursor;
-mod source;
+mod table_cursor;
 mod table_iter;
 
-pub use source::TableSource;
+pub use table_cursor::{Stepped, TableCursor};
 pub use table_iter::TableIter;

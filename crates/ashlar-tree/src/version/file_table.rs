@@ -1,13 +1,12 @@
 //! A lease on an open table: the table stays open as long as the lease, and no longer.
 
 use super::{FileMeta, Tables};
+use ashlar_base::Result;
 use ashlar_base::stats::perf::{self, Metric};
-use ashlar_base::{Order, Result};
 use ashlar_format::filename::FileKind;
 use ashlar_sync::Lease;
-use ashlar_table::{ReadHow, TableReader, TableSource};
+use ashlar_table::{ReadHow, TableReader};
 use std::ops::Deref;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 /// An open table. It stays open until this lease is dropped.
@@ -49,38 +48,5 @@ impl Tables {
         // Not `path_of`, which would ask the file system.
         let path = || self.dir().join(FileKind::Table(file.number()).name());
         how.in_file(path, || self.open_to_keep(file)).map(OpenTable::Opened)
-    }
-}
-
-/// The table of a file, for a cursor. The table cache may close it whenever the cursor is not moving from one block to
-/// another.
-pub struct FileTable {
-    tables: Arc<Tables>,
-    file: Arc<FileMeta>,
-}
-
-impl FileTable {
-    /// The table of `file`, which belongs to a version of `tables`.
-    pub fn new(tables: &Arc<Tables>, file: &Arc<FileMeta>) -> FileTable {
-        FileTable { tables: Arc::clone(tables), file: Arc::clone(file) }
-    }
-
-    /// The file's path.
-    pub fn path(&self) -> PathBuf {
-        self.tables.path_of(self.file.number())
-    }
-}
-
-impl TableSource for FileTable {
-    type Open<'a> = OpenTable<'a>;
-
-    #[inline]
-    fn open(&self, how: &ReadHow) -> Result<OpenTable<'_>> {
-        self.tables.lease(&self.file, how)
-    }
-
-    #[inline]
-    fn order(&self) -> &Order {
-        self.tables.order()
     }
 }

@@ -33,7 +33,6 @@ use current::SwitchFailure;
 pub use current::{SMALL, candidates, read_small, write_small};
 pub use current::{new_db_id, oversized_identity, read_current, read_identity, write_identity};
 pub use file_meta::{FileMeta, TableCounts};
-pub use file_table::FileTable;
 pub use file_table::OpenTable;
 pub use levels::{Version, newest_first};
 pub use manifest::start_manifest;

@@ -1,0 +1,246 @@
+//! Forward moves.
+//!
+//! A step keeps the shown user key, because the entries that follow it may be older versions of the key. For the common
+//! case, one visible value per key, the loop of `show_forward` runs once: one comparison with the kept key.
+
+use super::{DbIter, Passed, SKIPS_MAX, Shown, replace};
+use crate::iter::tally::Call;
+use crate::visibility::{EntryKind, entry_kind, is_visible};
+use ashlar_base::stats::perf::Metric;
+use ashlar_base::{Direction, InternalKey, InternalKeyBuf, Result, SeqNum, Trailer};
+use std::cmp::Ordering;
+
+impl DbIter {
+    /// Moves to the first key at or after `key`.
+    pub fn seek(&mut self, key: &[u8]) -> Result<()> {
+        self.position(|cursor| cursor.seek_to(key))
+    }
+
+    fn seek_to(&mut self, key: &[u8]) -> Result<()> {
+        match self.range.begin(self.seq) {
+            Some((lower, trailer)) if self.range.is_before(&self.order, key) => {
+                self.target.set(lower, trailer)
+            }
+            _ => self.target.set(key, Trailer::seek(self.seq)),
+        }
+        self.seek_past_gap()
+    }
+
+    /// Moves to the first key at or after `self.target`, past the gap.
+    fn seek_past_gap(&mut self) -> Result<()> {
+        let (user_key, trailer) = self.target.as_key().split();
+        // Behind the last entry of a key, the key itself may be visible.
+        let gaps = self.whole && trailer != Trailer::LAST;
+        if gaps && self.cx.state.from.mem.gap().end_of(Some(user_key), self.state(), &mut self.key) {
+            self.target.set(&self.key, Trailer::seek(self.seq));
+        }
+        let notes = gaps && self.may_note();
+        if notes {
+            // A seek that notes a gap must meet the entries of its first key that are newer than the read.
+            self.target.set_trailer(Trailer::FIRST);
+        }
+        self.seek_on()?;
+        self.show_first()?;
+        if notes && self.passed.is_gap() {
+            self.note_gap(Some(self.target.as_key().user_key()));
+        }
+        Ok(())
+    }
+
+    /// The state that the cursor reads, for the gap.
+    fn state(&self) -> (u64, SeqNum) {
+        (self.cx.state.from.number, self.seq)
+    }
+
+    /// Whether the read sees all values of the memtable. Otherwise it cannot note a gap.
+    fn may_note(&self) -> bool {
+        self.cx.state.from.mem.gap().newest_value() <= self.seq
+    }
+
+    /// Notes that there is no key from `from` up to the shown one.
+    #[cold]
+    fn note_gap(&self, from: Option<&[u8]>) {
+        // Off the end, `self.key` is the last deleted key.
+        self.cx.state.from.mem.gap().note(from, self.key().unwrap_or(&self.key), self.state());
+    }
+
+    /// Moves to the first key.
+    pub fn first(&mut self) -> Result<()> {
+        self.position(Self::seek_first)
+    }
+
+    fn seek_first(&mut self) -> Result<()> {
+        if let Some((lower, trailer)) = self.range.begin(self.seq) {
+            self.target.set(lower, trailer);
+            return self.seek_past_gap();
+        }
+        let notes = self.whole && self.may_note();
+        if self.whole && self.cx.state.from.mem.gap().end_of(None, self.state(), &mut self.key) {
+            self.target.set(&self.key, Trailer::FIRST);
+            self.seek_on()?;
+        } else {
+            self.merge.first(&mut self.cx)?;
+        }
+        self.show_first()?;
+        if notes && self.passed.is_gap() {
+            self.note_gap(None);
+        }
+        Ok(())
+    }
+
+    /// Moves to the next key.
+    #[inline]
+    #[allow(
+        clippy::should_implement_trait,
+        reason = "a cursor, not an Iterator: it lends its entries and may fail"
+    )]
+    pub fn next(&mut self) -> Result<()> {
+        self.check_process()?;
+        match std::mem::replace(&mut self.shown, Shown::Nothing) {
+            Shown::Nothing => return Ok(()),
+            Shown::Merge => self.merge.next(&mut self.cx)?,
+            Shown::Copies => {
+                self.target.set(&self.key, Trailer::LAST);
+                self.seek_on()?;
+            }
+            Shown::Folded => {}
+        }
+        let outcome = self.show_forward(true);
+        self.tally.called(Call::Next, self.is_valid());
+        outcome
+    }
+
+    /// Moves the merge to its first entry at or after `self.target`.
+    pub(super) fn seek_on(&mut self) -> Result<()> {
+        self.merge.seek(&mut self.cx, self.target.as_key())?;
+        self.check_behind(self.target.as_key())
+    }
+
+    /// # Errors
+    /// `Corruption`: after a seek to `target`, the merge is before it.
+    fn check_behind(&self, target: InternalKey<'_>) -> Result<()> {
+        match self.merge.key() {
+            Some(key) if self.order.compare_internal(key, target).is_lt() => Err(self.out_of_order()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Goes forward from the place of a seek to the first entry to show.
+    fn show_first(&mut self) -> Result<()> {
+        self.passed = Passed::default();
+        self.show_forward(false)
+    }
+
+    /// Goes forward to the first entry to show. `skip`: skips entries of `self.key`; no entry may come before that key.
+    fn show_forward(&mut self, mut skip: bool) -> Result<()> {
+        self.row = None;
+        // Whether `self.key` is a skipped key, so that all following entries must be at or after it.
+        let mut passed = skip;
+        let (mut steps, mut gone) = (0, 0);
+        // Entries after a hidden entry of the same key are skipped with it.
+        let mut behind = Metric::InternalKeySkippedCount;
+        while let Some(entry) = self.merge.entry() {
+            let (user_key, trailer) = entry.key.split();
+            let place = if passed { self.order.compare(user_key, &self.key) } else { Ordering::Greater };
+            let same = place.is_eq() && user_key == self.key.as_slice();
+            if same && skip {
+                // Older than the shown or hidden entry.
+                self.tally.passed(behind);
+                steps = self.pass_one(steps + 1)?;
+                continue;
+            }
+            if place.is_lt() {
+                return Err(self.out_of_order());
+            }
+            if self.range.is_behind(&self.order, user_key) {
+                return Ok(());
+            }
+            if is_visible(trailer, self.seq) {
+                let hidden = self.cx.mask.hides(user_key, trailer.seq());
+                match if hidden { Ok(EntryKind::Deleted) } else { entry_kind(trailer, user_key) } {
+                    Ok(EntryKind::Value) => {
+                        replace(&mut self.key, user_key);
+                        self.tally.shown(user_key.len() + entry.value.len());
+                        self.shown = Shown::Merge;
+                        return Ok(());
+                    }
+                    Ok(indirect @ (EntryKind::Wrapped | EntryKind::Operand)) => {
+                        replace(&mut self.key, user_key);
+                        return self.show_made(indirect);
+                    }
+                    Ok(EntryKind::Deleted) => {
+                        replace(&mut self.key, user_key);
+                        (skip, passed, steps, gone) = (true, true, 0, gone + 1);
+                        self.passed.gone = gone;
+                        behind = Metric::InternalDeleteSkippedCount;
+                        if gone % SKIPS_MAX == 0 {
+                            self.pass_covered(Direction::Forward)?;
+                        } else {
+                            self.tally.passed(behind);
+                            self.merge.next(&mut self.cx)?;
+                        }
+                    }
+                    Err(e) => return Err(self.at_path(e)),
+                }
+                continue;
+            }
+            // Too new for this read, and perhaps one of many entries of its key.
+            self.tally.passed(Metric::InternalRecentSkippedCount);
+            self.passed.newer = true;
+            if same {
+                steps += 1;
+            } else {
+                replace(&mut self.key, user_key);
+                (skip, passed, steps) = (false, true, 1);
+            }
+            steps = self.pass_newer(steps)?;
+        }
+        Ok(())
+    }
+
+    /// Skips an entry that is too new for this read, and, after `steps` of one key, all such entries of `self.key`.
+    /// Returns the number of steps so far.
+    fn pass_newer(&mut self, steps: usize) -> Result<usize> {
+        if steps <= SKIPS_MAX {
+            return self.merge.next(&mut self.cx).map(|()| steps);
+        }
+        self.tally.reseek();
+        self.target.set(&self.key, Trailer::seek(self.seq));
+        self.seek_on().map(|()| 0)
+    }
+
+    /// Shows `self.key` with the value to which the merge's entry refers.
+    #[cold]
+    fn show_made(&mut self, kind: EntryKind) -> Result<()> {
+        if kind == EntryKind::Operand { self.fold_forward() } else { self.unwrap_forward() }?;
+        self.tally.shown(self.key.len() + self.value.len());
+        self.shown = Shown::Folded;
+        Ok(())
+    }
+
+    /// Skips an entry of `self.key`, and, after `steps` of them, all remaining ones. Returns the number of steps so
+    /// far.
+    fn pass_one(&mut self, steps: usize) -> Result<usize> {
+        if steps > SKIPS_MAX {
+            return self.pass_versions().map(|()| 0);
+        }
+        self.merge.next(&mut self.cx).map(|()| steps)
+    }
+
+    /// Skips the remaining entries of `self.key`. A seek to the last possible trailer stops at an entry that has this
+    /// trailer, a tombstone at sequence 0. From there the cursor steps, because a second seek would return to the first
+    /// such entry.
+    fn pass_versions(&mut self) -> Result<()> {
+        if self.merge.key().is_some_and(|key| key.trailer() == Trailer::LAST) {
+            return self.merge.next(&mut self.cx);
+        }
+        self.tally.reseek();
+        let behind = InternalKeyBuf::new(&self.key, Trailer::LAST);
+        self.merge.seek(&mut self.cx, behind.as_key())?;
+        self.check_behind(behind.as_key())?;
+        match self.merge.key() {
+            Some(key) if key.user_key() == self.key.as_slice() => self.merge.next(&mut self.cx),
+            _ => Ok(()),
+        }
+    }
+}

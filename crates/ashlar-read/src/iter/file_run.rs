@@ -1,0 +1,263 @@
+//! A run of files: files of one level that are disjoint and in order. It is a level below 0, or one file of level 0. Each
+//! file is opened when the run enters it.
+//!
+//! When the run enters a file, it adds the range tombstones of that file to the mask. This is early enough, because a merge
+//! does not pass a key within a file's bounds before every run has been in its file for that key.
+
+use super::{ReadState, RunContext};
+use crate::range_del::{Bounds, Mask};
+use ashlar_base::planted::{Bug, planted};
+use ashlar_base::{Entry, InternalKey, Level, Result};
+use ashlar_table::{Stepped, TableCursor};
+use ashlar_tree::version::{FileMeta, OpenTable};
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// See the module.
+pub struct FileRun {
+    level: Level,
+    /// The files of the level that belong to the run.
+    files: Range<usize>,
+    /// The index of this run in the merge.
+    run: usize,
+    /// The files whose range tombstones were added.
+    noted: BTreeSet<usize>,
+    /// The file to which `cursor` belongs.
+    at: usize,
+    cursor: TableCursor,
+}
+
+impl FileRun {
+    /// A run of some files of `level`, off the end. `run`: its index in the merge.
+    pub(crate) fn new(level: Level, files: Range<usize>, run: usize) -> Self {
+        FileRun { level, at: usize::MAX, files, run, noted: BTreeSet::new(), cursor: TableCursor::default() }
+    }
+
+    /// The current file.
+    pub(crate) fn path(&self, state: &ReadState) -> Option<PathBuf> {
+        let file = self.files_in(state).get(self.at)?;
+        Some(state.from.version.tables().path_of(file.number()))
+    }
+
+    fn files_in<'s>(&self, state: &'s ReadState) -> &'s [Arc<FileMeta>] {
+        state.from.version.level(self.level).get(..self.files.end).unwrap_or_default()
+    }
+
+    /// Bytes of the current block.
+    pub(crate) fn block_bytes(&self) -> usize {
+        self.cursor.block_bytes()
+    }
+
+    /// The entry under the cursor; `None` off the end.
+    #[inline]
+    pub(crate) fn entry(&self) -> Option<Entry<'_>> {
+        self.cursor.entry()
+    }
+
+    /// The key of that entry.
+    #[inline]
+    pub(crate) fn key(&self) -> Option<InternalKey<'_>> {
+        self.cursor.key()
+    }
+
+    /// The value of that entry; empty off the end.
+    #[inline]
+    pub(crate) fn value(&self) -> &[u8] {
+        self.cursor.value()
+    }
+
+    /// Whether the cursor is on an entry.
+    #[inline]
+    pub(crate) fn is_on_entry(&self) -> bool {
+        self.cursor.is_on_entry()
+    }
+
+    /// See [`TableCursor::user_key_before`].
+    #[inline]
+    pub(crate) fn user_key_before(&self) -> Option<&[u8]> {
+        self.cursor.user_key_before()
+    }
+
+    /// Opens file `at` for a move of the cursor. `None`: the run has no such file, and the cursor is off the end.
+    fn enter<'s>(
+        &mut self,
+        state: &'s ReadState,
+        mask: &mut Mask,
+        at: usize,
+    ) -> Result<Option<OpenTable<'s>>> {
+        if at != self.at {
+            self.cursor.leave_table();
+            self.at = at;
+        }
+        let Some(file) = self.files_in(state).get(at) else { return Ok(None) };
+        let opened = state.from.version.tables().lease(file, &state.how);
+        if opened.is_err() {
+            self.cursor.leave_table();
+        }
+        let table = opened?;
+        let tombstones = table.range_tombstones();
+        if !tombstones.is_empty() && self.noted.insert(at) {
+            mask.add(Arc::clone(tombstones), Some(Bounds::new(file.smallest(), file.largest())), self.run);
+        }
+        Ok(Some(table))
+    }
+
+    /// If the file has ended, goes on to the first entry of a later file.
+    fn skip_forward(&mut self, state: &ReadState, mask: &mut Mask) -> Result<()> {
+        while !self.cursor.is_on_entry() {
+            let Some(table) = self.enter(state, mask, self.at.saturating_add(1))? else { break };
+            self.cursor.first(&table, &state.how)?;
+        }
+        Ok(())
+    }
+
+    /// If the file has ended at its front, goes back to the last entry of an earlier file.
+    fn skip_backward(&mut self, state: &ReadState, mask: &mut Mask) -> Result<()> {
+        while !self.cursor.is_on_entry() && self.at > self.files.start {
+            let Some(table) = self.enter(state, mask, self.at - 1)? else { break };
+            self.cursor.last(&table, &state.how)?;
+        }
+        if !self.cursor.is_on_entry() {
+            self.cursor.leave_table();
+        }
+        Ok(())
+    }
+
+    /// The first half of a seek to the first entry at or after `target`; see [`TableCursor::seek_begin`].
+    ///
+    /// # Errors
+    /// As opening and reading a table.
+    pub(crate) fn seek_begin(&mut self, cx: &mut RunContext, target: InternalKey<'_>) -> Result<()> {
+        let RunContext { state, mask } = cx;
+        let order = &state.from.version.order;
+        let at = match self.level {
+            Level::ZERO => self.files.start,
+            // The first file that ends at or after `target`.
+            _ => self
+                .files_in(state)
+                .partition_point(|f| order.compare_internal(f.largest(), target) == Ordering::Less),
+        };
+        let Some(table) = self.enter(state, mask, at)? else { return Ok(()) };
+        let begun = self.cursor.seek_begin(&table, &state.how, target);
+        begun.or_else(|e| if planted(Bug::ReadErrorSkipsTable) { Ok(()) } else { Err(e) })
+    }
+
+    /// The second half of the seek.
+    ///
+    /// # Errors
+    /// As the first half.
+    pub(crate) fn seek_finish(&mut self, cx: &mut RunContext, target: InternalKey<'_>) -> Result<()> {
+        match self.cursor.seek_finish(&cx.state.from.version.order, target) {
+            Ok(true) => Ok(()),
+            sought => self.seek_settle(cx, target, sought),
+        }
+    }
+
+    #[cold]
+    fn seek_settle(&mut self, cx: &mut RunContext, target: InternalKey<'_>, sought: Stepped) -> Result<()> {
+        let RunContext { state, mask } = cx;
+        if !self.cursor.is_off_the_end()
+            && let Some(table) = self.enter(state, mask, self.at)?
+        {
+            self.cursor.seek_settle(&table, &state.how, target, sought)?;
+        }
+        self.skip_forward(state, mask)
+    }
+
+    /// Moves to the last entry at or before `target`.
+    ///
+    /// # Errors
+    /// As opening and reading a table.
+    pub(crate) fn seek_for_prev(&mut self, cx: &mut RunContext, target: InternalKey<'_>) -> Result<()> {
+        let RunContext { state, mask } = cx;
+        let order = &state.from.version.order;
+        let behind = match self.level {
+            Level::ZERO => self.files.end,
+            _ => self
+                .files_in(state)
+                .partition_point(|f| order.compare_internal(f.smallest(), target) != Ordering::Greater),
+        };
+        let Some(last) = behind.checked_sub(1) else {
+            self.cursor.leave_table();
+            return Ok(());
+        };
+        if let Some(table) = self.enter(state, mask, last)? {
+            self.cursor.seek_for_prev(&table, &state.how, target)?;
+        }
+        self.skip_backward(state, mask)
+    }
+
+    /// Moves to the first entry.
+    ///
+    /// # Errors
+    /// As opening and reading a table.
+    pub(crate) fn first(&mut self, cx: &mut RunContext) -> Result<()> {
+        let RunContext { state, mask } = cx;
+        let Some(table) = self.enter(state, mask, self.files.start)? else { return Ok(()) };
+        self.cursor.first(&table, &state.how)?;
+        self.skip_forward(state, mask)
+    }
+
+    /// Moves to the last entry.
+    ///
+    /// # Errors
+    /// As opening and reading a table.
+    pub(crate) fn last(&mut self, cx: &mut RunContext) -> Result<()> {
+        let RunContext { state, mask } = cx;
+        let Some(at) = self.files.end.checked_sub(1) else { return Ok(()) };
+        let Some(table) = self.enter(state, mask, at)? else { return Ok(()) };
+        self.cursor.last(&table, &state.how)?;
+        self.skip_backward(state, mask)
+    }
+
+    /// Moves one entry on. Off the end it stays there.
+    ///
+    /// # Errors
+    /// As opening and reading a table.
+    #[inline]
+    pub(crate) fn next(&mut self, cx: &mut RunContext) -> Result<()> {
+        match self.cursor.step() {
+            Ok(true) => Ok(()),
+            stepped => self.next_block(cx, stepped),
+        }
+    }
+
+    #[inline(never)]
+    fn next_block(&mut self, cx: &mut RunContext, stepped: Stepped) -> Result<()> {
+        let RunContext { state, mask } = cx;
+        if self.cursor.is_off_the_end() {
+            return Ok(());
+        }
+        if let Some(table) = self.enter(state, mask, self.at)? {
+            self.cursor.next_block(&table, &state.how, stepped)?;
+        }
+        self.skip_forward(state, mask)
+    }
+
+    /// Moves one entry back. Off the end it stays there.
+    ///
+    /// # Errors
+    /// As opening and reading a table.
+    #[inline]
+    pub(crate) fn prev(&mut self, cx: &mut RunContext) -> Result<()> {
+        match self.cursor.step_back() {
+            Ok(true) => Ok(()),
+            stepped => self.prev_block(cx, stepped),
+        }
+    }
+
+    #[inline(never)]
+    fn prev_block(&mut self, cx: &mut RunContext, stepped: Stepped) -> Result<()> {
+        let RunContext { state, mask } = cx;
+        if self.cursor.is_off_the_end() {
+            return Ok(());
+        }
+        if let Some(table) = self.enter(state, mask, self.at)? {
+            self.cursor.prev_block(&table, &state.how, stepped)?;
+        }
+        self.skip_backward(state, mask)
+    }
+}

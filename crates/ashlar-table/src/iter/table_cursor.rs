@@ -1,0 +1,353 @@
+//! A position in a table, both ways, through the pool.
+//!
+//! 1. The cursor pins its current block and nothing else. Steps inside the block need no table. A caller that leaves the
+//!    block gives the table, and may close it between two calls. The table reopens as the same file, so positions in it stay
+//!    valid.
+//! 2. A step has two halves. [`TableCursor::step`] and [`TableCursor::step_back`] move inside the block, and are small enough
+//!    to become part of their caller. [`TableCursor::next_block`] and [`TableCursor::prev_block`] do the remaining steps.
+//! 3. The cursor is off the end exactly when it pins no block. After an error it is off the end.
+
+use crate::read_how::ReadHow;
+use crate::reader::{BlockAt, Readahead, TableReader};
+use ashlar_base::{Entry, InternalKey, InternalKeyBuf, Malformed, Order, Result, SeqNum, Trailer};
+use ashlar_cache::FramePin;
+use ashlar_format::Unreadable;
+use ashlar_format::block::{BlockCursor, DataBlock};
+use std::cmp::Ordering;
+
+/// The result of a step inside a block: whether the cursor is on an entry. False: the entry is in another block, if there
+/// is one.
+pub type Stepped = Result<bool, Malformed>;
+
+/// See the module. A cursor belongs to one table until [`TableCursor::leave_table`].
+#[derive(Debug, Default)]
+pub struct TableCursor {
+    at: BlockAt,
+    pin: Option<FramePin>,
+    /// The length of the block's entry area, with which the block begins.
+    entries: usize,
+    cursor: BlockCursor,
+    /// The sequence number of all entries, for a table whose MANIFEST entry has it.
+    global_seq: Option<SeqNum>,
+    /// The key with that sequence number, for such a table.
+    presented: Option<InternalKeyBuf>,
+    readahead: Option<Readahead>,
+}
+
+impl TableCursor {
+    /// Leaves the table. The cursor is off the end, and the next positioning call may give another table.
+    pub fn leave_table(&mut self) {
+        self.leave();
+        self.readahead = None;
+    }
+
+    /// Bytes of the current block; 0 off the end.
+    pub fn block_bytes(&self) -> usize {
+        self.pin.as_ref().map_or(0, |pin| pin.len())
+    }
+
+    /// Whether the cursor is on an entry.
+    #[inline]
+    pub fn is_on_entry(&self) -> bool {
+        self.cursor.is_on_entry()
+    }
+
+    /// Whether the cursor pins no block. Between the two halves of a step, a cursor may pin a block without an entry.
+    #[inline]
+    pub fn is_off_the_end(&self) -> bool {
+        self.pin.is_none()
+    }
+
+    /// The entry under the cursor; `None` off the end.
+    #[inline]
+    pub fn entry(&self) -> Option<Entry<'_>> {
+        let key = self.key()?;
+        Some(Entry { key, value: self.value() })
+    }
+
+    /// The key of that entry.
+    #[inline]
+    pub fn key(&self) -> Option<InternalKey<'_>> {
+        let stored = self.cursor.internal_key()?;
+        if self.global_seq.is_none() { Some(stored) } else { self.presented_key() }
+    }
+
+    #[cold]
+    fn presented_key(&self) -> Option<InternalKey<'_>> {
+        self.presented.as_ref().map(InternalKeyBuf::as_key)
+    }
+
+    /// The value of that entry; empty off the end.
+    #[inline]
+    pub fn value(&self) -> &[u8] {
+        self.pin.as_ref().map_or(&[], |pin| self.cursor.value_range().of(pin))
+    }
+
+    /// The user key of the entry to which a step back would move. `None`: that entry is not decoded yet, or there is none.
+    #[inline]
+    pub fn user_key_before(&self) -> Option<&[u8]> {
+        self.cursor.internal_key_before().map(InternalKey::user_key)
+    }
+
+    /// Moves one entry on inside the block. If the answer is not `Ok(true)`, [`TableCursor::next_block`] ends the step.
+    #[inline]
+    pub fn step(&mut self) -> Stepped {
+        let Some(block) = &self.pin else { return Ok(false) };
+        self.cursor.step(block.get(..self.entries).unwrap_or_default())?;
+        self.present();
+        Ok(self.cursor.is_on_entry())
+    }
+
+    /// Moves one entry back inside the block. If the answer is not `Ok(true)`, [`TableCursor::prev_block`] ends the step.
+    #[inline]
+    pub fn step_back(&mut self) -> Stepped {
+        if !self.cursor.step_back() {
+            self.in_block(|cursor, block| cursor.prev(block))?;
+        }
+        self.present();
+        Ok(self.cursor.is_on_entry())
+    }
+
+    /// Ends a step forward that left the block, or failed in it.
+    ///
+    /// # Errors
+    /// `Corruption`: a block is damaged. `Io`: a read failed. Also those of [`ReadHow::in_file`].
+    pub fn next_block(&mut self, table: &TableReader, how: &ReadHow, stepped: Stepped) -> Result<()> {
+        let moved = self.check(table, stepped).and_then(|_| self.skip_forward(table, how));
+        self.end(moved)
+    }
+
+    /// Ends a step backward that left the block, or failed in it.
+    ///
+    /// # Errors
+    /// As [`TableCursor::next_block`].
+    pub fn prev_block(&mut self, table: &TableReader, how: &ReadHow, stepped: Stepped) -> Result<()> {
+        let moved = self.check(table, stepped).and_then(|_| self.skip_backward(table, how));
+        self.end(moved)
+    }
+
+    /// The first part of a seek to the first entry at or after `target`: pins the block to search, and asks the processor
+    /// to load it. The position is not known until [`TableCursor::seek_finish`]. A caller that seeks in several tables
+    /// begins in all of them first, so that their memory loads at the same time.
+    ///
+    /// # Errors
+    /// As [`TableCursor::next_block`].
+    pub fn seek_begin(&mut self, table: &TableReader, how: &ReadHow, target: InternalKey<'_>) -> Result<()> {
+        let begun = self.pin_for(table, how, target);
+        self.end(begun)
+    }
+
+    /// The second part: searches the pinned block. If the answer is not `Ok(true)`, [`TableCursor::seek_settle`] ends the seek.
+    #[inline]
+    pub fn seek_finish(&mut self, order: &Order, target: InternalKey<'_>) -> Stepped {
+        let (user_key, wanted) = target.split();
+        let stored = stored_trailer(self.global_seq, wanted);
+        self.in_block(|cursor, block| cursor.seek_key(block, order, user_key, stored))?;
+        Ok(self.global_seq.is_none() && self.cursor.is_on_entry())
+    }
+
+    /// The last part of a seek whose entry is behind the block, or may be.
+    ///
+    /// # Errors
+    /// As [`TableCursor::next_block`].
+    pub fn seek_settle(
+        &mut self,
+        table: &TableReader,
+        how: &ReadHow,
+        target: InternalKey<'_>,
+        sought: Stepped,
+    ) -> Result<()> {
+        let settled = self.check(table, sought).and_then(|_| self.settle_behind(table, how, target));
+        self.end(settled)
+    }
+
+    /// Moves to the last entry at or before `target`.
+    ///
+    /// # Errors
+    /// As [`TableCursor::next_block`].
+    pub fn seek_for_prev(
+        &mut self,
+        table: &TableReader,
+        how: &ReadHow,
+        target: InternalKey<'_>,
+    ) -> Result<()> {
+        let moved = self.seek_back(table, how, target);
+        self.end(moved)
+    }
+
+    /// Moves to the first entry.
+    ///
+    /// # Errors
+    /// As [`TableCursor::next_block`].
+    pub fn first(&mut self, table: &TableReader, how: &ReadHow) -> Result<()> {
+        let moved = table.first_block(how).and_then(|first| {
+            self.load(table, how, first)?;
+            self.in_block_of(table, |cursor, block| cursor.first(block))?;
+            self.skip_forward(table, how)
+        });
+        self.end(moved)
+    }
+
+    /// Moves to the last entry.
+    ///
+    /// # Errors
+    /// As [`TableCursor::next_block`].
+    pub fn last(&mut self, table: &TableReader, how: &ReadHow) -> Result<()> {
+        let moved = self.go_last(table, how);
+        self.end(moved)
+    }
+
+    fn go_last(&mut self, table: &TableReader, how: &ReadHow) -> Result<()> {
+        self.load(table, how, table.last_block(how)?)?;
+        self.in_block_of(table, |cursor, block| cursor.last(block))?;
+        self.skip_backward(table, how)
+    }
+
+    fn leave(&mut self) {
+        self.pin = None;
+        self.cursor.reset();
+    }
+
+    /// Ends a move: after an error the cursor is off the end.
+    fn end(&mut self, moved: Result<()>) -> Result<()> {
+        if moved.is_err() {
+            self.leave();
+        }
+        self.present();
+        moved
+    }
+
+    /// The error of a step in the block, with the block's place.
+    fn check(&self, table: &TableReader, stepped: Stepped) -> Result<bool> {
+        stepped.map_err(|e| table.misread(self.at, e.into()))
+    }
+
+    /// Pins the block. `None`: the cursor is off the end.
+    fn load(&mut self, table: &TableReader, how: &ReadHow, block: Option<BlockAt>) -> Result<()> {
+        if self.pin.is_some() && block == Some(self.at) {
+            return Ok(());
+        }
+        self.leave();
+        let Some(at) = block else { return Ok(()) };
+        if let Some(limit) = &how.limit {
+            limit.check()?;
+        }
+        self.at = at;
+        self.global_seq = table.global_seq();
+        if how.readahead > 0 && self.readahead.is_none() {
+            self.readahead = Some(Readahead::new(how.readahead, table.charge_buffer()));
+        }
+        let pin = table.block(at, how, self.readahead.as_mut())?;
+        self.entries = DataBlock::reopen(&pin).map_err(|e| table.misread(at, e))?.entries().len();
+        self.pin = Some(pin);
+        Ok(())
+    }
+
+    /// Runs `act` on the pinned block. Does nothing off the end.
+    #[inline]
+    fn in_block(
+        &mut self,
+        act: impl FnOnce(&mut BlockCursor, &DataBlock<'_>) -> Result<(), Malformed>,
+    ) -> Result<(), Malformed> {
+        let Some(pin) = &self.pin else { return Ok(()) };
+        match DataBlock::reopen(pin) {
+            Ok(block) => act(&mut self.cursor, &block),
+            Err(Unreadable::Malformed(e)) => Err(e),
+            // Not reached: `load` has opened the same bytes.
+            Err(_) => Err(Malformed { field: "block", at: 0, what: "not readable" }),
+        }
+    }
+
+    fn in_block_of(
+        &mut self,
+        table: &TableReader,
+        act: impl FnOnce(&mut BlockCursor, &DataBlock<'_>) -> Result<(), Malformed>,
+    ) -> Result<()> {
+        self.in_block(act).map_err(|e| table.misread(self.at, e.into()))
+    }
+
+    /// If the block has ended, goes on to the first entry of the next nonempty block.
+    fn skip_forward(&mut self, table: &TableReader, how: &ReadHow) -> Result<()> {
+        while self.pin.is_some() && !self.cursor.is_on_entry() {
+            self.load(table, how, table.after(self.at, how)?)?;
+            self.in_block_of(table, |cursor, block| cursor.first(block))?;
+        }
+        Ok(())
+    }
+
+    /// If the block has ended at its front, goes back to the last entry of the preceding nonempty block.
+    fn skip_backward(&mut self, table: &TableReader, how: &ReadHow) -> Result<()> {
+        while self.pin.is_some() && !self.cursor.is_on_entry() {
+            self.load(table, how, table.before(self.at, how)?)?;
+            self.in_block_of(table, |cursor, block| cursor.last(block))?;
+        }
+        Ok(())
+    }
+
+    /// Updates the key with the table's sequence number.
+    #[inline]
+    fn present(&mut self) {
+        if let Some(seq) = self.global_seq {
+            self.present_at(seq);
+        }
+    }
+
+    #[cold]
+    fn present_at(&mut self, seq: SeqNum) {
+        if let Some(key) = self.cursor.internal_key() {
+            let (user_key, trailer) = key.split();
+            let trailer = Trailer::from_raw(seq.get() << 8 | u64::from(trailer.type_byte()));
+            self.presented.get_or_insert_with(|| InternalKeyBuf::new(&[], trailer)).set(user_key, trailer);
+        }
+    }
+
+    fn pin_for(&mut self, table: &TableReader, how: &ReadHow, target: InternalKey<'_>) -> Result<()> {
+        let (user_key, wanted) = target.split();
+        let found = table.find(user_key, stored_trailer(table.global_seq(), wanted), how)?;
+        if self.pin.is_some() && found == Some(self.at) {
+            return Ok(());
+        }
+        self.load(table, how, found)?;
+        if let Some(pin) = &self.pin {
+            pin.prefetch();
+        }
+        Ok(())
+    }
+
+    /// Ends a search for a key: goes on from the end of the block to the first entry at or after the key.
+    fn settle_behind(&mut self, table: &TableReader, how: &ReadHow, target: InternalKey<'_>) -> Result<()> {
+        self.skip_forward(table, how)?;
+        let (user_key, wanted) = target.split();
+        // A stored trailer of zero equals `LAST`, although with the table's sequence number it comes before the target.
+        if self.global_seq.is_some_and(|seq| wanted.seq() < seq)
+            && self.cursor.internal_key().is_some_and(|k| k.user_key() == user_key)
+        {
+            self.in_block_of(table, |cursor, block| cursor.next(block))?;
+            self.skip_forward(table, how)?;
+        }
+        Ok(())
+    }
+
+    fn seek_back(&mut self, table: &TableReader, how: &ReadHow, target: InternalKey<'_>) -> Result<()> {
+        let (user_key, trailer) = target.split();
+        let (order, stored) = (table.order(), stored_trailer(table.global_seq(), trailer));
+        let found = table.find(user_key, stored, how)?;
+        if found.is_none() {
+            return self.go_last(table, how);
+        }
+        self.load(table, how, found)?;
+        self.in_block_of(table, |cursor, block| cursor.seek_key_for_prev(block, order, user_key, stored))?;
+        self.skip_backward(table, how)
+    }
+}
+
+/// The trailer to search for in the table. If the table has one sequence number for all entries, every stored one is
+/// zero.
+fn stored_trailer(global_seq: Option<SeqNum>, target: Trailer) -> Trailer {
+    let Some(seq) = global_seq else { return target };
+    match target.seq().cmp(&seq) {
+        Ordering::Greater => Trailer::FIRST,
+        Ordering::Equal => Trailer::from_raw(u64::from(target.type_byte())),
+        Ordering::Less => Trailer::LAST,
+    }
+}
