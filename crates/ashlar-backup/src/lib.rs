@@ -1,6 +1,6 @@
 //! Copies of an open database.
 //!
-//! [`checkpoint`] makes a second database directory with the state of one moment.
+//! [`checkpoint()`] makes a second database directory with the state of one moment.
 
 mod checkpoint;
 mod target;

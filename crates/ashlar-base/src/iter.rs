@@ -87,7 +87,7 @@ pub trait RunCursor: Send {
 struct Slot {
     key_at: usize,
     key_end: usize,
-    /// Of the pinned block when `in_block`, else of the window's buffer.
+    /// A range of the pinned block when `in_block`, else of the window's buffer.
     value_at: usize,
     value_end: usize,
     in_block: bool,

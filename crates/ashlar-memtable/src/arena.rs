@@ -99,7 +99,7 @@ pub(crate) struct Arena {
     charge: MemoryCharge,
 }
 
-/// The address of a unit, small enough for a link. Only [`Arena::alloc`] makes one.
+/// The address of a unit, small enough for a link. Only [`Turn::alloc`] makes one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Address(pub(super) u32);
 

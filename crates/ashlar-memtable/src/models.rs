@@ -68,6 +68,8 @@ enum Read {
     Scan,
     /// Looks for the last key up to the new one.
     Before,
+    /// Seeks the first key, which is not there and after the new one. The second follows.
+    From(&'static [u8], &'static [u8]),
 }
 
 /// Reads during an insert: the old entries are always there, the new one whole or not at all; published, it is there.
@@ -114,6 +116,10 @@ fn under<I: Index>(
                 let found = found.map(|at| memtable.index().entry(at).user_key());
                 let old = without.iter().rev().map(Vec::as_slice).find(|key| *key < new);
                 assert!(found == old && !published || found == Some(new), "{found:?}");
+            }
+            Read::From(key, next) => {
+                let found = memtable.index().at_or_after(&Target { user_key: key, trailer: Trailer::FIRST });
+                assert_eq!(found.map(|at| memtable.index().entry(at).user_key()), Some(next));
             }
         }
         writer.join().expect("inserts");
@@ -164,6 +170,19 @@ fn tree_a_split_of_a_leaf_under_readers() {
 #[test]
 fn tree_ascending_inserts_under_readers() {
     all(tree, &[b"k1", b"k2", b"k3", b"k4"], b"k5");
+}
+
+/// The new node is linked behind the node at which the search stopped.
+#[test]
+fn list_a_seek_beside_an_insert() {
+    under(Read::From(b"k5", b"k9"), list, &[b"k1", b"k9"], b"k3");
+}
+
+/// The new leaf begins behind the leaf in which the search ended.
+#[test]
+fn tree_a_seek_beside_a_new_leaf() {
+    let old: &[&[u8]] = &[b"k1", b"k2", b"k6", b"k7", b"k8", b"k65", b"k3", b"k4"];
+    under(Read::From(b"k5", b"k6"), tree, old, b"k45");
 }
 
 /// A gap is noted while a value is written into it: a read that sees the value does not go past it.

@@ -11,7 +11,7 @@
 use crate::arena::{Arena, Turn};
 use crate::entry::{MemoryLimit, Op};
 use crate::index::{Index, Target};
-use crate::node::{Anchor, HEIGHT_MAX, Head, Offset, Spot, Unlinked};
+use crate::node::{Anchor, HEIGHT_MAX, Head, Spot, Unlinked};
 use crate::rep::{Hint, WriterSlot};
 use crate::stored::{Fresh, Stored};
 use ashlar_base::Trailer;
@@ -66,13 +66,14 @@ impl<C: KeyOrder + 'static> SkipList<C> {
         Walk { order: &self.order, target, spot, bound: None }
     }
 
-    /// The last node before the target, or the head.
-    fn search(&self, target: &Target<'_>) -> Spot<'_> {
+    /// The last node before the target, or the head, and the first node that is not before it. The link between the two
+    /// may lead to a node that was inserted meanwhile, and is before the target.
+    fn search(&self, target: &Target<'_>) -> (Spot<'_>, Option<Spot<'_>>) {
         let mut walk = self.walk(target, self.levels() - 1);
         loop {
             walk.along();
             if !walk.down() {
-                return walk.spot;
+                return (walk.spot, walk.bound);
             }
         }
     }
@@ -180,18 +181,18 @@ impl<C: KeyOrder + 'static> Index for SkipList<C> {
     }
 
     fn get(&self, target: &Target<'_>) -> Option<Stored<'_>> {
-        let entry = self.search(target).next()?.entry();
+        let entry = self.search(target).1?.entry();
         (entry.user_key() == target.user_key).then_some(entry)
     }
 
     fn at_or_after(&self, target: &Target<'_>) -> Option<Anchor> {
-        Some(self.search(target).next()?.anchor())
+        Some(self.search(target).1?.anchor())
     }
 
     fn at_or_before(&self, target: &Target<'_>) -> Option<Anchor> {
-        let before = self.search(target);
+        let (before, next) = self.search(target);
         let equal = |next: &Spot<'_>| next.entry().key() == (target.user_key, target.trailer);
-        match before.next().filter(equal) {
+        match next.filter(equal) {
             Some(next) => Some(next.anchor()),
             None => self.anchor(before),
         }
@@ -216,7 +217,7 @@ impl<C: KeyOrder + 'static> Index for SkipList<C> {
     }
 
     fn prev(&self, at: Anchor) -> Option<Anchor> {
-        self.anchor(self.search(&Target::of(self.entry(at))))
+        self.anchor(self.search(&Target::of(self.entry(at))).0)
     }
 
     /// Counts nodes from the level that should have a few hundred, and multiplies them by the entries that each stands
@@ -262,7 +263,7 @@ struct Walk<'a, 'k, C> {
     /// A place before the target.
     spot: Spot<'a>,
     /// The node that was last compared and is not before the target.
-    bound: Option<Offset>,
+    bound: Option<Spot<'a>>,
 }
 
 impl<C: KeyOrder> Walk<'_, '_, C> {
@@ -286,11 +287,10 @@ impl<C: KeyOrder> Walk<'_, '_, C> {
     fn along_some(&mut self, steps: u32) -> bool {
         for _ in 0..=steps {
             let Some(next) = self.spot.next() else { return true };
-            if self.bound == Some(next.offset()) {
-                return true;
-            }
-            if !self.is_before(next.entry()) {
-                self.bound = Some(next.offset());
+            let known = self.bound.is_some_and(|bound| bound.offset() == next.offset());
+            if known || !self.is_before(next.entry()) {
+                // On this level, which is at most the bound's.
+                self.bound = Some(next);
                 return true;
             }
             self.spot = next;

@@ -2,8 +2,8 @@
 //!
 //! 1. The list is empty, or its last entry is the one under the cursor. The entries before it are those of the same
 //!    interval.
-//! 2. The keys lie one after the other in one buffer, so each key but the first is at least eight bytes behind the key
-//!    before it, and no key is copied when the cursor moves.
+//! 2. The keys lie one after the other in one buffer, and no key is copied when the cursor moves. Each key but the first
+//!    is at least eight bytes behind the key before it.
 
 use super::RawEntry;
 
@@ -56,7 +56,7 @@ impl<V: Copy> Back<V> {
         Some(key_end - key_at)
     }
 
-    /// Goes to the entry before the last one; false, and nothing is kept, if there is none.
+    /// Goes to the entry before the last one. Without such an entry it answers false and keeps nothing.
     #[inline]
     pub(super) fn pop(&mut self) -> bool {
         self.kept.pop();

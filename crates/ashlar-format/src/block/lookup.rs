@@ -5,7 +5,7 @@
 //! 1. `shared > same`: the entry repeats the byte in which the preceding key differs. So this entry is before the target
 //!    too, and its tail is not compared.
 //! 2. `shared <= same`: the entry begins as the wanted key does, and its tail decides.
-//! 3. Rule 1 needs a byte that differs within both user keys. There is none when one user key begins with the other, as
+//! 3. Rule 1 needs a byte that differs within both user keys. No byte differs when one user key begins with the other, as
 //!    with two versions of a key. An entry that would need it ends the search as [`InBlock::Unsettled`], and the caller
 //!    searches with a [`BlockCursor`](super::BlockCursor).
 //!

@@ -14,6 +14,7 @@ use ashlar_base::Trailer;
 use ashlar_base::ext::comparator::KeyOrder;
 use ashlar_base::memory::MemoryCharge;
 use ashlar_sync::atomic::{AtomicU64, Ordering};
+use std::cmp::Ordering as Order;
 
 /// The tree. See the module.
 pub(crate) struct Tree<C, const N: usize = SLOTS_MAX> {
@@ -158,6 +159,25 @@ impl<C: KeyOrder + 'static, const N: usize> Tree<C, N> {
         }
     }
 
+    /// The first entry at or after the target in the leaves to the right of `leaf`, the end of the search for it.
+    ///
+    /// Mostly this is the first entry of the next leaf. But the writer may begin a leaf behind a full one after the search
+    /// has passed their parent. Then the target's place may be in the new leaf.
+    fn right_of(&self, probe: &Probe<'_, C>, mut leaf: LeafAt) -> Option<At> {
+        loop {
+            let at = self.first_of(self.leaf(leaf).next()?.0);
+            let (node, slots) = (self.leaf(at.leaf), at.slots);
+            if probe.compare(node.key(slots.at(0)), 0) != Order::Less {
+                return Some(at);
+            }
+            // Only between two of its keys is a target sure to begin as the leaf's keys do.
+            if probe.compare(node.key(slots.at(slots.count() - 1)), 0) != Order::Less {
+                return Some(At { position: probe.entry(node, slots).before, ..at });
+            }
+            leaf = at.leaf;
+        }
+    }
+
     /// The same entry in its leaf as it is now; `None` if the leaf is dead.
     #[inline]
     fn refreshed(&self, at: At) -> Option<At> {
@@ -204,22 +224,29 @@ impl<C: KeyOrder + 'static, const N: usize> Index for Tree<C, N> {
     }
 
     fn get(&self, target: &Target<'_>) -> Option<Stored<'_>> {
-        let (at, slots, rank) = self.search(&self.probe(target))?;
+        let probe = self.probe(target);
+        let (at, slots, rank) = self.search(&probe)?;
         let leaf = self.leaf(at);
-        let entry = match leaf.next() {
-            _ if rank.same_word => self.entry_at(leaf, slots, rank.before),
-            Some((next, true)) if rank.before == slots.count() => self.entry(self.first_of(next)),
-            _ => return None,
+        let entry = if rank.same_word {
+            self.entry_at(leaf, slots, rank.before)
+        } else {
+            // Only a full leaf gets a new one behind it.
+            let (_, straddles) = leaf.next().filter(|_| rank.before == slots.count())?;
+            if !straddles && slots.count() < N {
+                return None;
+            }
+            self.entry(self.right_of(&probe, at)?)
         };
         (entry.user_key() == target.user_key).then_some(entry)
     }
 
     fn at_or_after(&self, target: &Target<'_>) -> Option<At> {
-        let (leaf, slots, rank) = self.search(&self.probe(target))?;
+        let probe = self.probe(target);
+        let (leaf, slots, rank) = self.search(&probe)?;
         if rank.before < slots.count() {
             return Some(At { leaf, slots, position: rank.before });
         }
-        Some(self.first_of(self.leaf(leaf).next()?.0))
+        self.right_of(&probe, leaf)
     }
 
     fn at_or_before(&self, target: &Target<'_>) -> Option<At> {

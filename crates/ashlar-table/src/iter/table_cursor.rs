@@ -83,7 +83,7 @@ impl TableCursor {
         self.pin.as_ref().map_or(&[], |pin| self.cursor.value_range().of(pin))
     }
 
-    /// The user key of the entry to which a step back would move. `None`: that entry is not decoded yet, or there is none.
+    /// The user key of the entry to which a step back would move. `None`: that entry is not decoded yet, or does not exist.
     #[inline]
     pub fn user_key_before(&self) -> Option<&[u8]> {
         self.cursor.internal_key_before().map(InternalKey::user_key)

@@ -6,7 +6,7 @@ use ashlar_base::{ErrorKind, FileNumber, LookupKey, Order, Result, SeqNum, Value
 use ashlar_cache::FramePool;
 use ashlar_env::ReadFile;
 use ashlar_format::compress::Compression;
-use ashlar_table::{ReadHow, ReaderOptions, TableOptions, TableReader};
+use ashlar_table::{ReadHow, ReaderOptions, TableOptions, TableReader, filter_hash};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -84,7 +84,8 @@ impl Fixture {
         let before = self.reads.load(Ordering::Relaxed);
         let name = name(number);
         let key = LookupKey::new(name.as_bytes(), SeqNum::MAX);
-        let found = self.table.get_near(&key, how, None)?.expect("it is in the table");
+        let found =
+            self.table.get_hashed(&key, filter_hash(name.as_bytes()), how)?.expect("it is in the table");
         assert!(found.value().starts_with(name.as_bytes()));
         Ok(self.reads.load(Ordering::Relaxed) - before)
     }

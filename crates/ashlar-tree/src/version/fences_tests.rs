@@ -45,8 +45,8 @@ impl Random {
     }
 }
 
-/// A version whose level 1 has sorted, disjoint files, some of which end in a range tombstone or share a user key with
-/// the next one, and whose level 0 has any files.
+/// A version with any files in level 0 and sorted, disjoint files in level 1. Some of these end in a range tombstone or
+/// share a user key with the next one.
 fn drawn(random: &mut Random, order: &Order, beginning: &[u8]) -> (Version, Vec<Vec<u8>>) {
     let mut bounds: Vec<InternalKeyBuf> = Vec::new();
     for _ in 0..random.below(24) {
