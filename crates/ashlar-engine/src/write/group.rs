@@ -254,8 +254,11 @@ impl Committer {
             Err(e) if e.kind() == ErrorKind::Io(IoKind::NoSpace) => {
                 // The database takes locks of earlier ranks than the log's.
                 drop(records.take());
-                self.check_without_room(&e, batch)?;
-                records.insert(log.begin()).add_into_spare(batch).map_err(|_| deletions_used_up(e))
+                let admitted = self.check_without_room(&e, batch);
+                // Begun again in any case: the records that were added before must be published.
+                let records = records.insert(log.begin());
+                admitted?;
+                records.add_into_spare(batch).map_err(|_| deletions_used_up(e))
             }
             other => other,
         }
@@ -337,3 +340,7 @@ fn insert(set: &WriteSet, scratch: &mut Scratch, group: &[Member<'_>]) {
         }
     }
 }
+
+#[cfg(all(test, not(loom)))]
+#[path = "group_tests.rs"]
+mod tests;
