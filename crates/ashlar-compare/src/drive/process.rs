@@ -8,7 +8,9 @@ use crate::memory::Group;
 use crate::place;
 use crate::settings::{Class, Settings};
 use ashlar_report::record::{Record, Status};
+use rustix::process::{Pid, Signal, kill_process_group};
 use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -95,12 +97,12 @@ pub fn run(matrix: &Matrix, job: &Job) -> Result<Vec<Record>, Status> {
     lines.iter().map(read).collect()
 }
 
-/// Runs `command` with `job` as its last arguments. Returns the printed lines.
+/// Runs `command` with `job` as its last arguments, in a process group of its own. Returns the printed lines.
 pub fn watched(matrix: &Matrix, job: &Job, mut command: Command) -> Result<Vec<String>, Status> {
     let dir = Scratch::new(&matrix.dir, job.engine).map_err(failed)?;
     let job = Job { dir: dir.0.join("db").to_string_lossy().into_owned(), ..job.clone() };
     let job_text = serde_json::to_string(&job).map_err(|e| failed(e.to_string()))?;
-    command.arg("--child").arg(job_text).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.arg("--child").arg(job_text).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
     let program = command.get_program().to_string_lossy().into_owned();
     let mut child = command.spawn().map_err(|e| failed(format!("cannot start {program}: {e}")))?;
     let (out, errors) = (child.stdout.take(), child.stderr.take());
@@ -121,7 +123,6 @@ pub fn watched(matrix: &Matrix, job: &Job, mut command: Command) -> Result<Vec<S
     let said = complaints.join().unwrap_or_default();
     let last_output = tail(&said);
     match ended.map_err(failed)? {
-        // A terminal interrupts the process as well: it may have ended by itself.
         Some(status) if status.success() => Ok(lines),
         _ if matrix.stop.asked() => Err(Status::Failed { why: "interrupted".into(), last_output }),
         None => {
@@ -155,11 +156,18 @@ fn wait(child: &mut Child, matrix: &Matrix) -> Result<Option<ExitStatus>, String
             return Ok(Some(status));
         }
         if start.elapsed() > matrix.timeout || matrix.stop.asked() {
-            child.kill().and_then(|()| child.wait()).map_err(|e| e.to_string())?;
+            end(child)?;
             return Ok(None);
         }
         std::thread::sleep(Duration::from_millis(20));
     }
+}
+
+/// Kills the process group. A tracer leaves its program behind, stopped, if it alone is killed: the program then holds
+/// the pipes open for ever.
+fn end(child: &mut Child) -> Result<(), String> {
+    kill_process_group(Pid::from_child(child), Signal::KILL).map_err(|e| e.to_string())?;
+    child.wait().map(drop).map_err(|e| e.to_string())
 }
 
 /// The directory of one run, removed when dropped.
@@ -194,7 +202,26 @@ fn jemalloc() -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::Cli;
+    use clap::Parser;
     use std::os::unix::process::ExitStatusExt;
+
+    /// As a tracer that is interrupted before its program has begun leaves it.
+    #[test]
+    fn a_program_behind_the_process_ends_with_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let cli = Cli::parse_from(["ashlar-compare", "--workloads", "fillseq", "--timeout", "1"]);
+        let mut matrix = cli.matrix().unwrap();
+        matrix.dir = dir.path().to_path_buf();
+        let session = &matrix.sessions[0];
+        let job = job(&matrix, EngineName::Ashlardb, Class::Matched, session).unwrap();
+        let mut command = Command::new("sh");
+        command.args(["-c", "sleep 50 & wait"]);
+        let begun = Instant::now();
+        let ended = watched(&matrix, &job, command);
+        assert!(matches!(ended, Err(Status::Timeout { .. })), "{ended:?}");
+        assert!(begun.elapsed() < Duration::from_secs(40), "the pipe stayed open");
+    }
 
     #[test]
     fn what_is_not_offered_is_no_failure() {

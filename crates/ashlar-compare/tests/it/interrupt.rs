@@ -10,7 +10,7 @@ fn lines(path: &Path) -> usize {
     std::fs::read_to_string(path).map_or(0, |text| text.lines().count())
 }
 
-/// A terminal sends it to the driver and to the process that runs, so the group gets it here.
+/// A terminal sends SIGINT to the process group of the driver, so the group gets it here.
 #[test]
 fn what_was_measured_until_then_is_kept_and_shown() {
     let dir = tempfile::tempdir().unwrap();
