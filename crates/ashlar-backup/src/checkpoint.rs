@@ -1,7 +1,7 @@
 //! A checkpoint: a database with the state of one moment of an open one, made while writers go on.
 //!
 //! ```text
-//! flush, if asked for or needed -> hold all files -> one moment (MANIFEST length, WAL end)
+//! flush, if asked for or needed -> hold all files -> one moment (MANIFEST length, WAL ends)
 //!   -> MANIFEST copied up to its length and replayed -> its tables and blob files linked, or copied
 //!   -> WAL files and OPTIONS copied -> all of it durable -> CURRENT -> the directory gets its name
 //! ```
@@ -78,11 +78,13 @@ pub struct Checkpoint {
 /// # Errors
 /// `InvalidArgument`: `into` has something in it, lies in the directory of the database, or the call comes from a callback of
 /// the database. `NotSupported`: the database is open for reading only, or has tables in several directories. `Aborted`:
-/// a flush is needed and background work is paused. `Io`, `Corruption`: a file could not be copied; `into` does not exist
+/// a flush is needed and background work is paused. `Busy(Locked)`: another
+/// checkpoint to `into` is being made. `Io`, `Corruption`: a file could not be copied; `into` does not exist
 /// then. The error that refuses writes. `Shutdown`.
 /// # Cost
 /// A link for each table and blob file where the file system has links and `into` is on the same one, else a copy. A copy
-/// of the WAL files, and an fsync for each copied file. Writers wait while the moment is read, which takes microseconds.
+/// of the WAL files, and an fsync for each copied file. Writers wait while the moment is read, which takes microseconds, or
+/// as long as a flush if writes of this session skipped the WAL.
 pub fn checkpoint(
     db: &Db,
     into: &Path,
@@ -162,16 +164,20 @@ impl Filling<'_> {
                 let either = [FileKind::Table(number), FileKind::LevelDbTable(number)];
                 parts.push(self.part(&either, there)?);
             }
-            for number in family.tree.blob_numbers() {
+            for number in family.tree.live_blob_numbers() {
                 parts.push(self.part(&[FileKind::Blob(number)], there)?);
             }
         }
         let needed = |number: FileNumber| number >= replayed.logs_from() || number == replayed.db.prev_log;
-        for (name, entry) in there {
+        for (number, bytes) in moment.wals.iter().filter(|(number, _)| needed(*number)) {
+            parts.push(Part { bytes: *bytes, ..self.part(&[FileKind::Wal(*number)], there)? });
+        }
+        // Files of earlier sessions that were not replayed into tables. A number above is that of a later switch.
+        let first = moment.wals.first().map(|(number, _)| *number).unwrap_or_default();
+        for name in there.keys() {
             let Some(kind @ FileKind::Wal(number)) = FileKind::parse_exact(name) else { continue };
-            if number <= moment.wal && needed(number) {
-                let bytes = if number == moment.wal { moment.wal_bytes } else { entry.len };
-                parts.push(Part { kind, name: name.clone(), bytes });
+            if number < first && needed(number) {
+                parts.push(self.part(&[kind], there)?);
             }
         }
         Ok(parts)
@@ -183,7 +189,7 @@ impl Filling<'_> {
             return Ok(Part { kind: *kind, name: entry.name.clone(), bytes: entry.len });
         }
         let name = names.first().map(|kind| kind.name()).unwrap_or_default();
-        Err(Error::corruption("a file that the MANIFEST names is missing").at_path(&self.from.join(name)))
+        Err(Error::corruption("a file of the database is missing").at_path(&self.from.join(name)))
     }
 
     /// Links or copies a file. Returns whether it copied.

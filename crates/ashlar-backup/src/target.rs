@@ -1,11 +1,20 @@
 //! The directory of a copy: filled under a temporary name, and renamed when it is complete.
+//!
+//! 1. The LOCK in the temporary directory is held from its creation to the end of the rename. So two copies to one place
+//!    exclude each other, also in two processes, and neither removes or completes the other's files.
+//! 2. A temporary directory whose LOCK is free is the remains of an interrupted copy, if it has files of a database only
+//!    and no open has been there: an open writes IDENTITY and LOG.
 
-use ashlar_base::{Error, Result};
-use ashlar_env::{EntryKind, Fs};
+use ashlar_base::error::BusyKind;
+use ashlar_base::{Error, ErrorKind, Result};
+use ashlar_env::{EntryKind, FileLock, Fs};
 use ashlar_format::filename::FileKind;
 use ashlar_tree::files::{check_named, make_directory};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+/// The most directories above a copy that are compared with the database's.
+const DEPTH_MAX: usize = 4096;
 
 /// Where a copy goes.
 pub(super) struct Target<'a> {
@@ -19,7 +28,8 @@ pub(super) struct Building<'a> {
     target: Target<'a>,
     // Holds the directory, so that a rename of one above does not lead elsewhere.
     fs: Arc<dyn Fs>,
-    finished: bool,
+    /// `None` once the directory has its name, or is removed.
+    lock: Option<Box<dyn FileLock>>,
 }
 
 impl<'a> Target<'a> {
@@ -34,8 +44,7 @@ impl<'a> Target<'a> {
         let Some(name) = into.file_name() else {
             return Err(Error::invalid("a checkpoint needs a directory with a name").at_path(&into));
         };
-        let source = std::path::absolute(dir).unwrap_or_else(|_| dir.to_path_buf());
-        if into.starts_with(&source) {
+        if is_inside(fs, &into, dir) {
             let e = Error::invalid("the copy would lie inside the database").at_path(&into);
             return Err(e.hint("Name a directory elsewhere"));
         }
@@ -57,38 +66,71 @@ impl<'a> Target<'a> {
     }
 
     /// Creates the directory under its temporary name. Removes the remains of an interrupted copy there.
+    ///
+    /// # Errors
+    /// `Busy(Locked)`: another copy to this place is being made. `InvalidArgument`: other files are in the temporary place.
     pub(super) fn begin(self) -> Result<Building<'a>> {
-        self.clear_remains()?;
+        if self.fs.metadata(&self.temp)?.is_some() {
+            self.check_remains()?;
+        }
         make_directory(self.fs, &self.temp)?;
+        // By its name: a copy that was completed meanwhile has another name, and is not reached.
+        let lock = self.fs.lock(&self.temp.join(FileKind::Lock.name())).map_err(|e| match e.kind() {
+            ErrorKind::Busy(BusyKind::Locked) => e.hint("Another checkpoint to this directory is being made"),
+            _ => e,
+        })?;
         let fs = self.fs.hold(&self.temp)?;
-        Ok(Building { target: self, fs, finished: false })
+        let building = Building { target: self, fs, lock: Some(lock) };
+        building.target.check_remains()?;
+        building.empty()?;
+        Ok(building)
     }
 
-    /// Removes what an interrupted copy left: files with the names of database files, and no LOCK, which every database that
-    /// was opened has.
-    fn clear_remains(&self) -> Result<()> {
-        if self.fs.metadata(&self.temp)?.is_none() {
-            return Ok(());
-        }
+    /// # Errors
+    /// `InvalidArgument`: something is in the temporary directory that no interrupted copy left.
+    fn check_remains(&self) -> Result<()> {
+        let ours = |name: &str| {
+            FileKind::parse_exact(name).is_some_and(|kind| {
+                !matches!(kind, FileKind::Identity | FileKind::InfoLog | FileKind::OldInfoLog(_))
+            })
+        };
         let entries = self.fs.list(&self.temp)?;
-        let ours = |name: &str| FileKind::parse_exact(name).is_some_and(|kind| kind != FileKind::Lock);
-        if let Some(other) = entries.iter().find(|e| e.kind != EntryKind::File || !ours(&e.name)) {
-            let what = format!("there is something in the temporary place of the copy: {:?}", other.name);
-            let e = Error::invalid(what).at_path(&self.temp);
-            return Err(e.hint("Move it away, or name another directory"));
+        match entries.iter().find(|e| e.kind != EntryKind::File || !ours(&e.name)) {
+            None => Ok(()),
+            Some(other) => {
+                let what = format!("there is something in the temporary place of the copy: {:?}", other.name);
+                let e = Error::invalid(what).at_path(&self.temp);
+                Err(e.hint("Move it away, or name another directory"))
+            }
         }
-        self.remove(&entries.into_iter().map(|e| e.name).collect::<Vec<_>>())
     }
+}
 
-    fn remove(&self, names: &[String]) -> Result<()> {
-        // CURRENT first: a directory that is half removed is no database.
-        let current = FileKind::Current.name();
-        let (first, rest): (Vec<_>, Vec<_>) = names.iter().partition(|name| **name == current);
-        for name in first.into_iter().chain(rest) {
-            self.fs.remove(&self.temp.join(name))?;
-        }
-        self.fs.remove_dir(&self.temp)
+/// Whether `into`, which need not exist, is `dir` or lies in it, by its path or behind symbolic links.
+fn is_inside(fs: &dyn Fs, into: &Path, dir: &Path) -> bool {
+    let source = std::path::absolute(dir).unwrap_or_else(|_| dir.to_path_buf());
+    if into.starts_with(&source) {
+        return true;
     }
+    let Some(home) = fs.directory_id(&source) else { return false };
+    let Some(mut above) =
+        into.ancestors().find(|path| fs.directory_id(path).is_some()).map(Path::to_path_buf)
+    else {
+        return false;
+    };
+    let mut id = fs.directory_id(&above);
+    for _ in 0..DEPTH_MAX {
+        if id == Some(home) {
+            return true;
+        }
+        above.push("..");
+        let parent = fs.directory_id(&above);
+        if parent.is_none() || parent == id {
+            break;
+        }
+        id = parent;
+    }
+    false
 }
 
 impl Building<'_> {
@@ -118,19 +160,30 @@ impl Building<'_> {
             let _ = fs.rename(into, temp);
             return Err(e);
         }
-        self.finished = true;
+        self.lock = None;
         Ok(())
+    }
+
+    /// Removes all files but the LOCK. `CURRENT` goes first: a directory that is half removed is no database.
+    fn empty(&self) -> Result<()> {
+        let kinds = self.fs.list(self.dir())?.into_iter();
+        let mut names: Vec<_> =
+            kinds.map(|entry| entry.name).filter(|n| *n != FileKind::Lock.name()).collect();
+        names.sort_by_key(|name| *name != FileKind::Current.name());
+        names.iter().try_for_each(|name| self.fs.remove(&self.dir().join(name)))
     }
 }
 
 impl Drop for Building<'_> {
     fn drop(&mut self) {
-        if self.finished {
-            return;
-        }
+        let Some(lock) = self.lock.take() else { return };
         // Best effort: the next copy to this place removes what stays.
-        if let Ok(entries) = self.fs.list(&self.target.temp) {
-            let _ = self.target.remove(&entries.into_iter().map(|e| e.name).collect::<Vec<_>>());
+        let emptied = self.empty().is_ok();
+        drop(lock);
+        if emptied {
+            let Target { fs, temp, .. } = &self.target;
+            let _ = fs.remove(&temp.join(FileKind::Lock.name()));
+            let _ = fs.remove_dir(temp);
         }
     }
 }

@@ -95,8 +95,9 @@ impl Db {
     /// # Errors
     /// `InvalidArgument`: something is in `into`, `into` lies in the directory of the database, or a callback of the database
     /// makes the call. `NotSupported`: the database is open for reading only, or its tables are in several directories.
-    /// `Aborted`: background work is paused, and a flush is needed because writes skipped the WAL. `Io`: a file could not be
-    /// copied. After an error there is nothing in `into`.
+    /// `Aborted`: background work is paused, and a flush is needed because writes skipped the WAL. `Busy(Locked)`: another
+    /// checkpoint to `into` is being made. `Io`, `Corruption`: a file could not be copied, or is missing. After an error there
+    /// is nothing in `into`.
     /// # Cost
     /// A link or a copy for each table and blob file, a copy of the WAL files, one fsync per copied file. A close waits for
     /// the end of the call.

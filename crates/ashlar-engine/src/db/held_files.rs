@@ -5,7 +5,9 @@
 //! 2. A moment is the length of the MANIFEST and of the current WAL file, both read under the lead. No write is in
 //!    progress then, and no family is between its creation and its first write. So the MANIFEST and the WAL files up to
 //!    these lengths hold exactly the writes up to one sequence number, over all families.
-//! 3. A flush may be committed between two moments: a table then has what the WAL files have too. Replay skips it there by
+//! 3. Writes that skipped the WAL are flushed under the lead, before the lengths are read: a flush beside writers would
+//!    have a part of a later batch, in one of its families. Writers wait meanwhile, but only in such a session.
+//! 4. A flush may be committed between two moments: a table then has what the WAL files have too. Replay skips it there by
 //!    the log numbers of the same MANIFEST.
 //!
 //! Source: RocksDB `db/db_filesnapshot.cc` (`DisableFileDeletions`, `GetLiveFilesStorageInfo`).
@@ -26,22 +28,21 @@ pub struct HeldFiles {
 }
 
 /// The lengths of the growing files at one moment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Moment {
     /// The MANIFEST in use.
     pub manifest: FileNumber,
     /// Its durable length in bytes.
     pub manifest_bytes: u64,
-    /// The WAL file in use. Later writes go behind its end or into files with higher numbers.
-    pub wal: FileNumber,
-    /// The end of its last record. The operating system has its bytes; they may not be durable.
-    pub wal_bytes: u64,
+    /// The WAL files of this session that may be needed, ascending, each with the end of its last record. Later writes go
+    /// behind the end of the last one or into files with higher numbers. The bytes may not be durable.
+    pub wals: Vec<(FileNumber, u64)>,
     /// The newest write.
     pub sequence: SeqNum,
 }
 
 impl Db {
-    /// Holds all files. Call [`Db::flush`] before it for data that no WAL file has ([`Db::has_unlogged`]).
+    /// Holds all files.
     ///
     /// # Errors
     /// `NotSupported`: the database is open for reading only. `InvalidArgument`: the call comes from a callback of the
@@ -59,34 +60,45 @@ impl Db {
         Ok(held)
     }
 
-    /// Whether writes of this session skipped the WAL and may be in memtables only.
+    /// Whether writes of this session skipped the WAL: a [`HeldFiles::moment`] then flushes. A flush before it shortens the
+    /// time that writers wait.
     pub fn has_unlogged(&self) -> bool {
         self.core().committer.has_unlogged()
     }
 }
 
 impl HeldFiles {
-    /// The present moment. Records that `manual_wal_flush` keeps in the process are handed to the operating system first.
+    /// The present moment. Records that `manual_wal_flush` keeps in the process are handed to the operating system first, and
+    /// writes that skipped the WAL to tables.
     ///
     /// # Errors
-    /// `Aborted`: background work is paused, and writers wait for it. The error that refuses writes. `Shutdown`.
+    /// `Aborted`: background work is paused, and a flush is needed or writers wait for it. `Io`: a table could not be
+    /// written. The error that refuses writes. `Shutdown`.
     pub fn moment(&self) -> Result<Moment> {
         let core = &self.core;
         core.committer.lead_alone(|| {
+            if core.committer.has_unlogged() {
+                self.flush_as_leader()?;
+            }
             let set = core.committer.current();
             set.wal.flush()?;
             let (manifest, bytes) = core.versions.manifest_durable();
             let Some(manifest_bytes) = bytes else {
                 return Err(Error::not_supported("this session has not written a MANIFEST"));
             };
-            Ok(Moment {
-                manifest,
-                manifest_bytes,
-                wal: set.wal.number(),
-                wal_bytes: set.wal.log().position(),
-                sequence: core.visible(),
-            })
+            let mut wals = core.committer.wals().closed_sizes();
+            wals.push((set.wal.number(), set.wal.log().position()));
+            Ok(Moment { manifest, manifest_bytes, wals, sequence: core.visible() })
         })
+    }
+
+    /// Writes all memtables to tables. The caller leads the writers.
+    fn flush_as_leader(&self) -> Result<()> {
+        let core = &self.core;
+        Core::check_unpaused(core.state().pauses)?;
+        let families: Vec<_> = core.state().families.iter().map(|f| f.family.id()).collect();
+        core.seal(&families)?;
+        core.flush_immutable(&families)
     }
 }
 

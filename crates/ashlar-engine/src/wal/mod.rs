@@ -163,6 +163,11 @@ impl WalSet {
         self.closed.lock().sizes.values().sum()
     }
 
+    /// The closed files that some family may still need, ascending, each with the end of its last record.
+    pub(crate) fn closed_sizes(&self) -> Vec<(FileNumber, u64)> {
+        self.closed.lock().sizes.iter().map(|(number, bytes)| (*number, *bytes)).collect()
+    }
+
     /// Makes every closed file durable, oldest first. Returns the number of syncs.
     pub(crate) fn sync_closed(&self) -> Result<u64> {
         let mut syncs = 0;

@@ -141,6 +141,19 @@ impl TreeBuilder {
         self.blobs.keys().copied()
     }
 
+    /// The numbers of the blob files that a version has. The MANIFEST does not say when a blob file becomes obsolete, so
+    /// [`TreeBuilder::blob_numbers`] may have more.
+    pub fn live_blob_numbers(&self) -> Vec<FileNumber> {
+        self.live_blobs().into_keys().collect()
+    }
+
+    fn live_blobs(&self) -> BlobMap {
+        let mut blobs = self.blobs.clone();
+        let linked = self.files.values().map(|(_, f)| f.file.oldest_blob_file).filter(|n| n.0 != 0).collect();
+        drop_obsolete(&mut blobs, &linked);
+        blobs
+    }
+
     /// The largest sequence number of the tables. `unknown` is used for a table whose number the MANIFEST does not
     /// have.
     pub fn largest_seq(&self, unknown: SeqNum) -> Option<SeqNum> {
@@ -214,11 +227,8 @@ impl TreeBuilder {
                 check_disjoint(&order, n, files)?;
             }
         }
-        let mut blobs = self.blobs.clone();
-        let linked = self.files.values().map(|(_, f)| f.file.oldest_blob_file).filter(|n| n.0 != 0).collect();
-        drop_obsolete(&mut blobs, &linked);
         let (fences, tables) = (OnceLock::new(), Arc::clone(tables));
-        let blobs = tables.blob_files(blobs);
+        let blobs = tables.blob_files(self.live_blobs());
         let version = Version { order, levels: sorted, fences, tables, blobs };
         // Made here, so that no read has to.
         version.fences();

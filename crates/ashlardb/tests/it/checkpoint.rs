@@ -183,13 +183,106 @@ fn a_wrong_place_is_refused_and_nothing_in_it_changes() {
     db.checkpoint(at("second")).unwrap();
     assert_eq!(Db::open(at("second")).unwrap().get("k").unwrap().as_deref(), Some(&b"v"[..]));
     fs::rename(at("second"), at("third.tmp")).unwrap();
-    refused("third", "LOCK");
+    refused("third", "IDENTITY");
+    std::os::unix::fs::symlink(at("db"), at("link")).unwrap();
+    refused("link/copy", "inside");
+    fs::create_dir(at("db/lost")).unwrap();
+    std::os::unix::fs::symlink(at("db/lost"), at("deep link")).unwrap();
+    refused("deep link/a/copy", "inside");
 
     let read_only = Db::builder(at("db")).read_only(true).open().unwrap();
     assert_eq!(read_only.checkpoint(at("fourth")).unwrap_err().kind(), ErrorKind::NotSupported);
     db.close().unwrap();
     assert!(matches!(db.checkpoint(at("fifth")).unwrap_err().kind(), ErrorKind::Shutdown(_)));
     assert!(!at("fourth").exists() && !at("fifth").exists() && !at("fifth.tmp").exists());
+}
+
+/// The MANIFEST does not say when a blob file becomes obsolete.
+#[test]
+fn blob_files_that_no_table_needs_are_not_asked_for() {
+    let home = tempfile::tempdir().unwrap();
+    let db = Db::builder(home.path().join("db")).default_family(|f| f.blob_files(10)).open().unwrap();
+    for round in 0..3 {
+        db.put("k", vec![round; 100]).unwrap();
+        db.flush().unwrap();
+        db.compact().unwrap();
+        let copy = home.path().join(round.to_string());
+        db.checkpoint(&copy).unwrap();
+        assert_eq!(Db::open(copy).unwrap().get("k").unwrap().as_deref(), Some(&[round; 100][..]));
+    }
+}
+
+/// A flush beside the writers had a part of the batches that came after the moment.
+#[test]
+fn a_copy_beside_writers_that_skip_the_wal_is_whole() {
+    let home = tempfile::tempdir().unwrap();
+    let db = small(&home.path().join("db"));
+    let other = db.family("other").unwrap();
+    let ended = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for n in 0_u64.. {
+                if ended.load(Ordering::Relaxed) {
+                    return;
+                }
+                let batch = WriteBatch::new();
+                batch.put(n.to_be_bytes(), vec![b'x'; 100]).unwrap();
+                batch.family(&other).put(n.to_be_bytes(), vec![b'y'; 100]).unwrap();
+                db.writing(WriteOptions::new().disable_wal(n % 3 > 0)).write(batch).unwrap();
+            }
+        });
+        while db.get(0_u64.to_be_bytes()).unwrap().is_none() {
+            std::thread::yield_now();
+        }
+        for n in 0..10 {
+            let copy = home.path().join(format!("copy{n}"));
+            db.checkpoint(&copy).unwrap();
+            let copy = Db::open(copy).unwrap();
+            let (one, two) = (entries(&copy), entries(&copy.family("other").unwrap()));
+            assert!(one.keys().eq(two.keys()) && !one.is_empty(), "{} and {}", one.len(), two.len());
+            let last = (one.len() as u64 - 1).to_be_bytes();
+            assert_eq!(one.keys().next_back().unwrap().as_slice(), last, "without a gap");
+        }
+        ended.store(true, Ordering::Relaxed);
+    });
+}
+
+#[test]
+fn of_copies_to_one_place_at_most_one_is_made() {
+    let home = tempfile::tempdir().unwrap();
+    let db = small(&home.path().join("db"));
+    for n in 0..1000_u32 {
+        db.put(n.to_be_bytes(), vec![1; 100]).unwrap();
+    }
+    db.flush().unwrap();
+    let mut copies = 0;
+    for round in 0..40 {
+        let copy = home.path().join(round.to_string());
+        let made: Vec<_> = std::thread::scope(|scope| {
+            let all: Vec<_> = (0..4).map(|_| scope.spawn(|| db.checkpoint(&copy))).collect();
+            all.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        let count = made.iter().filter(|made| made.is_ok()).count();
+        assert!(count <= 1 && copy.exists() == (count == 1), "{made:?}");
+        if count == 1 {
+            assert_eq!(entries(&Db::open(&copy).unwrap()).len(), 1000);
+            copies += 1;
+        }
+    }
+    assert!(copies > 0);
+}
+
+#[test]
+fn a_missing_wal_file_is_an_error() {
+    let home = tempfile::tempdir().unwrap();
+    let db = small(&home.path().join("db"));
+    db.put("k", "v").unwrap();
+    for name in names(&home.path().join("db"), ".log") {
+        fs::remove_file(home.path().join("db").join(name)).unwrap();
+    }
+    let e = db.checkpoint(home.path().join("copy")).unwrap_err();
+    assert!(e.is_corruption() && e.to_string().contains(".log"), "{e}");
+    assert!(!home.path().join("copy").exists());
 }
 
 fn rocksdb_reads(dir: &Path, expected: &Entries, version: JudgeVersion) -> Result<(), JudgeError> {
