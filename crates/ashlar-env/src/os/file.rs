@@ -1,5 +1,6 @@
 //! Open files of the operating system. They are read and written by offset only (pread and pwrite), so threads may
-//! share them.
+//! share them. The calls go to the kernel without the C library, whose wrappers make each a point of thread cancellation
+//! with two locked operations.
 
 use super::place::{Held, Place, kind_at, not_regular};
 use super::{Process, sync};
@@ -11,7 +12,6 @@ use rustix::io::Errno;
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 /// Opens the file at `place`. Does not follow a link in its last part, and never waits for the other end of a pipe.
@@ -90,11 +90,11 @@ impl ReadFile for OsReadFile {
     fn read_at(&self, buf: &mut [u8], offset: u64) -> Result<usize> {
         let mut got = 0;
         while got < buf.len() {
-            match self.file.read_at(&mut buf[got..], offset.saturating_add(got as u64)) {
+            match rustix::io::pread(&self.file, &mut buf[got..], offset.saturating_add(got as u64)) {
                 Ok(0) => break,
                 Ok(n) => got += n,
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) => return Err(Error::io("read", &self.path, &e).at(&self.path, offset)),
+                Err(Errno::INTR) => {}
+                Err(e) => return Err(Error::io("read", &self.path, &e.into()).at(&self.path, offset)),
             }
         }
         Ok(got)
@@ -151,14 +151,14 @@ impl WriteFile for OsWriteFile {
         let mut done = 0;
         while done < data.len() {
             let at = offset.saturating_add(done as u64);
-            match self.file.write_at(&data[done..], at) {
+            match rustix::io::pwrite(&self.file, &data[done..], at) {
                 Ok(0) => {
                     let e = io::Error::from(io::ErrorKind::WriteZero);
                     return Err(self.failed("write", &e).at(&self.path, at));
                 }
                 Ok(n) => done += n,
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) => return Err(self.failed("write", &e).at(&self.path, at)),
+                Err(Errno::INTR) => {}
+                Err(e) => return Err(self.failed("write", &e.into()).at(&self.path, at)),
             }
         }
         Ok(())
