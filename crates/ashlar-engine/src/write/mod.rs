@@ -4,8 +4,9 @@
 //! wait in a queue and lend their batches to the leader. The leader takes the waiting batches and, for the whole group
 //! (`group`),
 //! *prepares* (everything that can fail: arena space), *reserves* sequences, *frames* the records in the WAL (a record
-//! that has no space is left out) and *publishes* them with one write, *inserts*, and moves `visible`. Then it hands the
-//! lead to the next writer in the queue. The writer that is next in line looks for its turn for a few microseconds before
+//! that has no space is left out) and *publishes* them with one write, *inserts*, and moves `visible`. Writers that came
+//! meanwhile are its next group, unless that would have to wait for space: a running leader commits for others in less time
+//! than a hand-over takes. Then it hands the lead to the next writer in the queue, and answers its followers. The writer that is next in line looks for its turn for a few microseconds before
 //! it sleeps, if there is a processor for that. A writer that requested a sync joins a round of syncs after its group
 //! (`sync`, `rounds`). Writers without a sync never wait for one.
 //!
