@@ -108,7 +108,8 @@ impl Default for ReadOptions {
 #[must_use]
 pub struct CompactRangeOptions {
     /// Also rewrite the tables of the deepest level that no other table is merged into (RocksDB's
-    /// `bottommost_level_compaction`), so that no deleted entry is left. On.
+    /// `bottommost_level_compaction`), so that no deleted entry is left. On. Exception: tables of a load in key order move
+    /// down unchanged if a rewrite would remove nothing from them.
     pub rewrite_deepest: bool,
     /// After the compaction, move all tables of the deepest level to this level without rewriting them (RocksDB's
     /// `change_level`). The levels between must be empty. `None`: do not move them.

@@ -5,12 +5,15 @@
 //! the tables of the deepest level that no compaction reached are rewritten in place, which drops data that only
 //! deletions and released snapshots kept. Tables written since the request are not rewritten again.
 //!
+//! After a bulk load in key order, the tables of level 0 are disjoint and a rewrite would remove nothing. They move to
+//! the base level unchanged, and are not rewritten in the deepest level either.
+//!
 //! Source: RocksDB `db/compaction/compaction_picker.cc` (`CompactRange`, `kForceOptimized`).
 
 use super::finish::{complete, from_level};
 use super::level0::level0_group;
 use super::shape::{Shape, any_busy, bytes};
-use crate::plan::{Compaction, Reason, Running};
+use crate::plan::{Action, Compaction, Reason, Running};
 use ashlar_base::FileNumber;
 use ashlar_options::CompactionOptions;
 use ashlar_tree::version::FileMeta;
@@ -45,7 +48,13 @@ pub struct ManualRange {
     earlier: Option<Vec<Running>>,
     /// The compaction that was picked last.
     started: Option<Running>,
+    /// Tables of level 0 that moved down unchanged, ascending: a rewrite would remove nothing from them.
+    moved: Vec<FileNumber>,
 }
+
+/// Tables that move have this share of the target size at least on average; smaller ones are merged. Tables of more than
+/// twice the target size are cut.
+const SMALLEST_SHARE: u64 = 4;
 
 impl ManualRange {
     /// The user keys `begin..=end`; `None` = without bound. `rewrite_deepest`: rewrite the tables of the deepest level
@@ -61,6 +70,7 @@ impl ManualRange {
             made_since: FileNumber(0),
             earlier: None,
             started: None,
+            moved: Vec::new(),
         }
     }
 
@@ -138,14 +148,19 @@ impl ManualRange {
         let taken = |f: &&Arc<FileMeta>| group.iter().any(|g| g.number() == f.number());
         let inputs: Vec<_> = shape.level(0).iter().filter(taken).cloned().collect();
         let below = shape.meeting(base, &inputs);
-        let plan = complete(shape, options, running, (0, inputs), (base, below), Reason::Manual);
-        Some(match plan {
-            Some(plan) => {
-                self.level = 1;
-                ManualPick::Run(Box::new(plan))
-            }
-            None => ManualPick::Blocked,
-        })
+        let as_they_are = below.is_empty() && needs_no_rewrite(shape, options, &inputs);
+        let mut numbers: Vec<_> = inputs.iter().map(|f| f.number()).collect();
+        let Some(mut plan) = complete(shape, options, running, (0, inputs), (base, below), Reason::Manual)
+        else {
+            return Some(ManualPick::Blocked);
+        };
+        if as_they_are && shape.keeps_codec(0, base, plan.is_bottommost()) {
+            plan.action = Action::Move;
+            numbers.sort_unstable();
+            self.moved = numbers;
+        }
+        self.level = 1;
+        Some(ManualPick::Run(Box::new(plan)))
     }
 
     /// Takes a piece of a level below 0 to the next level.
@@ -168,7 +183,10 @@ impl ManualRange {
         running: &[Running],
     ) -> ManualPick {
         let mut rest = self.rest(shape);
-        let is_old = |at: &usize| shape.level(self.level)[*at].number() < self.made_since;
+        let is_old = |at: &usize| {
+            let number = shape.level(self.level)[*at].number();
+            number < self.made_since && self.moved.binary_search(&number).is_err()
+        };
         let Some(start) = rest.find(is_old) else {
             self.deepest_done = true;
             return ManualPick::Done;
@@ -236,4 +254,18 @@ impl ManualRange {
             self.end.as_ref().is_none_or(|e| shape.order.compare(file.smallest().user_key(), e).is_le());
         after_begin && before_end
     }
+}
+
+/// Whether a rewrite of these tables of level 0 would change nothing that matters: no two of them overlap, they were
+/// written since the open, none has a deletion, a hidden version or a blob, and their sizes suit a deeper level.
+fn needs_no_rewrite(shape: &Shape<'_>, options: &CompactionOptions, files: &[Arc<FileMeta>]) -> bool {
+    let has_nothing_to_remove = |f: &Arc<FileMeta>| {
+        let counts = f.counts.get().filter(|counts| counts.newest_value.is_some());
+        counts.is_some_and(|c| c.deletions == 0 && c.older == 0) && f.file.oldest_blob_file == FileNumber(0)
+    };
+    let target = options.target_file_bytes;
+    bytes(files) >= (target / SMALLEST_SHARE).saturating_mul(files.len() as u64)
+        && files.iter().all(|f| f.size() <= target.saturating_mul(2))
+        && files.iter().all(has_nothing_to_remove)
+        && shape.are_disjoint(files)
 }

@@ -123,6 +123,15 @@ impl<'a> Shape<'a> {
         UserRange::of(a).meets(self.order, &UserRange::of(b))
     }
 
+    /// Whether no two of the files overlap.
+    pub(super) fn are_disjoint(&self, files: &[Arc<FileMeta>]) -> bool {
+        let mut ascending: Vec<&Arc<FileMeta>> = files.iter().collect();
+        let compare =
+            |a: &FileMeta, b: &FileMeta| self.order.compare(a.smallest().user_key(), b.smallest().user_key());
+        self.order.sort_by(&mut ascending, |a, b| compare(a, b));
+        !ascending.windows(2).any(|pair| matches!(pair, [a, b] if self.overlaps(a, b)))
+    }
+
     /// Whether a running compaction writes into `output` within the range of `files`.
     pub(super) fn claimed<'f>(
         &self,

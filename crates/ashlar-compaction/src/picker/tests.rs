@@ -56,9 +56,10 @@ fn file(text: &str) -> Arc<FileMeta> {
     let file = FileMeta::new(new);
     file.set_compacting(busy);
     if !deletions.is_empty() {
-        let spent = deletions.ends_with('s');
-        let deletions = deletions.trim_end_matches('s').parse().unwrap();
-        file.note_counts(Some(TableCounts { entries: 100, deletions, spent, ..TableCounts::default() }));
+        let (spent, newest_value) = (deletions.ends_with('s'), deletions.ends_with('n').then_some(seqs.1));
+        let deletions = deletions.trim_end_matches(['s', 'n']).parse().unwrap();
+        let counts = TableCounts { entries: 100, deletions, spent, newest_value, ..TableCounts::default() };
+        file.note_counts(Some(counts));
     }
     file
 }

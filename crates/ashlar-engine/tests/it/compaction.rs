@@ -105,6 +105,34 @@ fn a_request_is_cut_into_parts_that_make_one_tree() {
     assert_eq!((count(&again), levels(&again)), (3000, after));
 }
 
+/// The tables of a load in key order go down as they are; with a deletion among them they are rewritten.
+#[test]
+fn a_load_in_key_order_is_written_once() {
+    let _readers = crate::beside_others();
+    let sim = SimEnv::new(4);
+    let db = open(&sim.env(), false);
+    (0..4).for_each(|i| table(&db, i * 200..(i + 1) * 200, Some(b"a")));
+    let loaded = table_files(&sim.env());
+    db.compact_range(&default(&db), None, None).unwrap();
+    assert_eq!((levels(&db), table_files(&sim.env())), (vec![0, 0, 0, 0, 0, 0, 4], loaded.clone()));
+    assert_eq!(count(&db), 800);
+
+    table(&db, 0..200, Some(b"b"));
+    db.compact_range(&default(&db), None, None).unwrap();
+    assert_eq!(count(&db), 800);
+    assert!(
+        loaded.iter().all(|number| !table_files(&sim.env()).contains(number)),
+        "the next request rewrites all"
+    );
+
+    table(&db, 800..1000, Some(b"a"));
+    table(&db, 1000..1200, None);
+    let files = table_files(&sim.env());
+    db.compact_range(&default(&db), None, None).unwrap();
+    assert_eq!((count(&db), db.shape(&default(&db)).levels[0].0), (1000, 0));
+    assert!(table_files(&sim.env()).iter().all(|number| !files.contains(number)), "no deletion is left");
+}
+
 #[test]
 fn ranges_go_to_the_level_that_was_asked_for() {
     let _readers = crate::beside_others();
