@@ -5,9 +5,10 @@
 use crate::case::{Bench, Place, VALUE, keys, random, values};
 use ashlar_bench::{Random, Values};
 use ashlar_env::Env;
-use ashlardb::{Compression, Cursor, Db, Read, Write, WriteOptions};
+use ashlardb::{Compression, Cursor, Db, Read, UInt64Add, Write, WriteOptions};
 use std::hint::black_box;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Number of runs that cursors and compactions merge.
 const RUNS: u64 = 3;
@@ -35,6 +36,7 @@ impl Form {
             family.write_buffer_bytes = 256 << 20;
             family.table.compression = codec;
             family.compaction.automatic = false;
+            family.merge_operator = Some(Arc::new(UInt64Add));
         });
         builder.open().unwrap()
     }
@@ -231,6 +233,87 @@ impl Bench for Seeks {
             assert_eq!(cursor.seek(key).unwrap().unwrap().0, key);
         }
         SEEKS
+    }
+}
+
+/// Steps from the first key to the last, past deleted keys.
+struct Gone {
+    db: Db,
+    deleted: u64,
+}
+
+/// Deletes all keys but the first and the last. `flushed`: the deletions are in a table.
+fn gone(db: Db, deleted: u64, flushed: bool) -> Box<dyn Bench> {
+    let mut keys = keys();
+    let writer = db.writing(WriteOptions::new().disable_wal(true));
+    for number in [0, deleted + 1] {
+        writer.put(keys.key(number), b"").unwrap();
+    }
+    for number in 1..=deleted {
+        writer.delete(keys.key(number)).unwrap();
+    }
+    if flushed {
+        db.flush().unwrap();
+    }
+    let mut made = Gone { db, deleted };
+    made.round();
+    Box::new(made)
+}
+
+/// In a table, without older entries.
+pub fn pass_deleted(place: &Place<'_>) -> Box<dyn Bench> {
+    gone(Form::in_memory().open(), place.size(100_000, 5000), true)
+}
+
+/// In the memtable, with the values in a table whose blocks are all in the cache.
+pub fn pass_deleted_values(place: &Place<'_>) -> Box<dyn Bench> {
+    let deleted = place.size(100_000, 5000);
+    gone(Form::in_memory().filled(deleted + 1, 1), deleted, false)
+}
+
+impl Bench for Gone {
+    fn round(&mut self) -> u64 {
+        let mut cursor = self.db.scan(..).cursor().unwrap();
+        cursor.first().unwrap().unwrap();
+        assert!(step(&mut cursor, false));
+        assert!(!step(&mut cursor, false));
+        self.deleted
+    }
+}
+
+/// Gets of counters.
+struct Counters {
+    db: Db,
+    counters: u64,
+}
+
+/// A table has the sum of the older operands, and the memtable 50 newer ones.
+pub fn get_counter(place: &Place<'_>) -> Box<dyn Bench> {
+    const ROUNDS: u64 = 100;
+    let counters = place.size(2000, 100);
+    let db = Form::in_memory().open();
+    let mut keys = keys();
+    let writer = db.writing(WriteOptions::new().disable_wal(true));
+    for round in 0..ROUNDS {
+        if round == ROUNDS / 2 {
+            db.flush().unwrap();
+            db.compact().unwrap();
+        }
+        for number in 0..counters {
+            writer.merge(keys.key(number), round.to_le_bytes()).unwrap();
+        }
+    }
+    Box::new(Counters { db, counters })
+}
+
+impl Bench for Counters {
+    fn round(&mut self) -> u64 {
+        let mut keys = keys();
+        for number in 0..self.counters {
+            let sum = self.db.get(keys.key(number)).unwrap().unwrap();
+            assert_eq!(black_box(&sum)[..], 4950u64.to_le_bytes());
+        }
+        self.counters
     }
 }
 

@@ -115,6 +115,24 @@ pub const CASES: &[Case] = &[
         make: database::seek,
     },
     Case {
+        name: "pass_deleted",
+        text: "a deleted key that a step passes, in a table, with nothing below",
+        bounds: bounds(5, 20),
+        make: database::pass_deleted,
+    },
+    Case {
+        name: "pass_deleted_values",
+        text: "a deleted key that a step passes, in the memtable, with its value in a table",
+        bounds: bounds(40, 100),
+        make: database::pass_deleted_values,
+    },
+    Case {
+        name: "get_counter",
+        text: "a get that combines 50 operands in the memtable and a sum in a table",
+        bounds: bounds(1500, 6000),
+        make: database::get_counter,
+    },
+    Case {
         name: "rewrite_none",
         text: "an entry of a compaction of three runs",
         bounds: bounds(70, 150),

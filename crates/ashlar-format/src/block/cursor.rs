@@ -1,13 +1,14 @@
 //! The cursor over the entries of a block.
 
 use super::back::Back;
+use super::entry::standard;
 use super::target::BorrowedOrder;
 use super::{
     DataBlock, EntryFormat, IndexEntries, IndexValue, InternalEntries, InternalTarget, PlainEntries,
     SeekTarget, UserTarget, ValueRange,
 };
 use ashlar_base::ext::comparator::{BytewiseOrder, KeyOrder, ReverseBytewiseOrder};
-use ashlar_base::{Entry, InternalKey, Malformed, Order, Trailer};
+use ashlar_base::{Entry, InternalKey, Malformed, Order, SeqNum, Trailer, ValueType};
 use std::cmp::Ordering;
 
 /// A cursor over a data block.
@@ -304,6 +305,34 @@ impl<F: EntryFormat<Value = ValueRange>> EntryCursor<F> {
     }
 }
 
+/// The result of [`BlockCursor::pass_deletions`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Passed {
+    /// The number of passed entries.
+    pub entries: usize,
+    /// The cursor is in the last restart interval of the block.
+    pub last_interval: bool,
+}
+
+/// The number of consecutive entries that begin from `at` up to `until`, not included, and that are deletions with sequence
+/// numbers up to `seq`; and the offset of the last one. An entry that shares bytes of its trailer ends the series, as does one
+/// that does not decode.
+#[inline]
+fn deletions(entries: &[u8], mut at: usize, until: usize, seq: SeqNum) -> (usize, Option<usize>) {
+    let (mut count, mut last) = (0, None);
+    while at < until.min(entries.len()) {
+        let Ok(entry) = standard(entries, at) else { break };
+        let Some(raw) = entry.tail.last_chunk::<8>() else { break };
+        let trailer = Trailer::from_raw(u64::from_le_bytes(*raw));
+        let deletes = matches!(trailer.value_type(), Some(ValueType::Delete | ValueType::SingleDelete));
+        if !deletes || trailer.seq() > seq {
+            break;
+        }
+        (count, last, at) = (count + 1, Some(at), entry.next);
+    }
+    (count, last)
+}
+
 /// Runs one call with the order as a type, so that the match is outside every loop.
 macro_rules! with_order {
     ($order:expr, |$o:ident| $body:expr) => {
@@ -351,6 +380,53 @@ impl BlockCursor {
         self.key.extend_from_slice(&trailer.raw().to_le_bytes());
         self.next = end;
         self.forward(block.entries())
+    }
+
+    /// Passes deletions: moves forward to a later entry, if that entry and all entries on the way are deletions with
+    /// sequence numbers up to `seq` and user keys before `limit` (`None`: no limit). Returns the number of passed entries, and
+    /// whether the last restart interval was reached. Deletions near `limit` may remain.
+    /// Cost: a bisection of the restart points, and one decoding per entry, without its key.
+    pub fn pass_deletions(
+        &mut self,
+        block: &DataBlock<'_>,
+        order: &Order,
+        seq: SeqNum,
+        limit: Option<&[u8]>,
+    ) -> Result<Passed, Malformed> {
+        if !self.on {
+            return Ok(Passed::default());
+        }
+        let until = match limit {
+            None => block.entries().len(),
+            // The last restart point before the limit: its entry and all before it.
+            Some(user_key) => {
+                let trailer = Trailer::FIRST;
+                let at = with_order!(order, |order| {
+                    self.search_restarts(block, &InternalTarget { order, user_key, trailer })
+                })?;
+                at + 1
+            }
+        };
+        let (passed, last) = deletions(block.entries(), self.next, until, seq);
+        if let Some(at) = last {
+            self.go_to(block, at)?;
+        }
+        let last_interval = block.restart(block.restart_count() - 1).is_some_and(|at| at <= self.at);
+        Ok(Passed { entries: passed, last_interval })
+    }
+
+    /// Moves to the entry at `at`, which is the offset of one.
+    fn go_to(&mut self, block: &DataBlock<'_>, at: usize) -> Result<(), Malformed> {
+        self.reset();
+        self.next = block.restart_before(at + 1);
+        while self.next <= at {
+            self.decode(block.entries(), self.next)?;
+        }
+        if self.at != at {
+            return Err(Malformed { field: "block.restart", at, what: "no entry starts here" });
+        }
+        self.on = true;
+        Ok(())
     }
 
     /// Moves to the last entry at or before (`user_key`, `trailer`).

@@ -34,7 +34,7 @@ mod form_tests;
 mod tests;
 
 pub use builder::BlockBuilder;
-pub use cursor::{BlockCursor, EntryCursor, IndexCursor, PlainCursor};
+pub use cursor::{BlockCursor, EntryCursor, IndexCursor, Passed, PlainCursor};
 pub use data_block::DataBlock;
 pub use entry::{EntryFormat, InternalEntries, PlainEntries, RawEntry, ValueRange};
 pub use hash_index::{Bucket, HashIndex};

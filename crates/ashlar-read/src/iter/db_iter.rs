@@ -8,7 +8,9 @@
 //!    is known to be of another key. Otherwise the merge passes all entries of the key, and the value is a copy. Then `next`
 //!    first seeks behind the shown key.
 //! 3. After [`SKIPS_MAX`] steps over entries of one user key, a seek skips the remaining ones. After as many deleted
-//!    keys, a seek skips the keys that a range tombstone covers in older runs.
+//!    keys, a seek skips the keys that a range tombstone covers in older runs. Going forward, the cursor then also passes the
+//!    deletions of a table up to the next key of another run: it decodes them without their keys, and passes the rest of a
+//!    table at once if the table holds nothing but deletions that the read sees.
 //!    A seek that has met [`GONE_MANY`] deleted keys notes them as the memtable's gap, and the next seek into the gap goes
 //!    to its end.
 //! 4. Off the end, `next` and `prev` stay off the end. After an error the cursor is off the end until the next

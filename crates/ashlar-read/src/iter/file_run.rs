@@ -7,7 +7,7 @@
 use super::{ReadState, RunContext};
 use crate::range_del::{Bounds, Mask};
 use ashlar_base::planted::{Bug, planted};
-use ashlar_base::{Entry, InternalKey, Level, Result};
+use ashlar_base::{Entry, InternalKey, InternalKeyBuf, Level, Result, SeqNum, Trailer};
 use ashlar_table::{Stepped, TableCursor};
 use ashlar_tree::version::{FileMeta, OpenTable};
 use std::cmp::Ordering;
@@ -235,6 +235,44 @@ impl FileRun {
             self.cursor.next_block(&table, &state.how, stepped)?;
         }
         self.skip_forward(state, mask)
+    }
+
+    /// Going forward, on a deletion that a read at `seq` sees: moves to a later one, if all entries up to there are such
+    /// deletions, of user keys before `limit` (`None`: no limit). Returns the number of entries that it passed one by one.
+    ///
+    /// # Errors
+    /// As opening and reading a table.
+    #[cold]
+    pub(crate) fn pass_deletions(
+        &mut self,
+        cx: &mut RunContext,
+        seq: SeqNum,
+        limit: Option<&[u8]>,
+    ) -> Result<usize> {
+        let passed = match self.cursor.pass_deletions(&cx.state.from.version.order, seq, limit) {
+            Ok(passed) => passed,
+            Err(e) => return self.next_block(cx, Err(e)).map(|()| 0),
+        };
+        if passed.last_interval && self.holds_only_deletions(&cx.state, seq) {
+            let RunContext { state, mask } = cx;
+            let Some(table) = self.enter(state, mask, self.at)? else { return Ok(0) };
+            match limit {
+                None => self.cursor.last(&table, &state.how)?,
+                Some(user_key) => {
+                    let before = InternalKeyBuf::new(user_key, Trailer::FIRST);
+                    self.cursor.seek_for_prev(&table, &state.how, before.as_key())?;
+                }
+            }
+        }
+        Ok(passed.entries)
+    }
+
+    /// Whether the current file has nothing but deletions that a read at `seq` sees.
+    fn holds_only_deletions(&self, state: &ReadState, seq: SeqNum) -> bool {
+        let Some(file) = self.files_in(state).get(self.at) else { return false };
+        let only = file.counts.get().is_some_and(|counts| counts.deletions == counts.entries);
+        let seen = !file.file.sequences_unknown && file.file.largest_seq <= seq;
+        only && seen && !self.cursor.has_global_seq()
     }
 
     /// Moves one entry back. Off the end it stays there.

@@ -13,8 +13,9 @@
 //! Source: RocksDB `table/merging_iterator.cc` (idea of the direction change).
 
 use super::{ReadState, Run, RunContext};
+use crate::visibility::{EntryKind, entry_kind, is_visible};
 use ashlar_base::stats::perf::{self, Metric};
-use ashlar_base::{Direction, Entry, InternalKey, Order, Result};
+use ashlar_base::{Direction, Entry, InternalKey, Order, Result, SeqNum};
 use std::cmp::Ordering;
 use std::path::PathBuf;
 
@@ -297,6 +298,47 @@ impl MergingIter {
             }
             _ => None,
         })
+    }
+
+    /// Going forward, if the root is on a deletion that a read at `seq` sees: moves it to a later deletion, if all entries of
+    /// the merge up to there are such deletions in the root's run, of user keys before `upper`. Returns the number of entries
+    /// that it passed one by one. A key of another run ends the move, because the root may not pass it.
+    #[cold]
+    pub(crate) fn pass_deletions(
+        &mut self,
+        cx: &mut RunContext,
+        seq: SeqNum,
+        upper: Option<&[u8]>,
+    ) -> Result<usize> {
+        debug_assert_eq!(self.direction, Direction::Forward);
+        let Some(&root) = self.heap.first() else { return Ok(0) };
+        let deletes = |key: InternalKey<'_>| {
+            let (user_key, trailer) = key.split();
+            is_visible(trailer, seq) && matches!(entry_kind(trailer, user_key), Ok(EntryKind::Deleted))
+        };
+        if !self.key().is_some_and(deletes) {
+            return Ok(0);
+        }
+        let order = &self.order;
+        let mut pass = |root: &mut Run, limit: Option<&[u8]>| {
+            let is_there = |limit| root.key().is_none_or(|key| order.compare(key.user_key(), limit).is_ge());
+            if limit.is_some_and(is_there) { Ok(0) } else { root.pass_deletions(cx, seq, limit) }
+        };
+        let second = if self.second > 0 { Some(self.second) } else { self.first_child(0) };
+        let passed = match second.and_then(|at| self.heap.get(at)) {
+            None => self.runs.get_mut(root).map_or(Ok(0), |root| pass(root, upper)),
+            Some(&second) => {
+                let Ok([root, second]) = self.runs.get_disjoint_mut([root, second]) else { return Ok(0) };
+                let Some(next) = second.key().map(InternalKey::user_key) else { return Ok(0) };
+                pass(root, Some(upper.filter(|upper| order.compare(upper, next).is_lt()).unwrap_or(next)))
+            }
+        };
+        if passed.is_err() {
+            self.heap.clear();
+        } else if self.root().is_some_and(|root| !root.is_on_entry()) {
+            self.rebuild();
+        }
+        passed
     }
 
     /// Calls `step` for each run older than `run`. `step` returns `None` if it did not move the run.

@@ -145,6 +145,22 @@ impl Run {
         }
     }
 
+    /// Passes deletions; see [`FileRun::pass_deletions`]. A memtable passes none.
+    ///
+    /// # Errors
+    /// As [`Run::seek`].
+    pub(crate) fn pass_deletions(
+        &mut self,
+        cx: &mut RunContext,
+        seq: SeqNum,
+        limit: Option<&[u8]>,
+    ) -> Result<usize> {
+        match self {
+            Run::Mem(_) => Ok(0),
+            Run::Files(files) => files.pass_deletions(cx, seq, limit),
+        }
+    }
+
     /// The entry under the cursor; `None` off the end.
     #[inline]
     pub(crate) fn entry(&self) -> Option<Entry<'_>> {

@@ -59,6 +59,12 @@ impl IterTally {
         perf::add(why, 1);
     }
 
+    /// Counts `entries` skipped entries.
+    pub(super) fn passed_many(&mut self, why: Metric, entries: u64) {
+        self.skipped += entries;
+        perf::add(why, entries);
+    }
+
     /// Counts a seek that skipped entries.
     pub(super) fn reseek(&mut self) {
         self.reseeks += 1;

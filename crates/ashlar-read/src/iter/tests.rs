@@ -27,6 +27,8 @@ use std::cmp::Ordering;
 use std::path::Path;
 use std::sync::Arc;
 
+mod deletions;
+
 const DIR: &str = "/db";
 
 /// A small generator: the same histories in every run.

@@ -12,7 +12,7 @@ use crate::reader::{BlockAt, Readahead, TableReader};
 use ashlar_base::{Entry, InternalKey, InternalKeyBuf, Malformed, Order, Result, SeqNum, Trailer};
 use ashlar_cache::FramePin;
 use ashlar_format::Unreadable;
-use ashlar_format::block::{BlockCursor, DataBlock};
+use ashlar_format::block::{BlockCursor, DataBlock, Passed};
 use std::cmp::Ordering;
 
 /// The result of a step inside a block: whether the cursor is on an entry. False: the entry is in another block, if there
@@ -56,6 +56,12 @@ impl TableCursor {
     #[inline]
     pub fn is_off_the_end(&self) -> bool {
         self.pin.is_none()
+    }
+
+    /// Whether the MANIFEST gives the sequence number of all entries of the current table.
+    #[inline]
+    pub fn has_global_seq(&self) -> bool {
+        self.global_seq.is_some()
     }
 
     /// The entry under the cursor; `None` off the end.
@@ -106,6 +112,27 @@ impl TableCursor {
         }
         self.present();
         Ok(self.cursor.is_on_entry())
+    }
+
+    /// Passes deletions inside the block; see [`BlockCursor::pass_deletions`]. Passes nothing in a table whose entries have
+    /// one sequence number.
+    ///
+    /// # Errors
+    /// `Malformed`: the block is damaged. [`TableCursor::next_block`] makes an error with its place of that.
+    pub fn pass_deletions(
+        &mut self,
+        order: &Order,
+        seq: SeqNum,
+        limit: Option<&[u8]>,
+    ) -> Result<Passed, Malformed> {
+        let mut passed = Passed::default();
+        if self.global_seq.is_none() {
+            self.in_block(|cursor, block| {
+                passed = cursor.pass_deletions(block, order, seq, limit)?;
+                Ok(())
+            })?;
+        }
+        Ok(passed)
     }
 
     /// Ends a step forward that left the block, or failed in it.

@@ -175,6 +175,8 @@ impl DbIter {
                         behind = Metric::InternalDeleteSkippedCount;
                         if gone % SKIPS_MAX == 0 {
                             self.pass_covered(Direction::Forward)?;
+                            gone += self.pass_deletions()?;
+                            self.passed.gone = gone;
                         } else {
                             self.tally.passed(behind);
                             self.merge.next(&mut self.cx)?;
@@ -196,6 +198,16 @@ impl DbIter {
             steps = self.pass_newer(steps)?;
         }
         Ok(())
+    }
+
+    /// Skips deletions behind the deleted key `self.key` that no other run has entries between. The cursor meets and counts the
+    /// remaining ones as before. Returns the number of deletions that it passed one by one.
+    #[cold]
+    fn pass_deletions(&mut self) -> Result<usize> {
+        let upper = self.range.upper.as_deref();
+        let passed = self.merge.pass_deletions(&mut self.cx, self.seq, upper)?;
+        self.tally.passed_many(Metric::InternalDeleteSkippedCount, passed as u64);
+        Ok(passed)
     }
 
     /// Skips an entry that is too new for this read, and, after `steps` of one key, all such entries of `self.key`.
