@@ -99,13 +99,19 @@ impl Clock {
         self.ring.push_back(entry);
     }
 
-    pub(crate) fn pop(&mut self) -> Option<Entry> {
+    /// The entry at the hand, after the verdict on the entry before it.
+    pub(crate) fn turn(&mut self, before: Option<Verdict>) -> Option<Entry> {
+        self.settle(before);
         self.ring.pop_front()
     }
 
-    /// Notes that an entry popped before was dead.
-    pub(crate) fn buried(&mut self) {
-        self.dead = self.dead.saturating_sub(1);
+    /// Carries out the verdict on an entry that was popped before.
+    pub(crate) fn settle(&mut self, verdict: Option<Verdict>) {
+        match verdict {
+            Some(Verdict::Stays(entry)) => self.push(entry),
+            Some(Verdict::Dead) => self.dead = self.dead.saturating_sub(1),
+            Some(Verdict::Evicted) | None => {}
+        }
     }
 
     /// Notes that a table with this many frames was closed.

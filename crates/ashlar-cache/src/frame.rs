@@ -97,7 +97,11 @@ impl Frame {
 
     /// Whether the frame was read since the last call.
     pub(crate) fn take_touch(&self) -> bool {
-        self.touched.swap(false, Ordering::Relaxed)
+        let touched = self.touched.load(Ordering::Relaxed);
+        if touched {
+            self.touched.store(false, Ordering::Relaxed);
+        }
+        touched
     }
 
     /// Notes that no slot points here any more: if a pin holds it, its charge counts as pinned from now on.

@@ -6,7 +6,7 @@ use crate::ghosts::Turnovers;
 use crate::slab::{NoPiece, SLACK, Slabs};
 use ashlar_base::memory::MemoryBudget;
 use ashlar_base::stats::Counters;
-use ashlar_sync::atomic::{AtomicUsize, Ordering};
+use ashlar_sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use ashlar_sync::{Mutex, Rank};
 use std::borrow::Cow;
 use std::fmt;
@@ -48,9 +48,20 @@ pub struct FramePool {
     used: AtomicUsize,
     pinned: AtomicUsize,
     clock: Mutex<Clock>,
+    /// A point read evicts for its block.
+    evicting: AtomicBool,
     slabs: Arc<Slabs>,
     turnovers: Turnovers,
     pub(crate) counts: Counters<2>,
+}
+
+/// The turn to evict for the block of a point read; the drop gives it back.
+pub(crate) struct Turn<'p>(&'p AtomicBool);
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
+    }
 }
 
 impl FramePool {
@@ -84,6 +95,7 @@ impl FramePool {
             used: AtomicUsize::new(0),
             pinned: AtomicUsize::new(0),
             clock: Mutex::new(Rank::Inner, Clock::default()),
+            evicting: AtomicBool::new(false),
             slabs: Slabs::new(SLACK),
             turnovers: Turnovers::new(),
             counts: Counters::new(),
@@ -190,17 +202,24 @@ impl FramePool {
 
     /// Moves the clock hand until one frame was evicted. False when `looks` entries were checked without success.
     fn evict_one(&self, looks: &mut usize) -> bool {
+        let mut verdict = None;
         while *looks > 0 {
             *looks -= 1;
-            let popped = self.clock.lock().pop();
+            let popped = self.clock.lock().turn(verdict.take());
             let Some(entry) = popped else { return false };
             match entry.judge() {
                 Verdict::Evicted => return true,
-                Verdict::Stays(entry) => self.clock.lock().push(entry),
-                Verdict::Dead => self.clock.lock().buried(),
+                other => verdict = Some(other),
             }
         }
+        self.clock.lock().settle(verdict);
         false
+    }
+
+    /// The turn of a point read to evict for its block, if no other one has it.
+    pub(crate) fn take_turn(&self) -> Option<Turn<'_>> {
+        let free = !self.evicting.load(Ordering::Relaxed) && !self.evicting.swap(true, Ordering::Acquire);
+        free.then(|| Turn(&self.evicting))
     }
 
     /// Adds a frame in a slot to the ring.

@@ -4,7 +4,7 @@ use crate::clock::{Entry, Slot, Slots};
 use crate::frame::{Charge, Frame, FramePin};
 use crate::ghosts::Ghosts;
 use crate::pages::Pages;
-use crate::pool::{FramePool, HITS, MISSES};
+use crate::pool::{FramePool, HITS, MISSES, Turn};
 use ashlar_sync::{Rank, RwLock};
 use std::borrow::Cow;
 use std::fmt;
@@ -13,6 +13,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The identity of the next array.
 static NEXT: AtomicU64 = AtomicU64::new(0);
+
+/// What [`SlotArray::admits`] answers to a point read whose block may enter the pool.
+pub struct Admission<'p> {
+    _turn: Option<Turn<'p>>,
+}
 
 /// One slot per block of an open table. Dropping it removes all its frames from the pool; pinned frames stay charged
 /// until their pins are dropped.
@@ -69,15 +74,21 @@ impl SlotArray {
     }
 
     /// Whether a point read that missed should [insert](SlotArray::insert) its block of `len` bytes: while the pool has
-    /// room, and afterwards when the block was read before, about one turnover of the pool ago at most. Call it once for
-    /// each such read, because it notes the read.
+    /// room, and afterwards when the block was read before, about one turnover of the pool ago at most, and no other point
+    /// read evicts at this moment. Call it once for each such read, because it notes the read. The caller keeps the answer
+    /// until the block is inserted.
     ///
     /// # Cost
-    /// One atomic addition.
-    pub fn admits(&self, ordinal: u32, len: usize) -> bool {
+    /// One or two atomic operations.
+    pub fn admits(&self, ordinal: u32, len: usize) -> Option<Admission<'_>> {
         let (size, limit) = (Charge::size_of(len, len), self.pool.limit());
         let room = limit.saturating_sub(self.pool.used());
-        size <= room || self.ghosts.read(ordinal, size, (self.pool.turnovers(), limit)) && size <= limit
+        if size <= room {
+            return Some(Admission { _turn: None });
+        }
+        let read = self.ghosts.read(ordinal, size, (self.pool.turnovers(), limit));
+        let turn = if read && size <= limit { self.pool.take_turn()? } else { return None };
+        Some(Admission { _turn: Some(turn) })
     }
 
     /// Caches `bytes` as block `ordinal` and pins it. If another thread was faster, returns that thread's frame. If the

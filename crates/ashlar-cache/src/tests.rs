@@ -53,6 +53,20 @@ fn second_chance_for_what_is_read() {
 }
 
 #[test]
+fn one_point_read_evicts_at_a_time() {
+    let pool = FramePool::new(4 * 1200);
+    let slots = SlotArray::new(pool.clone(), 100);
+    assert!(slots.admits(0, 1000).is_some(), "there is room");
+    (0..4).for_each(|at| drop(slots.insert(at, block(0, at, 1000))));
+    assert!(slots.admits(9, 1000).is_none(), "first read");
+    let first = slots.admits(9, 1000);
+    assert!(first.is_some(), "second read");
+    assert!(slots.admits(9, 1000).is_none(), "another one evicts");
+    drop(first);
+    assert!(slots.admits(9, 1000).is_some());
+}
+
+#[test]
 fn held_frames_are_not_evicted_and_the_cap_holds() {
     let pool = FramePool::new(10 * 1200);
     let slots = SlotArray::new(pool.clone(), 100);

@@ -46,7 +46,7 @@ fn hits(trace: &[u32], cached: usize, admit_all: bool) -> usize {
     for (at, ordinal) in trace.iter().enumerate() {
         if slots.hit(*ordinal).is_some() {
             hits += usize::from(at >= fill);
-        } else if admit_all || slots.admits(*ordinal, LEN) {
+        } else if admit_all || slots.admits(*ordinal, LEN).is_some() {
             drop(slots.insert(*ordinal, &block[..]));
         }
     }

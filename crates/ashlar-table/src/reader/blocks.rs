@@ -122,7 +122,10 @@ impl TableReader {
             scratch.keep(self.is_trusted(how).then_some(id));
         }
         let block = scratch.block();
-        if how.fill_cache && self.is_trusted(how) && part.slots.admits(at.block(), block.len()) {
+        if how.fill_cache
+            && self.is_trusted(how)
+            && let Some(_admission) = part.slots.admits(at.block(), block.len())
+        {
             return Ok(Held::Pinned(self.admit(part, at.block(), block.into())));
         }
         Ok(Held::Scratch(block))
