@@ -40,6 +40,10 @@ bugs! {
     WriteUnsynced,
     /// The directory of a log is not synced with its first sync.
     LogDirUnsynced,
+    /// A store into a mapped log puts the header before the payload.
+    HeaderBeforePayload,
+    /// A store into a mapped log is believed although a page of the file was missing.
+    GuardUnread,
     /// A failed sync is done again, and believed.
     SyncRetried,
     /// A sync of a file system whose journal failed meanwhile is believed.

@@ -5,8 +5,10 @@
 //! 3. After a failed sync, a file's unsynced bytes are never trusted again; the caller abandons the file.
 //! 4. Inside a database directory no symbolic link is followed: calls do not follow the last part of a path.
 
+use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{Error, Result};
 use std::fmt::Debug;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -186,6 +188,53 @@ pub trait WriteFile: Send + Sync + Debug {
     /// `Io(NoSpace)`: the disk does not have the space; a part of it may be reserved now.
     fn allocate(&self, offset: u64, len: u64) -> Result<()>;
 
+    /// Prepares the `len` bytes from `offset` on for stores without system calls: writes zeros there, which extend the
+    /// file, and maps them. `None`: this file cannot be mapped.
+    ///
+    /// A store survives a killed process as a write does, and a sync of the file makes it durable. The caller drops the
+    /// piece before it truncates the file within the piece.
+    ///
+    /// # Errors
+    /// `Io`, for example `Io(NoSpace)`. After an error and after `None`, some of the zeros may be in the file.
+    fn prepare(&self, _offset: u64, _len: usize) -> Result<Option<Box<dyn PreparedPiece>>> {
+        Ok(None)
+    }
+
     /// The path it was opened by.
     fn path(&self) -> &Path;
+}
+
+/// The bytes that a store publishes last, with one instruction.
+pub const STORE_HEAD: usize = 8;
+
+/// A mapped range of a file that holds zeros and what was stored, see [`WriteFile::prepare`].
+pub trait PreparedPiece: Send + Sync + Debug {
+    /// The range of the file.
+    fn range(&self) -> Range<u64>;
+
+    /// Copies `bytes` to `offset` in the file. Exactly [`STORE_HEAD`] bytes are one store: a killed process leaves all or
+    /// none of them.
+    ///
+    /// # Errors
+    /// As [`PreparedPiece::store`].
+    fn put(&mut self, offset: u64, bytes: &[u8]) -> Result<()>;
+
+    /// Stores a record of at least [`STORE_HEAD`] bytes at `offset` in the file, its first [`STORE_HEAD`] bytes last. So a
+    /// killed process leaves either zeros in the place of those bytes, or the whole record.
+    ///
+    /// # Errors
+    /// `Io`: the system could not provide a page of the file, now or in an earlier store, and what the file has in the
+    /// range is unknown. `InvalidArgument`: the bytes are too few, or not within the range.
+    fn store(&mut self, offset: u64, bytes: &[u8]) -> Result<()> {
+        let parts = bytes.split_first_chunk::<STORE_HEAD>().filter(|_| offset >= self.range().start);
+        let Some((head, rest)) = parts else {
+            return Err(Error::invalid("a store of less than a header, or outside of the mapped piece"));
+        };
+        if planted(Bug::HeaderBeforePayload) {
+            self.put(offset, head)?;
+            return self.put(offset.saturating_add(STORE_HEAD as u64), rest);
+        }
+        self.put(offset.saturating_add(STORE_HEAD as u64), rest)?;
+        self.put(offset, head)
+    }
 }

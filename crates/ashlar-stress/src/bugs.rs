@@ -30,6 +30,8 @@ fn owed(bug: Bug) -> (&'static str, &'static str) {
         Bug::BlobUnsynced => ("sim", "A06"),
         Bug::WriteUnsynced => ("sim", "A30 RocksDB 9.3.0"),
         Bug::LogDirUnsynced => ("sim", "A05 mongo-rocks #35"),
+        Bug::HeaderBeforePayload => ("sim", "a torn record in a mapped log"),
+        Bug::GuardUnread => ("sweep", "a missing page beneath a store"),
         Bug::SyncRetried => ("sweep", "A07 fsyncgate"),
         Bug::SyncUnconfirmed => ("power", "ext4 of Linux 6.18, under any engine"),
         Bug::OlderLogUnsynced => ("sim", "A09 RocksDB #11149"),

@@ -2,8 +2,12 @@
 //! share them. The calls go to the kernel without the C library, whose wrappers make each a point of thread cancellation
 //! with two locked operations.
 
+#[cfg(target_arch = "x86_64")]
+use super::piece::OsPiece;
 use super::place::{Held, Place, kind_at, not_regular};
 use super::{Process, sync};
+#[cfg(target_arch = "x86_64")]
+use crate::PreparedPiece;
 use crate::{ReadFile, WriteFile};
 use ashlar_base::error::IoKind;
 use ashlar_base::{Error, ErrorKind, Result};
@@ -51,7 +55,8 @@ fn open_at(place: &Place<'_>, flags: OFlags) -> rustix::io::Result<OwnedFd> {
 fn create(place: &Place<'_>, path: &Path) -> Result<File> {
     const ACTION: &str = "create";
     loop {
-        match open_at(place, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL) {
+        // For reading too: a file that is only written cannot be mapped.
+        match open_at(place, OFlags::RDWR | OFlags::CREATE | OFlags::EXCL) {
             Ok(fd) => return Ok(File::from(fd)),
             Err(Errno::EXIST) => {}
             Err(e) => return Err(Error::io(ACTION, path, &e.into())),
@@ -193,6 +198,14 @@ impl WriteFile for OsWriteFile {
                 Err(e) => return Err(self.failed("allocate", &e.into())),
             }
         }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    fn prepare(&self, offset: u64, len: usize) -> Result<Option<Box<dyn PreparedPiece>>> {
+        self.check_process()?;
+        let zero = || self.write_at(&vec![0; len], offset);
+        let piece = OsPiece::prepare(&self.file, &self.path, self.process, (offset, len), zero)?;
+        Ok(piece.map(|piece| Box::new(piece) as Box<dyn PreparedPiece>))
     }
 
     fn path(&self) -> &Path {

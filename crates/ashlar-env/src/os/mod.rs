@@ -3,8 +3,12 @@
 mod clock;
 mod file;
 mod fs;
+#[cfg(target_arch = "x86_64")]
+mod guard;
 mod lock;
 mod memory;
+#[cfg(target_arch = "x86_64")]
+mod piece;
 mod place;
 mod process;
 mod rand;

@@ -3,12 +3,14 @@
 use super::disk::Disk;
 use super::fault::{Call, CallClass};
 use super::inode::{FileState, Inode};
-use crate::{FileLock, Fs, FsEntry, ReadFile, WriteFile, mem};
+use crate::{FileLock, Fs, FsEntry, PreparedPiece, ReadFile, WriteFile, mem};
 use ashlar_base::error::{BusyKind, IoKind};
+use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{Error, ErrorKind, Result};
 use ashlar_sync::{Mutex, Rank};
 use std::fmt;
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, MutexGuard};
@@ -282,8 +284,68 @@ impl WriteFile for SimFile {
         disk.allocate(&mut self.state(), &self.path, offset.saturating_add(len))
     }
 
+    fn prepare(&self, offset: u64, len: usize) -> Result<Option<Box<dyn PreparedPiece>>> {
+        self.write_at(&vec![0; len], offset)?;
+        let (disk, inode) = (Arc::clone(&self.disk), Arc::clone(&self.inode));
+        let range = offset..offset.saturating_add(len as u64);
+        Ok(Some(Box::new(SimPiece { disk, inode, path: self.path.clone(), range, tripped: false })))
+    }
+
     fn path(&self) -> &Path {
         &self.path
+    }
+}
+
+/// A mapped piece of a file. Each copy into it is a call of its own, and a write: so a crash may come between the parts of
+/// a store.
+struct SimPiece {
+    disk: Arc<Mutex<Disk>>,
+    inode: Arc<Inode>,
+    path: PathBuf,
+    range: Range<u64>,
+    /// A page was missing.
+    tripped: bool,
+}
+
+impl fmt::Debug for SimPiece {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("SimPiece").field(&self.path).field(&self.range).finish()
+    }
+}
+
+impl PreparedPiece for SimPiece {
+    fn range(&self) -> Range<u64> {
+        self.range.clone()
+    }
+
+    /// Once a page is missing, all stores go to memory that the file does not see.
+    fn put(&mut self, offset: u64, bytes: &[u8]) -> Result<()> {
+        let len = bytes.len() as u64;
+        let outside = || Error::invalid("a store outside of the mapped piece").at(&self.path, offset);
+        let end = offset.checked_add(len).filter(|end| *end <= self.range.end).ok_or_else(outside)?;
+        if offset < self.range.start {
+            return Err(outside());
+        }
+        let mut disk = self.disk.lock();
+        let call =
+            Call { class: CallClass::Write, name: "store", path: &self.path, offset, len, data: bytes };
+        let trap = disk.call(&call).err().map(|e| e.at(&self.path, offset));
+        let Some(mut file) = self.inode.file() else { return Err(outside()) };
+        let cut = (file.now.len() as u64) < end;
+        let trap = trap.or_else(|| {
+            let what = "cannot store: the system could not provide a page of the mapped file";
+            let missing = || Error::new(ErrorKind::Io(IoKind::Other), what).at(&self.path, offset);
+            (cut || self.tripped).then(missing)
+        });
+        match trap {
+            Some(_) if planted(Bug::GuardUnread) => self.tripped = true,
+            Some(e) => {
+                self.tripped = true;
+                return Err(e);
+            }
+            None => disk.write(&mut file, &self.path, bytes, offset, None)?,
+        }
+        Ok(())
     }
 }
 

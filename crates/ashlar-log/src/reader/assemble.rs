@@ -5,7 +5,7 @@ use super::scan::{Tail, next_record, tail};
 use super::zstd_stream::RecordInflater;
 use super::{CutReason, LogEnd, LogRecord, LogRecordKind, RecoveryMode, Skipped, append};
 use ashlar_base::{Error, FamilyId, FileNumber, Result};
-use ashlar_env::ReadFile;
+use ashlar_env::{ReadFile, STORE_HEAD};
 use ashlar_format::log_record::{
     BLOCK_SIZE, CHECKSUM, COMPRESSION_ZSTD, Fault, PredecessorInfo, RecordKind, RecordType, closes_block,
     decode_compression, decode_timestamp_sizes, has_its_checksum, is_of_log, parse_physical,
@@ -108,7 +108,7 @@ impl LogReader {
     }
 
     /// Ends the reading after this many consecutive zeros ([`CutReason::ManyZeros`]): for files whose writers reserve
-    /// little space. A sparse file of any length costs nothing to make.
+    /// little space and do not map the file. A sparse file of any length costs nothing to make.
     #[must_use]
     pub fn with_zeros_max(mut self, bytes: u64) -> LogReader {
         self.zeros_max = bytes;
@@ -261,7 +261,7 @@ impl LogReader {
                 self.blocks.take_rest();
                 Step::Again
             }
-            Fault::Zero => self.on_zero(offset),
+            Fault::Zero => self.on_zero(offset)?,
             Fault::MixedForms => {
                 let dropped = self.blocks.take_rest();
                 self.report(offset, CutReason::MixedForms, dropped)
@@ -315,19 +315,38 @@ impl LogReader {
 
     /// A record of zeros: nothing was written from here on, if the rest of the block is zeros too. If only bytes of a
     /// checksum precede the zeros, a power cut tore the header at the end of a sector.
-    fn on_zero(&mut self, offset: u64) -> Step {
+    fn on_zero(&mut self, offset: u64) -> Result<Step> {
+        if self.is_unfinished_store()? {
+            return Ok(self.end_of_file(CutReason::UnfinishedStore, false));
+        }
         let torn = if self.zeros.is_none() { CHECKSUM } else { 0 };
         if self.mode != RecoveryMode::SkipAny && self.blocks.rest().iter().skip(torn).any(|byte| *byte != 0) {
             let dropped = self.blocks.take_rest();
-            return self.report(self.zeros.unwrap_or(offset), CutReason::Zeros, dropped);
+            return Ok(self.report(self.zeros.unwrap_or(offset), CutReason::Zeros, dropped));
         }
         let zeros = *self.zeros.get_or_insert(offset);
         self.blocks.take_rest();
         let dropped_bytes = offset - zeros;
         if dropped_bytes > self.zeros_max {
-            return Step::End(LogEnd::Cut { offset: zeros, reason: CutReason::ManyZeros, dropped_bytes });
+            return Ok(Step::End(LogEnd::Cut { offset: zeros, reason: CutReason::ManyZeros, dropped_bytes }));
         }
-        self.interrupted(offset)
+        Ok(self.interrupted(offset))
+    }
+
+    /// Whether the file ends with a record whose header a killed process did not store any more: a writer that maps its log
+    /// stores the header last. Such a record was never acknowledged.
+    fn is_unfinished_store(&self) -> Result<bool> {
+        let maybe_mapped = !self.recycled && self.zeros_max == u64::MAX;
+        let tolerant = self.mode == RecoveryMode::TolerateTail && maybe_mapped;
+        if !tolerant || self.zeros.is_some() || self.pending.is_some() {
+            return Ok(false);
+        }
+        let Some((head, payload)) = self.blocks.rest().split_at_checked(STORE_HEAD) else { return Ok(false) };
+        let is_zero = |bytes: &[u8]| bytes.iter().all(|byte| *byte == 0);
+        let unfinished = is_zero(head)
+            && !is_zero(payload)
+            && next_record(payload, self.log_number, self.any_data).is_none();
+        Ok(unfinished && self.blocks.is_last()?)
     }
 
     fn is_strict(&self) -> bool {

@@ -38,6 +38,11 @@ impl Blocks {
         self.bytes.len() == BLOCK_SIZE
     }
 
+    /// True when the file ends with the block in memory. Reads a byte to find out.
+    pub(super) fn is_last(&self) -> Result<bool> {
+        Ok(self.ended || self.file.read_at(&mut [0], self.start + self.bytes.len() as u64)? == 0)
+    }
+
     /// Replaces the block in memory with the next one.
     pub(super) fn advance(&mut self) -> Result<()> {
         self.start += self.bytes.len() as u64;

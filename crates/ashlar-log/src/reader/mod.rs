@@ -9,7 +9,8 @@
 //! 5. Zeros at the end of a file are space that was never written. Zeros with data behind them are writes that a power
 //!    cut lost while it kept later ones. They are damage, except in [`RecoveryMode::SkipAny`]. RocksDB skips them in
 //!    every mode, and so uses data behind a hole. A power cut may also keep bytes of a checksum before the zeros; they
-//!    count as zeros.
+//!    count as zeros. A process that is killed in the middle of a store into a mapped WAL leaves a payload behind zeros, at
+//!    the end of the file: a torn tail in [`RecoveryMode::TolerateTail`].
 //! 6. A record with another log's number belongs to the file's earlier use only if its checksum is right. Otherwise its
 //!    type or its number is damaged. RocksDB does not check this and takes the record for the end of the log.
 //! 7. A recycled log ends where its writer stopped, which may be in the middle of a record of the file's earlier use.
@@ -106,6 +107,8 @@ pub enum CutReason {
     ChecksumMismatch,
     /// Zeros where records were written, with data after them.
     Zeros,
+    /// The file ends with a payload before which the header was never stored.
+    UnfinishedStore,
     /// Records of the file's earlier use where records of this log were written: records of this log follow.
     FormerLife,
     /// A record has its last fragment missing, and another record follows.
@@ -141,6 +144,7 @@ impl fmt::Display for CutReason {
             CutReason::BadLength => "bad record length",
             CutReason::ChecksumMismatch => "checksum mismatch",
             CutReason::Zeros => "zeros where something was written",
+            CutReason::UnfinishedStore => "a payload without its header at the end of the file",
             CutReason::FormerLife => "records of the file's former life where something was written",
             CutReason::NoEnd => "partial record without end",
             CutReason::NoStart => "missing start of fragmented record",

@@ -18,16 +18,17 @@
 //! ```
 //! In a log that does not buffer, `written` equals `published`. The written part always consists of whole records, so a
 //! killed process leaves a prefix of the published records, without a hole. After them the file may have reserved space
-//! (`room`).
+//! (`room`), and, in a log that maps its file, zeros up to the end of a block (`mapped`).
 
 mod deflate;
 mod group;
+mod mapped;
 mod room;
 
 use ashlar_base::error::IoKind;
 use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{Error, ErrorKind, FileNumber, Result};
-use ashlar_env::{Fs, WriteFile};
+use ashlar_env::{Fs, PreparedPiece, WriteFile};
 use ashlar_format::log_record::{
     COMPRESSION_ZSTD, Framing, encode_compression_record, frame_end, record_end,
 };
@@ -56,7 +57,7 @@ const KEEP_BUFFER: usize = 4 << 20;
 struct Tail {
     /// The frames; byte 0 is at file offset `base`.
     bytes: Vec<u8>,
-    /// Where the file ends.
+    /// Where the written records end: the end of the file, unless it is mapped (`piece`).
     base: u64,
     /// Where the published records end: `base`, unless the log buffers.
     published: u64,
@@ -66,6 +67,10 @@ struct Tail {
     room: u64,
     /// The error of the last failed reservation.
     lack: Option<Error>,
+    /// The mapped end of the file. While there is one, the file ends with it, and not at `base`.
+    piece: Option<Box<dyn PreparedPiece>>,
+    /// The file cannot be mapped.
+    unmapped: bool,
     /// Present if the log begins with a set-compression record.
     deflater: Option<RecordDeflater>,
 }
@@ -82,6 +87,8 @@ pub struct LogWriter {
     framing: Framing,
     /// Data records are compressed frames.
     compressed: bool,
+    /// Records are stored into mapped pieces where possible.
+    maps: bool,
     /// Published records stay in memory until there are more bytes of them than this. 0: not at all.
     buffer_bytes: u64,
     tail: Mutex<Tail>,
@@ -164,6 +171,8 @@ impl LogWriter {
             filled: position,
             room: 0,
             lack: None,
+            piece: None,
+            unmapped: false,
             deflater: None,
         };
         LogWriter {
@@ -172,6 +181,7 @@ impl LogWriter {
             number,
             framing,
             compressed: false,
+            maps: false,
             buffer_bytes: 0,
             tail: Mutex::new(Rank::Log, tail),
             published: AtomicU64::new(position),
@@ -284,12 +294,12 @@ impl LogWriter {
         failure
     }
 
-    /// A write after `end` failed with `cause`. On a full disk, truncates the part that was written: no reader needs
-    /// it, and the work that frees space needs some space.
-    fn given_back(&self, cause: Error, end: u64) -> Error {
+    /// A write after the written records failed with `cause`. On a full disk, truncates the part that was written: no
+    /// reader needs it, and the work that frees space needs some space.
+    fn given_back(&self, cause: Error, tail: &mut Tail) -> Error {
         if cause.kind() == ErrorKind::Io(IoKind::NoSpace) {
             // If that fails, a reader finds a torn tail.
-            let _ = self.file.truncate(end);
+            self.cut(tail);
         }
         cause
     }
@@ -307,11 +317,14 @@ impl LogWriter {
     /// Writes the frames in memory up to `end`, all of them filled.
     fn write_out(&self, tail: &mut Tail, end: u64) -> Result<()> {
         let len = end.checked_sub(tail.base).and_then(|len| usize::try_from(len).ok());
-        let Some(frames) = len.and_then(|len| tail.bytes.get(..len)) else {
+        let Some(len) = len.filter(|len| *len <= tail.bytes.len()) else {
             return Err(self.poison(Error::invalid(format!("a write up to {end}, behind what is filled"))));
         };
-        let len = frames.len();
-        self.file.write_at(frames, tail.base).map_err(|e| self.poison(self.given_back(e, tail.base)))?;
+        let stored = self.store(tail, len)?;
+        if let Some(rest) = tail.bytes.get(stored..len).filter(|rest| !rest.is_empty()) {
+            let written = self.file.write_at(rest, tail.base.saturating_add(stored as u64));
+            written.map_err(|e| self.poison(self.given_back(e, tail)))?;
+        }
         tail.bytes.drain(..len);
         if tail.bytes.is_empty() && tail.bytes.capacity() > KEEP_BUFFER {
             tail.bytes = Vec::new();
@@ -377,6 +390,9 @@ impl LogWriter {
             let end = tail.published;
             if tail.base < end {
                 self.write_out(&mut tail, end)?;
+            }
+            if tail.piece.is_some() {
+                self.cut(&mut tail);
             }
             self.closed.store(true, Ordering::Release);
         }

@@ -6,7 +6,8 @@
 //! ```
 //! 1. The log reserves space in pieces that grow with the file, and remembers where the space ends: a record that fits costs
 //!    no call.
-//! 2. The file's length is that of its records: readers see nothing of the reserved space.
+//! 2. The file's length is that of its records: readers see nothing of the reserved space. A log that maps its file is
+//!    longer by the zeros of its piece, which lies in the reserved space (`mapped`).
 //! 3. When the disk is full, the log stops reserving until the engine tells it to try again. It then keeps three quarters of
 //!    the spare room, or as much of that as it can get. It releases the rest, with whatever the attempts had taken: the first
 //!    table that makes room needs some space itself.
@@ -72,10 +73,10 @@ impl LogWriter {
     /// Releases the space reserved after the records, for a log that gets few or no more records.
     pub fn give_back(&self) {
         let mut tail = self.tail.lock();
-        let asked = !matches!(tail.room, 0 | u64::MAX);
+        let asked = !matches!(tail.room, 0 | u64::MAX) || tail.piece.is_some();
         if asked && tail.base == tail.filled && self.poison.get().is_none() {
             // If that fails, the space is released with the file.
-            let _ = self.file.truncate(tail.base);
+            self.cut(&mut tail);
             tail.room = 0;
             tail.lack = None;
         }
@@ -119,8 +120,9 @@ impl LogWriter {
     }
 
     /// Keeps `bytes`, or a part of them, of the space reserved after the end of the file.
-    fn keep(&self, tail: &mut Tail, bytes: u64) {
+    pub(super) fn keep(&self, tail: &mut Tail, bytes: u64) {
         let end = tail.base;
+        tail.piece = None;
         for part in (0u32..).map(|halved| bytes >> halved) {
             // In each round, because a failed attempt may have taken space too.
             if self.file.truncate(end).is_err() {
