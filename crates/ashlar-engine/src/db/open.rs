@@ -282,7 +282,8 @@ fn begin_log(
     cut: bool,
 ) -> Result<Arc<Wal>> {
     let compressed = options.wal_compression != Compression::None;
-    let shape = WalShape { compressed, buffered: options.manual_wal_flush };
+    let (buffered, mapped) = (options.manual_wal_flush, options.allow_mmap_writes);
+    let shape = WalShape { compressed, buffered, mapped };
     let wal = Wal::create(env, dir, versions.new_file_number(), shape)?;
     if cut {
         let next = versions.last_sequence().checked_add(1).unwrap_or(versions.last_sequence());

@@ -38,6 +38,8 @@ pub(crate) struct WalShape {
     pub(crate) compressed: bool,
     /// Records stay in the process until a flush, a sync, or the end of the file.
     pub(crate) buffered: bool,
+    /// Records are stored into a mapping of the file where the file system offers one.
+    pub(crate) mapped: bool,
 }
 
 /// One WAL file that is, or was, written to.
@@ -59,7 +61,7 @@ impl Wal {
         }
         let make = if shape.compressed { LogWriter::create_compressed } else { LogWriter::create };
         let log = make(Arc::clone(&env.fs), &path, number, Framing::Legacy)?;
-        let log = log.buffering(if shape.buffered { BUFFER_BYTES } else { 0 });
+        let log = log.buffering(if shape.buffered { BUFFER_BYTES } else { 0 }).mapped(shape.mapped);
         Ok(Wal { log, dir: dir.to_path_buf(), shape })
     }
 

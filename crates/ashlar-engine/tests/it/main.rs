@@ -11,6 +11,7 @@ mod gathering;
 mod health;
 mod limits;
 mod manual_wal_flush;
+mod mapped_wal;
 mod merges;
 mod observe;
 mod queue;

@@ -85,10 +85,11 @@ pub(super) const RULES: &[Rule] = &[
         of_family: false,
         check: |v| {
             (v.db("allow_mmap_writes") == Some("true")).then(|| {
-                "allow_mmap_writes=true: a full disk kills the process instead of failing a write".to_owned()
+                "allow_mmap_writes=true: in RocksDB a full disk kills the process instead of failing a write"
+                    .to_owned()
             })
         },
-        advice: "Leave it false. Here it has no effect.",
+        advice: "Leave it false for RocksDB. Here it maps the WAL only, and a full disk fails the write.",
     },
     Rule {
         name: "few-open-files",

@@ -3,10 +3,12 @@
 use super::check::{Crash, any_mode};
 use super::judged::Judges;
 use super::plan::{Setup, Step, steps};
-use super::store::Store;
+use super::store::{Store, open};
 use super::tally::Tally;
+use ashlar_base::Error;
 use ashlar_base::error::IoKind;
-use ashlar_env::sim::{CallClass, Repeat, SimEnv};
+use ashlar_env::sim::{CallClass, CrashMode, Repeat, SimEnv};
+use ashlar_log::RecoveryMode;
 use ashlar_testkit::Rng;
 use ashlar_testkit::ops::Op;
 use ashlar_testkit::suite::guarded;
@@ -66,6 +68,10 @@ impl Run {
         self.store.step(step)?;
         for (at, mode, photograph) in self.store.sim.photographs() {
             tally.inside += 1;
+            if mode == CrashMode::KILL {
+                let opened = opens_tolerant(&photograph, &self.store.setup);
+                opened.map_err(|e| format!("kill before call {at}, a torn tail tolerated: {e}"))?;
+            }
             let mut rng = self.rng.fork();
             let checked = Crash::of(&self.store, &before, false).check(&photograph, mode, &mut rng, tally);
             checked.map_err(|e| format!("crash before call {at}: {e}"))?;
@@ -85,6 +91,13 @@ impl Run {
         }
         Ok(())
     }
+}
+
+/// A kill leaves no more than a torn tail: the mode that tolerates one, and no other damage, opens the store.
+fn opens_tolerant(sim: &SimEnv, setup: &Setup) -> Result<(), Error> {
+    let mut setup = setup.clone();
+    setup.db.recovery_mode = RecoveryMode::TolerateTail;
+    open(&sim.crash(CrashMode::KILL), &setup).map(drop)
 }
 
 /// A step in a few words.

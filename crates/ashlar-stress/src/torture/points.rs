@@ -4,7 +4,7 @@
 //! hardly ever falls between two adjacent calls; a point always does.
 
 use ashlar_base::Result;
-use ashlar_env::{FileLock, Fs, FsEntry, ReadFile, WriteFile};
+use ashlar_env::{FileLock, Fs, FsEntry, PreparedPiece, ReadFile, WriteFile};
 use ashlar_format::filename::FileKind;
 use ashlar_testkit::Rng;
 use rustix::process::Signal;
@@ -15,10 +15,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Calls and the files they may be on. What goes into `CURRENT` and `OPTIONS` is renamed; what a folder names is synced.
-const PLACES: [(&str, &str); 19] = [
+const PLACES: [(&str, &str); 20] = [
     ("create", "log"),
     ("write", "log"),
     ("sync", "log"),
+    ("prepare", "log"),
     ("remove", "log"),
     ("create", "manifest"),
     ("write", "manifest"),
@@ -246,6 +247,10 @@ impl WriteFile for TrappedFile {
 
     fn allocate(&self, offset: u64, len: u64) -> Result<()> {
         self.file.allocate(offset, len)
+    }
+
+    fn prepare(&self, offset: u64, len: usize) -> Result<Option<Box<dyn PreparedPiece>>> {
+        self.trap.call("prepare", kind(self.file.path()), || (), || self.file.prepare(offset, len))
     }
 
     fn path(&self) -> &Path {
