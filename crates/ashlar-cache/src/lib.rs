@@ -15,8 +15,8 @@
 //! 4. Frames of 2 to 64 KiB live in slabs. Freed frames return memory to the operating system a slab at a time. Kept
 //!    back: one sixteenth of the capacity, a few slabs, and slabs that still hold a pinned frame.
 //! 5. [`SlotArray::admits`] advises a point read that missed: a block enters while the pool has room, and afterwards on
-//!    its second read within about one turnover of the pool (`ghosts`). One point read at a time evicts; the others do
-//!    without the cache meanwhile, so they do not wait for the locks of the clock and the slabs.
+//!    its second read within about one turnover of the pool (`ghosts`). One point read evicts at a time.
+//!    The others do not cache their block meanwhile, so they do not wait for locks.
 
 mod clock;
 mod frame;

@@ -74,9 +74,9 @@ impl SlotArray {
     }
 
     /// Whether a point read that missed should [insert](SlotArray::insert) its block of `len` bytes: while the pool has
-    /// room, and afterwards when the block was read before, about one turnover of the pool ago at most, and no other point
-    /// read evicts at this moment. Call it once for each such read, because it notes the read. The caller keeps the answer
-    /// until the block is inserted.
+    /// room, and afterwards when the block was read before, about one turnover of the pool ago at most. Not
+    /// while another point read evicts. Call it once for each such read, because it notes the read. The caller keeps the
+    /// answer until the block is inserted.
     ///
     /// # Cost
     /// One or two atomic operations.

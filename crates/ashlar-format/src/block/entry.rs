@@ -156,7 +156,9 @@ mod tests {
     #[test]
     fn short_lengths_are_the_general_ones() {
         let coded = |len: usize, bytes: usize| -> Vec<u8> {
-            let byte = |at: usize| ((len >> (7 * at)) & 0x7f) as u8 | if at + 1 < bytes { 0x80 } else { 0 };
+            let byte = |at: usize| {
+                ((len >> (7 * at)).to_le_bytes()[0] & 0x7f) | if at + 1 < bytes { 0x80 } else { 0 }
+            };
             (0..bytes).map(byte).collect()
         };
         // Some are longer than they need be, as no writer writes them.
