@@ -305,9 +305,9 @@ impl<S> Group<'_, S> {
         self.lead.is_awaited()
     }
 
-    /// Continues with the writers that came meanwhile: they are the followers now. False: there is none, or the first of
-    /// them wants to lead alone. The followers so far get their answers at the end, after the lead was passed on: an answer
-    /// may be a wake-up, for which the other writers would wait. So each writer is in a group at most once.
+    /// Makes the writers that came meanwhile the followers. False: no writer waits, or the first of them wants to lead
+    /// alone. The former followers get their answers at the end, after the lead was passed on, because an answer may be a
+    /// wake-up. So a writer is in one group of this lead at most.
     pub(super) fn next(&mut self, limit_bytes: usize) -> bool {
         self.committed = self.followers.len();
         self.followers.extend(self.lead.followers(limit_bytes));
@@ -355,7 +355,7 @@ mod tests {
         drop(queue.try_lead().unwrap());
     }
 
-    /// Until a writer that leads alone comes, or one too many bytes. Each writer is in one group.
+    /// The limit in bytes holds for each group. The answers come at the end.
     #[test]
     fn a_leader_goes_on_with_the_writers_that_came_meanwhile() {
         let queue = Queue::new(0);
