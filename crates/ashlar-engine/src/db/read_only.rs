@@ -46,10 +46,15 @@ use ashlar_tree::version::{OpenTables, VersionSet, read_current};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
-/// How many attempts may be interrupted by changes of the directory. One attempt mostly suffices; each is shorter than
-/// the first.
-const ATTEMPTS: usize = 64;
+/// Attempts that changes of the directory interrupt are repeated for this long, and at least [`ATTEMPTS_MIN`] times. One
+/// attempt mostly suffices; each is shorter than the first. Beside a writer that replaces tables faster than a slow
+/// machine opens them, hundreds may be needed.
+const PATIENCE: Duration = Duration::from_secs(10);
+const ATTEMPTS_MIN: u32 = 64;
+/// On a simulated clock no time may pass.
+const ATTEMPTS_MAX: u32 = 1000;
 
 /// See [`super::Db::open_read_only`].
 pub(super) fn open_read_only(
@@ -84,7 +89,10 @@ pub(super) fn open_read_only(
         kept: Kept::default(),
     };
     let mut overtaken = None;
-    for _ in 0..ATTEMPTS {
+    let (clock, mut attempts) = (Arc::clone(&opening.entered.env.clock), 0);
+    let begun = clock.now();
+    while attempts < ATTEMPTS_MIN || attempts < ATTEMPTS_MAX && clock.now().saturating_sub(begun) < PATIENCE {
+        attempts += 1;
         let before = opening.sight()?;
         match opening.attempt(&before) {
             Ok(Some(core)) => return Ok(core),
@@ -99,7 +107,7 @@ pub(super) fn open_read_only(
         Error::new(kind, "other processes deleted WAL files during the open").at_path(dir)
     });
     Err(e.hint(format!(
-        "The directory changed under each of {ATTEMPTS} attempts to read it. Open it again when it is idle"
+        "The directory changed under each of {attempts} attempts to read it. Open it again when it is idle"
     )))
 }
 

@@ -42,29 +42,40 @@ fn check(db: &Db) -> u64 {
     last
 }
 
+/// The writer of [`read_beside`] waits when it is so many writes ahead of an open. A slow machine opens more slowly with
+/// each record of the MANIFEST, and would never catch up with a writer that goes on for ever.
+const AHEAD: u64 = 1000;
+
 /// Opens and reads `opens` times. Meanwhile another thread calls `write` with 1, 2, 3, … until all reads are done.
 fn read_beside<E: Send + std::fmt::Debug>(
     dir: &Path,
     opens: usize,
     write: impl FnMut(u64) -> Result<(), E> + Send,
 ) -> (u64, usize) {
+    /// Ends both threads, also when one of them panics.
+    struct Over<'a>(&'a AtomicBool);
+    impl Drop for Over<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Release);
+        }
+    }
     let (written, over) = (AtomicU64::new(0), AtomicBool::new(false));
+    let opened_at = AtomicU64::new(0);
     let mut write = write;
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            struct Over<'a>(&'a AtomicBool);
-            impl Drop for Over<'_> {
-                fn drop(&mut self) {
-                    self.0.store(true, Ordering::Release);
-                }
-            }
             let _over = Over(&over);
             while !over.load(Ordering::Acquire) {
                 let next = written.load(Ordering::Relaxed) + 1;
+                if next > opened_at.load(Ordering::Acquire) + AHEAD {
+                    std::thread::yield_now();
+                    continue;
+                }
                 write(next).unwrap();
                 written.store(next, Ordering::Release);
             }
         });
+        let _over = Over(&over);
         let mut states = std::collections::BTreeSet::new();
         let (mut open, mut wanted) = (0, 50);
         while open < opens && !over.load(Ordering::Acquire) {
@@ -74,13 +85,13 @@ fn read_beside<E: Send + std::fmt::Debug>(
                 continue;
             }
             wanted = before + 3;
+            opened_at.store(before, Ordering::Release);
             let db = open_read_only(Env::os().unwrap(), dir).unwrap_or_else(|e| panic!("open {open}: {e}"));
             let seen = check(&db);
             assert!(seen >= before, "{seen} seen, {before} were written before the open");
             states.insert(seen);
             open += 1;
         }
-        over.store(true, Ordering::Release);
         (written.load(Ordering::Acquire), states.len())
     })
 }

@@ -12,6 +12,7 @@ use ashlar_options::DbOptions;
 use ashlar_testkit::KeyValue;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 type State = Vec<(String, Vec<KeyValue>)>;
 
@@ -149,11 +150,12 @@ fn wal_files_deleted_under_every_attempt_make_the_open_busy() {
         put(db, &db.family("default").unwrap(), "key", &count.to_string());
     };
     write(&db, 0);
-    let writer = Arc::downgrade(&db);
+    let (writer, clock) = (Arc::downgrade(&db), sim.env().clock);
     let (fs, _) = Watched::with(&sim.env(), move |call, path| {
         if let Some(db) = writer.upgrade().filter(|_| path == dir()) {
             write(&db, call);
             db.flush(&db.families()).unwrap();
+            clock.sleep(Duration::from_millis(100));
         }
     });
     let e = open_read_only(Env { fs, ..sim.env() }, dir()).unwrap_err();
