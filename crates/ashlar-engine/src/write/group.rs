@@ -1,7 +1,7 @@
 //! A group of writers: the leader prepares, logs, inserts and shows all their batches.
 
 use super::committer::{Committer, LeaderState, Scratch};
-use super::queue::{Follower, Group, Place, Receipt, Turn, Waiter};
+use super::queue::{Group, Place, Receipt, Turn, Waiter};
 use super::refusal::{deletions_used_up, full, given_up, indeterminate, unknown_family};
 use super::{GroupSize, WriteSet};
 use crate::batch::{each_op, only_deletes, sole_op};
@@ -111,8 +111,8 @@ impl Committer {
         }
     }
 
-    /// Commits the leader's batch and those of its group, then groups of writers that came meanwhile, and hands the lead
-    /// over. If the leader panics, the waiting writers still get an error and the lead is handed over.
+    /// Commits the leader's batch and those of its group, and hands the lead over. If the leader panics, the waiting
+    /// writers still get an error and the lead is handed over.
     fn commit_group(
         &self,
         mut group: Group<'_, LeaderState>,
@@ -122,52 +122,22 @@ impl Committer {
         let _inside = self.database.enter();
         let (followers, state) = group.parts();
         let own = Member::new(batch, options);
-        let receipt = if followers.is_empty() {
+        if followers.is_empty() {
             let mut alone = [own];
             self.run_group(&mut alone, state);
             let [own] = alone;
-            own.outcome()
-        } else {
-            self.run_members(Some(own), followers, state).unwrap_or_else(|| Err(Error::closed()))
-        };
-        if group.is_awaited() {
-            self.commit_for_others(&mut group);
+            return own.outcome();
         }
-        receipt
-    }
-
-    /// Commits the groups of writers that came meanwhile.
-    fn commit_for_others(&self, group: &mut Group<'_, LeaderState>) {
-        while !self.must_wait(group.parts().1) && group.next(GROUP_BYTES) {
-            let (followers, state) = group.parts();
-            self.run_members(None, followers, state);
-        }
-    }
-
-    /// Commits a group of the leader, if it has a batch, and its followers. Returns the outcome of the leader.
-    fn run_members(
-        &self,
-        own: Option<Member<'_>>,
-        followers: &mut [Follower],
-        state: &mut LeaderState,
-    ) -> Option<Result<Receipt>> {
-        let leads = own.is_some();
         let others = followers.iter_mut().map(|f| Member::new(&mut f.batch, f.options));
-        let mut members: Vec<_> = own.into_iter().chain(others).collect();
+        let mut members: Vec<_> = std::iter::once(own).chain(others).collect();
         self.run_group(&mut members, state);
         let mut outcomes = members.into_iter().map(Member::outcome);
-        let own = if leads { outcomes.next() } else { None };
+        let own = outcomes.next().unwrap_or_else(|| Err(Error::closed()));
         let outcomes: Vec<_> = outcomes.collect();
         for (follower, outcome) in followers.iter_mut().zip(outcomes) {
             follower.outcome = Some(outcome);
         }
         own
-    }
-
-    /// Whether a group must wait for space in the memtables: a leader does not do that for others.
-    fn must_wait(&self, state: &LeaderState) -> bool {
-        let host = self.host.get();
-        host.is_none_or(|host| host.wants_room()) || state.set.as_ref().is_none_or(|set| set.any_full())
     }
 
     fn run_group(&self, group: &mut [Member<'_>], state: &mut LeaderState) {

@@ -1,15 +1,13 @@
 //! Commit: how a batch gets its sequence numbers, its place in the WAL, and into the memtables.
 //!
 //! One writer at a time has the lead (`queue`). A writer that meets no other takes it with one atomic operation. Others
-//! wait in a queue and lend their batches to the leader. The leader takes the waiting batches. For the whole group
-//! (`group`), it *prepares* (everything that can fail: arena space), *reserves* sequences, *frames* the records in the WAL
-//! (a record that has no space is left out) and *publishes* them with one write, *inserts*, and moves `visible`.
-//!
-//! The writers that came meanwhile are the leader's next group: a running leader commits for others in less time than a
-//! hand-over takes. A group that would have to wait for space in the memtables is left to its own leader. In the end the
-//! leader hands the lead to the next writer in the queue, if there is one, and answers its followers. The writer that is
-//! next in line looks for its turn for a few microseconds before it sleeps, if there is a processor for that. A writer that
-//! requested a sync joins a round of syncs after its group (`sync`, `rounds`). Writers without a sync never wait for one.
+//! wait in a queue and lend their batches to the leader. The leader takes the waiting batches and, for the whole group
+//! (`group`),
+//! *prepares* (everything that can fail: arena space), *reserves* sequences, *frames* the records in the WAL (a record
+//! that has no space is left out) and *publishes* them with one write, *inserts*, and moves `visible`. Then it hands the
+//! lead to the next writer in the queue. The writer that is next in line looks for its turn for a few microseconds before
+//! it sleeps, if there is a processor for that. A writer that requested a sync joins a round of syncs after its group
+//! (`sync`, `rounds`). Writers without a sync never wait for one.
 //!
 //! 1. Sequence order = WAL order = order of leading. `visible` moves over whole batches only.
 //! 2. Between the reservation and the move of `visible` nothing can fail except the WAL itself. If the WAL fails,

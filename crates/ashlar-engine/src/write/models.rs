@@ -26,34 +26,23 @@ fn receipt(last: u64) -> Receipt {
 /// The number of leaders so far, as the leader's state.
 type LedQueue = Queue<u64>;
 
-/// Leads: commits its own batch, the waiting ones and those that come meanwhile, and hands over. `kind`: whether it ends as
-/// a panicking leader does.
-fn lead(lead: Lead<'_, u64>, writers: &Writers, kind: Kind) {
+/// Leads: commits its own batch and the waiting ones, and hands over. `panics`: ends as a panicking leader does.
+fn lead(lead: Lead<'_, u64>, writers: &Writers, panics: bool) {
     assert!(!writers.leads.swap(true, Ordering::AcqRel), "two lead at once");
     let given_up = || Error::new(ErrorKind::Aborted, "the leader panicked");
     let mut group = lead.group(1 << 20, &given_up);
     let next = || writers.committed.fetch_add(1, Ordering::Relaxed) + 1;
-    *group.parts().1 += 1;
-    let mut panics = kind == Kind::Panics;
-    let mut own = 1;
-    loop {
-        let (followers, _) = group.parts();
-        if panics {
-            writers.given_up.fetch_add(followers.len() as u64 + own, Ordering::Relaxed);
-            break;
-        }
-        if own == 1 {
-            next();
-        }
-        for follower in followers {
-            follower.outcome = Some(Ok(receipt(next())));
-        }
-        if !group.next(1 << 20) {
-            break;
-        }
-        (own, panics) = (0, kind == Kind::PanicsLater);
-    }
+    let (followers, leaders) = group.parts();
+    *leaders += 1;
     assert!(writers.leads.swap(false, Ordering::AcqRel));
+    if panics {
+        writers.given_up.fetch_add(followers.len() as u64 + 1, Ordering::Relaxed);
+        return;
+    }
+    next();
+    for follower in followers {
+        follower.outcome = Some(Ok(receipt(next())));
+    }
 }
 
 /// What a writer does.
@@ -63,22 +52,21 @@ enum Kind {
     Commits,
     /// Commits, and panics if it leads.
     Panics,
-    /// Commits, and panics if it leads a second group.
-    PanicsLater,
     /// Leads alone, as a switch of memtables does.
     Alone,
 }
 
 fn write(queue: &LedQueue, writers: &Writers, kind: Kind) {
+    let panics = kind == Kind::Panics;
     if let Some(taken) = queue.try_lead() {
-        return lead(taken, writers, kind);
+        return lead(taken, writers, panics);
     }
     let waiter = match kind {
         Kind::Alone => Waiter::alone(true, Signal::new(None)),
         _ => Waiter::new(BatchEncoder::new(), WriteOptions::default(), Signal::new(None)),
     };
     let soon = match queue.enqueue(&waiter) {
-        Place::Leads(taken) => return lead(taken, writers, kind),
+        Place::Leads(taken) => return lead(taken, writers, panics),
         Place::Waits { soon } => soon,
     };
     match waiter.wait(soon) {
@@ -86,7 +74,7 @@ fn write(queue: &LedQueue, writers: &Writers, kind: Kind) {
             assert!(kind != Kind::Alone);
             assert!(waiter.take_batch().is_some(), "the batch is back");
         }
-        Turn::Lead => lead(queue.accept().expect("handed over"), writers, kind),
+        Turn::Lead => lead(queue.accept().expect("handed over"), writers, panics),
     }
 }
 
@@ -107,7 +95,7 @@ fn meet(kinds: [Kind; 2]) {
         let [committed, given_up] =
             [&shared.1.committed, &shared.1.given_up].map(|count| count.load(Ordering::Relaxed));
         assert_eq!(committed + given_up, 3, "each once");
-        assert!(given_up == 0 || kinds.iter().any(|kind| matches!(kind, Kind::Panics | Kind::PanicsLater)));
+        assert!(given_up == 0 || kinds.contains(&Kind::Panics));
         let leaders = *shared.0.try_lead().expect("the lead is free in the end");
         assert!((1..=3).contains(&leaders));
     });
@@ -126,11 +114,6 @@ fn a_writer_that_leads_alone_gets_the_lead() {
 #[test]
 fn a_leader_that_panics_answers_its_group_and_hands_over() {
     meet([Kind::Panics, Kind::Commits]);
-}
-
-#[test]
-fn a_leader_that_panics_in_a_second_group_answers_both() {
-    meet([Kind::PanicsLater, Kind::Commits]);
 }
 
 #[test]

@@ -192,7 +192,7 @@ impl<'a, S> Lead<'a, S> {
     #[inline]
     pub(super) fn group(mut self, limit_bytes: usize, given_up: &'a dyn Fn() -> Error) -> Group<'a, S> {
         let followers = if self.is_awaited() { self.followers(limit_bytes) } else { Vec::new() };
-        Group { lead: self, followers, committed: 0, given_up }
+        Group { lead: self, followers, given_up }
     }
 
     fn is_awaited(&self) -> bool {
@@ -287,8 +287,6 @@ impl Follower {
 pub(super) struct Group<'a, S> {
     lead: Lead<'a, S>,
     followers: Vec<Follower>,
-    /// How many of the followers are no longer in [`Group::parts`].
-    committed: usize,
     given_up: &'a dyn Fn() -> Error,
 }
 
@@ -296,22 +294,7 @@ impl<S> Group<'_, S> {
     /// The writers that wait for the leader, and the leader's state.
     #[inline]
     pub(super) fn parts(&mut self) -> (&mut [Follower], &mut S) {
-        (self.followers.get_mut(self.committed..).unwrap_or_default(), &mut self.lead)
-    }
-
-    /// Whether writers have come meanwhile.
-    #[inline]
-    pub(super) fn is_awaited(&self) -> bool {
-        self.lead.is_awaited()
-    }
-
-    /// Makes the writers that came meanwhile the followers. False: no writer waits, or the first of them wants to lead
-    /// alone. The former followers get their answers at the end, after the lead was passed on, because an answer may be a
-    /// wake-up. So a writer is in one group of this lead at most.
-    pub(super) fn next(&mut self, limit_bytes: usize) -> bool {
-        self.committed = self.followers.len();
-        self.followers.extend(self.lead.followers(limit_bytes));
-        self.followers.len() > self.committed
+        (&mut self.followers, &mut self.lead)
     }
 }
 
@@ -353,32 +336,6 @@ mod tests {
         drop(queue.accept().unwrap());
         assert!(queue.accept().is_err());
         drop(queue.try_lead().unwrap());
-    }
-
-    /// The limit in bytes holds for each group. The answers come at the end.
-    #[test]
-    fn a_leader_goes_on_with_the_writers_that_came_meanwhile() {
-        let queue = Queue::new(0);
-        let given_up = || Error::invalid("given up");
-        let mut group = queue.try_lead().unwrap().group(1000, &given_up);
-        assert!(!group.next(1000) && group.parts().0.is_empty(), "no writer waits");
-        let [a, b, c] = [b"a", b"b", b"c"].map(|key| writer(key));
-        let receipt = Receipt { last: SeqNum::ZERO, log_end: (FileNumber(1), 1) };
-        for waiter in [&a, &b] {
-            waiting(&queue, waiter);
-            assert!(group.next(1000));
-            assert_eq!(group.parts().0.len(), 1);
-            group.parts().0[0].outcome = Some(Ok(receipt));
-        }
-        waiting(&queue, &c);
-        assert!(!group.next(1) && group.parts().0.is_empty(), "over the limit");
-        assert!(a.turn.get().is_none() && b.turn.get().is_none(), "answered after the lead was passed on");
-        drop(group);
-        for committed in [&a, &b] {
-            assert!(matches!(committed.wait(false), Turn::Done(Ok(_))));
-        }
-        assert!(matches!(c.wait(false), Turn::Lead));
-        drop(queue.accept().unwrap());
     }
 
     /// A group takes the writers up to the first that leads alone, and up to its limit.

@@ -97,15 +97,12 @@ impl EntryFormat for PlainEntries {
     }
 }
 
-/// Three lengths, tail, value. The lengths are one byte each in most entries, and at most two bytes in nearly all others.
+/// Three lengths, tail, value. The lengths are one byte each in nearly every entry there is.
 #[inline]
 pub(super) fn standard(entries: &[u8], at: usize) -> Result<RawEntry<'_, ValueRange>, Malformed> {
     let (shared, non_shared, value_len, body) = match entries.get(at..).and_then(|r| r.first_chunk::<3>()) {
         Some(&[s, n, v]) if (s | n | v) < 0x80 => (usize::from(s), usize::from(n), usize::from(v), at + 3),
-        _ => match short_lengths(entries, at) {
-            Some(lengths) => lengths,
-            None => lengths(entries, at)?,
-        },
+        _ => lengths(entries, at)?,
     };
     let key_end = body + non_shared;
     let end = key_end + value_len;
@@ -115,24 +112,6 @@ pub(super) fn standard(entries: &[u8], at: usize) -> Result<RawEntry<'_, ValueRa
         }
         _ => Err(Malformed { field: "entry", at, what: "key or value past the end of the block" }),
     }
-}
-
-/// [`lengths`] of at most two bytes each, before at least two more bytes.
-fn short_lengths(entries: &[u8], at: usize) -> Option<(usize, usize, usize, usize)> {
-    let mut window = u64::from_le_bytes(*entries.get(at..)?.first_chunk()?);
-    let mut body = at;
-    let mut next = || {
-        let (len, bytes) = match window & 0x8080 {
-            0 | 0x8000 => (window & 0x7f, 1),
-            0x0080 => ((window & 0x7f) | ((window & 0x7f00) >> 1), 2),
-            _ => return None,
-        };
-        window >>= 8 * bytes;
-        body += bytes;
-        usize::try_from(len).ok()
-    };
-    let (shared, non_shared, value_len) = (next()?, next()?, next()?);
-    Some((shared, non_shared, value_len, body))
 }
 
 /// The lengths in their general form: shared, non_shared, value_len, and where the key tail starts.
@@ -147,33 +126,4 @@ fn lengths(entries: &[u8], at: usize) -> Result<(usize, usize, usize, usize), Ma
         Ok((shared as usize, non_shared as usize, value_len as usize, at + c.position()))
     };
     read().map_err(|m| Malformed { at: m.at.saturating_add(at), ..m })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn short_lengths_are_the_general_ones() {
-        let coded = |len: usize, bytes: usize| -> Vec<u8> {
-            let byte = |at: usize| {
-                ((len >> (7 * at)).to_le_bytes()[0] & 0x7f) | if at + 1 < bytes { 0x80 } else { 0 }
-            };
-            (0..bytes).map(byte).collect()
-        };
-        // Some are longer than they need be, as no writer writes them.
-        let forms = [(0, 1), (127, 1), (0, 2), (5, 2), (128, 2), (16_383, 2), (16_384, 3), (7, 3)];
-        for shared in forms {
-            for tail in forms {
-                for value in forms {
-                    let parts = [shared, tail, value].map(|(len, bytes)| coded(len, bytes));
-                    let entries = [&[9][..], &parts.concat(), &[0xff; 8]].concat();
-                    let general = lengths(&entries, 1).unwrap();
-                    let short = [shared, tail, value].iter().all(|(_, bytes)| *bytes < 3);
-                    assert_eq!(short_lengths(&entries, 1), short.then_some(general), "{parts:?}");
-                }
-            }
-        }
-        assert_eq!(short_lengths(&[0x81, 1, 0, 0, 0, 0, 0], 0), None, "at the end of the entries");
-    }
 }

@@ -129,15 +129,12 @@ fn len_129_to_240(key: &[u8]) -> u64 {
     avalanche(sum.wrapping_add(mix(key, n - 16, 119)))
 }
 
-/// Adds one stripe to the lanes. Less than a stripe, which no caller has, adds nothing.
+/// Adds one stripe to the lanes.
 #[inline]
 fn stripe(lanes: &mut [u64; 8], bytes: &[u8], secret: usize) {
-    let whole = |bytes: &[u8], at| bytes.get(at..).and_then(|rest| rest.first_chunk::<STRIPE>()).copied();
-    let (Some(bytes), Some(secret)) = (whole(bytes, 0), whole(&SECRET, secret)) else { return };
-    let words = bytes.as_chunks::<8>().0.iter().zip(secret.as_chunks::<8>().0);
-    for (lane, (data, secret)) in lanes.iter_mut().zip(words) {
-        let data = u64::from_le_bytes(*data);
-        let keyed = data ^ u64::from_le_bytes(*secret);
+    for (j, lane) in lanes.iter_mut().enumerate() {
+        let data = r64(bytes, 8 * j);
+        let keyed = data ^ s64(secret + 8 * j);
         *lane = lane.wrapping_add(data).wrapping_add((keyed & 0xffff_ffff).wrapping_mul(keyed >> 32));
     }
 }
