@@ -279,6 +279,69 @@ fn iterates_in_order_both_ways() {
     });
 }
 
+/// A step from an entry goes to its neighbour of that moment, however many entries came between the steps. Few keys with many
+/// versions fill several leaves each.
+#[test]
+fn a_step_goes_to_the_present_neighbour() {
+    each(|order, mem| {
+        for keys in [3, 40, 100_000] {
+            step_among_inserts(&order, &mem, keys);
+        }
+    });
+}
+
+fn step_among_inserts(order: &Order, mem: &Arc<dyn MemtableRep>, keys: u64) {
+    let (mut model, mut random) = (Model::new(), Random(keys));
+    let (mut w, mut next) = (WriterSlot::default(), mem.len() + 1);
+    let mut it = Arc::clone(mem).iter();
+    it.first().unwrap();
+    while let Some(entry) = it.entry() {
+        model.insert(
+            Sorted(order.clone(), entry.key.user_key().to_vec(), entry.key.trailer()),
+            entry.value.to_vec(),
+        );
+        it.next().unwrap();
+    }
+    for _ in 0..ROUNDS / 4 {
+        for _ in 0..random.below(if keys < 100 { 4 } else { 9 }) {
+            let key = format!("w{:05}", random.below(keys)).into_bytes();
+            put(&**mem, &mut w, &key, b"", next);
+            model.insert(Sorted(order.clone(), key, Trailer::new(seq(next), ValueType::Put)), vec![]);
+            next += 1;
+        }
+        let here = it.entry().map(|e| Sorted(order.clone(), e.key.user_key().to_vec(), e.key.trailer()));
+        match (here, random.below(20)) {
+            (Some(here), 0..10) => {
+                it.prev().unwrap();
+                assert_at(&*it, model.range(..here).next_back());
+            }
+            (Some(here), 10..18) => {
+                it.next().unwrap();
+                assert_at(&*it, model.range(here..).nth(1));
+            }
+            (_, 18) => {
+                let key = format!("w{:05}", random.below(keys)).into_bytes();
+                let trailer = match random.below(3) {
+                    0 => Trailer::FIRST,
+                    1 => Trailer::LAST,
+                    _ => Trailer::seek(seq(random.below(next))),
+                };
+                let target = InternalKeyBuf::new(&key, trailer);
+                let probe = Sorted(order.clone(), key, trailer);
+                if random.below(2) == 0 {
+                    it.seek(target.as_key()).unwrap();
+                    assert_at(&*it, model.range(probe..).next());
+                } else {
+                    it.seek_for_prev(target.as_key()).unwrap();
+                    assert_at(&*it, model.range(..=probe).next_back());
+                }
+            }
+            (_, n) if n % 2 == 0 => it.first().unwrap(),
+            _ => it.last().unwrap(),
+        }
+    }
+}
+
 #[test]
 fn windows_give_every_entry_once() {
     each(|order, mem| {

@@ -54,6 +54,18 @@ fn keys<I: Index>(memtable: &Memtable<I>) -> Vec<Vec<u8>> {
     keys
 }
 
+/// All keys from the last one back, in order.
+fn keys_back<I: Index>(memtable: &Memtable<I>) -> Vec<Vec<u8>> {
+    let (mut keys, index) = (Vec::new(), memtable.index());
+    let mut at = index.last();
+    while let Some(here) = at {
+        keys.push(index.entry(here).user_key().to_vec());
+        at = index.prev(here);
+    }
+    keys.reverse();
+    keys
+}
+
 fn has<I: Index>(memtable: &Memtable<I>, key: &[u8]) -> bool {
     let found = memtable.get(&LookupKey::new(key, SeqNum::MAX)).expect("sound");
     found.is_some_and(|found| found.value == key)
@@ -66,6 +78,8 @@ enum Read {
     Get(&'static [u8]),
     /// Goes over all keys.
     Scan,
+    /// Goes over all keys, from the last one back.
+    ScanBack,
     /// Looks for the last key up to the new one.
     Before,
     /// Seeks the first key, which is not there and after the new one. The second follows.
@@ -110,6 +124,10 @@ fn under<I: Index>(
                 let found = keys(&memtable);
                 assert!(found == without && !published || found == with, "{found:?}");
             }
+            Read::ScanBack => {
+                let found = keys_back(&memtable);
+                assert!(found == without && !published || found == with, "{found:?}");
+            }
             Read::Before => {
                 let behind = Target { user_key: new, trailer: Trailer::from_raw(0) };
                 let found = memtable.index().at_or_before(&behind);
@@ -128,7 +146,8 @@ fn under<I: Index>(
 }
 
 fn all<I: Index>(make: fn() -> Arc<Memtable<I>>, old: &'static [&'static [u8]], new: &'static [u8]) {
-    for read in [Read::Get(old[0]), Read::Get(old[old.len() - 1]), Read::Scan, Read::Before] {
+    let gets = [Read::Get(old[0]), Read::Get(old[old.len() - 1])];
+    for read in gets.into_iter().chain([Read::Scan, Read::ScanBack, Read::Before]) {
         under(read, make, old, new);
     }
 }

@@ -213,14 +213,22 @@ impl<const N: usize> Inner<N> {
     /// The child at the position that `choose` finds among the slots.
     #[inline]
     pub(super) fn child(&self, choose: impl Fn(Slots) -> usize) -> (Slots, usize, Child) {
+        self.children(|slots| {
+            let position = choose(slots);
+            (slots, position, self.child_in(slots.at(position)))
+        })
+    }
+
+    /// What `read` finds among the slots and the children in them. It may be called several times.
+    #[inline]
+    pub(super) fn children<T>(&self, read: impl Fn(Slots) -> T) -> T {
         loop {
             let slots = self.node.slots();
-            let position = choose(slots);
-            let child = self.child_in(slots.at(position));
+            let found = read(slots);
             // The writer first adds the right half of a split child, and then replaces the child by its left half. A
             // reader that has the left half must also know of the right one.
             if self.node.has_still(slots) {
-                return (slots, position, child);
+                return found;
             }
         }
     }

@@ -104,28 +104,36 @@ impl<C: KeyOrder + 'static, const N: usize> Tree<C, N> {
     }
 
     /// The last entry before the target.
+    ///
+    /// If the target's leaf has none, the search goes on to the left of the path. A split may be under way there: beside
+    /// the new right half stands the undivided node, which still has the target and what is behind it. So the search
+    /// compares again on its way down.
     fn before(&self, target: &Target<'_>) -> Option<At> {
         let probe = self.probe(target);
         let (mut level, mut at) = self.root()?;
-        let mut left = None;
+        let (mut left, mut aside) = (None, false);
         loop {
             match at.below(level + 1) {
                 Below::Leaf(leaf) => {
-                    let slots = self.leaf(leaf).slots();
-                    let before = probe.entry(self.leaf(leaf), slots).before;
-                    return match before.checked_sub(1) {
-                        Some(position) => Some(At { leaf, slots, position }),
-                        None => left.map(|(from, level)| self.last_of(self.last_leaf(from, level))),
-                    };
+                    let node = self.leaf(leaf);
+                    let slots = node.slots();
+                    let all = aside && probe.is_behind(node, slots);
+                    let before = if all { slots.count() } else { probe.entry(node, slots).before };
+                    if let Some(position) = before.checked_sub(1) {
+                        return Some(At { leaf, slots, position });
+                    }
+                    ((at, level), aside) = (left.take()?, true);
                 }
                 Below::Inner(inner) => {
                     let inner = self.inner(inner);
-                    let (slots, position, child) = inner.child(|slots| probe.child(&inner.node, slots));
                     level -= 1;
-                    if let Some(position) = position.checked_sub(1) {
-                        left = Some((inner.child_in(slots.at(position)), level));
-                    }
-                    at = child;
+                    (at, left) = inner.children(|slots| {
+                        let all = aside && probe.is_behind(&inner.node, slots);
+                        let position = if all { slots.count() - 1 } else { probe.child(&inner.node, slots) };
+                        let child = |position| inner.child_in(slots.at(position));
+                        let beside = position.checked_sub(1).map(|position| (child(position), level));
+                        (child(position), beside.or(left))
+                    });
                 }
             }
         }
@@ -272,13 +280,10 @@ impl<C: KeyOrder + 'static, const N: usize> Index for Tree<C, N> {
     }
 
     fn prev(&self, at: At) -> Option<At> {
-        match self.refreshed(at) {
-            Some(At { position: 1.., .. }) => {
-                let at = self.refreshed(at)?;
-                Some(At { position: at.position - 1, ..at })
-            }
-            _ => self.before(&Target::of(self.entry(at))),
-        }
+        // Refreshed once: the leaf may die at any moment.
+        let now =
+            self.refreshed(at).and_then(|now| Some(At { position: now.position.checked_sub(1)?, ..now }));
+        now.or_else(|| self.before(&Target::of(self.entry(at))))
     }
 
     fn rank(&self, user_key: &[u8], all: u64) -> u64 {

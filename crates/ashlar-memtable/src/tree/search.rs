@@ -96,6 +96,12 @@ impl<C: KeyOrder> Probe<'_, C> {
         (low, low < end)
     }
 
+    /// Whether all keys of the node are before the target, which may lie outside of the node's bounds. If not, `child`
+    /// and `entry` may search the node: the target begins like the node's keys, or it is before all of them.
+    pub(super) fn is_behind<const N: usize>(&self, node: &Node<N>, slots: Slots) -> bool {
+        self.compare(node.key(slots.at(slots.count() - 1)), 0) == Ordering::Less
+    }
+
     /// How the beginning of the target relates to that of the node's keys.
     fn beginning<const N: usize>(&self, node: &Node<N>) -> Ordering {
         let skip = node.skip();
