@@ -39,7 +39,8 @@ static TABLE: [Entry; RANGES] = [const {
     Entry { start: AtomicUsize::new(FREE), end: AtomicUsize::new(0), tripped: AtomicBool::new(false) }
 }; RANGES];
 
-/// What was installed for SIGBUS before. Set before the handler is installed. `None`: the handler could not be installed.
+/// What was installed for SIGBUS before; not set yet while the handler is being installed. `None`: the handler could not be
+/// installed.
 static FORMER: OnceLock<Option<libc::sigaction>> = OnceLock::new();
 
 /// A registered range of addresses. Dropping it ends the guard: first unmap the range.

@@ -29,7 +29,9 @@ pub use meta::{
     COMPRESSION_NONE, COMPRESSION_ZSTD, PredecessorInfo, decode_compression, decode_timestamp_sizes,
     encode_timestamp_sizes,
 };
-pub use physical::{Fault, Physical, closes_block, has_its_checksum, is_of_log, parse_physical};
+pub use physical::{
+    Fault, Physical, closes_block, first_physical, has_its_checksum, is_of_log, parse_physical,
+};
 
 /// Bytes per block.
 pub const BLOCK_SIZE: usize = 32 << 10;

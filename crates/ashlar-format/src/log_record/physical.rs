@@ -1,6 +1,6 @@
 //! Reads one physical record from the rest of a block.
 
-use super::{HEADER, RECYCLABLE_HEADER, RecordType};
+use super::{Framing, HEADER, RECYCLABLE_HEADER, RecordType};
 use ashlar_base::Cursor;
 use ashlar_base::checksum::{crc32c, crc32c_append, mask_crc};
 use ashlar_base::planted::{Bug, planted};
@@ -82,6 +82,14 @@ pub fn parse_physical(rest: &[u8], log_number: u32, legacy_only: bool) -> Result
         return Err(Fault::BadChecksum);
     }
     Ok(Physical { type_byte, payload, len })
+}
+
+/// The physical record with which what [`encode_record`](super::encode_record) wrote begins, whole. `None`: there is none, or
+/// zeros close the block. Nothing else is checked.
+#[inline]
+pub fn first_physical(frames: &[u8], framing: Framing) -> Option<&[u8]> {
+    let len = frames.get(4..6)?.first_chunk::<2>()?;
+    frames.get(..framing.header_len() + usize::from(u16::from_le_bytes(*len)))
 }
 
 /// True when header and payload together, `record`, have the checksum before them. Tells a record of

@@ -1,14 +1,14 @@
 //! Logs that buffer records: where the bytes are after each step, and what a crash leaves.
 
+use super::tests::NAME;
 use super::*;
-use crate::{LogEnd, LogReader, RecoveryMode};
+use crate::{LogEnd, RecoveryMode};
 use ashlar_base::error::IoKind;
 use ashlar_env::sim::{CallClass, CrashMode, Repeat, SimEnv};
 use ashlar_format::log_record::Framing;
 use std::path::Path;
 use std::sync::Arc;
 
-const NAME: &str = "db/000014.log";
 const BOUND: u64 = 100_000;
 
 fn log(machine: &SimEnv, compressed: bool) -> LogWriter {
@@ -19,14 +19,10 @@ fn log(machine: &SimEnv, compressed: bool) -> LogWriter {
     create(fs, Path::new(NAME), FileNumber(14), Framing::Legacy).unwrap().buffering(BOUND)
 }
 
+/// All records of the log, which ends well.
 fn read(machine: &SimEnv) -> Vec<Vec<u8>> {
-    let file = machine.env().fs.open_read(Path::new(NAME)).unwrap();
-    let mut reader = LogReader::open(file, FileNumber(14), RecoveryMode::Absolute);
-    let mut all = Vec::new();
-    while let Some(record) = reader.next().unwrap() {
-        all.push(record.payload.to_vec());
-    }
-    assert_eq!(reader.end(), LogEnd::Clean);
+    let (all, end) = super::tests::read(machine, RecoveryMode::Absolute);
+    assert_eq!(end, LogEnd::Clean);
     all
 }
 

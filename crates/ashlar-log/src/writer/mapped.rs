@@ -18,7 +18,7 @@
 use super::{LogWriter, Tail};
 use ashlar_base::Result;
 use ashlar_env::STORE_HEAD;
-use ashlar_format::log_record::{BLOCK_SIZE, Framing};
+use ashlar_format::log_record::{BLOCK_SIZE, first_physical};
 
 /// A piece is prepared when it has space for this many publishes like the present one. Preparing costs as much as some
 /// ten writes.
@@ -44,7 +44,7 @@ impl LogWriter {
         let (end, mut at, mut done) = (piece.range().end, *base, 0);
         let frames = bytes.get(..len).unwrap_or_default();
         let mut failed = None;
-        while let Some(fragment) = first_fragment(frames.get(done..).unwrap_or_default(), self.framing) {
+        while let Some(fragment) = first_physical(frames.get(done..).unwrap_or_default(), self.framing) {
             let next = at.saturating_add(fragment.len() as u64);
             if next > end || fragment.len() < STORE_HEAD {
                 break;
@@ -89,13 +89,6 @@ impl LogWriter {
         // If that fails, the zeros stay, and a reader takes them for the end.
         let _ = self.file.truncate(tail.base);
     }
-}
-
-/// The first fragment of frames that begin with one; `None`: they are empty, or fill the end of a block with zeros.
-#[inline]
-fn first_fragment(frames: &[u8], framing: Framing) -> Option<&[u8]> {
-    let len = frames.get(4..6)?.first_chunk::<2>()?;
-    frames.get(..framing.header_len() + usize::from(u16::from_le_bytes(*len)))
 }
 
 #[cfg(test)]

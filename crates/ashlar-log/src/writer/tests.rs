@@ -7,7 +7,7 @@ use ashlar_format::log_record::Framing;
 use std::path::Path;
 use std::sync::Arc;
 
-const NAME: &str = "db/000014.log";
+pub(super) const NAME: &str = "db/000014.log";
 
 fn log(machine: &SimEnv, framing: Framing) -> LogWriter {
     let fs = machine.env().fs;
@@ -20,7 +20,8 @@ fn payloads() -> Vec<Vec<u8>> {
     [0, 1, 32_740, 5, 70_000, 8, 32_730, 3].iter().map(|n| vec![u8::try_from(n % 251).unwrap(); *n]).collect()
 }
 
-fn read(machine: &SimEnv, mode: RecoveryMode) -> (Vec<Vec<u8>>, LogEnd) {
+/// All records of the log, and how it ends.
+pub(super) fn read(machine: &SimEnv, mode: RecoveryMode) -> (Vec<Vec<u8>>, LogEnd) {
     let file = machine.env().fs.open_read(Path::new(NAME)).unwrap();
     let mut reader = LogReader::open(file, FileNumber(14), mode);
     let mut all = Vec::new();

@@ -2,14 +2,14 @@
 //! leaves.
 
 use super::*;
-use crate::{LogEnd, LogReader, RecoveryMode};
+use crate::writer::tests::{NAME, read};
+use crate::{Framing, LogEnd, RecoveryMode};
 use ashlar_base::error::IoKind;
 use ashlar_base::{ErrorKind, FileNumber};
 use ashlar_env::SeededRand;
 use ashlar_env::sim::{CallClass, CrashMode, Repeat, SimEnv};
 use std::path::Path;
 
-const NAME: &str = "db/000014.log";
 const SPARE: u64 = 64 << 10;
 
 fn log(machine: &SimEnv, framing: Framing, compressed: bool) -> LogWriter {
@@ -26,16 +26,6 @@ fn add(log: &LogWriter, payloads: &[Vec<u8>]) -> Result<u64> {
         group.add_with_spare(payload, SPARE)?;
     }
     group.publish().map(|()| log.position())
-}
-
-fn read(machine: &SimEnv, mode: RecoveryMode) -> (Vec<Vec<u8>>, LogEnd) {
-    let file = machine.env().fs.open_read(Path::new(NAME)).unwrap();
-    let mut reader = LogReader::open(file, FileNumber(14), mode);
-    let mut all = Vec::new();
-    while let Some(record) = reader.next().unwrap() {
-        all.push(record.payload.to_vec());
-    }
-    (all, reader.end())
 }
 
 fn len(machine: &SimEnv) -> u64 {
@@ -113,34 +103,35 @@ fn every_crash_leaves_a_prefix() {
             machine.photograph_at(first + call, CrashMode::KILL);
             machine.photograph_at(first + call, CrashMode::all()[usize::try_from(call % 21).unwrap()]);
         }
-        let (mut all, mut before, mut synced) = (Vec::new(), Vec::new(), Vec::new());
+        // After each step: the calls until then, the records added, the records synced.
+        let (mut steps, mut all, mut synced) = (vec![(first, 0, 0)], Vec::new(), 0);
         for i in 0..80 {
             let group: Vec<_> = (0..=rand.below(3)).map(|_| record(&rand, i)).collect();
-            let acknowledged = all.len();
-            all.extend(group.clone());
             let end = add(&log, &group).unwrap();
-            before.resize(usize::try_from(machine.calls_of(CallClass::Change)).unwrap() + 1, acknowledged);
-            if rand.below(30) == 0 {
+            all.extend(group);
+            steps.push((machine.calls_of(CallClass::Change), all.len(), synced));
+            if rand.below(8) == 0 {
                 log.sync_to(end).unwrap();
+                synced = all.len();
+                steps.push((machine.calls_of(CallClass::Change), all.len(), synced));
             }
-            synced.resize(usize::try_from(machine.calls_of(CallClass::Change)).unwrap() + 1, 0);
-            before.resize(synced.len(), all.len());
         }
         for (at, mode, after) in machine.photographs() {
-            let at = usize::try_from(at).unwrap();
+            let (_, added, synced) = *steps.iter().rfind(|(calls, ..)| *calls < at).unwrap();
+            let least = if mode == CrashMode::KILL { added } else { synced };
             if after.env().fs.metadata(Path::new(NAME)).unwrap().is_none() {
+                assert_eq!(least, 0, "seed {seed}, before call {at}, {mode:?}: no file");
                 continue;
             }
             let (found, _) = read(&after, RecoveryMode::PointInTime);
             let context =
                 format!("seed {seed}, before call {at}, {mode:?}: {} of {}", found.len(), all.len());
             assert!(all.starts_with(&found), "{context}");
-            if mode != CrashMode::KILL {
-                continue;
+            assert!(found.len() >= least, "{context}, at least {least}");
+            if mode == CrashMode::KILL {
+                let (tolerant, end) = read(&after, RecoveryMode::TolerateTail);
+                assert!(tolerant == found && !matches!(end, LogEnd::Cut { .. }), "{context}: {end:?}");
             }
-            assert!(found.len() >= before.get(at).copied().unwrap_or(0), "{context}");
-            let (tolerant, end) = read(&after, RecoveryMode::TolerateTail);
-            assert!(tolerant == found && !matches!(end, LogEnd::Cut { .. }), "{context}: {end:?}");
         }
     }
 }
