@@ -24,7 +24,7 @@ const READAHEAD: usize = 1 << 20;
 impl TableReader {
     /// Reads every data block without the block cache, and checks: checksums, the order of all keys, restart points,
     /// that each block lies between the separators of the index, that the filter is whole and excludes no key, and the
-    /// number of entries against the properties. Returns that number. The open has checked index and properties.
+    /// counts in the properties. Returns the number of entries. The open has checked index and properties.
     ///
     /// # Errors
     /// `Corruption`, with the block's offset, for the first damage.
@@ -67,7 +67,7 @@ impl<T: Deref<Target = TableReader>> Verification<T> {
             return Err(e.clone());
         }
         table.filter().check(table.file())?;
-        let walk = Walk { last: None, entries: 0, partitioned: table.filter().is_partitioned() };
+        let walk = Walk { last: None, entries: 0, values: 0, partitioned: table.filter().is_partitioned() };
         let readahead = Readahead::new(READAHEAD, table.charge_buffer());
         let next = table.first_block(ReadHow::plain())?;
         Ok(Verification { walk, readahead, next, blocks: 0, bytes: 0, table })
@@ -124,6 +124,15 @@ impl<T: Deref<Target = TableReader>> Verification<T> {
                 return Err(Error::corruption(text).at_path(self.table.path()));
             }
         }
+        // Scans pass such a table by.
+        let values = self.walk.values;
+        let only_deletions =
+            properties.num_entries.is_some() && properties.num_deletions == properties.num_entries;
+        if values > 0 && only_deletions && properties.num_range_deletions.unwrap_or(0) == 0 {
+            let text =
+                format!("table has {values} values where its properties say that all entries are deletions");
+            return Err(Error::corruption(text).at_path(self.table.path()));
+        }
         Ok(())
     }
 }
@@ -174,6 +183,8 @@ impl Anatomy {
 struct Walk {
     last: Option<InternalKeyBuf>,
     entries: u64,
+    /// The entries that are no deletions.
+    values: u64,
     /// Each partition of the filter must know the keys whose versions begin before it.
     partitioned: bool,
 }
@@ -231,9 +242,7 @@ impl Walk {
     fn entry(&mut self, table: &TableReader, key: InternalKey<'_>) -> Result<(), &'static str> {
         let (user_key, trailer) = key.split();
         let order = table.order();
-        if trailer.value_type().is_none() {
-            return Err("key of an unknown type");
-        }
+        let Some(value_type) = trailer.value_type() else { return Err("key of an unknown type") };
         if table.global_seq().is_some() && trailer.seq() != SeqNum::ZERO {
             return Err("key with a sequence number of its own, where all have one in common");
         }
@@ -250,6 +259,7 @@ impl Walk {
             return Err("filter denies a key of the table");
         }
         self.entries += 1;
+        self.values += u64::from(!value_type.deletes());
         self.last.get_or_insert_with(|| InternalKeyBuf::new(&[], Trailer::LAST)).set(user_key, trailer);
         Ok(())
     }

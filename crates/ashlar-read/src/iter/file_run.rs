@@ -267,10 +267,11 @@ impl FileRun {
         Ok(passed.entries)
     }
 
-    /// Whether the current file has nothing but deletions that a read at `seq` sees.
+    /// Whether the current file has nothing but deletions that a read at `seq` sees. Believes the
+    /// table's properties, which have a checksum; `verify` compares them with the entries.
     fn holds_only_deletions(&self, state: &ReadState, seq: SeqNum) -> bool {
         let Some(file) = self.files_in(state).get(self.at) else { return false };
-        let only = file.counts.get().is_some_and(|counts| counts.deletions == counts.entries);
+        let only = file.counts.get().is_some_and(|counts| counts.are_point_deletions());
         let seen = !file.file.sequences_unknown && file.file.largest_seq <= seq;
         only && seen && !self.cursor.has_global_seq()
     }

@@ -95,6 +95,16 @@ fn properties_of_a_table_made_outside_must_fit_together() {
     }
 }
 
+/// Scans pass a table by whose properties say that it holds only deletions.
+#[test]
+fn a_value_in_a_table_of_deletions_is_damage() {
+    let good = read("sst/v7_large_values.sst");
+    assert!(open(&good, Order::Bytewise).unwrap().verify().unwrap() > 0);
+    let bytes = with_properties(&good, |p| p.num_deletions = p.num_entries);
+    let e = open(&bytes, Order::Bytewise).unwrap().verify().unwrap_err();
+    assert!(e.is_corruption() && e.message().contains("all entries are deletions"), "{e}");
+}
+
 #[test]
 fn a_table_without_an_index_has_no_blocks_to_tell() {
     let good = read("sst/v7_embedded_blob.sst");

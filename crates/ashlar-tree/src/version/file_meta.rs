@@ -42,6 +42,11 @@ impl TableCounts {
             ..TableCounts::default()
         })
     }
+
+    /// Whether the table has point deletions and nothing else. `verify` holds that against the entries.
+    pub fn are_point_deletions(&self) -> bool {
+        self.deletions == self.entries && self.range_deletions == 0
+    }
 }
 
 /// A table file of a version. Shared by every version that holds it; a trivial move keeps the same value.
