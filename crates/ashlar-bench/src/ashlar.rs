@@ -184,6 +184,7 @@ fn settings(mut builder: Builder, flags: &Flags) -> Result<Builder> {
         set(&mut db.max_open_files, flags.open_files);
         db.statistics = statistics.clone().or(db.statistics.take());
         db.manual_wal_flush |= flags.manual_wal_flush;
+        db.mapped_wal &= flags.mapped_wal;
         if !stored || wal_compression != Compression::None {
             db.wal_compression = wal_compression;
         }

@@ -61,9 +61,10 @@ pub struct DbOptions {
     /// the close. Saves a system call per write. A killed process loses the newest writes, and leaves no gap. Off.
     pub manual_wal_flush: bool,
     /// Stores WAL records into a mapping of the WAL file, and so saves most system calls of unsynced small writes. Only on
-    /// ext4 and XFS of Linux on x86-64; elsewhere without effect. A killed process loses no write that returned. Installs a
-    /// handler for SIGBUS in the process, which passes signals for other memory on. Off.
-    pub allow_mmap_writes: bool,
+    /// ext4 and XFS of Linux on x86-64; elsewhere without effect, and with [`RecoveryMode::Absolute`] too. A killed process
+    /// loses no write that returned. Installs a handler for SIGBUS in the process, which passes signals for other memory
+    /// on. On.
+    pub mapped_wal: bool,
     /// Stores the checksum of every new table and blob file in the MANIFEST (RocksDB's `FileChecksumGenCrc32cFactory`).
     /// Costs one more pass over the bytes in memory. Off.
     pub file_checksums: bool,
@@ -103,7 +104,7 @@ impl Default for DbOptions {
             atomic_flush: false,
             wal_compression: Compression::None,
             manual_wal_flush: false,
-            allow_mmap_writes: false,
+            mapped_wal: true,
             file_checksums: false,
             stats_dump_secs: 0,
             statistics: None,

@@ -123,8 +123,9 @@ fn own_settings(db: &DbOptions, families: &[(&str, &FamilyOptions)]) -> Vec<(Str
         ("scrub_bytes_per_second", db.scrub_bytes_per_second),
     ];
     let sizes = sizes.into_iter().map(|(name, bytes)| (name.to_owned(), bytes.to_string()));
+    let mapped_wal = ("mapped_wal".to_owned(), db.mapped_wal.to_string());
     let families: Vec<_> = families.iter().map(|(name, family)| (*name, &*family.cf_paths)).collect();
-    sizes.chain(own_lines(&db.db_paths, &families)).collect()
+    sizes.chain([mapped_wal]).chain(own_lines(&db.db_paths, &families)).collect()
 }
 
 /// Writes the file as `OPTIONS-<number>`: under a temporary name first, so that a reader never sees half of it.

@@ -309,10 +309,11 @@ fn note(texts: &mut [KeptText], names: &[&str], told: &str) {
 
 /// AshlarDB's settings that have no name in RocksDB.
 fn take_own(db: &mut DbOptions, name: &str, value: &str, notices: &mut Vec<String>) {
-    match (name, value.parse()) {
-        ("memory_bytes", Ok(bytes)) => db.memory_bytes = bytes,
-        ("block_cache_bytes", Ok(bytes)) => db.block_cache_bytes = bytes,
-        ("scrub_bytes_per_second", Ok(bytes)) => db.scrub_bytes_per_second = bytes,
+    match (name, value.parse(), value.parse()) {
+        ("memory_bytes", Ok(bytes), _) => db.memory_bytes = bytes,
+        ("block_cache_bytes", Ok(bytes), _) => db.block_cache_bytes = bytes,
+        ("scrub_bytes_per_second", Ok(bytes), _) => db.scrub_bytes_per_second = bytes,
+        ("mapped_wal", _, Ok(yes)) => db.mapped_wal = yes,
         _ => notices.push(format!("database: {name}={value}: not known to this version")),
     }
 }

@@ -185,6 +185,14 @@ impl Builder {
         self.database(move |db| db.manual_wal_flush = yes)
     }
 
+    /// Stores small WAL records into a mapping of the end of the WAL file, so that most unsynced writes cost no system call. A
+    /// killed process loses no write that returned, with or without the mapping. Only on ext4 and XFS of Linux on x86-64, and
+    /// not with [`RecoveryMode::Absolute`](crate::RecoveryMode::Absolute). The process gets a handler for SIGBUS, which passes
+    /// signals for other memory on; `false` leaves the process's handlers as they are. Default: true.
+    pub fn mapped_wal(self, yes: bool) -> Self {
+        self.database(move |db| db.mapped_wal = yes)
+    }
+
     /// The rate, in bytes per second, at which the scrubber reads tables and blob files, round after round, to find damage
     /// before a read meets it. A round takes at least one hour. 0, the default: no scrubber. See [`Db::scrubbed`].
     pub fn scrub(self, bytes_per_second: u64) -> Self {

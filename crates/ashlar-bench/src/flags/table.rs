@@ -136,6 +136,8 @@ flags! {
     disable_wal: bool = false;
     /// Up to 1 MiB of WAL records stay in the process, until a memtable is full.
     manual_wal_flush: bool = false;
+    /// Small WAL records are stored into a mapping of the WAL file, where the system has it.
+    mapped_wal: bool = true;
     /// Compression of WAL records: none, zstd.
     wal_compression: String = "none".to_owned();
     /// Column families. The hash of a key chooses its family. Cursors scan the first one.

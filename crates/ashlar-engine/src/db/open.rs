@@ -23,6 +23,7 @@ use ashlar_env::{Env, FileLock};
 use ashlar_format::compress::Compression;
 use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::VersionEdit;
+use ashlar_log::RecoveryMode;
 use ashlar_observe::InfoLog;
 use ashlar_options::{DbOptions, FamilyOptions, options_text, write_options_text};
 use ashlar_tree::files::{
@@ -282,7 +283,9 @@ fn begin_log(
     cut: bool,
 ) -> Result<Arc<Wal>> {
     let compressed = options.wal_compression != Compression::None;
-    let (buffered, mapped) = (options.manual_wal_flush, options.allow_mmap_writes);
+    // A kill in the middle of a store leaves a payload without a header, which the mode refuses.
+    let mapped = options.mapped_wal && options.recovery_mode != RecoveryMode::Absolute;
+    let buffered = options.manual_wal_flush;
     let shape = WalShape { compressed, buffered, mapped };
     let wal = Wal::create(env, dir, versions.new_file_number(), shape)?;
     if cut {

@@ -1,4 +1,4 @@
-//! `allow_mmap_writes`: stores into the WAL survive what writes survive, and fail as writes fail.
+//! `mapped_wal`: stores into the WAL survive what writes survive, and fail as writes fail.
 
 use ashlar_base::ErrorKind;
 use ashlar_engine::batch::WriteBatch;
@@ -19,7 +19,7 @@ fn open_as(
     mapped: bool,
     recovery_mode: RecoveryMode,
 ) -> Result<Db, ashlar_base::Error> {
-    let options = DbOptions { allow_mmap_writes: mapped, recovery_mode, ..DbOptions::default() };
+    let options = DbOptions { mapped_wal: mapped, recovery_mode, ..DbOptions::default() };
     let family = FamilyOptions { write_buffer_bytes: 256 << 10, ..FamilyOptions::default() };
     let families = vec![OpenFamily { name: "default".to_owned(), options: family.clone() }];
     Db::open(env, dir, options, families, family)

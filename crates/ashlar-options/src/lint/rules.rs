@@ -89,7 +89,7 @@ pub(super) const RULES: &[Rule] = &[
                     .to_owned()
             })
         },
-        advice: "Leave it false for RocksDB. Here it maps the WAL only, and a full disk fails the write.",
+        advice: "Leave it false for RocksDB. Here it has no effect.",
     },
     Rule {
         name: "few-open-files",

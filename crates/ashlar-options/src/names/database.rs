@@ -113,7 +113,7 @@ pub(super) const DATABASE: &[Row<Options>] = &[
     refused!("use_direct_io_for_flush_and_compaction", "false", open, "Direct writes are not supported: files are written through the operating system's cache."),
     refused!("use_direct_io_for_compaction_reads", "false", open, "Direct reads are not supported: files are read through the operating system's cache."),
     ignored!("allow_mmap_reads", "false", open, "Blocks are read into frames of the block cache; AshlarDB maps no file for reading."),
-    uses!("allow_mmap_writes", "false", open, db.allow_mmap_writes, Range::Flag, "Small WAL records are stored into a mapping of the WAL file, without a system call per write. On ext4 and XFS of Linux on x86-64 only; elsewhere without effect. A full disk fails a write as without the option. The process gets a handler for SIGBUS, which passes signals for other memory on. AshlarDB maps no other file for writing."),
+    ignored!("allow_mmap_writes", "false", open, "AshlarDB maps the end of the newest WAL file for writing, unless `Builder::mapped_wal` says no, and no other file."),
     ignored!("allow_fallocate", "true", open, "The WAL and the MANIFEST reserve a little disk space ahead, for a full disk, and release it at the close."),
     ignored!("use_fsync", "false", open, "The environment chooses the system call that syncs a file's data and size. Directories are synced after a rename."),
     ignored!("bytes_per_sync", "0", live, "A table is synced once, when it is complete."),

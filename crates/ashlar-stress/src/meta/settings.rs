@@ -106,7 +106,7 @@ pub(super) const DIMENSIONS: &[Dimension] = &[
     dimension("wal_dir", &["with the tables", "elsewhere"], |s, v| {
         s.places.wal_dir = [DIR, "/data/wal"][v].to_owned();
     }),
-    dimension("allow_mmap_writes", &["off", "on"], |s, v| s.db.allow_mmap_writes = v == 1),
+    dimension("mapped_wal", &["off", "on"], |s, v| s.db.mapped_wal = v == 1),
 ];
 
 /// Takes settings by RocksDB's names.

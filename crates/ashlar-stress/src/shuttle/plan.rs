@@ -94,7 +94,7 @@ fn database(rng: &mut Rng) -> DbOptions {
         atomic_flush: rng.percent(20),
         manual_wal_flush: rng.percent(20),
         max_total_wal_bytes: if rng.percent(30) { 100 << 10 } else { 0 },
-        allow_mmap_writes: rng.percent(30),
+        mapped_wal: rng.percent(30),
         ..DbOptions::default()
     }
 }

@@ -54,7 +54,7 @@ impl Setup {
         let format_level = if rng.percent(50) { FormatLevel::V7_8 } else { FormatLevel::default() };
         let unlogged = rng.percent(15);
         // These two are not drawn by themselves: known seeds stay what they were.
-        let allow_mmap_writes = family.max_write_buffers != 3;
+        let mapped_wal = family.max_write_buffers != 3;
         let max_open_files = [-1, 1, 3, -1][family.compaction.l0_stop - 5];
         let db = DbOptions {
             max_open_files,
@@ -62,7 +62,7 @@ impl Setup {
             max_total_wal_bytes,
             wal_compression,
             manual_wal_flush: rng.percent(40),
-            allow_mmap_writes,
+            mapped_wal,
             format_level,
             ..DbOptions::default()
         };

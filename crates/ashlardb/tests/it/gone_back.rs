@@ -11,11 +11,16 @@ fn log(dir: &Path) -> PathBuf {
     files.into_iter().find(|path| path.extension().is_some_and(|end| end == "log")).unwrap()
 }
 
+/// A database whose log ends with its records.
+fn open(dir: &Path) -> Db {
+    Db::builder(dir).mapped_wal(false).open().unwrap()
+}
+
 /// A database as a killed process leaves it: writes of the keys a0 to a9, and behind them in the log those of b1 to b4, with
 /// sequences from 2 on.
 fn made(dir: &Path) {
     let other = tempfile::tempdir().unwrap();
-    let second = Db::open(other.path()).unwrap();
+    let second = open(other.path());
     second.put("b0", "0").unwrap();
     let begin = fs::read(log(other.path())).unwrap().len();
     for i in 1..5 {
@@ -23,7 +28,7 @@ fn made(dir: &Path) {
     }
     let behind = fs::read(log(other.path())).unwrap().split_off(begin);
     let living = tempfile::tempdir().unwrap();
-    let first = Db::open(living.path()).unwrap();
+    let first = open(living.path());
     for i in 0..10 {
         first.put(format!("a{i}"), "0").unwrap();
     }
