@@ -84,8 +84,8 @@ pub fn parse_physical(rest: &[u8], log_number: u32, legacy_only: bool) -> Result
     Ok(Physical { type_byte, payload, len })
 }
 
-/// The physical record with which what [`encode_record`](super::encode_record) wrote begins, whole. `None`: there is none, or
-/// zeros close the block. Nothing else is checked.
+/// The first physical record, header and payload, in the output of [`encode_record`](super::encode_record). `None`: the output is
+/// empty, or begins with the zeros that close a block. Checks nothing else.
 #[inline]
 pub fn first_physical(frames: &[u8], framing: Framing) -> Option<&[u8]> {
     let len = frames.get(4..6)?.first_chunk::<2>()?;
