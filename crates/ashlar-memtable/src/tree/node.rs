@@ -19,6 +19,7 @@ use super::slots::{SLOTS_MAX, Slots};
 use crate::arena::{Address, Arena, Turn};
 use crate::stored::Stored;
 use ashlar_base::ext::comparator::KeyOrder;
+use std::ops::Range;
 use std::ptr::NonNull;
 // Shuttle's atomics are not plain words, and there are enough steps around a node without them.
 #[cfg(not(shuttle))]
@@ -147,6 +148,14 @@ impl<const N: usize> Node<N> {
     #[inline]
     pub(super) fn key(&self, slot: usize) -> Key {
         Key(self.entries.get(slot).map_or(0, |entry| entry.load(Ordering::Relaxed)))
+    }
+
+    /// Prefetches the entries at some positions, as far as their first lines hold them.
+    #[inline]
+    pub(super) fn prefetch_entries(&self, arena: &Arena, slots: Slots, positions: Range<usize>) {
+        for position in positions {
+            arena.prefetch(Address(self.key(slots.at(position)).0 & !FLAG), ENTRY_LINES);
+        }
     }
 
     /// The keys in order.
@@ -304,6 +313,12 @@ impl From<InnerAt> for Child {
 }
 
 impl LeafAt {
+    /// Prefetches the leaf.
+    #[inline]
+    pub(super) fn prefetch(self, arena: &Arena) {
+        arena.prefetch(self.0, 2);
+    }
+
     #[inline]
     pub(super) fn in_arena<const N: usize>(self, arena: &Arena) -> &Node<N> {
         let leaf: &Node<N> = node(arena, self.0);
@@ -396,6 +411,8 @@ impl Blocks {
     }
 }
 
+/// The cache lines of an entry that are prefetched: key and value of usual lengths.
+const ENTRY_LINES: usize = 3;
 const UNIT: u32 = 8;
 /// A cache line in bytes.
 const LINE: usize = 64;
