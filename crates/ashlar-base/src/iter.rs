@@ -45,6 +45,11 @@ pub trait InternalIterator: Send {
     fn key(&self) -> Option<InternalKey<'_>> {
         self.entry().map(|entry| entry.key)
     }
+    /// Whether the cursor is on an entry.
+    #[inline]
+    fn is_on_entry(&self) -> bool {
+        self.key().is_some()
+    }
 }
 
 impl<T: InternalIterator + ?Sized> InternalIterator for Box<T> {
@@ -71,6 +76,9 @@ impl<T: InternalIterator + ?Sized> InternalIterator for Box<T> {
     }
     fn key(&self) -> Option<InternalKey<'_>> {
         (**self).key()
+    }
+    fn is_on_entry(&self) -> bool {
+        (**self).is_on_entry()
     }
 }
 

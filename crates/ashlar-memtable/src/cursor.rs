@@ -1,8 +1,10 @@
 //! Iterator and run cursor over an index. Both keep the memtable alive and remember their place. Entries never move, so
 //! a place stays valid during inserts.
 
+use crate::arena::Address;
 use crate::index::{Index, Target};
 use crate::memtable::Memtable;
+use crate::stored::Stored;
 use ashlar_base::{Entry, InternalIterator, InternalKey, LookupKey, Result, RunCursor, Window};
 use std::sync::Arc;
 
@@ -10,11 +12,26 @@ use std::sync::Arc;
 pub(crate) struct IndexIter<I: Index> {
     memtable: Arc<Memtable<I>>,
     at: Option<I::At>,
+    /// The address of the entry at `at`, which a merge reads several times per step.
+    entry: Option<Address>,
 }
 
 impl<I: Index> IndexIter<I> {
     pub(crate) fn new(memtable: Arc<Memtable<I>>) -> Self {
-        IndexIter { memtable, at: None }
+        IndexIter { memtable, at: None, entry: None }
+    }
+
+    #[inline]
+    fn go(&mut self, to: impl FnOnce(&I) -> Option<I::At>) -> Result<()> {
+        let index = self.memtable.index();
+        self.at = to(index);
+        self.entry = self.at.map(|at| index.entry(at).address());
+        Ok(())
+    }
+
+    #[inline]
+    fn stored(&self) -> Option<Stored<'_>> {
+        Some(Stored::at(self.memtable.index().arena(), self.entry?))
     }
 }
 
@@ -25,38 +42,42 @@ fn target(key: InternalKey<'_>) -> Target<'_> {
 
 impl<I: Index> InternalIterator for IndexIter<I> {
     fn seek(&mut self, key: InternalKey<'_>) -> Result<()> {
-        self.at = self.memtable.index().at_or_after(&target(key));
-        Ok(())
+        self.go(|index| index.at_or_after(&target(key)))
     }
 
     fn seek_for_prev(&mut self, key: InternalKey<'_>) -> Result<()> {
-        self.at = self.memtable.index().at_or_before(&target(key));
-        Ok(())
+        self.go(|index| index.at_or_before(&target(key)))
     }
 
     fn first(&mut self) -> Result<()> {
-        self.at = self.memtable.index().first();
-        Ok(())
+        self.go(I::first)
     }
 
     fn last(&mut self) -> Result<()> {
-        self.at = self.memtable.index().last();
-        Ok(())
+        self.go(I::last)
     }
 
     fn next(&mut self) -> Result<()> {
-        self.at = self.at.and_then(|at| self.memtable.index().next(at));
-        Ok(())
+        let at = self.at;
+        self.go(|index| index.next(at?))
     }
 
     fn prev(&mut self) -> Result<()> {
-        self.at = self.at.and_then(|at| self.memtable.index().prev(at));
-        Ok(())
+        let at = self.at;
+        self.go(|index| index.prev(at?))
     }
 
     fn entry(&self) -> Option<Entry<'_>> {
-        let entry = self.memtable.index().entry(self.at?);
+        let entry = self.stored()?;
         Some(Entry { key: entry.encoded_key(), value: entry.value() })
+    }
+
+    fn key(&self) -> Option<InternalKey<'_>> {
+        Some(self.stored()?.encoded_key())
+    }
+
+    fn is_on_entry(&self) -> bool {
+        self.entry.is_some()
     }
 }
 

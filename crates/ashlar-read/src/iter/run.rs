@@ -192,7 +192,7 @@ impl Run {
     #[inline]
     pub(crate) fn is_on_entry(&self) -> bool {
         match self {
-            Run::Mem(memtable) => memtable.key().is_some(),
+            Run::Mem(memtable) => memtable.is_on_entry(),
             Run::Files(files) => files.is_on_entry(),
         }
     }
