@@ -23,4 +23,8 @@ pub mod open;
 mod db;
 pub mod for_repair;
 
-pub use db::{Db, HeldFiles, LiveFile, MemtableStats, Moment, OpenFamily, Pins, SizeOptions, SnapshotPins};
+pub use db::{
+    Db, HeldFiles, IngestMode, IngestOptions, Ingested, LiveFile, MemtableStats, Moment, OpenFamily, Pins, SizeOptions,
+    SnapshotPins, sst_writer,
+};
+pub use ashlar_table::{SstSummary, SstWriter};

@@ -25,6 +25,7 @@ mod iter;
 mod options;
 mod read_how;
 mod reader;
+mod sst_writer;
 mod unique_id;
 mod verify;
 
@@ -37,5 +38,6 @@ pub use iter::{Stepped, TableCursor, TableIter};
 pub use options::{FORMAT_VERSIONS, ReaderOptions, TableIdentity, TableOptions};
 pub use read_how::{ReadHow, ReadLimit};
 pub use reader::{Ask, FoundIn, ShowEntry, TableFound, TableReader, TableSurvey};
+pub use sst_writer::{SstSummary, SstWriter, SstWriterInput};
 pub use unique_id::{unique_id, unique_id_bytes};
 pub use verify::Verification;

@@ -185,6 +185,8 @@ pub struct TableIdentity {
     pub newest_key_time: u64,
     /// The creation time of this file.
     pub file_creation_time: u64,
+    /// The table is made outside a database, to be ingested: its properties say so, and every entry has sequence number 0.
+    pub external: bool,
 }
 
 /// Settings for opening a table.

@@ -187,9 +187,9 @@ impl Core {
         Ok(())
     }
 
-    /// After a failed drop it is unknown whether the next open finds the family. Either a new MANIFEST records that the
-    /// family exists, or the database takes no further writes.
-    fn settle(&self, cause: &Error) {
+    /// After a failed commit it is unknown whether the next open finds the change. Either a new MANIFEST records the state
+    /// without the change, or the database takes no further writes.
+    pub(super) fn settle(&self, cause: &Error) {
         if !self.versions.may_unlink() && self.versions.commit(Vec::new()).is_err() {
             self.report(self.manifest_trouble().unwrap_or(Source::Manifest), cause);
         }

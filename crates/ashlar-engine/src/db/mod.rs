@@ -26,6 +26,7 @@
 //! | `live_files`, `sizes`, `verify` | lists tables, estimates sizes, verifies checksums |
 //! | `held_files` | keeps every file while a caller copies them |
 //! | `replace` | replaces tables on the caller's thread |
+//! | `ingest` | takes tables made outside the database into the tree |
 //! | `change` | changes of settings while the database is open |
 
 mod atomic_flush_job;
@@ -40,6 +41,7 @@ mod drop_files;
 mod families;
 mod flush_job;
 mod held_files;
+mod ingest;
 mod install;
 mod job;
 mod l0_delay_job;
@@ -72,6 +74,7 @@ mod work;
 mod writes;
 
 pub use held_files::{HeldFiles, Moment};
+pub use ingest::{IngestMode, IngestOptions, Ingested, sst_writer};
 pub use live_files::LiveFile;
 pub use pins::{Pins, SnapshotPins};
 pub use replace::{Claimed, Placed};

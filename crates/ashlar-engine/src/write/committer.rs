@@ -171,6 +171,14 @@ impl Committer {
         SeqNum::new(self.reserved.load(Ordering::Relaxed)).unwrap_or(SeqNum::MAX)
     }
 
+    /// Takes the sequence numbers up to `last` for tables whose entries have them: the next write comes after `last`, and
+    /// reads see the tables. The caller holds the lead, and readers have the tables.
+    pub(crate) fn take_sequences(&self, last: SeqNum) {
+        self.reserved.fetch_max(last.get(), Ordering::Relaxed);
+        self.visible.fetch_max(last.get(), Ordering::Release);
+        self.durable.fetch_max(last.get(), Ordering::Release);
+    }
+
     /// Continues with `set`, whose WAL file is new. Everything in earlier memtables is durable in tables. Sequences
     /// that failed writes may have used are skipped. The caller holds the lead.
     pub(crate) fn resume(&self, set: WriteSet) {

@@ -18,6 +18,9 @@ use ashlar_format::table::{
     BLOCK_TRAILER_LEN, BlockHandle, CompressionProperty, Footer, IndexKind, MetaIndex, Properties, TableKind,
 };
 
+/// The version of the rules for tables made outside a database: a sequence number for all entries can be assigned.
+const EXTERNAL_VERSION: u32 = 2;
+
 impl TableBuilder {
     /// Writes everything behind the data blocks; `bounds` are the table's first and last key.
     pub(super) fn write_tail(mut self, bounds: (InternalKeyBuf, InternalKeyBuf)) -> Result<TableSummary> {
@@ -173,6 +176,8 @@ impl TableBuilder {
             db_session_id: text(&identity.session_id),
             db_host_id: Some(identity.host_id.clone()).filter(|host| !host.is_empty()),
             original_file_number: Some(identity.number.0),
+            external_version: identity.external.then_some(EXTERNAL_VERSION),
+            global_seqno: identity.external.then_some(0),
             ..Properties::default()
         }
     }

@@ -40,6 +40,8 @@ impl TableReader {
 /// The properties and range tombstones of a table, read without its index and filter.
 #[derive(Debug)]
 pub struct TableSurvey {
+    /// The format version in the footer; 0 for a LevelDB table.
+    pub version: u32,
     /// The properties; defaults for a LevelDB table.
     pub properties: Properties,
     /// The range tombstones, as stored.
@@ -61,7 +63,7 @@ impl TableSurvey {
         opening.file.set_data_form(form);
         let global_seq = opening.global_seq(&properties)?;
         let tombstones = opening.tombstones(&meta, &properties, global_seq, stripped)?;
-        Ok(TableSurvey { properties, tombstones })
+        Ok(TableSurvey { version: opening.footer.version, properties, tombstones })
     }
 }
 

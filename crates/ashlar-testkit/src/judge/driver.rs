@@ -179,6 +179,27 @@ impl Judge {
         self.say(&bulk.to_string()).map(|_| ())
     }
 
+    /// Writes an SST file outside the open database, with the options of the family; keys ascend. The judge of before this
+    /// refuses it.
+    ///
+    /// # Errors
+    /// `Refused` with RocksDB's words.
+    pub fn write_sst(&mut self, family: &str, path: &Path, changes: &[Change]) -> Result<(), JudgeError> {
+        let list: Vec<String> = changes.iter().map(Change::to_string).collect();
+        let path = to_hex(path.as_os_str().as_encoded_bytes());
+        self.say(&format!("sst {family} {path} {}", list.join(" ; "))).map(|_| ())
+    }
+
+    /// Takes SST files into a family, with RocksDB's default options.
+    ///
+    /// # Errors
+    /// As [`Judge::write_sst`].
+    pub fn ingest(&mut self, family: &str, paths: &[&Path]) -> Result<(), JudgeError> {
+        let path = |path: &&Path| to_hex(path.as_os_str().as_encoded_bytes());
+        let paths: Vec<String> = paths.iter().map(path).collect();
+        self.say(&format!("ingest {family} {}", paths.join(" "))).map(|_| ())
+    }
+
     /// Closes the database in order.
     pub fn close(&mut self) -> Result<(), JudgeError> {
         self.say("close").map(|_| ())

@@ -130,6 +130,29 @@ pub fn check_file_checksum(
     if function != CRC32C_FUNCTION {
         return Ok(FileChecksum::UnknownFunction);
     }
+    let (sum, bytes) = read_sum(fs, path)?;
+    if sum.to_be_bytes()[..] == *recorded {
+        return Ok(FileChecksum::Right(bytes));
+    }
+    let hex = |bytes: &[u8]| bytes.iter().map(|b| format!("{b:02x}")).collect::<String>();
+    let (found, said) = (hex(&sum.to_be_bytes()), hex(recorded));
+    Err(Error::corruption(format!("file checksum mismatch: {found}, the MANIFEST says {said}"))
+        .at_path(path)
+        .damaged_file_hint())
+}
+
+/// The checksum of a file that exists, as the MANIFEST stores it.
+///
+/// # Errors
+/// `Io`.
+/// # Cost
+/// One pass over the file.
+pub fn checksum_of_file(fs: &dyn Fs, path: &Path) -> Result<[u8; 4]> {
+    read_sum(fs, path).map(|(sum, _)| sum.to_be_bytes())
+}
+
+/// The checksum of a file, and its length.
+fn read_sum(fs: &dyn Fs, path: &Path) -> Result<(u32, u64)> {
     let file = fs.open_read(path)?;
     let (mut sum, mut at) = (0, 0);
     let mut piece = vec![0; usize::try_from(file.len()).unwrap_or(PIECE).min(PIECE)];
@@ -140,14 +163,7 @@ pub fn check_file_checksum(
         sum = crc32c_append(sum, &piece);
         at += piece.len() as u64;
     }
-    if sum.to_be_bytes()[..] == *recorded {
-        return Ok(FileChecksum::Right(at));
-    }
-    let hex = |bytes: &[u8]| bytes.iter().map(|b| format!("{b:02x}")).collect::<String>();
-    let (found, said) = (hex(&sum.to_be_bytes()), hex(recorded));
-    Err(Error::corruption(format!("file checksum mismatch: {found}, the MANIFEST says {said}"))
-        .at_path(path)
-        .damaged_file_hint())
+    Ok((sum, at))
 }
 
 /// The file, with a checksum of its bytes if the caller wants one.

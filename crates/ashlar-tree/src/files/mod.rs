@@ -15,7 +15,9 @@ mod survey;
 mod unlink;
 mod within;
 
-pub use checksum::{CRC32C_FUNCTION, FileChecksum, SummedFile, check_file_checksum, summed};
+pub use checksum::{
+    CRC32C_FUNCTION, FileChecksum, SummedFile, check_file_checksum, checksum_of_file, summed,
+};
 pub use copy::{copy_file, copy_options, copy_with, link_or_copy};
 pub use create::{Settled, create_database, make_directory, settle_identity};
 pub use directory::hold_directory;

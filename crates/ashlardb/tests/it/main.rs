@@ -13,6 +13,8 @@
 //! | `door`, `damage`, `threads` | does the API keep its word? |
 //! | `misuse` | does wrong use of the API end in an error, or in the right answer, and never in a hang? |
 //! | `operations` | do operations on many keys, ranges and files agree with those on one key? |
+//! | `ingest` | are files that were written outside taken in as the model says, beside writers and compactions? |
+//! | `ingest_judged` | does RocksDB take our files, and read a database that took its files? |
 //! | `upkeep` | do compactions on request leave every answer as it was? |
 //! | `observe` | does what it tells about itself add up, on a small workload to the last count? |
 //! | `manual` | is the manual whole, and true about the tests? |
@@ -56,6 +58,8 @@ mod fork;
 mod gone_back;
 mod golden;
 mod integrity;
+mod ingest;
+mod ingest_judged;
 mod judge;
 mod leveldb;
 mod manual;

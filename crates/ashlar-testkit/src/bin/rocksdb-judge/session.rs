@@ -8,6 +8,8 @@
 //! with ttl SECONDS | with transactions [POLICY]     ... a wrapper (POLICY: committed, prepared, unprepared), ...
 //! with read NAME NAME | without                     ... read options that are on; back to openings that are not prepared
 //! bulk ...                                            as in ashlar_testkit::ops::Bulk
+//! sst FAMILY 0xPATH CHANGE ; CHANGE ; …            writes an SST file outside the database
+//! ingest FAMILY 0xPATH 0xPATH …                     takes such files
 //! close | reopen                                    in order, not by a kill
 //! families | create NAME | drop NAME                column families
 //! put … | delete … | single_delete … | merge … | delete_range … | batch … | flush … | compact … | get …    as in ashlar_testkit::ops
@@ -61,6 +63,13 @@ impl Session {
                 let database = self.database.as_mut().ok_or("nothing is open")?;
                 database.bulk(&line.parse()?, folder).map(|()| String::new())
             }
+            "sst" => self.write_sst(rest),
+            "ingest" => {
+                let mut words = rest.split_whitespace();
+                let family = words.next().ok_or("ingest FAMILY 0xPATH ...")?;
+                let paths = words.map(c_path).collect::<Result<Vec<_>, _>>()?;
+                self.database()?.ingest_files(family, &paths).map(|()| String::new())
+            }
             "close" => {
                 self.database.take().ok_or("nothing is open")?;
                 Ok(String::new())
@@ -101,6 +110,18 @@ impl Session {
 
     fn database(&self) -> Result<&Database, String> {
         self.database.as_ref().ok_or_else(|| "nothing is open".to_owned())
+    }
+
+    fn write_sst(&self, rest: &str) -> Result<String, String> {
+        let mut words = rest.splitn(3, ' ');
+        let (family, path, list) = (words.next(), words.next(), words.next());
+        let (Some(family), Some(path), Some(list)) = (family, path, list) else {
+            return Err("sst FAMILY 0xPATH CHANGE ; CHANGE".into());
+        };
+        let Op::Write { changes, .. } = format!("batch {list}").parse()? else {
+            return Err("not a list of changes".into());
+        };
+        self.database()?.write_sst(family, &c_path(path)?, &changes).map(|()| String::new())
     }
 
     fn open(&mut self, rest: &str) -> Result<String, String> {
@@ -161,6 +182,10 @@ impl Session {
             other => Err(format!("the judge does not do this: {other}")),
         }
     }
+}
+
+fn c_path(hex: &str) -> Result<CString, String> {
+    CString::new(from_hex(hex).ok_or("the path is not hex")?).map_err(|e| e.to_string())
 }
 
 fn write(database: &Database, changes: &[Change], sync: bool) -> Result<String, String> {

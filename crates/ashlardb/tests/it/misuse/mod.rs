@@ -3,6 +3,7 @@
 //! | module | what is misused |
 //! |---|---|
 //! | `handles` | snapshots, families and batches of another database, or of a dropped family; sync without a log |
+//! | `ingestion` | files that cannot be ingested, and lists of them that make no sense |
 //! | `locks` | locks of the engine while it calls comparators and merge operators |
 //! | `names` | comparators and operators that files cannot tell apart, comparators that contradict themselves, misplaced settings |
 //! | `panics` | comparators, merge operators and listeners that panic |
@@ -12,6 +13,7 @@
 
 mod callbacks;
 mod handles;
+mod ingestion;
 mod locks;
 mod names;
 mod panics;

@@ -3,7 +3,7 @@
 use super::{Database, Functions, Opaque};
 use ashlar_testkit::Change;
 use ashlar_testkit::ops::{Bulk, BulkKind, BulkWrite};
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::path::Path;
 
 /// Type of a wide-column record of a family in a write batch.
@@ -101,11 +101,28 @@ impl Database {
     }
 
     fn ingest(&self, bulk: &Bulk, folder: &Path) -> Result<(), String> {
-        let f = &self.functions;
-        let family = self.family(&bulk.family)?;
-        let options = self.family_options.get(&bulk.family).copied().unwrap_or(self.options);
         let path = folder.join(format!("ingested-{}.sst", bulk.seed));
         let path = CString::new(path.as_os_str().as_encoded_bytes()).map_err(|e| e.to_string())?;
+        self.with_file_writer(&bulk.family, &path, |writer| write_file(&self.functions, writer, bulk))?;
+        self.ingest_files(&bulk.family, &[path])
+    }
+
+    /// Writes an SST file outside the database, with the options of the family.
+    pub fn write_sst(&self, family: &str, path: &CStr, changes: &[Change]) -> Result<(), String> {
+        let f = &self.functions;
+        self.with_file_writer(family, path, |writer| {
+            changes.iter().try_for_each(|change| write_change(f, writer, change))
+        })
+    }
+
+    fn with_file_writer(
+        &self,
+        family: &str,
+        path: &CStr,
+        write: impl FnOnce(Opaque) -> Result<(), String>,
+    ) -> Result<(), String> {
+        let f = &self.functions;
+        let options = self.family_options.get(family).copied().unwrap_or(self.options);
         let (open, finish) = (f.extra.file_open()?, f.extra.file_finish()?);
         // SAFETY: a constructor; destroyed below.
         let env = unsafe { (f.extra.env_options()?)() };
@@ -113,20 +130,26 @@ impl Database {
         let writer = unsafe { (f.extra.file_writer()?)(env, options) };
         // SAFETY: the writer is live, the path NUL-terminated.
         let mut written = f.checked(|e| unsafe { open(writer, path.as_ptr(), e) });
-        written = written.and_then(|()| write_file(f, writer, bulk));
+        written = written.and_then(|()| write(writer));
         // SAFETY: the writer is live.
         written = written.and_then(|()| f.checked(|e| unsafe { finish(writer, e) }));
         // SAFETY: made above, destroyed once; so for the next.
         unsafe { (f.extra.file_destroy()?)(writer) };
         // SAFETY: as above.
         unsafe { (f.extra.env_options_destroy()?)(env) };
-        written?;
+        written
+    }
+
+    /// Takes SST files into a family.
+    pub fn ingest_files(&self, family: &str, paths: &[CString]) -> Result<(), String> {
+        let f = &self.functions;
+        let family = self.family(family)?;
         let ingest = f.extra.ingest()?;
         // SAFETY: a constructor; destroyed below.
         let how = unsafe { (f.extra.ingest_options()?)() };
-        let files = [path.as_ptr()];
-        // SAFETY: database, family and options are live; the array holds one NUL-terminated path.
-        let done = f.checked(|e| unsafe { ingest(self.db, family, files.as_ptr(), 1, how, e) });
+        let files: Vec<_> = paths.iter().map(|path| path.as_ptr()).collect();
+        // SAFETY: database, family and options are live; the array holds that many NUL-terminated paths.
+        let done = f.checked(|e| unsafe { ingest(self.db, family, files.as_ptr(), files.len(), how, e) });
         // SAFETY: made above, destroyed once.
         unsafe { (f.extra.ingest_options_destroy()?)(how) };
         done
@@ -177,6 +200,33 @@ fn write_file(f: &Functions, writer: Opaque, bulk: &Bulk) -> Result<(), String> 
         f.checked(|e| unsafe { put(writer, k, key.len(), v, value.len(), e) })?;
     }
     Ok(())
+}
+
+fn write_change(f: &Functions, writer: Opaque, change: &Change) -> Result<(), String> {
+    let (k, len) = (change.key().as_ptr().cast(), change.key().len());
+    match change {
+        Change::Put { value, .. } => {
+            let put = f.extra.file_put()?;
+            // SAFETY: the writer is live; pointers go with their lengths; so for those below.
+            f.checked(|e| unsafe { put(writer, k, len, value.as_ptr().cast(), value.len(), e) })
+        }
+        Change::Merge { operand, .. } => {
+            let merge = f.extra.file_merge()?;
+            // SAFETY: as above.
+            f.checked(|e| unsafe { merge(writer, k, len, operand.as_ptr().cast(), operand.len(), e) })
+        }
+        Change::Delete { .. } => {
+            let delete = f.extra.file_delete()?;
+            // SAFETY: as above.
+            f.checked(|e| unsafe { delete(writer, k, len, e) })
+        }
+        Change::DeleteRange { to, .. } => {
+            let delete_range = f.extra.file_delete_range()?;
+            // SAFETY: as above.
+            f.checked(|e| unsafe { delete_range(writer, k, len, to.as_ptr().cast(), to.len(), e) })
+        }
+        Change::SingleDelete { .. } => Err("SST files take no single deletions".into()),
+    }
 }
 
 fn varint(out: &mut Vec<u8>, mut number: u32) {

@@ -74,6 +74,9 @@ extra! {
     file_writer = "rocksdb_sstfilewriter_create": fn(Opaque, Opaque) -> Opaque;
     file_open = "rocksdb_sstfilewriter_open": fn(Opaque, Bytes, ErrorOut);
     file_put = "rocksdb_sstfilewriter_put": fn(Opaque, Bytes, usize, Bytes, usize, ErrorOut);
+    file_merge = "rocksdb_sstfilewriter_merge": fn(Opaque, Bytes, usize, Bytes, usize, ErrorOut);
+    file_delete = "rocksdb_sstfilewriter_delete": fn(Opaque, Bytes, usize, ErrorOut);
+    file_delete_range = "rocksdb_sstfilewriter_delete_range": fn(Opaque, Bytes, usize, Bytes, usize, ErrorOut);
     file_finish = "rocksdb_sstfilewriter_finish": fn(Opaque, ErrorOut);
     file_destroy = "rocksdb_sstfilewriter_destroy": fn(Opaque);
     ingest_options = "rocksdb_ingestexternalfileoptions_create": fn() -> Opaque;

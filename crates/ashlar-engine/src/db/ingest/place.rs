@@ -1,0 +1,121 @@
+//! The levels of files that are ingested: as deep as the order of runs allows.
+//!
+//! From level 0 down, a file may go to each level where its range is free, up to the first level that has an entry in its
+//! range, or to which a running compaction or an earlier file of the call brings some. Levels above the base have no tables and
+//! are passed over. A tree that keeps all tables in level 0 takes the file there.
+//!
+//! The chosen places are claimed as the output of a compaction is: no compaction that begins before the commit writes into them.
+//!
+//! Source: RocksDB `db/external_sst_file_ingestion_job.cc` (`AssignLevelAndSeqnoForIngestedFile`), behaviour.
+
+use super::overlap::{Span, fits, level_overlaps};
+use super::{Core, Part};
+use crate::column_family::Family;
+use crate::db::candidate::Candidate;
+use ashlar_base::{Error, FamilyId, Level, Result};
+use ashlar_compaction::Running;
+use ashlar_compaction::picker::{Shape, Style};
+use std::sync::Arc;
+
+/// The claimed places. Dropping the value ends the claims.
+pub(super) struct LevelClaims {
+    core: Arc<Core>,
+    claims: Vec<(FamilyId, Running)>,
+}
+
+impl Drop for LevelClaims {
+    fn drop(&mut self) {
+        let mut state = self.core.state();
+        for (family, claim) in &self.claims {
+            let Some(running) = state.running.get_mut(family) else { continue };
+            if let Some(at) = running.iter().position(|other| other == claim) {
+                running.swap_remove(at);
+            }
+        }
+    }
+}
+
+/// Chooses the level of each file, in the order of the call. The caller holds the lead.
+///
+/// # Errors
+/// `InvalidArgument`: a family was dropped.
+pub(super) fn choose(core: &Arc<Core>, parts: &[Part]) -> Result<(Vec<Level>, LevelClaims)> {
+    loop {
+        let candidates = {
+            let state = core.state();
+            let of = |part: &Part| {
+                let live = state.families.get(part.family.id()).ok_or_else(|| dropped(&part.family))?;
+                Ok(Candidate::of(live, &state.running, None))
+            };
+            parts.iter().map(of).collect::<Result<Vec<_>>>()?
+        };
+        // Without the state lock: this reads tables and calls comparators.
+        let (mut levels, mut claims) = (Vec::new(), Vec::new());
+        for (part, candidate) in parts.iter().zip(&candidates) {
+            let mut placed: Vec<(Level, &Span)> = Vec::new();
+            for file in &part.files {
+                let span = &file.inspected.span;
+                let level = level_of(candidate, &placed, span);
+                placed.push((level, span));
+                levels.push(level);
+                if level > Level::ZERO {
+                    claims.push((part.family.id(), claim_of(level, span)));
+                }
+            }
+        }
+        let mut state = core.state();
+        if candidates.iter().all(|candidate| candidate.is_current(&state)) {
+            for (family, claim) in &claims {
+                state.running.entry(*family).or_default().push(claim.clone());
+            }
+            drop(state);
+            return Ok((levels, LevelClaims { core: Arc::clone(core), claims }));
+        }
+        // A flush or a compaction was installed, or a compaction began.
+        drop(state);
+    }
+}
+
+fn claim_of(level: Level, span: &Span) -> Running {
+    Running { output_level: level, runs: 1, smallest: span.smallest.clone(), largest: span.largest.clone() }
+}
+
+fn dropped(family: &Family) -> Error {
+    Error::invalid(format!("column family {:?} was dropped", family.name()))
+}
+
+/// The deepest level that the file may go to.
+fn level_of(candidate: &Candidate, placed: &[(Level, &Span)], span: &Span) -> Level {
+    let (version, options) = (&candidate.version, candidate.family.options());
+    let order = &version.order;
+    if Style::of(&options.compaction) == Style::Level0Only {
+        return Level::ZERO;
+    }
+    let base = Shape::of(version).targets(&options.compaction).base;
+    let mut deepest = Level::ZERO;
+    for (n, _) in (0u8..).zip(&version.levels) {
+        let level = Level(n);
+        if n > 0 && level.index() < base {
+            continue;
+        }
+        let gets_entries = |claim: &Running| {
+            let written = Span {
+                smallest: claim.smallest.clone(),
+                largest: claim.largest.clone(),
+                exclusive: false,
+            };
+            claim.output_level == level && span.overlaps(order, &written)
+        };
+        let taken = |(at, other): &(Level, &Span)| *at == level && span.overlaps(order, other);
+        if candidate.running.iter().any(gets_entries)
+            || placed.iter().any(taken)
+            || level_overlaps(version, level, span)
+        {
+            break;
+        }
+        if level == Level::ZERO || fits(version, level, span) {
+            deepest = level;
+        }
+    }
+    deepest
+}

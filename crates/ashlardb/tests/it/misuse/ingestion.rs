@@ -1,0 +1,196 @@
+//! Files that cannot be ingested, and calls that make no sense: each is refused, by name, and nothing has changed.
+
+use super::kind;
+use ashlardb::prelude::*;
+use ashlardb::{ErrorKind, IngestMode, IngestOptions, IoKind, Result, SstWriter, StringAppend};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+struct Place {
+    dir: tempfile::TempDir,
+    db: Db,
+}
+
+impl Place {
+    fn new() -> Place {
+        let dir = tempfile::tempdir().unwrap();
+        let db = Db::open(dir.path().join("db")).unwrap();
+        db.put("k", "before").unwrap();
+        db.flush().unwrap();
+        Place { dir, db }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// A file with many blocks.
+    fn file(&self, name: &str) -> PathBuf {
+        let path = self.path(name);
+        let mut writer = SstWriter::create(&path).unwrap();
+        for n in 0..2000 {
+            writer.put(format!("key{n:05}"), format!("value {n} ").repeat(5)).unwrap();
+        }
+        writer.delete_range("z", "zz").unwrap();
+        writer.finish().unwrap();
+        path
+    }
+
+    fn files(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.path("db")).unwrap();
+        let mut names: Vec<_> = entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        names.retain(|name| name.ends_with(".sst"));
+        names.sort();
+        names
+    }
+
+    /// Ingests, and finds the database and its directory unchanged after the refusal.
+    fn refused(&self, paths: &[impl AsRef<Path>], options: IngestOptions) -> (ErrorKind, String) {
+        let before = self.files();
+        let e = self.db.ingest(paths, options).unwrap_err();
+        assert_eq!(self.files(), before, "{e}");
+        assert_eq!(self.db.get("k").unwrap().as_deref(), Some(&b"before"[..]));
+        assert!(self.db.get("key00000").unwrap().is_none());
+        (e.kind(), e.to_string())
+    }
+}
+
+const DEFAULT: fn() -> IngestOptions = IngestOptions::new;
+
+#[test]
+fn lists_that_make_no_sense() {
+    let place = Place::new();
+    let good = place.file("good.sst");
+    let none: [&Path; 0] = [];
+    assert_eq!(place.refused(&none, DEFAULT()).0, ErrorKind::InvalidArgument);
+    for mode in [IngestMode::Link, IngestMode::Copy, IngestMode::Move] {
+        let (kind, text) = place.refused(&[&good, &good], DEFAULT().mode(mode));
+        assert!(kind == ErrorKind::InvalidArgument && text.contains("the same file"), "{text}");
+        let missing = place.path("none.sst");
+        let (kind, text) = place.refused(&[&good, &missing], DEFAULT().mode(mode));
+        assert!(kind == ErrorKind::Io(IoKind::NotFound) && text.contains("none.sst"), "{text}");
+        let (kind, text) = place.refused(&[place.dir.path()], DEFAULT().mode(mode));
+        assert_eq!(kind, ErrorKind::InvalidArgument, "{text}");
+        assert!(good.exists(), "the source is gone after an error");
+    }
+    let (db, family) = (&place.db, place.db.default_family());
+    let twice = db.ingest_families(&[(&family, &[&good][..]), (&family, &[&good])], DEFAULT());
+    assert_eq!(kind(twice), Some(ErrorKind::InvalidArgument));
+    assert_eq!(kind(db.ingest_families::<&Path>(&[], DEFAULT())), Some(ErrorKind::InvalidArgument));
+    assert_eq!(kind(db.ingest_families::<&Path>(&[(&family, &[])], DEFAULT())), Some(ErrorKind::InvalidArgument));
+    db.ingest(&[&good], DEFAULT()).unwrap();
+}
+
+/// A move of a table of the tree would take it away.
+#[test]
+fn files_of_the_database_itself() {
+    let place = Place::new();
+    let table = place.path("db").join(&place.files()[0]);
+    for path in [table.clone(), place.path("db/../db").join(&place.files()[0])] {
+        let (kind, text) = place.refused(&[&path], DEFAULT().mode(IngestMode::Move));
+        assert!(kind == ErrorKind::InvalidArgument && text.contains("directory of the database"), "{text}");
+    }
+    // Under another name it is a table of a database all the same.
+    let linked = place.path("linked.sst");
+    fs::hard_link(&table, &linked).unwrap();
+    let (kind, text) = place.refused(&[&linked], DEFAULT());
+    assert!(kind == ErrorKind::NotSupported && text.contains("not written to be ingested"), "{text}");
+    let writer = place.db.default_family().sst_writer(place.path("db/000099.sst"));
+    assert_eq!(kind_of(writer), Some(ErrorKind::InvalidArgument));
+}
+
+fn kind_of<T>(answer: Result<T>) -> Option<ErrorKind> {
+    kind(answer)
+}
+
+#[test]
+fn damage_is_found_before_anything_changes() {
+    let place = Place::new();
+    let good = place.file("good.sst");
+    let bytes = fs::read(&good).unwrap();
+    let bad = place.path("bad.sst");
+    for len in [0, 1, 60, bytes.len() / 2, bytes.len() - 1] {
+        fs::write(&bad, &bytes[..len]).unwrap();
+        let (kind, text) = place.refused(&[&good, &bad], DEFAULT());
+        assert!(kind == ErrorKind::Corruption && text.contains("bad.sst"), "{len} bytes: {text}");
+    }
+    let mut accepted = 0;
+    for at in (0..bytes.len()).step_by(bytes.len() / 150) {
+        let mut flipped = bytes.clone();
+        flipped[at] ^= 0x40;
+        fs::write(&bad, &flipped).unwrap();
+        let (kind, text) = place.refused(&[&good, &bad], DEFAULT());
+        assert!(kind != ErrorKind::Aborted && text.contains("bad.sst"), "byte {at}: {text}");
+        accepted += usize::from(kind != ErrorKind::Corruption);
+    }
+    assert!(accepted < 8, "{accepted} flips without a word of corruption");
+    fs::write(&bad, b"no table at all, but longer than the footer of a table would be, to be sure of that").unwrap();
+    assert_eq!(place.refused(&[&bad], DEFAULT()).0, ErrorKind::Corruption);
+    place.db.ingest(&[&good], DEFAULT()).unwrap();
+}
+
+#[test]
+fn files_for_other_families() {
+    let place = Place::new();
+    let reverse = place.path("reverse.sst");
+    let mut writer = SstWriter::create_with(&reverse, |f| f.reverse_order()).unwrap();
+    writer.put("b", "1").unwrap();
+    writer.put("a", "1").unwrap();
+    writer.finish().unwrap();
+    let (kind, text) = place.refused(&[&reverse], DEFAULT());
+    assert!(kind == ErrorKind::InvalidArgument && text.contains("ReverseBytewise"), "{text}");
+    let merges = place.path("merges.sst");
+    let mut writer =
+        SstWriter::create_with(&merges, |f| f.merge_operator(Arc::new(StringAppend::new(",")))).unwrap();
+    writer.merge("m", "1").unwrap();
+    writer.finish().unwrap();
+    let (kind, text) = place.refused(&[&merges], DEFAULT());
+    assert!(kind == ErrorKind::InvalidArgument && text.contains("no merge operator"), "{text}");
+    let newer = place.path("newer.sst");
+    let mut writer = SstWriter::create_with(&newer, |f| f.options("format_version=7")).unwrap();
+    writer.put("n", "1").unwrap();
+    writer.finish().unwrap();
+    let (kind, text) = place.refused(&[&newer], DEFAULT());
+    assert!(kind == ErrorKind::InvalidArgument && text.contains("table format 7"), "{text}");
+}
+
+#[test]
+fn handles_that_do_not_write() {
+    let place = Place::new();
+    let good = place.file("good.sst");
+    let other = Db::open(place.path("other")).unwrap();
+    let foreign = place.db.ingest_families(&[(&other.default_family(), &[&good])], DEFAULT());
+    assert_eq!(kind(foreign), Some(ErrorKind::InvalidArgument));
+    let family = place.db.create_family("dropped").unwrap();
+    place.db.drop_family(&family).unwrap();
+    assert_eq!(kind(family.ingest(&[&good], DEFAULT())), Some(ErrorKind::InvalidArgument));
+    other.close().unwrap();
+    assert!(matches!(kind(other.ingest(&[&good], DEFAULT())), Some(ErrorKind::Shutdown(_))));
+    assert!(matches!(
+        kind(other.default_family().sst_writer(place.path("x.sst"))),
+        Some(ErrorKind::Shutdown(_))
+    ));
+    let reader = Db::open_read_only(place.path("db")).unwrap();
+    assert_eq!(kind(reader.ingest(&[&good], DEFAULT())), Some(ErrorKind::NotSupported));
+    // Paused background work cannot flush, so only files that need no flush come in.
+    place.db.put("key00005", "in the way").unwrap();
+    place.db.pause_background_work().unwrap();
+    assert_eq!(kind(place.db.ingest(&[&good], DEFAULT())), Some(ErrorKind::Aborted));
+    place.db.continue_background_work().unwrap();
+    place.db.ingest(&[&good], DEFAULT()).unwrap();
+    assert!(place.db.get("key00005").unwrap().unwrap().starts_with(b"value 5"));
+}
+
+/// A symbolic link is followed, and the file behind it is copied: a link to the link would break with it.
+#[test]
+fn a_symbolic_link_is_copied() {
+    let place = Place::new();
+    let good = place.file("good.sst");
+    let link = place.path("link.sst");
+    std::os::unix::fs::symlink(&good, &link).unwrap();
+    let done = place.db.ingest(&[&link], DEFAULT().mode(IngestMode::Move)).unwrap();
+    assert!(done[0].copied && !link.exists() && good.exists());
+    fs::remove_file(&good).unwrap();
+    assert!(place.db.get("key00000").unwrap().is_some());
+}
