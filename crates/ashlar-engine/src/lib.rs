@@ -23,8 +23,8 @@ pub mod open;
 mod db;
 pub mod for_repair;
 
-pub use db::{
-    Db, HeldFiles, IngestMode, IngestOptions, Ingested, LiveFile, MemtableStats, Moment, OpenFamily, Pins, SizeOptions,
-    SnapshotPins, sst_writer,
-};
 pub use ashlar_table::{SstSummary, SstWriter};
+pub use db::{
+    Db, HeldFiles, IngestMode, IngestOptions, Ingested, LiveFile, MemtableStats, Moment, OpenFamily, Pins,
+    SizeOptions, SnapshotPins, sst_writer,
+};

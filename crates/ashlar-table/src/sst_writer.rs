@@ -11,9 +11,7 @@
 use crate::builder::TableBuilder;
 use crate::options::{TableIdentity, TableOptions};
 use ashlar_base::range_del::{FragmentedTombstones, RangeTombstone};
-use ashlar_base::{
-    Error, FamilyId, FileNumber, InternalKeyBuf, Order, Result, SeqNum, Trailer, ValueType,
-};
+use ashlar_base::{Error, FamilyId, FileNumber, InternalKeyBuf, Order, Result, SeqNum, Trailer, ValueType};
 use ashlar_env::{Fs, WriteFile};
 use std::cmp::Ordering;
 use std::fmt;
@@ -93,7 +91,8 @@ impl SstWriter {
             return Err(Error::invalid("the path of an SST file names no file").at_path(&path));
         };
         if table.order.timestamp_len() > 0 {
-            let what = format!("SST files with the comparator {}, whose keys have timestamps", table.order.name());
+            let what =
+                format!("SST files with the comparator {}, whose keys have timestamps", table.order.name());
             return Err(Error::not_supported(what));
         }
         table.validate()?;

@@ -42,7 +42,8 @@ impl Db {
         parts: &[(&Family, &[P])],
         options: IngestOptions,
     ) -> Result<Vec<Ingested>> {
-        let named = |files: &[P]| files.iter().map(|file| file.as_ref().to_path_buf()).collect::<Vec<PathBuf>>();
+        let named =
+            |files: &[P]| files.iter().map(|file| file.as_ref().to_path_buf()).collect::<Vec<PathBuf>>();
         let parts: Vec<_> =
             parts.iter().map(|(family, files)| (Arc::clone(&family.inner), named(files))).collect();
         self.engine().ingest(&parts, options)

@@ -47,7 +47,7 @@ impl SstWriter {
         SstWriter::create_with(path, |family| family)
     }
 
-    /// A writer for the comparator, compression, filter and table format that `set` chooses. `format_version=5` writes files
+    /// A writer for the comparator, compression, filter and table format that `set` chooses. Format version 5 writes files
     /// that RocksDB 6.6 and later reads.
     ///
     /// ```
@@ -56,7 +56,7 @@ impl SstWriter {
     /// # let dir = tempfile::tempdir().unwrap();
     /// let path = dir.path().join("down.sst");
     /// let mut writer = SstWriter::create_with(&path, |f| {
-    ///     f.reverse_order().compression(Compression::Zstd).options("format_version=5")
+    ///     f.reverse_order().compression(Compression::Zstd).tune(|family| family.table.format_version = 5)
     /// })?;
     /// writer.put("b", "2")?;
     /// writer.put("a", "1")?;

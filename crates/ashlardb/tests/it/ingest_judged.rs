@@ -96,7 +96,7 @@ fn expected() -> Vec<KeyValue> {
 }
 
 fn listing(db: &Db) -> Vec<KeyValue> {
-    db.scan::<&[u8], _>(..).map(|entry| entry.map(|(k, v)| (k.to_vec(), v.to_vec())).unwrap()).collect()
+    db.scan(..).map(|entry| entry.map(|(k, v)| (k.to_vec(), v.to_vec())).unwrap()).collect()
 }
 
 fn write_ours(db: &Db, dir: &Path) -> Vec<PathBuf> {
@@ -154,7 +154,7 @@ fn they_ingest_our_files() {
         // We read what they made of them.
         let db = open(&theirs, level_of(version));
         assert_eq!(listing(&db), expected(), "{}", version.name());
-        db.verify(|_| ()).unwrap();
+        db.verify_db(|_| ()).unwrap();
         db.compact().unwrap();
         assert_eq!(listing(&db), expected(), "{}", version.name());
         db.close().unwrap();
@@ -182,7 +182,7 @@ fn we_ingest_their_files() {
         assert!(done.iter().any(|file| file.level.0 == 0) && done.iter().all(|file| file.sequence.get() > 5));
         write(&db, &later());
         assert_eq!(listing(&db), expected(), "{}", version.name());
-        db.verify(|_| ()).unwrap();
+        db.verify_db(|_| ()).unwrap();
         db.close().unwrap();
         they_read(&mut judge, &ours, version.name());
         let db = open(&ours, level_of(version));
@@ -219,9 +219,10 @@ fn they_read_level_0_after_many_ingestions() {
                 writer.finish().unwrap();
             }
             let default = db.default_family();
-            db.ingest_families(&[(&default, &paths[..2]), (&other, &paths[2..])], IngestOptions::new()).unwrap();
+            db.ingest_families(&[(&default, &paths[..2]), (&other, &paths[2..])], IngestOptions::new())
+                .unwrap();
         }
-        let (first, second) = (listing(&db), other.scan::<&[u8], _>(..));
+        let (first, second) = (listing(&db), other.scan(..));
         let second: Vec<KeyValue> =
             second.map(|entry| entry.map(|(k, v)| (k.to_vec(), v.to_vec())).unwrap()).collect();
         db.close().unwrap();

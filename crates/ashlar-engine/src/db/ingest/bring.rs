@@ -9,7 +9,7 @@ use crate::column_family::Family;
 use ashlar_base::error::IoKind;
 use ashlar_base::{ErrorKind, FileNumber, Result};
 use ashlar_compaction::output_numbers;
-use ashlar_env::{EntryKind, Fs};
+use ashlar_env::Fs;
 use ashlar_format::filename::FileKind;
 use ashlar_tree::files::{CRC32C_FUNCTION, PendingFile, checksum_of_file, copy_file};
 use std::collections::BTreeSet;
@@ -103,11 +103,8 @@ pub(super) fn bring(core: &Arc<Core>, family: &Family, source: &Path, mode: Inge
 }
 
 /// Gives the file a second name and syncs its bytes, which its writer may not have done. False: it must be copied, because
-/// there is no link between the two places, this process may not write to the file, or its name is a symbolic link.
+/// there is no link between the two places, or this process may not write to the file.
 fn link_durably(fs: &dyn Fs, source: &Path, path: &Path) -> Result<bool> {
-    if fs.metadata(source)?.is_none_or(|entry| entry.kind != EntryKind::File) {
-        return Ok(false);
-    }
     match fs.link(source, path) {
         Err(e) if matches!(e.kind(), ErrorKind::NotSupported | ErrorKind::Io(IoKind::Denied)) => {
             return Ok(false);

@@ -10,7 +10,8 @@ use super::bring::Brought;
 use super::overlap::Span;
 use crate::column_family::Family;
 use ashlar_base::{
-    Error, FileNumber, InternalIterator, InternalKey, InternalKeyBuf, Order, Result, SeqNum, Trailer, ValueType,
+    Error, FileNumber, InternalIterator, InternalKey, InternalKeyBuf, Order, Result, SeqNum, Trailer,
+    ValueType,
 };
 use ashlar_cache::FramePool;
 use ashlar_env::Fs;
@@ -87,7 +88,9 @@ pub(super) fn survey(fs: &dyn Fs, path: &Path, family: &Family, level: FormatLev
             "the file has table format {version}, and the database is at format level {level}, which has {most} at most: \
              the oldest RocksDB that must read family {name:?} could not"
         ));
-        return Err(e.at_path(path).hint(format!("Write the file with format_version={most}, or raise the format level")));
+        return Err(e
+            .at_path(path)
+            .hint(format!("Write the file with format_version={most}, or raise the format level")));
     }
     Ok(())
 }
@@ -100,7 +103,9 @@ fn reader_options(order: &Order) -> ReaderOptions {
 fn check_external(said: &Properties) -> Result<()> {
     match (said.external_version, said.global_seqno) {
         (None, _) => {
-            let e = Error::not_supported("the file was not written to be ingested: its properties lack external_sst_file.version");
+            let e = Error::not_supported(
+                "the file was not written to be ingested: its properties lack external_sst_file.version",
+            );
             return Err(e.hint("Write files with an SstWriter, or RocksDB's SstFileWriter; tables of a database have other sequence numbers"));
         }
         (Some(VERSION), Some(0)) => {}
@@ -108,11 +113,15 @@ fn check_external(said: &Properties) -> Result<()> {
             return Err(Error::corruption("the properties lack external_sst_file.global_seqno"));
         }
         (Some(VERSION), Some(seq)) => {
-            let e = Error::invalid(format!("the file was ingested before: sequence number {seq} is written into it"));
+            let e = Error::invalid(format!(
+                "the file was ingested before: sequence number {seq} is written into it"
+            ));
             return Err(e.hint("Ingest the original file, or write it again"));
         }
         (Some(version), _) => {
-            return Err(Error::not_supported(format!("external SST files of version {version}; {VERSION} is served")));
+            return Err(Error::not_supported(format!(
+                "external SST files of version {version}; {VERSION} is served"
+            )));
         }
     }
     if said.key_largest_seqno.is_some_and(|seq| seq != 0) {
@@ -149,7 +158,8 @@ fn check_family(said: &Properties, family: &Family) -> Result<()> {
         return Err(Error::not_supported("ingestion into a family whose keys have timestamps"));
     }
     if said.num_merge_operands.is_some_and(|n| n > 0) && options.merge_operator.is_none() {
-        let e = Error::invalid(format!("the file has merges, and column family {name:?} has no merge operator"));
+        let e =
+            Error::invalid(format!("the file has merges, and column family {name:?} has no merge operator"));
         return Err(e.hint("Open the family with the merge operator that the operands are for"));
     }
     Ok(())
@@ -229,7 +239,8 @@ fn check_entry(key: InternalKey<'_>, merges: bool, entities: bool) -> Result<()>
         Some(ValueType::Put | ValueType::Delete | ValueType::SingleDelete) => Ok(()),
         Some(ValueType::Entity) if entities => Ok(()),
         Some(ValueType::Entity) => {
-            let e = Error::invalid(format!("key {} is an entity, above the format level of the database", key()));
+            let e =
+                Error::invalid(format!("key {} is an entity, above the format level of the database", key()));
             Err(e.hint("Raise the format level to rocksdb-7.8, or write plain values"))
         }
         Some(ValueType::Merge) if merges => Ok(()),
@@ -260,7 +271,9 @@ fn bounds_of(
     }
     for tombstone in table.range_tombstones().fragments() {
         if tombstone.seqs().iter().any(|seq| *seq != SeqNum::ZERO) {
-            return Err(Error::corruption("a range deletion of an external file has a sequence number of its own"));
+            return Err(Error::corruption(
+                "a range deletion of an external file has a sequence number of its own",
+            ));
         }
         let begin = InternalKeyBuf::new(tombstone.begin, Trailer::new(SeqNum::ZERO, ValueType::RangeDelete));
         let end = InternalKeyBuf::new(tombstone.end, Trailer::RANGE_END);

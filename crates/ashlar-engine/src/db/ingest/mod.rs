@@ -418,12 +418,16 @@ fn check_may_flush(options: IngestOptions) -> Result<()> {
     if options.flush {
         return Ok(());
     }
-    let e = Error::new(ErrorKind::Aborted, "a memtable has keys in the range of a file, and must be flushed first");
+    let e = Error::new(
+        ErrorKind::Aborted,
+        "a memtable has keys in the range of a file, and must be flushed first",
+    );
     Err(e.hint("Flush the family, or let the ingestion flush it: IngestOptions::flush"))
 }
 
 fn not_bottommost(source: &Path, level: Level, last: usize) -> Error {
-    let what = format!("the file could only go to {level}, because the tree has or gets keys in its range below");
+    let what =
+        format!("the file could only go to {level}, because the tree has or gets keys in its range below");
     let e = Error::new(ErrorKind::Aborted, what).at_path(source);
     e.hint(format!("Ingest it without bottommost_only, or when L{last} has no key in its range"))
 }

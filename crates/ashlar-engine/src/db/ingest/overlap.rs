@@ -70,7 +70,8 @@ pub(super) fn memtables_overlap<'s>(
                 return Ok(true);
             }
         }
-        let mut fragments = tombstones.iter().flat_map(|parts| parts.iter()).flat_map(|part| part.fragments());
+        let mut fragments =
+            tombstones.iter().flat_map(|parts| parts.iter()).flat_map(|part| part.fragments());
         if fragments.any(|piece| span.overlaps_range(order, piece.begin, piece.end)) {
             return Ok(true);
         }

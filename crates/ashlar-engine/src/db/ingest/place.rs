@@ -99,11 +99,8 @@ fn level_of(candidate: &Candidate, placed: &[(Level, &Span)], span: &Span) -> Le
             continue;
         }
         let gets_entries = |claim: &Running| {
-            let written = Span {
-                smallest: claim.smallest.clone(),
-                largest: claim.largest.clone(),
-                exclusive: false,
-            };
+            let written =
+                Span { smallest: claim.smallest.clone(), largest: claim.largest.clone(), exclusive: false };
             claim.output_level == level && span.overlaps(order, &written)
         };
         let taken = |(at, other): &(Level, &Span)| *at == level && span.overlaps(order, other);

@@ -2,11 +2,11 @@
 
 use super::*;
 use crate::batch::WriteBatch;
-use ashlar_base::error::IoKind;
 use ashlar_base::ValueType;
+use ashlar_base::error::IoKind;
 use ashlar_compaction::Running;
 use ashlar_env::sim::{CallClass, CrashMode, Repeat, SimEnv};
-use ashlar_env::{Env, EntryKind};
+use ashlar_env::{EntryKind, Env};
 use ashlar_options::{DbOptions, FamilyOptions, ReadOptions, WriteOptions};
 
 const DIR: &str = "/db";
@@ -89,8 +89,7 @@ fn a_running_compaction_keeps_its_output_level() {
     let env = Env::mem();
     let db = open(env.clone()).unwrap();
     let family = db.family("default").unwrap();
-    let claim =
-        Running { output_level: Level(5), runs: 1, smallest: b"c".to_vec(), largest: b"m".to_vec() };
+    let claim = Running { output_level: Level(5), runs: 1, smallest: b"c".to_vec(), largest: b"m".to_vec() };
     // Base level: 5 has a table.
     ingest(&db, &[file(&env, "0", &[("zz", "0")])], IngestOptions::new()).unwrap();
     db.core().state().running.insert(family.id(), vec![claim.clone()]);
@@ -278,9 +277,8 @@ fn a_call_that_fails_leaves_everything_as_it_was_or_succeeds() {
             let context = format!("{mode:?}, change {at}: {:?}", done.as_ref().err());
             let expected = if done.is_ok() { after() } else { BEFORE.to_vec() };
             assert!(same(&state_of(&db), &expected), "{context}: {:?}", state_of(&db));
-            let sources = ["first", "second", "third"].map(|name| {
-                sim.env().fs.metadata(&Path::new("/out").join(name)).unwrap().is_some()
-            });
+            let sources = ["first", "second", "third"]
+                .map(|name| sim.env().fs.metadata(&Path::new("/out").join(name)).unwrap().is_some());
             if done.is_err() {
                 assert_eq!(sources, [true; 3], "{context}");
             }
