@@ -32,6 +32,10 @@ use std::sync::Arc;
 /// The block cache while a table is inspected, in bytes.
 const POOL_BYTES: usize = 1 << 20;
 
+/// The id of the family in the properties of a table that was written outside, for no particular family. As in RocksDB's
+/// repair, `default` gets it.
+const NO_FAMILY: u64 = 0x7fff_ffff;
+
 /// Bytes rewritten per step.
 const STEP: usize = 4 << 20;
 
@@ -75,7 +79,7 @@ impl Repair<'_> {
         done.files_total = self.found.tables.len() as u64;
         done.bytes_total = self.found.tables.iter().map(|(_, _, len)| len).sum();
         for (number, name, len) in &self.found.tables {
-            match self.look(*number, name, outputs, &mut bad, &mut families, report) {
+            match self.look((*number, name), last_seq, outputs, &mut bad, &mut families, report) {
                 Ok(seq) => last_seq = last_seq.max(seq),
                 Err(e) if e.is_corruption() => report.lose(Damage::of(name, &e, Risk::UnknownKeys)),
                 Err(e) => return Err(e),
@@ -124,11 +128,11 @@ impl Repair<'_> {
         Ok(())
     }
 
-    /// Reads one table; returns its largest sequence.
+    /// Reads one table; returns its largest sequence. `before` is the largest one of the tables with lower numbers.
     fn look(
         &self,
-        number: FileNumber,
-        name: &str,
+        (number, name): (FileNumber, &str),
+        before: SeqNum,
         outputs: &Outputs<'_>,
         bad: &mut BadBlobs,
         families: &mut BTreeMap<FamilyId, Gathered>,
@@ -141,7 +145,8 @@ impl Repair<'_> {
             None => (file, None),
         };
         let said = Anatomy::open(Arc::clone(&file)).map_err(if_damaged)?.properties()?.clone();
-        let id = FamilyId(u32::try_from(said.column_family_id.unwrap_or(0)).unwrap_or(0));
+        let id = said.column_family_id.filter(|id| *id != NO_FAMILY);
+        let id = FamilyId(id.and_then(|id| u32::try_from(id).ok()).unwrap_or(0));
         let told = said.column_family_name.filter(|told| !told.is_empty());
         let is_strange =
             |told: &String| !self.stored.is_empty() && self.stored.iter().all(|f| f.name != *told);
@@ -152,7 +157,11 @@ impl Repair<'_> {
             (id, None) => nameless(id),
         };
         let order = self.order(&family_name, said.comparator.as_deref())?;
-        let options = ReaderOptions::new(order.clone(), FramePool::new(POOL_BYTES), number);
+        let mut options = ReaderOptions::new(order.clone(), FramePool::new(POOL_BYTES), number);
+        if said.external_version.is_some() && said.global_seqno.unwrap_or(0) == 0 {
+            options.largest_seq = Some(before);
+            report.remarks.push(ingested(name, &family_name, before));
+        }
         let table = TableReader::open(file, size, options)?;
         refuse_udi_primary(&table)?;
         let seen = see(&table, &order)?;
@@ -277,6 +286,14 @@ impl Repair<'_> {
         edit.blob_garbage = outcome.edit.blob_garbage;
         Ok(between)
     }
+}
+
+/// The remark about an ingested table: only the lost MANIFEST had the sequence number of its entries.
+fn ingested(name: &str, family: &str, before: SeqNum) -> String {
+    format!(
+        "{name} was ingested, and the lost MANIFEST had its family and sequence number: its entries are in family {family:?}, \
+         as new as those of the tables with lower numbers ({before})"
+    )
 }
 
 /// If several families have one name, the newest keeps it: the others were dropped.

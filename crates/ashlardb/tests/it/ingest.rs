@@ -340,3 +340,33 @@ fn checksums_over_files_hold_for_ingested_ones() {
     db.verify_db(|_| ()).unwrap();
     assert_eq!(db.default_family().live_files().unwrap().len(), 1);
 }
+
+/// The sequence number of an ingested table is in the MANIFEST alone. A repair without one places it by its file number.
+#[test]
+fn a_repair_without_a_manifest_keeps_ingested_tables_and_tells_what_it_cannot_know() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, file) = (dir.path().join("db"), dir.path().join("file.sst"));
+    let db = Db::open(&path).unwrap();
+    db.put("a", "old").unwrap();
+    db.put("b", "old").unwrap();
+    db.flush().unwrap();
+    let mut writer = SstWriter::create(&file).unwrap();
+    writer.put("a", "ingested").unwrap();
+    writer.put("c", "ingested").unwrap();
+    writer.finish().unwrap();
+    db.ingest(&[&file], IngestOptions::new()).unwrap();
+    db.put("c", "new").unwrap();
+    db.close().unwrap();
+    for entry in std::fs::read_dir(&path).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        if name.starts_with("MANIFEST") || name == "CURRENT" {
+            std::fs::remove_file(path.join(name)).unwrap();
+        }
+    }
+    let report = Db::builder(&path).repair(|_| ()).unwrap();
+    assert!(report.remarks.iter().any(|remark| remark.contains("was ingested")), "{report}");
+    let db = Db::open(&path).unwrap();
+    let found = |key: &str| String::from_utf8(db.get(key).unwrap().unwrap().to_vec()).unwrap();
+    assert_eq!([found("a"), found("b"), found("c")], ["ingested", "old", "new"]);
+    assert_eq!(db.families().len(), 1);
+}
