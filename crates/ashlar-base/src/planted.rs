@@ -100,6 +100,16 @@ bugs! {
     ScanEndsCross,
     /// A failed flush is tried again without a pause, for ever.
     NoPauseAfterFailure,
+    /// Ingested tables are not newer than what was there: all have sequence number 0.
+    IngestedWithoutSequence,
+    /// Ingested tables go below older entries in memtables.
+    IngestedBelowMemtables,
+    /// Ingested tables go below older entries of upper levels.
+    IngestedTooDeep,
+    /// Ingested tables are durable before earlier writes.
+    IngestedBeforeLogs,
+    /// The directory is not synced before ingested tables are named.
+    IngestedDirUnsynced,
     /// A group of writes is made visible before all of it is in the memtables.
     VisibleBeforeInserted,
     /// A snapshot takes its sequence before compactions can know of it.

@@ -43,6 +43,7 @@ impl Run {
         tally.unlogged += u64::from(self.store.setup.unlogged);
         tally.held_back += u64::from(self.store.setup.holds_back());
         tally.blob_files += self.store.blob_files() as u64;
+        tally.ingested += self.store.ingested;
         tally.placed += u64::from(self.store.setup.places.are_any());
         for (count, extension) in tally.elsewhere.iter_mut().zip(["log", "sst", "blob"]) {
             *count += self.store.files_elsewhere(extension) as u64;

@@ -76,7 +76,7 @@ pub struct Store {
     /// What a crash must leave of that.
     pub promise: Promise,
     /// The state without the last write, while it is not known whether that is in.
-    doubt: Option<State>,
+    pub(super) doubt: Option<State>,
     /// Generations given out per name.
     next_generation: Names,
     snapshots: BTreeMap<u32, Held>,
@@ -84,6 +84,8 @@ pub struct Store {
     pub faulty: bool,
     /// Steps that failed.
     pub failures: u64,
+    /// Writes that came in by an ingestion.
+    pub ingested: u64,
 }
 
 /// Opens the database of a machine.
@@ -149,6 +151,7 @@ impl Store {
             snapshots: BTreeMap::new(),
             faulty: false,
             failures: 0,
+            ingested: 0,
         })
     }
 
@@ -234,7 +237,7 @@ impl Store {
     }
 
     /// `None`: it failed, and calls are made to fail.
-    fn passed<T>(&mut self, what: &str, outcome: Result<T, Error>) -> Result<Option<T>, String> {
+    pub(super) fn passed<T>(&mut self, what: &str, outcome: Result<T, Error>) -> Result<Option<T>, String> {
         match outcome {
             Ok(value) => Ok(Some(value)),
             Err(e) if e.kind() == ErrorKind::Aborted => Err(format!("{HANG}{what}: {e}")),
@@ -310,6 +313,9 @@ impl Store {
             return Ok(());
         }
         let number = self.model.apply(&modelled);
+        if self.ingests(changes, sync) {
+            return self.ingest(changes, number);
+        }
         let done = self.db.write(&mut batch, self.setup.how_to_write(sync));
         let indeterminate = matches!(&done, Err(e) if e.kind() == ErrorKind::Indeterminate);
         if self.passed("write", done)?.is_some() {

@@ -22,6 +22,8 @@ pub struct Tally {
     pub unlogged: u64,
     /// Seeds whose writes waited for a flush of the log.
     pub held_back: u64,
+    /// Writes that came in by an ingestion.
+    pub ingested: u64,
     /// Blob files that were there at the ends.
     pub blob_files: u64,
     /// Seeds with files outside of the database directory.
@@ -67,6 +69,7 @@ impl Tally {
             ("directories read by RocksDB 11.8.1", &judged.directories[1]),
             ("deletions taken where a flush lacked room", &self.deleted[0]),
             ("deletions taken where the log lacked room", &self.deleted[1]),
+            ("writes ingested", &self.ingested),
             ("blob files", &self.blob_files),
             ("calls that failed", &self.failed),
             ("histories with files in several directories", &self.placed),

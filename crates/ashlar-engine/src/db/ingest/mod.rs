@@ -13,7 +13,8 @@
 //!    compaction, in its range.
 //! 4. The last steps run under the lead, so no write comes between them. Claims keep compactions from writing into the chosen
 //!    places meanwhile; other ingestions wait for the lead.
-//! 5. The WAL is synced before the commit. So the state after a power cut is still a prefix of the logged writes.
+//! 5. The WAL is synced before the commit, and memtables with writes that skipped the WAL are flushed. So the state after a
+//!    power cut is still a prefix of the writes.
 //! 6. Until the commit, the source files are only read. After an error the linked or copied files are removed, unless the
 //!    outcome of the commit is unknown; then the purge removes them once a new MANIFEST is durable.
 //!
@@ -33,6 +34,7 @@ use super::Db;
 use super::core::Core;
 use super::install::Change;
 use crate::column_family::Family;
+use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{Error, ErrorKind, FamilyId, FileNumber, Level, Result, SeqNum};
 use ashlar_format::version_edit::VersionEdit;
 use ashlar_options::FormatLevel;
@@ -239,7 +241,9 @@ impl Core {
         }
         check_different(&brought)?;
         for dir in bring::folders(&brought) {
-            self.env.fs.sync_dir(&dir)?;
+            if !planted(Bug::IngestedDirUnsynced) {
+                self.env.fs.sync_dir(&dir)?;
+            }
         }
         Ok(brought)
     }
@@ -258,9 +262,11 @@ impl Core {
         Ok(())
     }
 
-    /// The families with entries in memtables in the range of one of their files.
-    fn overlapped(&self, parts: &[Part]) -> Result<Vec<FamilyId>> {
+    /// The families whose memtables must be flushed first: those with entries in the range of a file and, after writes that
+    /// skipped the WAL, those with any entry, unless the options rule out a flush.
+    fn to_flush(&self, parts: &[Part], options: IngestOptions) -> Result<Vec<FamilyId>> {
         let mut overlapped = Vec::new();
+        let unlogged = options.flush && self.committer.has_unlogged();
         for part in parts {
             let id = part.family.id();
             let memtables = {
@@ -272,7 +278,8 @@ impl Core {
             };
             let order = &part.family.options().order;
             let spans = part.files.iter().map(|file| &file.inspected.span);
-            if memtables_overlap(order, &memtables, spans)? {
+            let any = memtables.iter().any(|memtable| !memtable.is_empty());
+            if unlogged && any || memtables_overlap(order, &memtables, spans)? {
                 overlapped.push(id);
             }
         }
@@ -281,7 +288,7 @@ impl Core {
 
     /// Flushes the families with such entries, before the lead is taken: writers go on meanwhile.
     fn flush_overlapped(self: &Arc<Self>, parts: &[Part], options: IngestOptions) -> Result<()> {
-        let overlapped = self.contained_result("comparing keys", || self.overlapped(parts))?;
+        let overlapped = self.contained_result("comparing keys", || self.to_flush(parts, options))?;
         match overlapped.is_empty() {
             true => Ok(()),
             false => {
@@ -297,14 +304,16 @@ impl Core {
         parts: Vec<Part>,
         options: IngestOptions,
     ) -> Result<(Vec<Ingested>, Vec<VersionEdit>)> {
-        let overlapped = self.contained_result("comparing keys", || self.overlapped(&parts))?;
+        let overlapped = self.contained_result("comparing keys", || self.to_flush(&parts, options))?;
         if !overlapped.is_empty() {
             check_may_flush(options)?;
             self.seal(&overlapped)?;
             self.flush_immutable(&overlapped)?;
         }
         parts.iter().try_for_each(|part| self.check_live(&part.family))?;
-        self.committer.sync()?;
+        if !planted(Bug::IngestedBeforeLogs) {
+            self.committer.sync()?;
+        }
         let first = self.committer.last_reserved();
         let (placements, claims) = self.place(&parts, first, options)?;
         let (ingested, edits, change) = self.change(parts, &placements);
@@ -375,7 +384,7 @@ impl Core {
         let mut seq = first;
         for level in levels {
             seq = seq.checked_add(1).ok_or_else(out_of_sequences)?;
-            placements.push((level, seq));
+            placements.push((level, if planted(Bug::IngestedWithoutSequence) { SeqNum::ZERO } else { seq }));
         }
         Ok((placements, claims))
     }

@@ -12,6 +12,7 @@ use super::overlap::{Span, fits, level_overlaps};
 use super::{Core, Part};
 use crate::column_family::Family;
 use crate::db::candidate::Candidate;
+use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{Error, FamilyId, Level, Result};
 use ashlar_compaction::Running;
 use ashlar_compaction::picker::{Shape, Style};
@@ -106,7 +107,7 @@ fn level_of(candidate: &Candidate, placed: &[(Level, &Span)], span: &Span) -> Le
         let taken = |(at, other): &(Level, &Span)| *at == level && span.overlaps(order, other);
         if candidate.running.iter().any(gets_entries)
             || placed.iter().any(taken)
-            || level_overlaps(version, level, span)
+            || level_overlaps(version, level, span) && !planted(Bug::IngestedTooDeep)
         {
             break;
         }
