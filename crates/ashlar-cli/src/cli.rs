@@ -59,6 +59,7 @@ Examples:
   ashlar db --db=DIR check                                 what is damaged, and which keys are at risk
   ashlar db --db=DIR repair --into=COPY                    a database from what is readable; DIR stays as it is
   ashlar db --db=DIR checkpoint COPY                       a second database with the state of now, by hard links
+  ashlar db --db=DIR write_sst users.sst < SORTED          an SST file; ashlar db --db=DIR ingest users.sst takes it
   ashlar db --db=DIR compact --prefix=user:                merges the tables that hold these keys
   ashlar db --db=DIR property rocksdb.stats                a figure or report by RocksDB's name
   ashlar db --db=DIR info                                  the report of the open, levels, sizes, health
@@ -305,6 +306,30 @@ pub(crate) enum DbCommand {
         #[arg(long = "checkpoint_dir", value_name = "INTO", conflicts_with = "into")]
         checkpoint_dir: Option<PathBuf>,
     },
+    /// Writes entries from standard input, as `load` reads them, to the SST file FILE, which `ingest` takes. The database is
+    /// only read: its family gives the order and the format
+    ///
+    /// The lines come in the order of the family's keys, each key once. There is a file only when every line is an entry.
+    #[command(name = "write_sst", alias = "write_extern_sst")]
+    WriteSst {
+        /// The file to write, outside of the database directory
+        file: PathBuf,
+        /// Lines are key, tab, value. Without this flag, the first line with a separator decides
+        #[arg(long)]
+        tsv: bool,
+    },
+    /// Takes SST files into the family, all or none: those of `write_sst` and of RocksDB's SstFileWriter
+    ///
+    /// The files are checked first. Of a key in several files, the last file has the newest entry.
+    #[command(name = "ingest", alias = "ingest_extern_sst")]
+    Ingest {
+        /// The files, in the order in which they count
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+        /// Links the files instead of copying them where it can, and removes their names afterwards
+        #[arg(long = "move_files")]
+        move_files: bool,
+    },
     /// Prints the report of the open, the levels of each family, and the health
     Info,
     /// Checks that a RocksDB release (--level) reads everything in the directory, or lists what it does not read
@@ -318,27 +343,31 @@ pub(crate) enum DbCommand {
 impl DbCommand {
     /// The first given flag that has no effect on this command, with the commands that use it.
     pub(crate) fn idle_flag(&self, given: &Common) -> Option<(&'static str, &'static str)> {
-        use DbCommand::{Compact, CreateFamily, Delete, Dump, Explain, Get, Load, Property, Put, Scan};
-        let writes = matches!(self, Put { .. } | Delete { .. } | Load { .. } | CreateFamily { .. });
+        use DbCommand::{
+            Compact, CreateFamily, Delete, Dump, Explain, Get, Ingest, Load, Property, Put, Scan, WriteSst,
+        };
+        let files = matches!(self, Ingest { .. } | WriteSst { .. });
+        let writes =
+            matches!(self, Put { .. } | Delete { .. } | Load { .. } | CreateFamily { .. } | Ingest { .. });
         let reads = matches!(self, Get { .. } | Scan { .. } | Dump { .. } | Explain { .. });
-        let of_family =
-            matches!(self, Put { .. } | Delete { .. } | Load { .. } | Compact { .. } | Property { .. });
-        let hex = of_family && !matches!(self, Property { .. }) || reads;
+        let of_family = files
+            || matches!(self, Put { .. } | Delete { .. } | Load { .. } | Compact { .. } | Property { .. });
+        let hex = of_family && !matches!(self, Property { .. } | Ingest { .. }) || reads;
         let idle = [
             (
                 given.create_if_missing && !writes,
                 "--create_if_missing",
-                "put, delete, load and create_family",
+                "put, delete, load, ingest and create_family",
             ),
             (
                 given.column_family.is_some() && !of_family && !reads,
                 "--column_family",
-                "put, get, delete, scan, dump, load, explain, compact and property",
+                "put, get, delete, scan, dump, load, explain, compact, property, write_sst and ingest",
             ),
             (
                 (given.hex || given.key_hex || given.value_hex) && !hex,
                 "--hex",
-                "put, get, delete, scan, dump, load, explain and compact",
+                "put, get, delete, scan, dump, load, explain, compact and write_sst",
             ),
         ];
         idle.into_iter().find(|(idle, ..)| *idle).map(|(_, flag, commands)| (flag, commands))

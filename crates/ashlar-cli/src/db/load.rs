@@ -34,13 +34,13 @@ pub(super) struct How {
 
 /// The counts of a load.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Counts {
-    lines: u64,
-    entries: u64,
+pub(super) struct Counts {
+    pub(super) lines: u64,
+    pub(super) entries: u64,
     /// Entries that the database has accepted.
     written: u64,
     bytes: u64,
-    bad: u64,
+    pub(super) bad: u64,
     first_bad: u64,
 }
 
@@ -53,18 +53,35 @@ impl Counts {
         };
         Outcome::Failed(format!("line {}: {e}. {loaded}", self.lines))
     }
+
+    /// The error of lines that were left out.
+    pub(super) fn whole(&self, advice: &str) -> Done {
+        match self.bad {
+            0 => Ok(()),
+            bad => Err(Outcome::Failed(format!(
+                "{} left out, which are no entries; the first is line {}. {advice}.",
+                counted(bad, "line"),
+                self.first_bad
+            ))),
+        }
+    }
 }
 
 /// Parses lines to entries.
-struct Lines<'a> {
+pub(super) struct Lines<'a> {
     target: &'a Target,
     separator: Option<Separator>,
-    counts: Counts,
+    pub(super) counts: Counts,
 }
 
-impl Lines<'_> {
+impl<'a> Lines<'a> {
+    /// No line yet. `tsv`: lines have tabs; otherwise the first one with a separator decides.
+    pub(super) fn new(target: &'a Target, tsv: bool) -> Self {
+        Lines { target, separator: tsv.then_some(Separator::Tab), counts: Counts::default() }
+    }
+
     /// The entry of the next line. Counts a bad line.
-    fn next(&mut self, next: &Next<'_>) -> Option<(Vec<u8>, Vec<u8>)> {
+    pub(super) fn next(&mut self, next: &Next<'_>) -> Option<(Vec<u8>, Vec<u8>)> {
         if *next != Next::End {
             self.counts.lines += 1;
         }
@@ -108,9 +125,9 @@ pub(super) fn run(target: &Target, how: &How, input: &mut dyn BufRead, out: &mut
     let db = target.open_to_write()?;
     let family = target.family(&db)?;
     let writer = db.writing(WriteOptions::new().disable_wal(how.disable_wal));
-    let mut lines = Lines { target, separator: how.tsv.then_some(Separator::Tab), counts: Counts::default() };
+    let mut lines = Lines::new(target, how.tsv);
     let loaded = read_all(&writer, &family, &mut lines, input);
-    let Counts { entries, bytes, bad, first_bad, .. } = lines.counts;
+    let Counts { entries, bytes, .. } = lines.counts;
     let flushed = if how.disable_wal { db.flush() } else { Ok(()) };
     loaded?;
     flushed?;
@@ -120,13 +137,7 @@ pub(super) fn run(target: &Target, how: &How, input: &mut dyn BufRead, out: &mut
     db.close()?;
     let text = format!("{entries} entries loaded, {bytes} bytes of keys and values\n");
     answer(out, &text, "the entries were loaded")?;
-    match bad {
-        0 => Ok(()),
-        _ => Err(Outcome::Failed(format!(
-            "{} left out, which are no entries; the first is line {first_bad}. Correct them and load them again.",
-            counted(bad, "line")
-        ))),
-    }
+    lines.counts.whole("Correct them and load them again")
 }
 
 fn read_all(

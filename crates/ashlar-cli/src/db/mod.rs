@@ -13,6 +13,7 @@ mod level;
 mod lines;
 mod load;
 mod repair;
+mod sst_files;
 mod text;
 
 use crate::Done;
@@ -25,7 +26,7 @@ use std::path::{Path, PathBuf};
 use text::{Form, Separator};
 
 /// The commands, for messages.
-pub(crate) const COMMANDS: &str = "put, get, delete, scan, dump, load, families, create_family, drop_family, explain, compact, property, check, repair, checkpoint, info, level, rewrite (see ashlar db --help)";
+pub(crate) const COMMANDS: &str = "put, get, delete, scan, dump, load, families, create_family, drop_family, explain, compact, property, check, repair, checkpoint, write_sst, ingest, info, level, rewrite (see ashlar db --help)";
 
 /// A command with its database.
 struct Target {
@@ -123,6 +124,10 @@ pub(crate) fn run(arguments: DbArguments) -> Done {
         DbCommand::Checkpoint { into, checkpoint_dir } => {
             checkpoint::run(&target, into.or(checkpoint_dir).as_deref(), &mut out)
         }
+        DbCommand::WriteSst { file, tsv } => {
+            sst_files::write(&target, &file, tsv, &mut io::stdin().lock(), &mut out)
+        }
+        DbCommand::Ingest { files, move_files } => sst_files::ingest(&target, &files, move_files, &mut out),
         DbCommand::Info => info::run(&target, &mut out),
         DbCommand::Level => level::show(&target, &mut out),
         DbCommand::Rewrite => level::rewrite(&target, &mut out),

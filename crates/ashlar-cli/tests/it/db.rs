@@ -413,3 +413,27 @@ fn a_checkpoint_is_a_second_database() {
         assert!(again.status == 1 && again.err.contains("something in the place"), "{again:?}");
     }
 }
+
+#[test]
+fn a_file_is_written_and_ingested_under_ldbs_names_too() {
+    let (dir, db) = place();
+    let file = dir.path().join("file.sst");
+    let path = file.to_string_lossy().into_owned();
+    good(&["db", &db, "put", "--create_if_missing", "b", "old"], b"");
+    let said = good(&["db", &db, "write_sst", &path], b"a ==> 1\nb ==> 2\n");
+    assert!(said.starts_with("OK: ") && said.contains("2 entries"), "{said}");
+    let said = good(&["db", &db, "ingest_extern_sst", "--move_files", &path], b"");
+    assert!(said.contains("in L") && said.ends_with("OK: 1 file ingested\n"), "{said}");
+    assert!(!file.exists());
+    assert_eq!(good(&["db", &db, "scan"], b""), "a ==> 1\nb ==> 2\n");
+    for (input, why) in
+        [(&b"b ==> 1\na ==> 2\n"[..], "comes after key b"), (b"a ==> 1\nnonsense\n", "line 2")]
+    {
+        let ran = ashlar(&["db", &db, "write_extern_sst", &path], input);
+        assert!(ran.status == 1 && ran.err.contains(why), "{}", ran.err);
+        assert!(!file.exists());
+    }
+    std::fs::write(&file, b"no table").unwrap();
+    let ran = ashlar(&["db", &db, "ingest", &path], b"");
+    assert!(ran.status == 1 && ran.err.contains("file.sst"), "{}", ran.err);
+}

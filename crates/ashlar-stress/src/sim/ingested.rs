@@ -38,7 +38,7 @@ impl Store {
             self.model.truncate(number - 1);
             return Ok(());
         };
-        let done = self.db.ingest(&parts, IngestOptions::new().mode(mode).verify(number % 2 == 0));
+        let done = self.db.ingest(&parts, IngestOptions::new().mode(mode).verify(number.is_multiple_of(2)));
         let fs = self.sim.env().fs;
         // Those of a move are gone.
         parts.iter().flat_map(|(_, files)| files).for_each(|path| drop(fs.remove(path)));
