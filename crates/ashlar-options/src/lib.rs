@@ -22,8 +22,8 @@ pub use ashlar_table::TableOptions;
 pub use compaction::{CompactionOptions, MOST_LEVELS};
 pub use db::DbOptions;
 pub use events::{
-    CompactionEvent, Event, EventListener, FileEvent, FlushEvent, InfoLogLevel, InfoLogOptions, Listeners,
-    StallCondition,
+    CompactionEvent, Event, EventListener, FileEvent, FlushEvent, InfoLogLevel, InfoLogOptions, IngestEvent,
+    Listeners, StallCondition,
 };
 pub use family::FamilyOptions;
 pub use file::{FamilyText, options_file, options_text, write_options_file, write_options_text};

@@ -132,7 +132,8 @@ pub use db::{Db, Health, Severity, WritePressure};
 pub use family::Family;
 pub use observe::{
     CompactionEvent, Distribution, Event, EventListener, FileEvent, FlushEvent, GetExplained, Histogram,
-    Metric, PerfContext, PerfLevel, ScanExplained, StallCondition, Statistics, StatsLevel, Ticker,
+    IngestEvent, Metric, PerfContext, PerfLevel, ScanExplained, StallCondition, Statistics, StatsLevel,
+    Ticker,
 };
 pub use range::KeyRange;
 pub use read::{Read, ReadOptions, ReadTier, Reader};

@@ -104,6 +104,37 @@ impl FileEvent {
     }
 }
 
+/// An ingested file.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct IngestEvent {
+    /// The family's name.
+    pub family: String,
+    /// The file as the caller named it.
+    pub source: String,
+    /// The number of the table in the database.
+    pub number: FileNumber,
+    /// The level that the table went to.
+    pub level: Level,
+    /// The length of the file in bytes.
+    pub bytes: u64,
+    /// The sequence number of all entries.
+    pub sequence: SeqNum,
+}
+
+impl IngestEvent {
+    /// A file `source` that became the table `number` in `level`.
+    pub fn new(
+        family: String,
+        source: String,
+        (number, level): (FileNumber, Level),
+        bytes: u64,
+        sequence: SeqNum,
+    ) -> Self {
+        IngestEvent { family, source, number, level, bytes, sequence }
+    }
+}
+
 /// The delay of writers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StallCondition {
@@ -140,6 +171,8 @@ pub enum Event {
     CompactionCompleted(CompactionEvent),
     /// A new table is in the tree.
     TableFileCreated(FileEvent),
+    /// A file that was written outside is in the tree.
+    FileIngested(IngestEvent),
     /// An obsolete table was unlinked.
     TableFileDeleted(FileEvent),
     /// A new blob file is in the tree.
@@ -192,6 +225,7 @@ impl Event {
             Event::CompactionCompleted(c) if c.trivial_move => "trivial_move",
             Event::CompactionCompleted(_) => "compaction_finished",
             Event::TableFileCreated(_) => "table_file_creation",
+            Event::FileIngested(_) => "ingest_finished",
             Event::TableFileDeleted(_) => "table_file_deletion",
             Event::BlobFileCreated(_) => "blob_file_creation",
             Event::BlobFileDeleted(_) => "blob_file_deletion",
@@ -251,6 +285,12 @@ impl Event {
             Event::TableFileCreated(f) | Event::BlobFileCreated(f) => {
                 named(&f.family).number("file_number", f.number.0).number("file_size", f.bytes)
             }
+            Event::FileIngested(f) => named(&f.family)
+                .text("file", &f.source)
+                .number("file_number", f.number.0)
+                .number("output_level", f.level.0)
+                .number("file_size", f.bytes)
+                .number("global_seqno", f.sequence.get()),
             Event::TableFileDeleted(f) | Event::BlobFileDeleted(f) => {
                 named(&f.family).number("file_number", f.number.0)
             }
@@ -323,6 +363,13 @@ mod tests {
             Event::CompactionCompleted(moved).json(5),
             "{\"time_micros\": 5, \"cf_name\": \"default\", \"event\": \"trivial_move\", \"destination_level\": 1, \
              \"files\": 2, \"total_files_size\": 10, \"lsm_state\": [0, 2]}"
+        );
+        let ingested = (FileNumber(8), Level(6));
+        let ingested = IngestEvent::new("one".into(), "/a.sst".into(), ingested, 10, SeqNum::ZERO);
+        assert_eq!(
+            Event::FileIngested(ingested).json(5),
+            "{\"time_micros\": 5, \"cf_name\": \"one\", \"event\": \"ingest_finished\", \"file\": \"/a.sst\", \
+             \"file_number\": 8, \"output_level\": 6, \"file_size\": 10, \"global_seqno\": 0}"
         );
         let gone = FileEvent { family: String::new(), number: FileNumber(8), bytes: 0 };
         assert_eq!(

@@ -370,3 +370,33 @@ fn a_repair_without_a_manifest_keeps_ingested_tables_and_tells_what_it_cannot_kn
     assert_eq!([found("a"), found("b"), found("c")], ["ingested", "old", "new"]);
     assert_eq!(db.families().len(), 1);
 }
+
+#[derive(Default)]
+struct Heard(std::sync::Mutex<Vec<String>>);
+
+impl ashlardb::EventListener for Heard {
+    fn on_event(&self, event: &ashlardb::Event) {
+        if let ashlardb::Event::FileIngested(file) = event {
+            let text = format!("{} {} at {} in {}", file.family, file.source, file.sequence, file.level);
+            self.0.lock().unwrap().push(text);
+        }
+    }
+}
+
+#[test]
+fn listeners_hear_of_each_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let heard = Arc::new(Heard::default());
+    let db = Db::builder(dir.path().join("db")).listener(heard.clone()).open().unwrap();
+    let one = db.create_family("one").unwrap();
+    let paths = ["a", "b"].map(|name| dir.path().join(name));
+    for path in &paths {
+        let mut writer = one.sst_writer(path).unwrap();
+        writer.put("k", "v").unwrap();
+        writer.finish().unwrap();
+    }
+    one.ingest(&paths, IngestOptions::new()).unwrap();
+    let heard = heard.0.lock().unwrap().clone();
+    let [a, b] = paths.map(|path| path.display().to_string());
+    assert_eq!(heard, [format!("one {a} at 1 in L6"), format!("one {b} at 2 in L0")]);
+}

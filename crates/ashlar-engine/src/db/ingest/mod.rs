@@ -37,7 +37,7 @@ use crate::column_family::Family;
 use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{Error, ErrorKind, FamilyId, FileNumber, Level, Result, SeqNum};
 use ashlar_format::version_edit::VersionEdit;
-use ashlar_options::FormatLevel;
+use ashlar_options::{Event, FormatLevel, IngestEvent};
 use bring::Brought;
 use inspect::{Inspected, Takes};
 use overlap::memtables_overlap;
@@ -197,21 +197,22 @@ impl Core {
     ) -> Result<Vec<Ingested>> {
         // A close waits for the call, and ends what it waits for.
         let _claim = self.claim()?;
-        let parts = self.contained_result("checking files to ingest", || self.prepare(parts, options))?;
+        let parts = self.inside(|| self.prepare(parts, options))?;
         self.flush_overlapped(&parts, options)?;
-        let (mut ingested, edits) = self.committer.lead_alone(|| self.ingest_alone(parts, options))?;
-        edits.iter().for_each(|edit| self.notify_created(edit));
+        // So that little is left to sync while writers wait.
+        self.committer.sync()?;
+        let mut ingested = self.committer.lead_alone(|| self.ingest_alone(parts, options))?;
+        self.notify_ingested(&ingested);
         if options.mode == IngestMode::Move {
             self.remove_sources(&mut ingested);
         }
         Ok(ingested)
     }
 
-    /// [`Core::contained`] for work that may fail.
-    fn contained_result<T>(&self, what: &str, act: impl FnOnce() -> Result<T>) -> Result<T> {
-        let panicked = || Error::new(ErrorKind::Aborted, format!("{what} panicked"));
-        self.contained(what, act)
-            .unwrap_or_else(|| Err(self.health.check_writable().err().unwrap_or_else(panicked)))
+    /// Runs `act`, which may call a comparator. Nothing has changed yet, so a panic goes to the caller alone.
+    fn inside<T>(&self, act: impl FnOnce() -> T) -> T {
+        let _inside = self.database.enter();
+        act()
     }
 
     /// Checks the files, and brings them into the directory.
@@ -288,7 +289,7 @@ impl Core {
 
     /// Flushes the families with such entries, before the lead is taken: writers go on meanwhile.
     fn flush_overlapped(self: &Arc<Self>, parts: &[Part], options: IngestOptions) -> Result<()> {
-        let overlapped = self.contained_result("comparing keys", || self.to_flush(parts, options))?;
+        let overlapped = self.inside(|| self.to_flush(parts, options))?;
         match overlapped.is_empty() {
             true => Ok(()),
             false => {
@@ -298,13 +299,9 @@ impl Core {
         }
     }
 
-    /// The part of an ingestion beside which no write runs. Returns also the edits that were committed.
-    fn ingest_alone(
-        self: &Arc<Self>,
-        parts: Vec<Part>,
-        options: IngestOptions,
-    ) -> Result<(Vec<Ingested>, Vec<VersionEdit>)> {
-        let overlapped = self.contained_result("comparing keys", || self.to_flush(&parts, options))?;
+    /// The part of an ingestion beside which no write runs.
+    fn ingest_alone(self: &Arc<Self>, parts: Vec<Part>, options: IngestOptions) -> Result<Vec<Ingested>> {
+        let overlapped = self.inside(|| self.to_flush(&parts, options))?;
         if !overlapped.is_empty() {
             check_may_flush(options)?;
             self.seal(&overlapped)?;
@@ -316,7 +313,7 @@ impl Core {
         }
         let first = self.committer.last_reserved();
         let (placements, claims) = self.place(&parts, first, options)?;
-        let (ingested, edits, change) = self.change(parts, &placements);
+        let (ingested, change) = self.change(parts, &placements);
         let last = ingested.iter().map(|file| file.sequence).max().unwrap_or(first);
         let done = self.apply(change);
         // Also after a failure: the next open may find the tables, and then no write may have their numbers.
@@ -326,15 +323,11 @@ impl Core {
             self.commit_failed(e);
             self.settle(e);
         })?;
-        Ok((ingested, edits))
+        Ok(ingested)
     }
 
     /// The change of the tree. From here on the files belong to it: after a failed commit the purge removes them.
-    fn change(
-        &self,
-        parts: Vec<Part>,
-        placements: &[Placement],
-    ) -> (Vec<Ingested>, Vec<VersionEdit>, Change) {
+    fn change(&self, parts: Vec<Part>, placements: &[Placement]) -> (Vec<Ingested>, Change) {
         let now = self.unix_secs();
         let (mut ingested, mut change) = (Vec::new(), Change::default());
         let mut placements = placements.iter();
@@ -360,7 +353,7 @@ impl Core {
             }
             change.edits.push(edit);
         }
-        (ingested, change.edits.clone(), change)
+        (ingested, change)
     }
 
     /// Chooses the level of each file, and claims the places.
@@ -370,7 +363,7 @@ impl Core {
         first: SeqNum,
         options: IngestOptions,
     ) -> Result<(Vec<Placement>, LevelClaims)> {
-        let (levels, claims) = self.contained_result("choosing levels", || place::choose(self, parts))?;
+        let (levels, claims) = self.inside(|| place::choose(self, parts))?;
         let files = || parts.iter().flat_map(|part| part.files.iter().map(move |file| (part, file)));
         if options.bottommost_only {
             for ((part, file), level) in files().zip(&levels) {
@@ -387,6 +380,15 @@ impl Core {
             placements.push((level, if planted(Bug::IngestedWithoutSequence) { SeqNum::ZERO } else { seq }));
         }
         Ok((placements, claims))
+    }
+
+    /// Reports the files that a durable edit took in.
+    fn notify_ingested(&self, ingested: &[Ingested]) {
+        for Ingested { source, family, number, size, level, sequence, .. } in ingested {
+            let (source, table) = (source.display().to_string(), (*number, *level));
+            let event = IngestEvent::new(family.clone(), source, table, *size, *sequence);
+            self.events.tell(&Event::FileIngested(event));
+        }
     }
 
     /// Removes the names that a move has replaced. A failure changes nothing of the ingestion.

@@ -1,8 +1,9 @@
 //! Files that cannot be ingested, and calls that make no sense: each is refused, by name, and nothing has changed.
 
+use super::callbacks::{Callback, Trap, trapped};
 use super::kind;
 use ashlardb::prelude::*;
-use ashlardb::{ErrorKind, IngestMode, IngestOptions, IoKind, Result, SstWriter, StringAppend};
+use ashlardb::{ErrorKind, IngestMode, IngestOptions, IoKind, Result, Severity, SstWriter, StringAppend};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -199,4 +200,97 @@ fn symbolic_links_are_not_followed() {
         assert!(kind == ErrorKind::InvalidArgument && text.contains("symbolic link"), "{text}");
     }
     assert!(link.exists());
+}
+
+/// Whatever the comparator was asked for: the panic goes to the caller, and the database goes on.
+#[test]
+fn a_comparator_that_panics_fails_the_ingestion_alone() {
+    let (dir, trap) = (tempfile::tempdir().unwrap(), Arc::new(Trap::default()));
+    let path = dir.path().join("db");
+    let db = trapped(&path, Callback::Comparator, &trap).open().unwrap();
+    let file = dir.path().join("file.sst");
+    let mut writer = db.default_family().sst_writer(&file).unwrap();
+    for key in ["a", "m", "trap"] {
+        writer.put(key, "1").unwrap();
+    }
+    writer.finish().unwrap();
+    for key in ["b", "c"] {
+        db.put(key, "1").unwrap();
+    }
+    for verify in [true, false] {
+        trap.panics();
+        let options = DEFAULT().verify(verify);
+        let ingesting = db.clone();
+        let paths = [file.clone()];
+        let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            let _ = ingesting.ingest(&paths, options);
+        }));
+        assert!(panicked.is_err() && trap.is_sprung());
+        assert_eq!(db.health().severity, Severity::Healthy);
+        db.put("d", "1").unwrap();
+        assert!(db.get("a").unwrap().is_none());
+    }
+    db.ingest(&[&file], DEFAULT()).unwrap();
+    assert!(db.get("trap").unwrap().is_some());
+    db.close().unwrap();
+    let tables = fs::read_dir(&path).unwrap();
+    let tables = tables.filter(|e| e.as_ref().unwrap().path().extension().is_some_and(|e| e == "sst"));
+    assert_eq!(tables.count(), 2);
+}
+
+/// Each ingestion has succeeded, or the database was closed before; then nothing of it is there.
+#[test]
+fn ingestions_beside_a_close_are_whole() {
+    for round in 0..8 {
+        let place = Place::new();
+        let files: Vec<PathBuf> = (0..3).map(|n| place.path(&format!("{n}.sst"))).collect();
+        for (n, path) in files.iter().enumerate() {
+            let mut writer = SstWriter::create(path).unwrap();
+            writer.put("k", format!("{n}")).unwrap();
+            writer.put(format!("own{n}"), "1").unwrap();
+            writer.finish().unwrap();
+        }
+        let done: Vec<bool> = std::thread::scope(|scope| {
+            let ingests: Vec<_> = files
+                .iter()
+                .map(|path| {
+                    let db = &place.db;
+                    scope.spawn(move || match db.ingest(&[path], DEFAULT()) {
+                        Ok(_) => true,
+                        Err(e) if matches!(e.kind(), ErrorKind::Shutdown(_)) => false,
+                        Err(e) => panic!("{e}"),
+                    })
+                })
+                .collect();
+            std::thread::yield_now();
+            if round % 2 == 0 {
+                std::thread::sleep(std::time::Duration::from_micros(300 * round));
+            }
+            place.db.close().unwrap();
+            ingests.into_iter().map(|i| i.join().unwrap()).collect()
+        });
+        let db = Db::open(place.path("db")).unwrap();
+        for (n, done) in done.iter().enumerate() {
+            assert_eq!(db.get(format!("own{n}")).unwrap().is_some(), *done, "round {round}, file {n}");
+        }
+        let value = db.get("k").unwrap().unwrap();
+        let newest = done.iter().any(|done| *done);
+        assert_eq!(&*value == b"before", !newest);
+    }
+}
+
+/// From one file system to another there is no link.
+#[test]
+fn a_move_between_file_systems_is_a_copy() {
+    let Ok(other) = tempfile::tempdir_in("/dev/shm") else {
+        return ashlar_testkit::report::skipped("a_move_between_file_systems_is_a_copy", "no /dev/shm");
+    };
+    let place = Place::new();
+    let path = other.path().join("file.sst");
+    let mut writer = SstWriter::create(&path).unwrap();
+    writer.put("a", "1").unwrap();
+    writer.finish().unwrap();
+    let done = place.db.ingest(&[&path], DEFAULT().mode(IngestMode::Move)).unwrap();
+    assert!(done[0].source_kept.is_none() && !path.exists());
+    assert!(place.db.get("a").unwrap().is_some());
 }

@@ -5,7 +5,8 @@ use super::kind;
 use crate::store::listing;
 use ashlar_testkit::within;
 use ashlardb::{
-    CompactRangeOptions, Db, ErrorKind, FileNumber, Level, Read as _, Write as _, WriteBatch, WriteOptions,
+    CompactRangeOptions, Db, ErrorKind, FileNumber, IngestOptions, Level, Read as _, Write as _, WriteBatch,
+    WriteOptions,
 };
 use std::path::Path;
 use std::sync::mpsc::{Receiver, channel};
@@ -60,6 +61,7 @@ fn calls(db: &Db) -> Answers {
         ("flush of a family", kind(family.flush())),
         ("compact", kind(db.compact())),
         ("compact_range", kind(family.compact_range(.., CompactRangeOptions::default()))),
+        ("ingest", kind(db.ingest(&["file.sst"], IngestOptions::new()))),
         ("compact_files", kind(family.compact_files(&[FileNumber(1)], Level(1), 0))),
         ("delete_files_in_ranges", kind(family.delete_files_in_ranges(&[..]))),
         ("create_family", kind(db.create_family("new"))),
