@@ -24,9 +24,11 @@ pub(super) enum Rewrite {
     Reopens,
     /// Background work anywhere.
     Background,
+    /// Writes wait for the device; a store ingests some of those.
+    Synced,
 }
 
-const ALL: [Rewrite; 9] = [
+const ALL: [Rewrite; 10] = [
     Rewrite::Nothing,
     Rewrite::DeleteBeforePut,
     Rewrite::SplitBatches,
@@ -36,6 +38,7 @@ const ALL: [Rewrite; 9] = [
     Rewrite::Compactions,
     Rewrite::Reopens,
     Rewrite::Background,
+    Rewrite::Synced,
 ];
 
 impl Rewrite {
@@ -62,6 +65,9 @@ impl Rewrite {
                 let twice =
                     |c: &Change| vec![c.clone(); 1 + usize::from(matches!(c, Change::DeleteRange { .. }))];
                 ops = vec![Op::Write { changes: changes.iter().flat_map(twice).collect(), sync: *sync }];
+            }
+            (Rewrite::Synced, Op::Write { changes, .. }) => {
+                ops = vec![Op::Write { changes: changes.clone(), sync: true }];
             }
             (Rewrite::ScansBothWays, Op::Scan { family, from, to, reverse, at }) => {
                 let (family, from, to) = (family.clone(), from.clone(), to.clone());

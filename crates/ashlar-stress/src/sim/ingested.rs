@@ -5,7 +5,7 @@ use super::store::Store;
 use ashlar_base::{Error, ValueType};
 use ashlar_engine::column_family::Family;
 use ashlar_engine::health::Severity;
-use ashlar_engine::{IngestMode, IngestOptions};
+use ashlar_engine::{Db, IngestMode, IngestOptions};
 use ashlar_testkit::ops::Change;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,23 +17,20 @@ const FILES: &str = "/data/files";
 const MOST: usize = 6;
 
 /// The files of one family, in the order in which they count.
-type Part = (Arc<Family>, Vec<PathBuf>);
+pub(crate) type Part = (Arc<Family>, Vec<PathBuf>);
 
 impl Store {
-    /// Whether a write is one of those. Decided without a draw: known seeds draw what they drew.
+    /// Whether a write is one of those.
     pub(super) fn ingests(&self, changes: &[Change], sync: bool) -> bool {
-        let sum: usize = changes.iter().map(|change| change.key().len()).sum();
-        let served = |change: &Change| !matches!(change, Change::SingleDelete { .. });
-        sync && changes.len() <= MOST
-            && sum.is_multiple_of(2)
-            && changes.iter().all(served)
-            && self.db.health().severity == Severity::Healthy
+        may_be_ingested(changes, sync) && self.db.health().severity == Severity::Healthy
     }
 
     /// Does write `number`, which the model has already.
     pub(super) fn ingest(&mut self, changes: &[Change], number: usize) -> Result<(), String> {
         let mode = [IngestMode::Link, IngestMode::Copy, IngestMode::Move][number % 3];
-        let written = self.write_files(changes, number);
+        let known = |change: &&Change| self.promise.names.contains_key(change.family());
+        let known: Vec<Change> = changes.iter().filter(known).cloned().collect();
+        let written = write_files(&self.db, Path::new(FILES), number, &known);
         let Some(parts) = self.passed("an SST writer", written)? else {
             self.model.truncate(number - 1);
             return Ok(());
@@ -52,30 +49,47 @@ impl Store {
         }
         Ok(())
     }
+}
 
-    fn write_files(&self, changes: &[Change], number: usize) -> Result<Vec<Part>, Error> {
-        let fs = self.sim.env().fs;
-        fs.create_dir_all(Path::new(FILES))?;
-        let mut parts: Vec<Part> = Vec::new();
-        for (at, change) in changes.iter().enumerate() {
-            let known = self.promise.names.contains_key(change.family());
-            let Some(family) = self.db.family(change.family()).filter(|_| known) else { continue };
-            let path = Path::new(FILES).join(format!("{number}-{at}.sst"));
-            let mut writer = self.db.sst_writer(&family, &path)?;
-            match change {
-                Change::Put { key, value, .. } => writer.add(ValueType::Put, key, value)?,
-                Change::Merge { key, operand, .. } => writer.add(ValueType::Merge, key, operand)?,
-                Change::DeleteRange { from, to, .. } => writer.delete_range(from, to)?,
-                Change::Delete { key, .. } | Change::SingleDelete { key, .. } => {
-                    writer.add(ValueType::Delete, key, b"")?;
-                }
-            }
-            writer.finish()?;
-            match parts.iter_mut().find(|(known, _)| known.id() == family.id()) {
-                Some((_, files)) => files.push(path),
-                None => parts.push((family, vec![path])),
+/// Whether a write may come in by an ingestion. Decided without a draw: known seeds draw what they drew.
+pub(crate) fn may_be_ingested(changes: &[Change], sync: bool) -> bool {
+    let sum: usize = changes.iter().map(|change| change.key().len()).sum();
+    let served = |change: &Change| !matches!(change, Change::SingleDelete { .. });
+    sync && !changes.is_empty()
+        && changes.len() <= MOST
+        && sum.is_multiple_of(2)
+        && changes.iter().all(served)
+}
+
+/// Writes each change to a file of its own in `folder`; changes of families that are not there are left out.
+///
+/// # Errors
+/// Those of the writer.
+pub(crate) fn write_files(
+    db: &Db,
+    folder: &Path,
+    number: usize,
+    changes: &[Change],
+) -> Result<Vec<Part>, Error> {
+    db.env().fs.create_dir_all(folder)?;
+    let mut parts: Vec<Part> = Vec::new();
+    for (at, change) in changes.iter().enumerate() {
+        let Some(family) = db.family(change.family()) else { continue };
+        let path = folder.join(format!("{number}-{at}.sst"));
+        let mut writer = db.sst_writer(&family, &path)?;
+        match change {
+            Change::Put { key, value, .. } => writer.add(ValueType::Put, key, value)?,
+            Change::Merge { key, operand, .. } => writer.add(ValueType::Merge, key, operand)?,
+            Change::DeleteRange { from, to, .. } => writer.delete_range(from, to)?,
+            Change::Delete { key, .. } | Change::SingleDelete { key, .. } => {
+                writer.add(ValueType::Delete, key, b"")?;
             }
         }
-        Ok(parts)
+        writer.finish()?;
+        match parts.iter_mut().find(|(known, _)| known.id() == family.id()) {
+            Some((_, files)) => files.push(path),
+            None => parts.push((family, vec![path])),
+        }
     }
+    Ok(parts)
 }

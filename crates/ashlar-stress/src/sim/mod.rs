@@ -13,7 +13,7 @@ pub(crate) mod check;
 mod crashes;
 mod failing;
 mod full_disk;
-mod ingested;
+pub(crate) mod ingested;
 mod judged;
 pub mod places;
 pub mod plan;

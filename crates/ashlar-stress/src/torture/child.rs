@@ -5,13 +5,14 @@
 
 use super::plan::{Plan, open};
 use super::points::Trapped;
+use crate::sim::ingested::{may_be_ingested, write_files};
 use crate::sim::plan::Setup;
 use crate::sim::store::batch;
-use ashlar_engine::Db;
+use ashlar_engine::{Db, IngestMode, IngestOptions};
 use ashlar_env::Env;
 use ashlar_options::ReadOptions;
 use ashlar_read::iter::KeyBounds;
-use ashlar_testkit::{Op, Rng};
+use ashlar_testkit::{Change, Op, Rng};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -82,8 +83,13 @@ impl Role<'_> {
         let stride = self.plan.stride(self.setup);
         for (done, op) in (1_u64..).zip(self.plan.list(self.round, writer)) {
             let Op::Write { changes, sync } = op else { continue };
-            let mut batch = batch(self.db, &changes)?;
-            let written = self.db.write(&mut batch, self.setup.how_to_write(sync));
+            let written = match may_be_ingested(&changes, sync) {
+                true => self.ingest(writer, &changes),
+                false => {
+                    let mut batch = batch(self.db, &changes)?;
+                    self.db.write(&mut batch, self.setup.how_to_write(sync)).map(drop)
+                }
+            };
             written.map_err(|e| format!("writer {writer}, operation {done}: {e}"))?;
             if done % stride != 0 {
                 continue;
@@ -93,6 +99,13 @@ impl Role<'_> {
             self.progress.write_all_at(&done.to_le_bytes(), place).map_err(|e| e.to_string())?;
         }
         Ok(())
+    }
+
+    /// A synced write as an ingestion. A kill leaves the files behind.
+    fn ingest(self, writer: usize, changes: &[Change]) -> ashlar_base::Result<()> {
+        let folder = self.db.path().with_extension(format!("files{writer}"));
+        let parts = write_files(self.db, &folder, 0, changes)?;
+        self.db.ingest(&parts, IngestOptions::new().mode(IngestMode::Move)).map(drop)
     }
 
     /// All writes so far survive a kill from here on.
