@@ -234,3 +234,34 @@ fn they_read_level_0_after_many_ingestions() {
         }
     }
 }
+
+/// Trees of other styles stay what RocksDB takes them for.
+#[test]
+fn they_read_trees_of_other_styles_after_an_ingestion() {
+    for version in JudgeVersion::ALL {
+        for style in ["kCompactionStyleUniversal", "kCompactionStyleFIFO"] {
+            let Some(mut judge) = judge(version, "they_read_trees_of_other_styles_after_an_ingestion") else {
+                return;
+            };
+            let what = format!("{} {style}", version.name());
+            let dir = tempfile::tempdir().unwrap();
+            let options = format!("compaction_style={style};{MERGING}");
+            let path = dir.path().join("db");
+            judge.open(&path, Opening::Create, &options).unwrap_or_else(|e| panic!("{what}: {e}"));
+            judge.write(&before(), false).unwrap();
+            judge.close().unwrap();
+            let db = open(&path, level_of(version));
+            let paths = write_ours(&db, dir.path());
+            let done = db.ingest(&paths, IngestOptions::new()).unwrap();
+            assert!(done.iter().all(|file| file.level.0 == 0), "{what}: {done:?}");
+            write(&db, &later());
+            assert_eq!(listing(&db), expected(), "{what}");
+            db.close().unwrap();
+            judge.open(&path, Opening::Existing, &options).unwrap_or_else(|e| panic!("{what}: {e}"));
+            assert_eq!(judge.dump("default").unwrap(), expected(), "{what}");
+            judge.apply(&[Op::Compact { family: "default".into() }]).unwrap();
+            assert_eq!(judge.dump("default").unwrap(), expected(), "{what}, compacted");
+            judge.close().unwrap();
+        }
+    }
+}

@@ -33,7 +33,7 @@ pub use writer::sst_writer;
 use super::Db;
 use super::core::Core;
 use super::install::Change;
-use crate::column_family::Family;
+use crate::column_family::{Family, LiveFamily};
 use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{Error, ErrorKind, FamilyId, FileNumber, Level, Result, SeqNum};
 use ashlar_format::version_edit::VersionEdit;
@@ -263,24 +263,31 @@ impl Core {
         Ok(())
     }
 
-    /// The families whose memtables must be flushed first: those with entries in the range of a file and, after writes that
-    /// skipped the WAL, those with any entry, unless the options rule out a flush.
+    /// The families whose memtables must be flushed first: those with entries in the range of a file. After writes that skipped
+    /// the WAL also those with any entry, and with `atomic_flush` all such families of the database, unless the options rule
+    /// out a flush.
     fn to_flush(&self, parts: &[Part], options: IngestOptions) -> Result<Vec<FamilyId>> {
-        let mut overlapped = Vec::new();
         let unlogged = options.flush && self.committer.has_unlogged();
-        for part in parts {
-            let id = part.family.id();
-            let memtables = {
-                let state = self.state();
-                let Some(live) = state.families.get(id) else { continue };
+        let every = unlogged && self.options().atomic_flush;
+        let memtables: Vec<_> = {
+            let state = self.state();
+            let all = |live: &LiveFamily| {
                 let mut all = live.memtables.immutable_newest_first().into_vec();
                 all.push(Arc::clone(&live.memtables.current().rep));
-                all
+                (live.family.id(), all)
             };
-            let order = &part.family.options().order;
-            let spans = part.files.iter().map(|file| &file.inspected.span);
-            let any = memtables.iter().any(|memtable| !memtable.is_empty());
-            if unlogged && any || memtables_overlap(order, &memtables, spans)? {
+            state.families.iter().map(all).collect()
+        };
+        let mut overlapped = Vec::new();
+        for (id, memtables) in memtables {
+            let used = memtables.iter().any(|memtable| !memtable.is_empty());
+            let part = parts.iter().find(|part| part.family.id() == id);
+            let all = every || unlogged && part.is_some();
+            let overlaps = |part: &Part| {
+                let spans = part.files.iter().map(|file| &file.inspected.span);
+                memtables_overlap(&part.family.options().order, &memtables, spans)
+            };
+            if used && (all || part.map_or(Ok(false), overlaps)?) {
                 overlapped.push(id);
             }
         }

@@ -293,3 +293,40 @@ fn a_call_that_fails_leaves_everything_as_it_was_or_succeeds() {
         assert!(failed > 5 && succeeded > 0, "{mode:?}: {failed} failed, {succeeded} succeeded");
     }
 }
+
+/// Writes that skipped the WAL and came before are there when the files are, with `atomic_flush` in every family.
+#[test]
+fn unlogged_writes_are_flushed_before_files_become_durable() {
+    for atomic in [false, true] {
+        let sim = SimEnv::new(1);
+        let options = DbOptions { atomic_flush: atomic, ..DbOptions::default() };
+        let open = |sim: &SimEnv| {
+            Db::open(sim.env(), Path::new(DIR), options.clone(), Vec::new(), FamilyOptions::default())
+                .unwrap()
+        };
+        let db = open(&sim);
+        db.create_family("other", FamilyOptions::default()).unwrap();
+        for family in ["default", "other"] {
+            let mut batch = WriteBatch::new();
+            batch.put(db.family(family).unwrap().id(), b"unlogged", b"1").unwrap();
+            db.write(&mut batch, WriteOptions { disable_wal: true, ..WriteOptions::default() }).unwrap();
+        }
+        ingest(&db, &[file(&sim.env(), "1", &[("a", "1")])], IngestOptions::new()).unwrap();
+        let db = open(&sim.crash(CrashMode::DROP_ALL));
+        assert_eq!(get(&db, "default", "a").as_deref(), Some("1"));
+        assert_eq!(get(&db, "default", "unlogged").as_deref(), Some("1"));
+        assert_eq!(get(&db, "other", "unlogged").is_some(), atomic);
+    }
+}
+
+/// RocksDB writes to such families by ingestion only.
+#[test]
+fn a_family_that_takes_no_writes_takes_files() {
+    let env = Env::mem();
+    let db = open(env.clone()).unwrap();
+    let options = FamilyOptions { disallow_memtable_writes: true, ..FamilyOptions::default() };
+    let family = db.create_family("files", options).unwrap();
+    assert!(put(&db, "files", "a", "1").is_err());
+    db.ingest(&[(family, vec![file(&env, "1", &[("a", "1")])])], IngestOptions::new()).unwrap();
+    assert_eq!(get(&db, "files", "a").as_deref(), Some("1"));
+}
