@@ -400,3 +400,23 @@ fn listeners_hear_of_each_file() {
     let [a, b] = paths.map(|path| path.display().to_string());
     assert_eq!(heard, [format!("one {a} at 1 in L6"), format!("one {b} at 2 in L0")]);
 }
+
+/// Several threads may write files, each with its writer, and one of them takes all.
+#[test]
+fn threads_write_the_files_of_one_ingestion() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Db::open(dir.path().join("db")).unwrap();
+    let paths: Vec<PathBuf> = (0..4).map(|n| dir.path().join(format!("{n}.sst"))).collect();
+    std::thread::scope(|scope| {
+        for (n, path) in paths.iter().enumerate() {
+            let mut writer = SstWriter::create(path).unwrap();
+            scope.spawn(move || {
+                (0..100).for_each(|i| writer.put(format!("{n}{i:03}"), "v").unwrap());
+                writer.finish().unwrap();
+            });
+        }
+    });
+    let done = db.ingest(&paths, IngestOptions::new()).unwrap();
+    assert!(done.iter().all(|file| file.level.0 == 6), "side by side in the last level: {done:?}");
+    assert_eq!(all_of(&db).len(), 400);
+}
