@@ -142,7 +142,6 @@ fn they_ingest_our_files() {
         let theirs = dir.path().join("theirs");
         judge.open(&theirs, Opening::Create, MERGING).unwrap();
         judge.write(&before(), false).unwrap();
-        // One by one: they place files of one call that overlap as they see fit.
         for path in &paths {
             judge.ingest("default", &[path]).unwrap_or_else(|e| panic!("{}: {e}", version.name()));
         }
@@ -159,6 +158,22 @@ fn they_ingest_our_files() {
         assert_eq!(listing(&db), expected(), "{}", version.name());
         db.close().unwrap();
         they_read(&mut judge, &theirs, version.name());
+    }
+}
+
+/// Files that overlap each other, in one call of theirs and in one of ours.
+#[test]
+fn they_order_the_files_of_one_call_as_we_do() {
+    for version in JudgeVersion::ALL {
+        let Some(mut judge) = judge(version, "they_order_the_files_of_one_call_as_we_do") else { return };
+        let dir = tempfile::tempdir().unwrap();
+        let db = open(&dir.path().join("ours"), level_of(version));
+        let paths = write_ours(&db, dir.path());
+        db.ingest(&paths, IngestOptions::new()).unwrap();
+        judge.open(&dir.path().join("theirs"), Opening::Create, MERGING).unwrap();
+        let paths: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
+        judge.ingest("default", &paths).unwrap_or_else(|e| panic!("{}: {e}", version.name()));
+        assert_eq!(judge.dump("default").unwrap(), listing(&db), "{}", version.name());
     }
 }
 
