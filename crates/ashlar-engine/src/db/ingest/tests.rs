@@ -6,7 +6,7 @@ use ashlar_base::ValueType;
 use ashlar_base::error::IoKind;
 use ashlar_compaction::Running;
 use ashlar_env::sim::{CallClass, CrashMode, Repeat, SimEnv};
-use ashlar_env::{EntryKind, Env};
+use ashlar_env::{EntryKind, Env, JobExecutor};
 use ashlar_options::{DbOptions, FamilyOptions, ReadOptions, WriteOptions};
 
 const DIR: &str = "/db";
@@ -292,6 +292,40 @@ fn a_call_that_fails_leaves_everything_as_it_was_or_succeeds() {
         }
         assert!(failed > 5 && succeeded > 0, "{mode:?}: {failed} failed, {succeeded} succeeded");
     }
+}
+
+/// From one call on, all fail: it is not known whether the commit came through, and the next open finds all or nothing.
+#[test]
+fn a_call_after_which_all_fail_leaves_all_or_nothing() {
+    let mut failed = 0;
+    for at in 1.. {
+        let sim = SimEnv::new(at);
+        let db = prepared(&sim);
+        db.sync_wal().unwrap();
+        let before = sim.calls_of(CallClass::Change);
+        sim.fail_call(CallClass::Change, before + at, Repeat::Sticky, IoKind::Other);
+        let done = script(&db, IngestMode::Move);
+        let injected = sim.injected();
+        let context = format!("change {at}: {:?}", done.as_ref().err());
+        let expected = if done.is_ok() { after() } else { BEFORE.to_vec() };
+        assert!(same(&state_of(&db), &expected), "{context}: {:?}", state_of(&db));
+        failed += usize::from(done.is_err());
+        for mode in [CrashMode::KILL, CrashMode::DROP_ALL] {
+            let known = done.is_ok().then_some(&expected);
+            check_after_crash(sim.crash(mode).env(), IngestMode::Link, known, &context);
+        }
+        // The same handle goes on, once calls succeed again; what it then holds, the next open finds.
+        sim.heal();
+        while db.health().severity > crate::health::Severity::Healthy && sim.jobs().drive(1) > 0 {}
+        if db.health().severity == crate::health::Severity::Healthy {
+            assert!(same(&state_of(&db), &expected), "{context}, resumed");
+            check_after_crash(sim.crash(CrashMode::KILL).env(), IngestMode::Link, Some(&expected), &context);
+        }
+        if injected == 0 {
+            break;
+        }
+    }
+    assert!(failed > 10, "{failed} failed");
 }
 
 /// Writes that skipped the WAL and came before are there when the files are, with `atomic_flush` in every family.
