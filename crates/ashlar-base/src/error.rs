@@ -76,6 +76,12 @@ pub enum BusyKind {
     Stalled,
     /// The answer needs a file, and the read allows memory and the block cache only (RocksDB's `Incomplete`).
     NotCached,
+    /// Another write came between: what the transaction read or locked has changed. Run the transaction again.
+    Conflict,
+    /// Transactions wait for each other's locks in a circle. Roll this one back, and run it again.
+    Deadlock,
+    /// The transaction has as many locks as its options allow.
+    LockLimit,
 }
 
 /// The sub-kinds of [`ErrorKind::Shutdown`].

@@ -2,7 +2,7 @@
 
 use ashlar_base::{Error, FamilyId, Result};
 use ashlar_format::entity::{Column, ColumnValue, Entity};
-use ashlar_format::write_batch::BatchEncoder;
+use ashlar_format::write_batch::{BatchEncoder, BatchMark, BatchReader};
 use ashlar_table::MAX_ENTRY_BYTES;
 
 /// Largest key: 8 MiB. Larger keys would make every index block and table bound of the tree too large.
@@ -17,6 +17,13 @@ pub const MAX_BATCH_BYTES: usize = 4 << 30;
 pub struct WriteBatch {
     encoder: BatchEncoder,
     /// The batch has operations that a family may refuse: see [`WriteBatch::needs_families`].
+    needs_families: bool,
+}
+
+/// A state of a batch to return to: see [`WriteBatch::mark`].
+#[derive(Clone, Copy, Debug)]
+pub struct Mark {
+    records: BatchMark,
     needs_families: bool,
 }
 
@@ -129,6 +136,36 @@ impl WriteBatch {
         self.needs_families = false;
     }
 
+    /// The present state, for [`WriteBatch::rollback_to`].
+    pub fn mark(&self) -> Mark {
+        Mark { records: self.encoder.mark(), needs_families: self.needs_families }
+    }
+
+    /// Removes the operations that were added since `mark` was taken.
+    pub fn rollback_to(&mut self, mark: Mark) {
+        self.encoder.rollback_to(mark.records);
+        self.needs_families = mark.needs_families;
+    }
+
+    /// The operations, to go over them.
+    pub fn operations(&self) -> BatchReader<'_> {
+        self.encoder.reader()
+    }
+
+    /// Adds the operations of `other` behind those of this batch.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: the batch would be too large; it is unchanged.
+    pub fn append(&mut self, other: &WriteBatch) -> Result<()> {
+        let grown = self.byte_len().saturating_add(other.byte_len());
+        if grown > MAX_BATCH_BYTES {
+            return Err(too_large(grown));
+        }
+        self.encoder.append_records(&other.encoder)?;
+        self.needs_families |= other.needs_families;
+        Ok(())
+    }
+
     /// The encoded form, for the committer.
     pub(crate) fn encoder(&mut self) -> &mut BatchEncoder {
         &mut self.encoder
@@ -164,13 +201,16 @@ impl WriteBatch {
             .saturating_add(value_len)
             .saturating_add(OVERHEAD);
         if grown > MAX_BATCH_BYTES || self.len() == u32::MAX {
-            return Err(Error::invalid(format!(
-                "a batch of {grown} bytes; batches may have {MAX_BATCH_BYTES} at most"
-            ))
-            .hint("Write it in several batches"));
+            return Err(too_large(grown));
         }
         Ok(())
     }
+}
+
+#[cold]
+fn too_large(bytes: usize) -> Error {
+    Error::invalid(format!("a batch of {bytes} bytes; batches may have {MAX_BATCH_BYTES} at most"))
+        .hint("Write it in several batches")
 }
 
 #[cfg(test)]

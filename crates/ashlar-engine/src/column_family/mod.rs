@@ -71,6 +71,12 @@ impl Family {
         cursor.pins(&self.super_version.get())
     }
 
+    /// The number of switches, flushes and compactions so far, and of other changes of what readers ask. While it stays
+    /// the same, no table and no memtable of the family was replaced.
+    pub fn installations(&self) -> u64 {
+        self.super_version.get().number
+    }
+
     /// The current settings. A caller that needs several consistent settings keeps the value of one call.
     pub fn options(&self) -> Arc<FamilyOptions> {
         self.options.get()

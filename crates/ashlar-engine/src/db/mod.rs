@@ -90,9 +90,10 @@ use ashlar_base::{Result, SeqNum};
 use ashlar_env::Env;
 use ashlar_options::{DbOptions, FamilyOptions};
 use core::Core;
+use std::any::Any;
 use std::fmt;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// An open database.
 #[derive(Clone)]
@@ -103,6 +104,14 @@ pub struct Db {
 /// Closes the database when the last clone of its [`Db`] is dropped.
 struct Handle {
     core: Arc<Core>,
+    /// What a feature above the engine keeps per open database: see [`Db::attached`].
+    attached: OnceLock<Box<dyn Any + Send + Sync>>,
+}
+
+impl Handle {
+    fn new(core: Arc<Core>) -> Arc<Handle> {
+        Arc::new(Handle { core, attached: OnceLock::new() })
+    }
 }
 
 /// The environment with the threads of the resources.
@@ -171,7 +180,7 @@ impl Db {
                     false => e,
                 }
             })?;
-        Ok(Db { handle: Arc::new(Handle { core }) })
+        Ok(Db { handle: Handle::new(core) })
     }
 
     /// Opens the database in `dir` for reading only: takes no LOCK, writes nothing, and replays all WAL files into
@@ -210,7 +219,7 @@ impl Db {
         let env = within(resources, env);
         open::check_executor(&env)?;
         let core = read_only::open_read_only(env, dir, options, families, others, resources)?;
-        Ok(Db { handle: Arc::new(Handle { core }) })
+        Ok(Db { handle: Handle::new(core) })
     }
 
     fn core(&self) -> &Arc<Core> {
@@ -220,6 +229,18 @@ impl Db {
     /// The database directory.
     pub fn path(&self) -> &Path {
         &self.core().dir
+    }
+
+    /// # Errors
+    /// `Shutdown`: the database is closed, or the handle belongs to the parent of this process.
+    pub fn check_open(&self) -> Result<()> {
+        self.core().check_open()
+    }
+
+    /// The value that a feature above the engine keeps for this open database, made by the first call. `None`: another
+    /// feature has attached a value of another type.
+    pub fn attached<T: Any + Send + Sync>(&self, make: impl FnOnce() -> T) -> Option<&T> {
+        self.handle.attached.get_or_init(|| Box::new(make())).downcast_ref()
     }
 
     /// The environment of the database.

@@ -73,6 +73,20 @@ impl Db {
         DbIter::new(version, seq, range, core.settled(options))
     }
 
+    /// The sequence number of the newest write to `key` after `since`, in memtables or tables; `None`: there is no such write.
+    /// The caller keeps a snapshot at or before `since`. A deletion after `since` may be gone when a compaction has removed
+    /// it; then `key` has no value.
+    ///
+    /// # Errors
+    /// As [`Db::get`].
+    /// # Cost
+    /// Reads no table as long as no memtable was flushed since `since`.
+    pub fn newest_sequence(&self, family: &Family, key: &[u8], since: SeqNum) -> Result<Option<SeqNum>> {
+        let options = ReadOptions::default();
+        let (version, _) = self.core().readable(family, options)?;
+        point::newest_sequence(&version, key, since, &options)
+    }
+
     /// Pins the current state of all families until the guard is dropped.
     ///
     /// # Errors

@@ -25,29 +25,68 @@ impl Db {
     pub fn write(&self, batch: &mut WriteBatch, options: WriteOptions) -> Result<SeqNum> {
         let core = self.core();
         let _time = core.statistics.time(Distribution::DbWriteMicros);
-        core.check_open()?;
-        core.check_outside("a write")?;
-        if options.sync && options.disable_wal {
-            return Err(Error::invalid("`sync` and `disable_wal` cannot be combined")
-                .hint("Write it to the WAL, or flush afterwards instead of syncing"));
-        }
-        if let Err(refusal) = core.health.check_writable() {
-            core.check_only_deletes(batch, refusal, options)?;
-        }
+        core.check_write(batch, options)?;
         if batch.is_empty() {
             return Ok(core.visible());
         }
-        if batch.needs_families() || core.some_disallow.load(Ordering::Relaxed) {
-            core.check_operations(&batch.encoder().reader())?;
-        }
-        if options.no_slowdown || options.low_priority {
-            core.admit(batch.encoder().byte_len(), options)?;
-        }
         core.committer.commit(batch.encoder(), options)
+    }
+
+    /// [`Db::write`] after `check`, which runs while no write is in progress: no other write comes between the check and the
+    /// batch. For the validation of transactions. All writers wait while `check` runs, so it must not wait itself.
+    ///
+    /// # Errors
+    /// Those of `check`: nothing was written. Those of [`Db::write`].
+    pub fn write_checked(
+        &self,
+        batch: &mut WriteBatch,
+        options: WriteOptions,
+        check: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<SeqNum> {
+        let core = self.core();
+        let _time = core.statistics.time(Distribution::DbWriteMicros);
+        core.check_write(batch, options)?;
+        if batch.is_empty() {
+            return Ok(core.visible());
+        }
+        core.committer.commit_checked(batch.encoder(), options, check)
+    }
+
+    /// Whether this thread may make a call that waits or changes something, such as the one named `call`.
+    ///
+    /// # Errors
+    /// `Shutdown`. `InvalidArgument`: a callback of a write or of background work makes the call.
+    pub fn check_caller(&self, call: &str) -> Result<()> {
+        self.core().check_open()?;
+        self.core().check_outside(call)
     }
 }
 
 impl Core {
+    /// What a write passes before it joins the queue.
+    #[inline]
+    fn check_write(&self, batch: &mut WriteBatch, options: WriteOptions) -> Result<()> {
+        self.check_open()?;
+        self.check_outside("a write")?;
+        if options.sync && options.disable_wal {
+            return Err(Error::invalid("`sync` and `disable_wal` cannot be combined")
+                .hint("Write it to the WAL, or flush afterwards instead of syncing"));
+        }
+        if let Err(refusal) = self.health.check_writable() {
+            self.check_only_deletes(batch, refusal, options)?;
+        }
+        if batch.is_empty() {
+            return Ok(());
+        }
+        if batch.needs_families() || self.some_disallow.load(Ordering::Relaxed) {
+            self.check_operations(&batch.encoder().reader())?;
+        }
+        if options.no_slowdown || options.low_priority {
+            self.admit(batch.encoder().byte_len(), options)?;
+        }
+        Ok(())
+    }
+
     /// On a full disk deletions are accepted, because they may free space.
     #[cold]
     fn check_only_deletes(

@@ -203,7 +203,7 @@ impl Committer {
         Ok(self.lead_of_one(lead))
     }
 
-    fn wait_for_lead(&self, patient: bool) -> Result<queue::Lead<'_, LeaderState>> {
+    pub(super) fn wait_for_lead(&self, patient: bool) -> Result<queue::Lead<'_, LeaderState>> {
         let waiter = Waiter::alone(patient, self.env.jobs.signal());
         match self.queue.enqueue(&waiter) {
             Place::Leads(lead) => Ok(lead),

@@ -82,6 +82,38 @@ impl Committer {
             Some(lead) => self.commit_group(lead.group(GROUP_BYTES, &given_up), batch, options)?,
             None => self.commit_behind(batch, options)?,
         };
+        self.synced(receipt, options)
+    }
+
+    /// Commits a batch after `check`, which runs while no write is in progress: no other write comes between the check and
+    /// the batch. The writer waits for the lead and leads a group of its own, so other writers neither wait for its check nor
+    /// fail with it, unless they come while it leads. Returns the last sequence of the batch.
+    ///
+    /// # Errors
+    /// Those of `check`: nothing was written. Those of [`Committer::commit`].
+    pub(crate) fn commit_checked(
+        &self,
+        batch: &mut BatchEncoder,
+        options: WriteOptions,
+        check: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<SeqNum> {
+        let given_up = || given_up(self.check());
+        let lead = match self.queue.try_lead() {
+            Some(lead) => lead,
+            None => self.wait_for_lead(true)?,
+        };
+        {
+            let _inside = self.database.enter();
+            self.check()?;
+            check()?;
+        }
+        let receipt = self.commit_group(lead.group(GROUP_BYTES, &given_up), batch, options)?;
+        self.synced(receipt, options)
+    }
+
+    /// Syncs a committed batch if its options say so. Returns its last sequence.
+    #[inline]
+    fn synced(&self, receipt: Receipt, options: WriteOptions) -> Result<SeqNum> {
         if options.sync && !options.disable_wal && !planted(Bug::WriteUnsynced) {
             self.sync_at(receipt)?;
         }

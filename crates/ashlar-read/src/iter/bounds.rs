@@ -24,7 +24,7 @@ impl KeyBounds {
 
     /// Whether a cursor that goes backward ends at `key`.
     #[inline]
-    pub(crate) fn is_before(&self, order: &Order, key: &[u8]) -> bool {
+    pub fn is_before(&self, order: &Order, key: &[u8]) -> bool {
         self.lower.as_ref().is_some_and(|lower| match order.compare(key, lower) {
             Ordering::Less => true,
             Ordering::Equal => self.lower_open,
@@ -34,7 +34,7 @@ impl KeyBounds {
 
     /// Whether a cursor that goes forward ends at `key`.
     #[inline]
-    pub(crate) fn is_behind(&self, order: &Order, key: &[u8]) -> bool {
+    pub fn is_behind(&self, order: &Order, key: &[u8]) -> bool {
         self.upper.as_ref().is_some_and(|upper| match order.compare(key, upper) {
             Ordering::Less => false,
             Ordering::Equal => !self.upper_closed,

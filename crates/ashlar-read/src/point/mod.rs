@@ -3,6 +3,7 @@
 mod explain;
 mod get;
 mod many;
+mod newest;
 mod stage;
 mod trace;
 mod view;
@@ -13,5 +14,6 @@ mod tests;
 pub use explain::{GetExplained, ScanExplained, explain_get, explain_scan};
 pub use get::{get, get_entity};
 pub use many::{may_exist, multi_get};
+pub use newest::newest_sequence;
 pub use trace::{Met, Probe, ProbedRun};
 pub use view::{MayExist, View};

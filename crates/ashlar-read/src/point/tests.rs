@@ -2,7 +2,7 @@
 
 #![allow(clippy::cast_possible_truncation, reason = "small numbers of tests")]
 
-use super::{MayExist, View, get, may_exist, multi_get};
+use super::{MayExist, View, get, may_exist, multi_get, newest_sequence};
 use crate::iter::tests::{Diet, Family, RANGE_DELETIONS, Random, orders};
 use ashlar_base::{ErrorKind, LookupKey, Order, Result, SeqNum, ValueType};
 use ashlar_options::{ReadOptions, ReadTier};
@@ -124,4 +124,33 @@ fn unserved_types_name_key_and_file() {
     assert!(read(1).unwrap().is_some() && read(0).unwrap().is_none());
     family.lose_files();
     assert!(read(1).is_ok(), "open files are read on");
+}
+
+/// Memtables, level 0 and deeper levels, with range deletions: the newest write after each moment is that of the history.
+#[test]
+fn the_newest_write_after_a_moment_is_found_in_memtables_and_tables() {
+    let (mut found, mut none) = (0, 0);
+    for (seed, order) in (1..7).flat_map(|seed| orders().map(|order| (seed, order))) {
+        let mut random = Random::new(seed);
+        let mut family = Family::of_diet(order.clone(), [Diet::Plain, Diet::Rich][seed as usize % 2]);
+        let from = family.spread(&mut random);
+        let keys: Vec<_> = family.history.iter().map(|e| e.key.clone()).chain([random.key()]).collect();
+        for key in keys {
+            let writes = |e: &&crate::iter::tests::Written| match e.trailer.value_type() {
+                Some(ValueType::RangeDelete) => {
+                    order.compare(&e.key, &key).is_le() && order.compare(&key, &e.value).is_lt()
+                }
+                _ => e.key == key,
+            };
+            let newest = family.history.iter().filter(writes).map(|e| e.trailer.seq()).max();
+            for since in [0, random.below(family.history.len() + 2), family.history.len()] {
+                let since = SeqNum::new(since as u64).unwrap();
+                let want = newest.filter(|newest| *newest > since);
+                let got = newest_sequence(&from, &key, since, &ReadOptions::default()).unwrap();
+                assert_eq!(got, want, "{} since {since}", key.escape_ascii());
+                *(if got.is_some() { &mut found } else { &mut none }) += 1;
+            }
+        }
+    }
+    assert!(found > 1000 && none > 1000, "{found} {none}");
 }
