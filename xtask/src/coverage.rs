@@ -23,7 +23,7 @@ target/coverage/errors.txt.
 Needs the component llvm-tools (rustup component add llvm-tools); without it this chore says \"skipped: why\". The build
 has a target folder of its own; all of it takes a quarter of an hour.";
 
-const PACKAGES: [&str; 18] = [
+const PACKAGES: [&str; 19] = [
     "ashlar-base",
     "ashlar-env",
     "ashlar-format",
@@ -39,6 +39,7 @@ const PACKAGES: [&str; 18] = [
     "ashlar-engine",
     "ashlar-backup",
     "ashlar-repair",
+    "ashlar-txn",
     "ashlardb",
     "ashlar-stress",
     "ashlar-fuzz",

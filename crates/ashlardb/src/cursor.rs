@@ -1,8 +1,9 @@
 //! Cursors: a position in a key range that moves in both directions.
 
+use crate::overlay::Walk;
 use crate::{Columns, Result};
 use ashlar_engine::column_family::Family;
-use ashlar_read::iter::{CursorPins, DbIter};
+use ashlar_read::iter::CursorPins;
 use std::sync::Arc;
 
 /// The key and value at a cursor's position, borrowed until the cursor moves.
@@ -32,7 +33,7 @@ pub type Lent<'a> = (&'a [u8], &'a [u8]);
 /// # }
 /// ```
 pub struct Cursor {
-    inner: DbIter,
+    inner: Walk,
     /// No call has moved the cursor yet.
     fresh: bool,
     // The engine's family, not the handle of this crate: a cursor keeps no database open.
@@ -40,7 +41,7 @@ pub struct Cursor {
 }
 
 impl Cursor {
-    pub(crate) fn new(inner: DbIter, family: Arc<Family>) -> Self {
+    pub(crate) fn new(inner: Walk, family: Arc<Family>) -> Self {
         Cursor { inner, fresh: true, family }
     }
 
@@ -130,7 +131,7 @@ impl Cursor {
     /// The memory and files that the cursor keeps alive: flushed memtables, replaced files, and its current blocks. If they are
     /// large, drop the cursor and open a new one at the same key.
     pub fn pins(&self) -> CursorPins {
-        self.family.pins_of(&self.inner)
+        self.family.pins_of(self.inner.below())
     }
 }
 

@@ -91,14 +91,17 @@ mod cursor;
 mod db;
 mod family;
 mod ingest;
+mod indexed;
 mod observe;
 pub mod options;
+mod overlay;
 pub mod prelude;
 mod range;
 mod read;
 mod scan;
 mod snapshot;
 mod sst_writer;
+mod transaction;
 mod upkeep;
 mod write;
 
@@ -130,6 +133,7 @@ pub use builder::{Builder, Compression, FamilyBuilder, RecoveryMode};
 pub use cursor::{Cursor, Lent};
 pub use db::{Db, Health, Severity, WritePressure};
 pub use family::Family;
+pub use indexed::{IndexedBatch, IndexedFamily, Pending};
 pub use observe::{
     CompactionEvent, Distribution, Event, EventListener, FileEvent, FlushEvent, GetExplained, Histogram,
     IngestEvent, Metric, PerfContext, PerfLevel, ScanExplained, StallCondition, Statistics, StatsLevel,
@@ -140,5 +144,8 @@ pub use read::{Read, ReadOptions, ReadTier, Reader};
 pub use scan::Scan;
 pub use snapshot::Snapshot;
 pub use sst_writer::{SstSummary, SstWriter};
+pub use transaction::{
+    Deadlock, DeadlockWait, LockMode, Transaction, TransactionFamily, TransactionOptions, Untracked,
+};
 pub use upkeep::{Checkpoint, CheckpointOptions, CompactRangeOptions, Copied, LiveFile};
 pub use write::{Write, WriteOptions, Writer};

@@ -5,3 +5,4 @@
 
 pub use crate::{Db, Family, ReadOptions, ReadTier, Snapshot, WriteBatch, WriteOptions};
 pub use crate::{Read as _, Write as _};
+pub use crate::{Transaction, TransactionOptions};

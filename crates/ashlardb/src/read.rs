@@ -1,5 +1,6 @@
 //! The trait with every method that reads, and the types that implement it.
 
+use crate::overlay::Overlay;
 use crate::range::KeyRange;
 use crate::{Columns, Db, Family, GetExplained, MayExist, Result, Scan, Snapshot, View};
 use ashlar_options as engine;
@@ -8,10 +9,11 @@ use std::time::{Duration, SystemTime};
 
 pub use engine::ReadTier;
 
-/// Everything that can be read: a [`Db`] (its family `default`), a [`Family`], a [`Snapshot`], and a [`Reader`] over
-/// one of them.
+/// Everything that can be read: a [`Db`] (its family `default`), a [`Family`], a [`Snapshot`], a [`crate::Transaction`], a
+/// [`crate::IndexedBatch`], and a [`Reader`] over one of them.
 ///
-/// A `Db` and a `Family` read the newest state. A snapshot reads the state of its moment.
+/// A `Db` and a `Family` read the newest state. A snapshot reads the state of its moment. A transaction and an indexed batch
+/// show their own changes over it.
 ///
 /// ```
 /// use ashlardb::{Db, Read, Result, Write};
@@ -31,7 +33,7 @@ pub use engine::ReadTier;
 /// # Ok(())
 /// # }
 /// ```
-pub trait Read: sealed::Readable {
+pub trait Read: Sealed {
     /// The value of `key`, or `None` when the key does not exist. The view derefs to bytes and does not borrow the handle.
     ///
     /// # Errors
@@ -40,7 +42,10 @@ pub trait Read: sealed::Readable {
     #[inline]
     fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<View>> {
         let at = self.readable();
-        at.db.engine().get(at.family, key.as_ref(), at.engine_options())
+        match at.overlay {
+            Some(over) if Self::OVERLAID => over.get(at.family, key.as_ref(), at.engine_options()),
+            _ => at.db.engine().get(at.family, key.as_ref(), at.engine_options()),
+        }
     }
 
     /// The columns of `key`, or `None` when the key does not exist. A plain value is one column with the empty name.
@@ -49,7 +54,10 @@ pub trait Read: sealed::Readable {
     /// As [`Read::get`].
     fn get_entity(&self, key: impl AsRef<[u8]>) -> Result<Option<Columns>> {
         let at = self.readable();
-        at.db.engine().get_entity(at.family, key.as_ref(), at.engine_options())
+        match at.overlay {
+            Some(over) if Self::OVERLAID => over.get_entity(at.family, key.as_ref(), at.engine_options()),
+            _ => at.db.engine().get_entity(at.family, key.as_ref(), at.engine_options()),
+        }
     }
 
     /// The values of `keys`, in their order, from one moment. Costs less than as many gets: each block is looked up or read
@@ -75,7 +83,11 @@ pub trait Read: sealed::Readable {
         let at = self.readable();
         let keys: Vec<K> = keys.into_iter().collect();
         let keys: Vec<&[u8]> = keys.iter().map(AsRef::as_ref).collect();
-        at.db.engine().multi_get(at.family, &keys, at.engine_options())?.into_iter().collect()
+        let values = match at.overlay {
+            Some(over) if Self::OVERLAID => over.multi_get(at.family, &keys, at.engine_options())?,
+            _ => at.db.engine().multi_get(at.family, &keys, at.engine_options())?,
+        };
+        values.into_iter().collect()
     }
 
     /// Whether `key` may have a value. Asks memtables and filters, and reads no data block. `No` is certain, `Maybe` is not.
@@ -96,7 +108,10 @@ pub trait Read: sealed::Readable {
     /// `Corruption`, `Io`: a table cannot be opened. `TimedOut`: see [`ReadOptions::deadline`].
     fn key_may_exist(&self, key: impl AsRef<[u8]>) -> Result<MayExist> {
         let at = self.readable();
-        at.db.engine().key_may_exist(at.family, key.as_ref(), at.engine_options())
+        match at.overlay {
+            Some(over) if Self::OVERLAID => over.key_may_exist(at.family, key.as_ref(), at.engine_options()),
+            _ => at.db.engine().key_may_exist(at.family, key.as_ref(), at.engine_options()),
+        }
     }
 
     /// The entries of `range`, an iterator from both ends: `db.scan("a".."b")`, `db.scan(..).rev().take(10)`. See [`KeyRange`].
@@ -129,7 +144,13 @@ pub trait Read: sealed::Readable {
     /// As [`Read::get`].
     fn explain_get(&self, key: impl AsRef<[u8]>) -> Result<GetExplained> {
         let at = self.readable();
-        at.db.engine().explain_get(at.family, key.as_ref(), at.engine_options())
+        let mut options = at.engine_options();
+        if let Some(over) = at.overlay
+            && let (_, Some(snapshot)) = over.view(at.family)?
+        {
+            options.at = Some(snapshot.seq());
+        }
+        at.db.engine().explain_get(at.family, key.as_ref(), options)
     }
 
     /// The same target, read with `options`. Costs nothing.
@@ -278,6 +299,7 @@ pub struct Readable<'a> {
     pub(crate) family: &'a Arc<ashlar_engine::column_family::Family>,
     pub(crate) at: Option<&'a ashlar_engine::snapshot::Snapshot>,
     pub(crate) options: ReadOptions,
+    pub(crate) overlay: Option<Overlay<'a>>,
 }
 
 impl Readable<'_> {
@@ -289,38 +311,55 @@ impl Readable<'_> {
 
 mod sealed {
     /// Only this crate implements the trait.
-    pub trait Readable {
+    pub trait Sealed {
+        /// Whether reads may have pending changes over them. A constant, so that reads of a database do not ask.
+        const OVERLAID: bool = false;
         fn readable(&self) -> super::Readable<'_>;
     }
 }
+pub(crate) use sealed::Sealed;
 
 impl Read for Db {}
-impl sealed::Readable for Db {
+impl Sealed for Db {
     #[inline]
     fn readable(&self) -> Readable<'_> {
-        Readable { db: self, family: self.default(), at: None, options: ReadOptions::default() }
+        Readable {
+            db: self,
+            family: self.default(),
+            at: None,
+            options: ReadOptions::default(),
+            overlay: None,
+        }
     }
 }
 
 impl Read for Family {}
-impl sealed::Readable for Family {
+impl Sealed for Family {
     #[inline]
     fn readable(&self) -> Readable<'_> {
-        Readable { db: &self.db, family: &self.inner, at: None, options: ReadOptions::default() }
+        Readable {
+            db: &self.db,
+            family: &self.inner,
+            at: None,
+            options: ReadOptions::default(),
+            overlay: None,
+        }
     }
 }
 
 impl Read for Snapshot {}
-impl sealed::Readable for Snapshot {
+impl Sealed for Snapshot {
     #[inline]
     fn readable(&self) -> Readable<'_> {
         let (family, options) = (self.db.default(), ReadOptions::default());
-        Readable { db: &self.db, family, at: Some(&self.inner), options }
+        Readable { db: &self.db, family, at: Some(&self.inner), options, overlay: None }
     }
 }
 
 impl Read for Reader<'_> {}
-impl sealed::Readable for Reader<'_> {
+impl Sealed for Reader<'_> {
+    const OVERLAID: bool = true;
+
     #[inline]
     fn readable(&self) -> Readable<'_> {
         self.target

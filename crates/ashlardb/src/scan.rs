@@ -1,5 +1,6 @@
 //! Scans: the entries of a range of keys, from both ends.
 
+use crate::overlay::Walk;
 use crate::range::{KeyRange, Keys};
 use crate::read::{ReadOptions, Readable};
 use crate::{Cursor, Db, Result, ScanExplained};
@@ -7,7 +8,8 @@ use ashlar_base::planted::{Bug, planted};
 use ashlar_engine::column_family::Family;
 use ashlar_engine::snapshot;
 use ashlar_options as engine;
-use ashlar_read::iter::{DbIter, KeyBounds};
+use ashlar_read::iter::KeyBounds;
+use ashlar_txn::ChangesView;
 use std::sync::Arc;
 
 /// The entries of a range of keys, an iterator from both ends. Nothing is read before the first entry is asked for.
@@ -40,8 +42,10 @@ pub struct Scan {
     prefix: Prefix,
     at: Option<snapshot::Snapshot>,
     options: ReadOptions,
-    front: Option<DbIter>,
-    back: Option<DbIter>,
+    /// The pending changes over the database, or why they cannot be read.
+    changes: Option<Result<ChangesView>>,
+    front: Option<Walk>,
+    back: Option<Walk>,
     ended: bool,
 }
 
@@ -65,13 +69,21 @@ impl Prefix {
 
 impl Scan {
     pub(crate) fn new(from: &Readable<'_>, range: &impl KeyRange) -> Self {
+        let (mut at, mut changes) = (from.at.cloned(), None);
+        if let Some(over) = from.overlay {
+            changes = Some(over.view(from.family).map(|(view, snapshot)| {
+                at = snapshot.or(at.take());
+                view
+            }));
+        }
         Scan {
             db: from.db.clone(),
             family: Arc::clone(from.family),
             keys: Keys::of(range),
             prefix: Prefix::Of(Vec::new()),
-            at: from.at.cloned(),
+            at,
             options: from.options,
+            changes,
             front: None,
             back: None,
             ended: false,
@@ -117,6 +129,9 @@ impl Scan {
     /// # Errors
     /// As [`Scan::cursor`].
     pub fn explain(&self, keys_max: u64) -> Result<ScanExplained> {
+        if let Some(changes) = &self.changes {
+            changes.clone()?;
+        }
         self.db.engine().explain_scan(&self.family, self.range()?, self.engine_options(), keys_max)
     }
 
@@ -138,12 +153,17 @@ impl Scan {
         Ok(keys.0)
     }
 
-    fn open(&self) -> Result<DbIter> {
+    fn open(&self) -> Result<Walk> {
         let (range, options) = (self.range()?, self.engine_options());
-        match self.front.as_ref().or(self.back.as_ref()) {
+        match (self.front.as_ref().or(self.back.as_ref()), &self.changes) {
             // Both ends show one moment.
-            Some(other) => other.beside(range, options),
-            None => self.db.engine().iter(&self.family, range, options),
+            (Some(other), _) => other.beside(range, options),
+            (None, None) => Ok(Walk::Plain(self.db.engine().iter(&self.family, range, options)?)),
+            (None, Some(changes)) => {
+                let changes = changes.clone()?;
+                let below = self.db.engine().iter(&self.family, range.clone(), options)?;
+                Ok(Walk::merged(below, changes, range))
+            }
         }
     }
 
@@ -165,12 +185,12 @@ impl Scan {
                 cursor = Some(fresh);
             }
         }
-        let Some((key, value)) = cursor.as_ref().and_then(DbIter::entry) else { return Ok(None) };
+        let Some((key, value)) = cursor.as_ref().and_then(Walk::entry) else { return Ok(None) };
         let (other, sound) = match end {
             End::Front => (&self.back, std::cmp::Ordering::Less),
             End::Back => (&self.front, std::cmp::Ordering::Greater),
         };
-        if let Some(met) = other.as_ref().and_then(DbIter::key)
+        if let Some(met) = other.as_ref().and_then(Walk::key)
             && self.family.options().order.compare(key, met) != sound
             && !planted(Bug::ScanEndsCross)
         {

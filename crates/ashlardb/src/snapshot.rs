@@ -30,7 +30,7 @@ impl Snapshot {
     /// The snapshot's state of `family`. A family of another database is refused with `InvalidArgument` by the first read.
     pub fn family<'a>(&'a self, family: &'a Family) -> Reader<'a> {
         let (family, options) = (&family.inner, ReadOptions::default());
-        Reader::new(Readable { db: &self.db, family, at: Some(&self.inner), options })
+        Reader::new(Readable { db: &self.db, family, at: Some(&self.inner), options, overlay: None })
     }
 
     /// The sequence number of the snapshot: it shows every write up to this one.

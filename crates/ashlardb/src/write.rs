@@ -29,9 +29,10 @@ fn with_batch<T>(write: impl FnOnce(&mut EngineBatch) -> T) -> T {
 }
 
 /// Everything that can be written to: a [`Db`] (its family `default`), a [`Family`], a [`WriteBatch`], a [`Writer`]
-/// with options, and a [`crate::BatchFamily`].
+/// with options, a [`crate::Transaction`], a [`crate::IndexedBatch`], and those of one family.
 ///
-/// A batch keeps its operations until [`Db::write`]. Every other write is done when the call returns.
+/// A batch keeps its operations until it is written, and a transaction until its commit. Every other write is done when the
+/// call returns.
 ///
 /// ```
 /// use ashlardb::{Db, Read, Result, Write, WriteBatch};
@@ -174,6 +175,10 @@ impl WriteOptions {
     pub fn no_slowdown(mut self, yes: bool) -> Self {
         self.inner.no_slowdown = yes;
         self
+    }
+
+    pub(crate) fn engine(self) -> engine::WriteOptions {
+        self.inner
     }
 
     /// Lets other writes go first while compactions are behind.

@@ -86,8 +86,8 @@ impl Committer {
     }
 
     /// Commits a batch after `check`, which runs while no write is in progress: no other write comes between the check and
-    /// the batch. The writer waits for the lead and leads a group of its own, so other writers neither wait for its check nor
-    /// fail with it, unless they come while it leads. Returns the last sequence of the batch.
+    /// the batch. The writer waits for the lead and leads a group of its own. A check that fails concerns no other writer:
+    /// the lead goes to the next one. Returns the last sequence of the batch.
     ///
     /// # Errors
     /// Those of `check`: nothing was written. Those of [`Committer::commit`].

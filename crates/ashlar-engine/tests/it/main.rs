@@ -5,6 +5,7 @@
 
 mod atomic_flush;
 mod blobs;
+mod checked_writes;
 mod compaction;
 mod foreign;
 mod gathering;

@@ -5,6 +5,7 @@
 //!                                                   returned stands in the file PROGRESS before the next one begins
 //! fork WHAT DIR SAID                                takes the steps WHAT of `fork` on DIR; what came of it stands in SAID
 //! crafted DIR SAID                                  takes the steps of `crafted` on DIR; what they said stands in SAID
+//! transactions DIR                                  commits transactions of `transactions` in DIR until killed
 //! families WHAT COUNT DIR SAID                      takes the steps WHAT of `many_families` on DIR; the figures stand in SAID
 //! ```
 //! Words are separated by tabs.
@@ -100,6 +101,7 @@ fn entry() {
             let figures = crate::many_families::steps(what, count.parse().unwrap(), Path::new(dir));
             std::fs::write(said, figures).unwrap();
         }
+        ["transactions", dir] => crate::transactions::steps(Path::new(dir)),
         _ => panic!("no such role: {role}"),
     }
 }
@@ -118,6 +120,11 @@ fn command(role: &str) -> Command {
     command.args(["--exact", "child::entry", "--nocapture"]).env(ROLE, role);
     command.stdin(Stdio::null()).stdout(Stdio::null());
     command
+}
+
+/// Starts a child that commits transactions in `dir` until it is killed.
+pub fn transactions(dir: &Path) -> Child {
+    command(&format!("transactions\t{}", dir.to_str().unwrap())).spawn().unwrap()
 }
 
 /// What a child may take.

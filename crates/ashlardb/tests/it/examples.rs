@@ -1,5 +1,8 @@
 //! The examples of `examples/` do what they say, twice on one directory.
 
+#[path = "../../examples/bank.rs"]
+#[allow(dead_code, reason = "its main")]
+mod bank;
 #[path = "../../examples/cache.rs"]
 #[allow(dead_code, reason = "its main")]
 mod cache;
@@ -33,13 +36,14 @@ type Example = fn(&Path) -> ashlardb::Result<()>;
 #[test]
 fn examples_run() {
     let dir = tempfile::tempdir().unwrap();
-    let examples: [(&str, Example); 6] = [
+    let examples: [(&str, Example); 7] = [
         ("quickstart", quickstart::run),
         ("sessions", sessions::run),
         ("time_series", time_series::run),
         ("queue", queue::run),
         ("index", index::run),
         ("cache", cache::run),
+        ("bank", bank::run),
     ];
     for (name, run) in examples {
         for _ in 0..2 {

@@ -73,6 +73,10 @@ fn calls(dir: &Path) -> String {
     cursor.next().unwrap();
     let mut scan = db.scan(..);
     scan.next().unwrap().unwrap();
+    let (t, indexed) = (db.begin().unwrap(), db.indexed_batch());
+    t.put("before000", "locked").unwrap();
+    indexed.put("child", "1").unwrap();
+    let mut changed = t.scan(..).cursor().unwrap();
     let said = child(|| {
         let mut wrong = Vec::new();
         let mut look = |call: &str, answer: String| {
@@ -108,6 +112,18 @@ fn calls(dir: &Path) -> String {
             cursor.last(),
             cursor.seek("before001"),
             cursor.columns(),
+            t.get("before000"),
+            t.put("child", "1"),
+            t.get_for_update("before001"),
+            t.set_savepoint(),
+            t.commit(),
+            t.rollback(),
+            changed.next(),
+            indexed.get("child"),
+            indexed.write(),
+            db.begin().map(drop),
+            db.transaction(|t| t.put("child", "1")),
+            db.deadlocks().map(drop),
             db.snapshot().map(drop),
             db.family("family").map(drop),
             db.create_family("child").map(drop),
@@ -142,7 +158,8 @@ fn calls(dir: &Path) -> String {
         wrong.join("\n")
     });
     assert_eq!(said.as_deref(), Ok(""));
-    drop((family, snapshot, cursor, scan));
+    assert!(t.is_active());
+    drop((family, snapshot, cursor, scan, changed, t, indexed));
     go_on(db, dir)
 }
 
@@ -165,7 +182,10 @@ fn drops(dir: &Path) -> String {
     let view = db.get("before000").unwrap();
     let statistics = std::sync::Arc::clone(db.statistics());
     db.writing(WriteOptions::new().disable_wal(true)).put("before101", "in memory alone").unwrap();
-    let mut held = Some((snapshot, cursor, view, family, gone, statistics, db));
+    let (t, indexed) = (db.begin().unwrap(), db.indexed_batch());
+    t.put("child", "locked").unwrap();
+    indexed.put("child", "1").unwrap();
+    let mut held = Some((snapshot, cursor, view, family, gone, statistics, t, indexed, db));
     let said = child(|| {
         drop(held.take());
         // The parent has it open, and reading beside it is fine.

@@ -15,6 +15,7 @@
 //! | `operations` | do operations on many keys, ranges and files agree with those on one key? |
 //! | `ingest` | are files that were written outside taken in as the model says, beside writers and compactions? |
 //! | `ingest_judged` | does RocksDB take our files, and read a database that took its files? |
+//! | `indexed`, `transactions` | do reads with pending changes agree with a model, and is no update lost? |
 //! | `upkeep` | do compactions on request leave every answer as it was? |
 //! | `observe` | does what it tells about itself add up, on a small workload to the last count? |
 //! | `manual` | is the manual whole, and true about the tests? |
@@ -57,6 +58,7 @@ mod examples;
 mod fork;
 mod gone_back;
 mod golden;
+mod indexed;
 mod integrity;
 mod ingest;
 mod ingest_judged;
@@ -85,5 +87,6 @@ mod salvage;
 mod scrub;
 mod store;
 mod threads;
+mod transactions;
 mod unused_logs;
 mod upkeep;

@@ -9,6 +9,7 @@
 //! | `panics` | comparators, merge operators and listeners that panic |
 //! | `pauses` | requests for background work while none is done |
 //! | `reentry` | calls of the database, and the end of its last handle, inside its own callbacks |
+//! | `transactions` | transactions that have ended, of other databases, inside each other, in callbacks, and closures that panic |
 //! | `scans` | the order of the calls that describe a scan; prefixes in orders that are not bytewise |
 
 mod callbacks;
@@ -20,6 +21,7 @@ mod panics;
 mod pauses;
 mod reentry;
 mod scans;
+mod transactions;
 
 use ashlardb::{ErrorKind, Result};
 

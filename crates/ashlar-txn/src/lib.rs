@@ -1,0 +1,33 @@
+//! Transactions: changes that are read before they are written, locks on keys, and the check for conflicts at the commit.
+//!
+//! | module | idea |
+//! |---|---|
+//! | [`changes`] | the pending changes of a batch, by family and key |
+//! | [`merged`] | a cursor over a family with pending changes over it |
+//! | [`batch`] | the indexed write batch: a write batch that can be read |
+//! | [`locks`] | point locks of one database: shared and exclusive, first come first served, with deadlock detection |
+//! | [`transaction`] | pessimistic and optimistic transactions |
+//!
+//! 1. A transaction changes nothing in the database before its commit. The commit writes one batch, which is one record of
+//!    the WAL: after a crash all of it is there, or nothing.
+//! 2. Every key that a transaction locks or tracks is compared at the commit, under the lead of the writers, with the
+//!    newest write to that key. If another write came between, the commit fails with `Busy(Conflict)`. This holds for
+//!    plain writes too, which take no locks. So no update is lost, whatever else writes.
+//! 3. A lock is released when its transaction ends: by a commit, a rollback or a drop, also by a drop during a panic.
+//!
+//! Two-phase commit is not offered: a transaction has no name and cannot be prepared.
+//!
+//! Each module uses only modules above it in this table. Source: RocksDB `utilities/transactions/` and
+//! `utilities/write_batch_with_index/` for the meaning of the operations.
+
+pub mod changes;
+pub mod merged;
+pub mod batch;
+pub mod locks;
+pub mod transaction;
+
+pub use batch::{IndexedBatch, Pending};
+pub use changes::View as ChangesView;
+pub use locks::{Deadlock, DeadlockWait, Mode};
+pub use merged::MergedIter;
+pub use transaction::{Kind, Settings, Transaction};

@@ -1,0 +1,629 @@
+//! Transactions: an indexed batch, the keys that it tracks, and the check of these keys at the commit.
+//!
+//! 1. A tracked key has a sequence number: that of the transaction's snapshot, or of the moment at which the key was
+//!    tracked. The commit fails with `Busy(Conflict)` if the key was written after it.
+//! 2. A pessimistic transaction also locks the key before it is tracked, so of the pessimistic transactions that want a
+//!    key, one goes on and the others wait. Optimistic transactions and plain writes take no locks: for them, the check at
+//!    the commit decides.
+//! 3. The check runs twice. The first time no writer waits for it, and it may read tables. The second time it runs
+//!    under the lead, and looks only at what was written since the first; mostly that is nothing, or in the memtable.
+//! 4. From the first tracked key on, the transaction keeps a snapshot, so that compactions keep the newest write to each
+//!    key. A compaction may still remove a deletion. So if tables were replaced meanwhile, a key that had a value when the
+//!    transaction read it must still have one.
+//! 5. A lock is entered into `tracked` right after it was taken, and the drop releases everything in `tracked`.
+//!
+//! Source: RocksDB `utilities/transactions/pessimistic_transaction.cc`, `optimistic_transaction.cc`.
+
+use crate::batch::{Below, IndexedBatch};
+use crate::changes::View;
+use crate::locks::{Acquired, Deadlock, LockKey, LockTable, Mode, Request, TransactionId};
+use ashlar_base::error::BusyKind;
+use ashlar_base::{Error, ErrorKind, FamilyId, Result, SeqNum};
+use ashlar_engine::Db;
+use ashlar_engine::batch::WriteBatch;
+use ashlar_engine::column_family::Family;
+use ashlar_engine::snapshot::Snapshot;
+use ashlar_env::Process;
+use ashlar_options::{ReadOptions, WriteOptions};
+use ashlar_read::point::{MayExist, View as Value};
+use ashlar_tree::columns::Columns;
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How a transaction keeps others from its keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// It locks them.
+    Pessimistic,
+    /// It does not, and fails at the commit.
+    Optimistic,
+}
+
+/// The settings of a transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// How it keeps others from its keys.
+    pub kind: Kind,
+    /// It reads a snapshot, taken when it begins.
+    pub snapshot: bool,
+    /// How long it waits for a lock; `None`: for ever.
+    pub lock_timeout: Option<Duration>,
+    /// Whether a wait that would close a circle is refused.
+    pub deadlock_detect: bool,
+    /// How many keys it may track.
+    pub max_locks: usize,
+    /// The options of the write at the commit.
+    pub write: WriteOptions,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            kind: Kind::Pessimistic,
+            snapshot: false,
+            lock_timeout: Some(Duration::from_secs(1)),
+            deadlock_detect: true,
+            max_locks: usize::MAX,
+            write: WriteOptions::default(),
+        }
+    }
+}
+
+/// How far a transaction is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Active,
+    Committed,
+    RolledBack,
+    /// The commit failed after it may have reached the WAL.
+    Failed,
+}
+
+/// A key that the transaction tracks.
+struct Tracked {
+    family: Arc<Family>,
+    mode: Mode,
+    /// A write after this is a conflict.
+    since: Cell<SeqNum>,
+    /// The family's count of replaced tables and memtables, from before `since`.
+    installations: Cell<u64>,
+    /// The transaction has read a value of the key from the database.
+    present: Cell<bool>,
+}
+
+/// What a savepoint may take back.
+enum Taken {
+    Key(LockKey),
+    Upgrade(LockKey),
+}
+
+struct Savepoint {
+    taken: usize,
+    snapshot: Option<Snapshot>,
+    snapshot_due: bool,
+}
+
+/// A transaction. Dropping it rolls it back.
+pub struct Transaction {
+    db: Db,
+    locks: Arc<LockTable>,
+    id: TransactionId,
+    settings: Settings,
+    batch: IndexedBatch,
+    tracked: HashMap<LockKey, Tracked>,
+    /// The locks taken since the first savepoint.
+    taken: Vec<Taken>,
+    savepoints: Vec<Savepoint>,
+    snapshot: Option<Snapshot>,
+    /// The next tracked key takes a snapshot first.
+    snapshot_due: bool,
+    /// At or before `since` of every tracked key.
+    keeper: Option<Snapshot>,
+    state: State,
+    process: Process,
+}
+
+/// The locks of a database.
+///
+/// # Errors
+/// `NotSupported`: another feature uses the place for them.
+fn locks_of(db: &Db) -> Result<&Arc<LockTable>> {
+    db.attached(|| Arc::new(LockTable::new()))
+        .ok_or_else(|| Error::not_supported("transactions beside another feature of this handle"))
+}
+
+/// The last deadlocks of a database, newest first.
+///
+/// # Errors
+/// As [`Transaction::begin`].
+pub fn deadlocks(db: &Db) -> Result<Vec<Deadlock>> {
+    db.check_process()?;
+    locks_of(db).map(|locks| locks.deadlocks())
+}
+
+fn lock_key(family: FamilyId, user_key: &[u8]) -> LockKey {
+    let mut bytes = Vec::with_capacity(4 + user_key.len());
+    bytes.extend_from_slice(&family.0.to_le_bytes());
+    bytes.extend_from_slice(user_key);
+    bytes.into()
+}
+
+fn user_key(key: &LockKey) -> &[u8] {
+    key.get(4..).unwrap_or_default()
+}
+
+impl Transaction {
+    /// Begins a transaction on `db`, of which `family` is a family.
+    ///
+    /// # Errors
+    /// `Shutdown`. `InvalidArgument`: a callback of a write or of background work makes the call.
+    pub fn begin(db: &Db, family: &Family, settings: Settings) -> Result<Transaction> {
+        db.check_caller("begin()")?;
+        let locks = Arc::clone(locks_of(db)?);
+        let snapshot = if settings.snapshot { Some(db.snapshot()?) } else { None };
+        Ok(Transaction {
+            db: db.clone(),
+            id: locks.next_transaction(),
+            locks,
+            settings,
+            batch: IndexedBatch::new(db, family),
+            tracked: HashMap::new(),
+            taken: Vec::new(),
+            savepoints: Vec::new(),
+            snapshot,
+            snapshot_due: false,
+            keeper: None,
+            state: State::Active,
+            process: Process::current(),
+        })
+    }
+
+    /// The number of the transaction, which errors of locks name.
+    pub fn id(&self) -> TransactionId {
+        self.id
+    }
+
+    /// Whether the transaction was neither committed nor rolled back.
+    pub fn is_active(&self) -> bool {
+        self.state == State::Active
+    }
+
+    /// The number of operations that the commit will write.
+    pub fn len(&self) -> usize {
+        self.batch.len()
+    }
+
+    /// Whether the commit will write nothing.
+    pub fn is_empty(&self) -> bool {
+        self.batch.is_empty()
+    }
+
+    /// The number of keys that the transaction tracks or has locked.
+    pub fn tracked(&self) -> usize {
+        self.tracked.len()
+    }
+
+    /// # Errors
+    /// `InvalidArgument`: the transaction has ended. `Shutdown(Forked)`: it belongs to the parent of this process.
+    fn check_active(&self) -> Result<()> {
+        let ended = match self.state {
+            State::Active if self.process.is_current() => return Ok(()),
+            State::Active => return Err(Error::forked()),
+            State::Committed => "was committed",
+            State::RolledBack => "was rolled back",
+            State::Failed => "has ended: its commit failed",
+        };
+        Err(Error::invalid(format!("the transaction {ended}")).hint("Begin another transaction"))
+    }
+
+    /// Adds the operation that `op` adds to a batch, after its key was tracked unless `untracked`.
+    ///
+    /// # Errors
+    /// Those of [`IndexedBatch::add`]. `TimedOut`, `Busy(Deadlock)`: the key is locked by others. `Busy(Conflict)`: it was
+    /// written after the snapshot. `Busy(LockLimit)`.
+    pub fn write(
+        &mut self,
+        family: &Arc<Family>,
+        untracked: bool,
+        op: impl FnOnce(&mut WriteBatch, FamilyId) -> Result<()>,
+    ) -> Result<()> {
+        self.check_active()?;
+        self.batch.propose(family, op)?;
+        if !untracked && let Some(key) = self.batch.proposed_key() {
+            self.track(family, &key, Mode::Exclusive)?;
+        }
+        self.batch.accept(family)
+    }
+
+    /// Tracks `key`, and returns its value with the changes of the transaction.
+    ///
+    /// # Errors
+    /// Those of [`Transaction::get`], and of a lock: see [`Transaction::write`].
+    pub fn get_for_update(
+        &mut self,
+        family: &Arc<Family>,
+        key: &[u8],
+        mode: Mode,
+        options: ReadOptions,
+    ) -> Result<Option<Value>> {
+        self.check_active()?;
+        self.batch.check_own(family)?;
+        self.track(family, key, mode)?;
+        self.get(family, key, options)
+    }
+
+    /// The value of `key` with the changes of the transaction.
+    ///
+    /// # Errors
+    /// Those of [`Db::get`]. `InvalidArgument`: the transaction has ended.
+    pub fn get(&self, family: &Family, key: &[u8], options: ReadOptions) -> Result<Option<Value>> {
+        self.check_active()?;
+        let (value, below) = self.batch.get_noting(family, key, self.at(options))?;
+        if below == Below::Present
+            && !self.tracked.is_empty()
+            && let Some(tracked) = self.tracked.get(&lock_key(family.id(), key))
+        {
+            tracked.present.set(true);
+        }
+        Ok(value)
+    }
+
+    /// The columns of `key` with the changes of the transaction.
+    ///
+    /// # Errors
+    /// As [`Transaction::get`].
+    pub fn get_entity(&self, family: &Family, key: &[u8], options: ReadOptions) -> Result<Option<Columns>> {
+        self.check_active()?;
+        self.batch.get_entity(family, key, self.at(options))
+    }
+
+    /// The values of `keys` with the changes of the transaction.
+    ///
+    /// # Errors
+    /// As [`Transaction::get`].
+    pub fn multi_get(
+        &self,
+        family: &Family,
+        keys: &[&[u8]],
+        options: ReadOptions,
+    ) -> Result<Vec<Result<Option<Value>>>> {
+        self.check_active()?;
+        self.batch.multi_get(family, keys, self.at(options))
+    }
+
+    /// Whether `key` can have a value, without reading data blocks.
+    ///
+    /// # Errors
+    /// As [`Transaction::get`].
+    pub fn key_may_exist(&self, family: &Family, key: &[u8], options: ReadOptions) -> Result<MayExist> {
+        self.check_active()?;
+        self.batch.key_may_exist(family, key, self.at(options))
+    }
+
+    /// The changes of a family at this moment, and the snapshot that the transaction reads.
+    ///
+    /// # Errors
+    /// As [`Transaction::get`].
+    pub fn view(&self, family: &Arc<Family>) -> Result<(View, Option<Snapshot>)> {
+        self.check_active()?;
+        Ok((self.batch.view(family)?, self.snapshot.clone()))
+    }
+
+    fn at(&self, options: ReadOptions) -> ReadOptions {
+        ReadOptions { at: self.snapshot.as_ref().map(Snapshot::seq), ..options }
+    }
+
+    /// Reads a new snapshot from now on. Keys that are tracked from now on must not have been written after it.
+    ///
+    /// # Errors
+    /// `Shutdown`. `InvalidArgument`: the transaction has ended.
+    pub fn set_snapshot(&mut self) -> Result<()> {
+        self.check_active()?;
+        self.snapshot = Some(self.db.snapshot()?);
+        self.snapshot_due = false;
+        Ok(())
+    }
+
+    /// [`Transaction::set_snapshot`] before the next key is tracked.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: the transaction has ended.
+    pub fn set_snapshot_on_next_operation(&mut self) -> Result<()> {
+        self.check_active()?;
+        self.snapshot_due = true;
+        Ok(())
+    }
+
+    /// Reads the newest state from now on.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: the transaction has ended.
+    pub fn clear_snapshot(&mut self) -> Result<()> {
+        self.check_active()?;
+        (self.snapshot, self.snapshot_due) = (None, false);
+        Ok(())
+    }
+
+    /// The snapshot that the transaction reads.
+    pub fn snapshot(&self) -> Option<&Snapshot> {
+        self.snapshot.as_ref()
+    }
+
+    /// Sets a savepoint.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: the transaction has ended.
+    pub fn set_savepoint(&mut self) -> Result<()> {
+        self.check_active()?;
+        self.batch.set_savepoint();
+        self.savepoints.push(Savepoint {
+            taken: self.taken.len(),
+            snapshot: self.snapshot.clone(),
+            snapshot_due: self.snapshot_due,
+        });
+        Ok(())
+    }
+
+    /// Takes back the operations since the last savepoint, releases the locks that were taken since, and removes the
+    /// savepoint.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: there is no savepoint, or the transaction has ended.
+    pub fn rollback_to_savepoint(&mut self) -> Result<()> {
+        self.check_active()?;
+        self.batch.rollback_to_savepoint()?;
+        let Some(savepoint) = self.savepoints.pop() else { return Ok(()) };
+        (self.snapshot, self.snapshot_due) = (savepoint.snapshot, savepoint.snapshot_due);
+        while self.taken.len() > savepoint.taken {
+            match self.taken.pop() {
+                Some(Taken::Key(key)) => self.untrack(&key),
+                Some(Taken::Upgrade(key)) => {
+                    if let Some(tracked) = self.tracked.get_mut(&key) {
+                        tracked.mode = Mode::Shared;
+                        self.locks.downgrade(self.id, &key);
+                    }
+                }
+                None => break,
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes the last savepoint, and keeps the operations and locks since.
+    ///
+    /// # Errors
+    /// As [`Transaction::rollback_to_savepoint`].
+    pub fn pop_savepoint(&mut self) -> Result<()> {
+        self.check_active()?;
+        self.batch.pop_savepoint()?;
+        self.savepoints.pop();
+        if self.savepoints.is_empty() {
+            self.taken.clear();
+        }
+        Ok(())
+    }
+
+    /// Writes the operations of the transaction as one batch, and ends it.
+    ///
+    /// # Errors
+    /// `Busy(Conflict)`: a tracked key was written by others. Those of [`Db::write`]. Nothing was written, and the
+    /// transaction goes on: it keeps its locks until it is committed, rolled back or dropped. `Indeterminate`, `Aborted`,
+    /// `Shutdown`: the transaction has ended.
+    pub fn commit(&mut self) -> Result<()> {
+        self.check_active()?;
+        let committed = self.write_all();
+        match &committed {
+            Ok(()) => self.end(State::Committed),
+            Err(e) if ends(e.kind()) => self.end(State::Failed),
+            Err(_) => {}
+        }
+        committed
+    }
+
+    fn write_all(&mut self) -> Result<()> {
+        let options = self.settings.write;
+        if self.tracked.is_empty() {
+            return self.db.write(self.batch.operations(), options).map(drop);
+        }
+        self.db.check_caller("commit()")?;
+        // Loaded before the check: what the check misses is newer.
+        let seen = self.db.visible();
+        let (db, tracked) = (&self.db, &self.tracked);
+        validate(db, tracked, seen)?;
+        let mut check = || match db.visible() {
+            now if now == seen => Ok(()),
+            now => validate(db, tracked, now),
+        };
+        db.write_checked(self.batch.operations(), options, &mut check).map(drop)
+    }
+
+    /// Ends the transaction without a change, and releases its locks.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: the transaction has ended.
+    pub fn rollback(&mut self) -> Result<()> {
+        self.check_active()?;
+        self.end(State::RolledBack);
+        Ok(())
+    }
+
+    fn end(&mut self, state: State) {
+        self.state = state;
+        self.release_all();
+        self.batch.clear();
+        self.savepoints.clear();
+        self.taken.clear();
+        (self.snapshot, self.keeper) = (None, None);
+    }
+
+    fn is_pessimistic(&self) -> bool {
+        self.settings.kind == Kind::Pessimistic
+    }
+
+    fn release_all(&mut self) {
+        // A forked child leaves the locks alone: a thread of the parent may have held one of the table at the fork.
+        let release = self.is_pessimistic() && self.process.is_current();
+        for (key, _) in self.tracked.drain().filter(|_| release) {
+            self.locks.release(self.id, &key);
+        }
+    }
+
+    fn untrack(&mut self, key: &LockKey) {
+        if self.tracked.remove(key).is_some() && self.is_pessimistic() {
+            self.locks.release(self.id, key);
+        }
+    }
+
+    /// Tracks a key, and locks it in a pessimistic transaction.
+    fn track(&mut self, family: &Arc<Family>, user_key: &[u8], mode: Mode) -> Result<()> {
+        if std::mem::replace(&mut self.snapshot_due, false) {
+            self.snapshot = Some(self.db.snapshot()?);
+        }
+        let key = lock_key(family.id(), user_key);
+        match self.tracked.get(&key) {
+            Some(tracked) if tracked.mode >= mode => return Ok(()),
+            None if self.tracked.len() >= self.settings.max_locks => return Err(self.too_many_locks()),
+            _ => {}
+        }
+        if self.is_pessimistic() {
+            self.db.check_caller("a lock")?;
+            self.lock(family, user_key, &key, mode)?;
+        }
+        if let Some(tracked) = self.tracked.get_mut(&key) {
+            tracked.mode = mode;
+            self.note(Taken::Upgrade(key));
+            return Ok(());
+        }
+        let tracked = Tracked {
+            family: Arc::clone(family),
+            mode,
+            since: Cell::new(SeqNum::MAX),
+            installations: Cell::new(0),
+            present: Cell::new(false),
+        };
+        // From here on the lock is released with the transaction.
+        self.tracked.insert(Arc::clone(&key), tracked);
+        if let Err(e) = self.begin_tracking(&key) {
+            self.untrack(&key);
+            return Err(e);
+        }
+        self.note(Taken::Key(key));
+        Ok(())
+    }
+
+    fn lock(&self, family: &Family, user_key: &[u8], key: &LockKey, mode: Mode) -> Result<Acquired> {
+        let request = Request {
+            transaction: self.id,
+            key,
+            shown: (user_key, family.name()),
+            mode,
+            timeout: self.settings.lock_timeout,
+            detect: self.settings.deadlock_detect,
+        };
+        self.locks.acquire(&request, self.db.env())
+    }
+
+    /// Sets the sequence number after which a write to the key is a conflict.
+    fn begin_tracking(&mut self, key: &LockKey) -> Result<()> {
+        if self.keeper.is_none() {
+            self.keeper = Some(match &self.snapshot {
+                Some(snapshot) => snapshot.clone(),
+                None => self.db.snapshot()?,
+            });
+        }
+        let Some(tracked) = self.tracked.get(key) else { return Ok(()) };
+        tracked.installations.set(tracked.family.installations());
+        let Some(snapshot) = &self.snapshot else {
+            tracked.since.set(self.db.visible());
+            return Ok(());
+        };
+        tracked.since.set(snapshot.seq());
+        // The count of installations belongs to this moment, and the snapshot may be older.
+        tracked.installations.set(0);
+        if self.is_pessimistic() {
+            check_unwritten(&self.db, key, tracked)?;
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, taken: Taken) {
+        if !self.savepoints.is_empty() {
+            self.taken.push(taken);
+        }
+    }
+
+    #[cold]
+    fn too_many_locks(&self) -> Error {
+        let text = format!("the transaction has locked {} keys, as many as it may", self.tracked.len());
+        Error::new(ErrorKind::Busy(BusyKind::LockLimit), text)
+            .hint("Commit in smaller transactions, or raise max_locks")
+    }
+}
+
+/// Whether a commit that failed like this may have written something, or can never succeed.
+fn ends(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::Indeterminate | ErrorKind::Aborted | ErrorKind::Shutdown(_))
+}
+
+/// Compares the tracked keys with what was written up to `visible`.
+///
+/// # Errors
+/// `Busy(Conflict)`: a key was written since it was tracked. Those of a read.
+fn validate(db: &Db, tracked: &HashMap<LockKey, Tracked>, visible: SeqNum) -> Result<()> {
+    for (key, tracked) in tracked {
+        if tracked.since.get() >= visible {
+            continue;
+        }
+        // Loaded before the check: a table that is replaced meanwhile counts for the next one.
+        let installations = tracked.family.installations();
+        check_unwritten(db, key, tracked)?;
+        if tracked.present.get()
+            && tracked.installations.get() != installations
+            && db.get(&tracked.family, user_key(key), ReadOptions::default())?.is_none()
+        {
+            return Err(conflict(key, tracked, "was deleted"));
+        }
+        tracked.since.set(visible);
+        tracked.installations.set(installations);
+    }
+    Ok(())
+}
+
+/// # Errors
+/// `Busy(Conflict)`: the key was written since it was tracked. Those of a read.
+fn check_unwritten(db: &Db, key: &LockKey, tracked: &Tracked) -> Result<()> {
+    match db.newest_sequence(&tracked.family, user_key(key), tracked.since.get())? {
+        None => Ok(()),
+        Some(at) => Err(conflict(key, tracked, &format!("was written at sequence {at}"))),
+    }
+}
+
+#[cold]
+fn conflict(key: &LockKey, tracked: &Tracked, what: &str) -> Error {
+    let (key, family) = (user_key(key).escape_ascii(), tracked.family.name());
+    let since = tracked.since.get();
+    let text =
+        format!("conflict: key '{key}' of family {family:?} {what}, after the transaction saw it at {since}");
+    Error::new(ErrorKind::Busy(BusyKind::Conflict), text).hint("Run the transaction again")
+}
+
+impl Drop for Transaction {
+    fn drop(&mut self) {
+        self.release_all();
+    }
+}
+
+impl fmt::Debug for Transaction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Transaction")
+            .field("id", &self.id)
+            .field("kind", &self.settings.kind)
+            .field("state", &self.state)
+            .field("batch", &self.batch)
+            .field("tracked", &self.tracked.len())
+            .finish()
+    }
+}

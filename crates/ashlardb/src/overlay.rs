@@ -1,0 +1,180 @@
+//! Pending changes over a database: what reads, scans and cursors of an indexed batch and of a transaction see.
+
+use crate::{Columns, MayExist, Result, View};
+use ashlar_base::Error;
+use ashlar_engine::column_family::Family;
+use ashlar_engine::snapshot::Snapshot;
+use ashlar_options::ReadOptions;
+use ashlar_read::iter::{DbIter, KeyBounds};
+use ashlar_txn::{ChangesView, IndexedBatch, MergedIter, Transaction};
+use std::cell::{Ref, RefCell, RefMut};
+use std::sync::Arc;
+
+/// The owner of the changes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Overlay<'a> {
+    Batch(&'a RefCell<IndexedBatch>),
+    Transaction(&'a RefCell<Transaction>),
+    /// None: the snapshot below the changes belongs to another database.
+    Foreign,
+}
+
+/// # Errors
+/// `InvalidArgument`: a callback of a call that changes the value makes this call.
+pub(crate) fn shared<T>(cell: &RefCell<T>) -> Result<Ref<'_, T>> {
+    cell.try_borrow().map_err(|_| in_use())
+}
+
+/// # Errors
+/// `InvalidArgument`: a callback of a call on the same value makes this call.
+pub(crate) fn changed<T>(cell: &RefCell<T>) -> Result<RefMut<'_, T>> {
+    cell.try_borrow_mut().map_err(|_| in_use())
+}
+
+#[cold]
+fn in_use() -> Error {
+    Error::invalid("the batch or transaction is in the middle of another call")
+        .hint("Use another one in callbacks of its calls")
+}
+
+#[cold]
+fn foreign() -> Error {
+    Error::invalid("the snapshot belongs to another open database")
+        .hint("Take a snapshot of the database that the batch belongs to")
+}
+
+impl Overlay<'_> {
+    pub(crate) fn get(&self, family: &Family, key: &[u8], options: ReadOptions) -> Result<Option<View>> {
+        match self {
+            Overlay::Batch(batch) => shared(batch)?.get(family, key, options),
+            Overlay::Transaction(transaction) => shared(transaction)?.get(family, key, options),
+            Overlay::Foreign => Err(foreign()),
+        }
+    }
+
+    pub(crate) fn get_entity(
+        &self,
+        family: &Family,
+        key: &[u8],
+        options: ReadOptions,
+    ) -> Result<Option<Columns>> {
+        match self {
+            Overlay::Batch(batch) => shared(batch)?.get_entity(family, key, options),
+            Overlay::Transaction(transaction) => shared(transaction)?.get_entity(family, key, options),
+            Overlay::Foreign => Err(foreign()),
+        }
+    }
+
+    pub(crate) fn multi_get(
+        &self,
+        family: &Family,
+        keys: &[&[u8]],
+        options: ReadOptions,
+    ) -> Result<Vec<Result<Option<View>>>> {
+        match self {
+            Overlay::Batch(batch) => shared(batch)?.multi_get(family, keys, options),
+            Overlay::Transaction(transaction) => shared(transaction)?.multi_get(family, keys, options),
+            Overlay::Foreign => Err(foreign()),
+        }
+    }
+
+    pub(crate) fn key_may_exist(
+        &self,
+        family: &Family,
+        key: &[u8],
+        options: ReadOptions,
+    ) -> Result<MayExist> {
+        match self {
+            Overlay::Batch(batch) => shared(batch)?.key_may_exist(family, key, options),
+            Overlay::Transaction(transaction) => shared(transaction)?.key_may_exist(family, key, options),
+            Overlay::Foreign => Err(foreign()),
+        }
+    }
+
+    /// The changes of the family at this moment, and the snapshot over which they are read, if the owner has one.
+    pub(crate) fn view(&self, family: &Arc<Family>) -> Result<(ChangesView, Option<Snapshot>)> {
+        match self {
+            Overlay::Batch(batch) => Ok((shared(batch)?.view(family)?, None)),
+            Overlay::Transaction(transaction) => shared(transaction)?.view(family),
+            Overlay::Foreign => Err(foreign()),
+        }
+    }
+}
+
+/// A cursor over a family, with or without pending changes over it.
+#[expect(clippy::large_enum_variant, reason = "a cursor without changes needs no allocation")]
+pub(crate) enum Walk {
+    Plain(DbIter),
+    Merged(Box<MergedIter>),
+}
+
+/// Calls the same method of either cursor.
+macro_rules! either {
+    ($walk:expr, $cursor:ident => $call:expr) => {
+        match $walk {
+            Walk::Plain($cursor) => $call,
+            Walk::Merged($cursor) => $call,
+        }
+    };
+}
+
+impl Walk {
+    pub(crate) fn merged(below: DbIter, changes: ChangesView, bounds: KeyBounds) -> Walk {
+        Walk::Merged(Box::new(MergedIter::new(below, changes, bounds)))
+    }
+
+    pub(crate) fn beside(&self, bounds: KeyBounds, options: ReadOptions) -> Result<Walk> {
+        Ok(match self {
+            Walk::Plain(cursor) => Walk::Plain(cursor.beside(bounds, options)?),
+            Walk::Merged(cursor) => Walk::Merged(Box::new(cursor.beside(bounds, options)?)),
+        })
+    }
+
+    /// The cursor of the database.
+    pub(crate) fn below(&self) -> &DbIter {
+        match self {
+            Walk::Plain(cursor) => cursor,
+            Walk::Merged(cursor) => cursor.below(),
+        }
+    }
+
+    pub(crate) fn first(&mut self) -> Result<()> {
+        either!(self, cursor => cursor.first())
+    }
+
+    pub(crate) fn last(&mut self) -> Result<()> {
+        either!(self, cursor => cursor.last())
+    }
+
+    pub(crate) fn seek(&mut self, key: &[u8]) -> Result<()> {
+        either!(self, cursor => cursor.seek(key))
+    }
+
+    pub(crate) fn seek_for_prev(&mut self, key: &[u8]) -> Result<()> {
+        either!(self, cursor => cursor.seek_for_prev(key))
+    }
+
+    #[inline]
+    pub(crate) fn next(&mut self) -> Result<()> {
+        either!(self, cursor => cursor.next())
+    }
+
+    #[inline]
+    pub(crate) fn prev(&mut self) -> Result<()> {
+        either!(self, cursor => cursor.prev())
+    }
+
+    #[inline]
+    pub(crate) fn key(&self) -> Option<&[u8]> {
+        either!(self, cursor => cursor.key())
+    }
+
+    #[inline]
+    pub(crate) fn entry(&self) -> Option<(&[u8], &[u8])> {
+        either!(self, cursor => cursor.entry())
+    }
+
+    pub(crate) fn columns(&self) -> Result<Option<Columns>> {
+        either!(self, cursor => cursor.columns())
+    }
+}

@@ -1,0 +1,460 @@
+//! Transactions: reads and writes that take effect together, or not at all, and that no other write comes between.
+
+use crate::overlay::{Overlay, changed};
+use crate::read::{ReadOptions, Readable, Sealed};
+use crate::write::Writable;
+use crate::{Db, ErrorKind, Family, Read, Result, Snapshot, View, Write, WriteOptions};
+use ashlar_base::FamilyId;
+use ashlar_base::error::BusyKind;
+use ashlar_engine::batch::WriteBatch as EngineBatch;
+pub use ashlar_txn::{Deadlock, DeadlockWait, Mode as LockMode};
+use ashlar_txn::{Kind, Mode, Settings};
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The first pause before a transaction is run again, and the longest one.
+const PAUSES: (Duration, Duration) = (Duration::from_micros(100), Duration::from_millis(50));
+
+/// Options of a transaction. Every option has a default.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "options do nothing until a transaction gets them"]
+pub struct TransactionOptions {
+    settings: Settings,
+    attempts: u32,
+}
+
+impl Default for TransactionOptions {
+    fn default() -> Self {
+        TransactionOptions { settings: Settings::default(), attempts: 16 }
+    }
+}
+
+impl TransactionOptions {
+    /// The defaults: a pessimistic transaction, which locks its keys.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// An optimistic transaction. It takes no locks; its commit fails with `Busy(Conflict)` if one of its keys was written
+    /// meanwhile.
+    pub fn optimistic() -> Self {
+        Self::default().set(|settings| settings.kind = Kind::Optimistic)
+    }
+
+    fn set(mut self, set: impl FnOnce(&mut Settings)) -> Self {
+        set(&mut self.settings);
+        self
+    }
+
+    /// Whether the transaction reads one snapshot, taken when it begins. A key that was written after the snapshot is then a
+    /// conflict. Default: false; reads see the newest state. See [`Transaction::set_snapshot`].
+    pub fn snapshot(self, yes: bool) -> Self {
+        self.set(|settings| settings.snapshot = yes)
+    }
+
+    /// How long the transaction waits for a lock before it answers `TimedOut`. Default: one second. Zero: it does not wait.
+    pub fn lock_timeout(self, longest: Duration) -> Self {
+        self.set(|settings| settings.lock_timeout = Some(longest))
+    }
+
+    /// The transaction waits for locks as long as it takes.
+    pub fn no_lock_timeout(self) -> Self {
+        self.set(|settings| settings.lock_timeout = None)
+    }
+
+    /// Whether a wait that would close a circle of waiting transactions answers `Busy(Deadlock)` at once. Default: true.
+    pub fn deadlock_detect(self, yes: bool) -> Self {
+        self.set(|settings| settings.deadlock_detect = yes)
+    }
+
+    /// How many keys the transaction may lock or track; more answer `Busy(LockLimit)`. Default: any number. A tracked key
+    /// takes about 150 bytes and its length.
+    pub fn max_locks(self, keys: usize) -> Self {
+        self.set(|settings| settings.max_locks = keys)
+    }
+
+    /// The options of the write that the commit makes.
+    pub fn write_options(self, options: WriteOptions) -> Self {
+        self.set(|settings| settings.write = options.engine())
+    }
+
+    /// How often [`Db::transaction_with`] runs the transaction at most while it ends in a conflict or a deadlock. Default: 16.
+    pub fn attempts(mut self, most: u32) -> Self {
+        self.attempts = most.max(1);
+        self
+    }
+}
+
+/// Reads and writes that take effect together, or not at all. Made by [`Db::begin`] and [`Db::transaction`].
+///
+/// The methods of [`Read`] see the database with the transaction's own changes over it. Those of [`Write`] change nothing
+/// in the database before [`Transaction::commit`]. A key that the transaction writes, or reads with
+/// [`Transaction::get_for_update`], is *tracked*: if another write to the key came between, the commit fails with
+/// `Busy(Conflict)` and writes nothing. That holds for writes of other transactions and for plain writes such as `db.put`.
+/// Plain reads and scans are not tracked.
+///
+/// A pessimistic transaction also locks its keys, so other pessimistic transactions wait for it. Plain writes and optimistic
+/// transactions take no locks and do not wait.
+///
+/// ```
+/// # use ashlardb::{Db, Read, Write};
+/// # fn main() -> ashlardb::Result<()> {
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let db = Db::open(dir.path().join("db"))?;
+/// db.put("stock/apple", "7")?;
+/// let t = db.begin()?;
+/// let stock = t.get_for_update("stock/apple")?;     // locked until the transaction ends
+/// t.put("stock/apple", "6")?;
+/// assert_eq!(t.get("stock/apple")?.as_deref(), Some(&b"6"[..]));
+/// assert_eq!(db.get("stock/apple")?, stock);        // not yet committed
+/// t.commit()?;
+/// assert_eq!(db.get("stock/apple")?.as_deref(), Some(&b"6"[..]));
+/// # Ok(())
+/// # }
+/// ```
+///
+/// Dropping an active transaction rolls it back. After its end, every call answers `InvalidArgument`. A scan shows the
+/// changes up to the call that made it. [`Write::delete_range`] answers `NotSupported`, as in RocksDB. [`Read::explain_get`]
+/// and [`crate::Scan::explain`] explain the read of the database alone.
+///
+/// A transaction belongs to one thread at a time:
+///
+/// ```compile_fail
+/// fn shared<T: Sync>(_: T) {}
+/// fn misuse(db: ashlardb::Db) {
+///     shared(db.begin().unwrap());
+/// }
+/// ```
+#[derive(Debug)]
+#[must_use = "dropping a transaction rolls it back"]
+pub struct Transaction {
+    db: Db,
+    // A cell, so that the methods of `Write` take `&self` as those of a database do.
+    inner: RefCell<ashlar_txn::Transaction>,
+}
+
+type EngineFamily = Arc<ashlar_engine::column_family::Family>;
+
+impl Transaction {
+    /// The transaction for reads and writes on `family`. Each call answers `InvalidArgument` for a family of another
+    /// database.
+    pub fn family<'a>(&'a self, family: &'a Family) -> TransactionFamily<'a> {
+        TransactionFamily { transaction: self, family: &family.inner }
+    }
+
+    /// The value of `key`, which the transaction tracks and locks exclusively from now on: the value cannot change before the
+    /// commit without a conflict.
+    ///
+    /// # Errors
+    /// Those of [`Read::get`]. `TimedOut`: other transactions hold the lock. `Busy(Deadlock)`: waiting for it would never end;
+    /// the text names the circle. `Busy(Conflict)`: the key was written after the transaction's snapshot. `Busy(LockLimit)`.
+    pub fn get_for_update(&self, key: impl AsRef<[u8]>) -> Result<Option<View>> {
+        self.tracked(self.db.default(), key.as_ref(), Mode::Exclusive)
+    }
+
+    /// The value of `key`, which the transaction tracks and locks shared from now on: other transactions may read it in
+    /// the same way, and none of them may write it.
+    ///
+    /// # Errors
+    /// As [`Transaction::get_for_update`].
+    pub fn get_for_share(&self, key: impl AsRef<[u8]>) -> Result<Option<View>> {
+        self.tracked(self.db.default(), key.as_ref(), Mode::Shared)
+    }
+
+    fn tracked(&self, family: &EngineFamily, key: &[u8], mode: Mode) -> Result<Option<View>> {
+        changed(&self.inner)?.get_for_update(family, key, mode, ashlar_options::ReadOptions::default())
+    }
+
+    /// Writes that are neither tracked nor locked: for keys that no other writer writes, or whose last write may win.
+    pub fn untracked(&self) -> Untracked<'_> {
+        Untracked { transaction: self, family: self.db.default() }
+    }
+
+    /// Reads a new snapshot from now on. Keys that the transaction tracks from now on must not have been written after it.
+    ///
+    /// # Errors
+    /// `Shutdown`. `InvalidArgument`: the transaction has ended.
+    pub fn set_snapshot(&self) -> Result<()> {
+        changed(&self.inner)?.set_snapshot()
+    }
+
+    /// Takes the snapshot when the next key is tracked, after the wait for earlier locks and before its own.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: the transaction has ended.
+    pub fn set_snapshot_on_next_operation(&self) -> Result<()> {
+        changed(&self.inner)?.set_snapshot_on_next_operation()
+    }
+
+    /// Reads the newest state from now on.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: the transaction has ended.
+    pub fn clear_snapshot(&self) -> Result<()> {
+        changed(&self.inner)?.clear_snapshot()
+    }
+
+    /// The snapshot that the transaction reads; `None`: it reads the newest state.
+    pub fn snapshot(&self) -> Option<Snapshot> {
+        let inner = self.inner.try_borrow().ok()?.snapshot()?.clone();
+        Some(Snapshot { db: self.db.clone(), inner })
+    }
+
+    /// Sets a savepoint, to which [`Transaction::rollback_to_savepoint`] returns. Savepoints nest.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: the transaction has ended.
+    pub fn set_savepoint(&self) -> Result<()> {
+        changed(&self.inner)?.set_savepoint()
+    }
+
+    /// Takes back the operations since the last savepoint, releases the locks taken since, and removes the savepoint.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: there is no savepoint, or the transaction has ended.
+    pub fn rollback_to_savepoint(&self) -> Result<()> {
+        changed(&self.inner)?.rollback_to_savepoint()
+    }
+
+    /// Removes the last savepoint, and keeps the operations and locks since.
+    ///
+    /// # Errors
+    /// As [`Transaction::rollback_to_savepoint`].
+    pub fn pop_savepoint(&self) -> Result<()> {
+        changed(&self.inner)?.pop_savepoint()
+    }
+
+    /// Writes all operations of the transaction as one batch, and ends it.
+    ///
+    /// # Errors
+    /// `Busy(Conflict)`: a tracked key was written meanwhile. Those of [`Db::write`]. Nothing was written then, and the
+    /// transaction keeps its locks until it is committed, rolled back or dropped. After `Indeterminate`, `Aborted` and
+    /// `Shutdown` it has ended.
+    pub fn commit(&self) -> Result<()> {
+        changed(&self.inner)?.commit()
+    }
+
+    /// Ends the transaction without a change, and releases its locks.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: the transaction has ended.
+    pub fn rollback(&self) -> Result<()> {
+        changed(&self.inner)?.rollback()
+    }
+
+    /// Whether the transaction was neither committed nor rolled back.
+    pub fn is_active(&self) -> bool {
+        self.inner.try_borrow().is_ok_and(|inner| inner.is_active())
+    }
+
+    /// The number of the transaction in this open of the database, which errors of locks name.
+    pub fn id(&self) -> u64 {
+        self.inner.try_borrow().map_or(0, |inner| inner.id())
+    }
+
+    /// The number of operations that the commit will write.
+    pub fn len(&self) -> usize {
+        self.inner.try_borrow().map_or(0, |inner| inner.len())
+    }
+
+    /// Whether the commit will write nothing.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The number of keys that the transaction tracks.
+    pub fn tracked_keys(&self) -> usize {
+        self.inner.try_borrow().map_or(0, |inner| inner.tracked())
+    }
+
+    fn readable_of<'a>(&'a self, family: &'a EngineFamily) -> Readable<'a> {
+        let overlay = Some(Overlay::Transaction(&self.inner));
+        Readable { db: &self.db, family, at: None, options: ReadOptions::default(), overlay }
+    }
+
+    fn add_to(
+        &self,
+        family: &EngineFamily,
+        untracked: bool,
+        op: impl FnOnce(&mut EngineBatch, FamilyId) -> Result<()>,
+    ) -> Result<()> {
+        changed(&self.inner)?.write(family, untracked, op)
+    }
+}
+
+/// A [`Transaction`] for reads and writes on one family: see [`Transaction::family`].
+#[derive(Clone, Copy, Debug)]
+#[must_use = "it does nothing until it is asked"]
+pub struct TransactionFamily<'a> {
+    transaction: &'a Transaction,
+    family: &'a EngineFamily,
+}
+
+impl<'a> TransactionFamily<'a> {
+    /// [`Transaction::get_for_update`] for a key of the family.
+    ///
+    /// # Errors
+    /// As there. `InvalidArgument`: a family of another database.
+    pub fn get_for_update(&self, key: impl AsRef<[u8]>) -> Result<Option<View>> {
+        self.transaction.tracked(self.family, key.as_ref(), Mode::Exclusive)
+    }
+
+    /// [`Transaction::get_for_share`] for a key of the family.
+    ///
+    /// # Errors
+    /// As there. `InvalidArgument`: a family of another database.
+    pub fn get_for_share(&self, key: impl AsRef<[u8]>) -> Result<Option<View>> {
+        self.transaction.tracked(self.family, key.as_ref(), Mode::Shared)
+    }
+
+    /// [`Transaction::untracked`] for the family.
+    pub fn untracked(&self) -> Untracked<'a> {
+        Untracked { transaction: self.transaction, family: self.family }
+    }
+}
+
+/// Writes of a [`Transaction`] that are neither tracked nor locked: see [`Transaction::untracked`].
+#[derive(Clone, Copy, Debug)]
+#[must_use = "it does nothing until it is asked"]
+pub struct Untracked<'a> {
+    transaction: &'a Transaction,
+    family: &'a EngineFamily,
+}
+
+impl Read for Transaction {}
+impl Sealed for Transaction {
+    const OVERLAID: bool = true;
+
+    fn readable(&self) -> Readable<'_> {
+        self.readable_of(self.db.default())
+    }
+}
+
+impl Read for TransactionFamily<'_> {}
+impl Sealed for TransactionFamily<'_> {
+    const OVERLAID: bool = true;
+
+    fn readable(&self) -> Readable<'_> {
+        self.transaction.readable_of(self.family)
+    }
+}
+
+impl Write for Transaction {}
+impl Writable for Transaction {
+    fn add(&self, op: impl FnOnce(&mut EngineBatch, FamilyId) -> Result<()>) -> Result<()> {
+        self.add_to(self.db.default(), false, op)
+    }
+}
+
+impl Write for TransactionFamily<'_> {}
+impl Writable for TransactionFamily<'_> {
+    fn add(&self, op: impl FnOnce(&mut EngineBatch, FamilyId) -> Result<()>) -> Result<()> {
+        self.transaction.add_to(self.family, false, op)
+    }
+}
+
+impl Write for Untracked<'_> {}
+impl Writable for Untracked<'_> {
+    fn add(&self, op: impl FnOnce(&mut EngineBatch, FamilyId) -> Result<()>) -> Result<()> {
+        self.transaction.add_to(self.family, true, op)
+    }
+}
+
+impl Db {
+    /// An empty [`crate::IndexedBatch`] for this database.
+    pub fn indexed_batch(&self) -> crate::IndexedBatch {
+        crate::IndexedBatch::new(self)
+    }
+
+    /// Begins a pessimistic transaction.
+    ///
+    /// # Errors
+    /// `Shutdown`. `InvalidArgument`: a callback of a write or of background work makes the call.
+    pub fn begin(&self) -> Result<Transaction> {
+        self.begin_with(TransactionOptions::default())
+    }
+
+    /// Begins a transaction with options.
+    ///
+    /// # Errors
+    /// As [`Db::begin`].
+    pub fn begin_with(&self, options: TransactionOptions) -> Result<Transaction> {
+        let inner = ashlar_txn::Transaction::begin(self.engine(), self.default(), options.settings)?;
+        Ok(Transaction { db: self.clone(), inner: RefCell::new(inner) })
+    }
+
+    /// Runs `work` in a pessimistic transaction and commits it. If `work` or the commit ends in a conflict or a deadlock, the
+    /// transaction is rolled back and `work` runs again, after a random pause, up to 16 times.
+    ///
+    /// ```
+    /// # use ashlardb::{Db, Read, Write};
+    /// # fn main() -> ashlardb::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = Db::open(dir.path().join("db"))?;
+    /// let next = db.transaction(|t| {
+    ///     let last = t.get_for_update("last id")?.map_or(0, |v| v.first().copied().unwrap_or(0));
+    ///     t.put("last id", [last + 1])?;
+    ///     Ok(last + 1)
+    /// })?;
+    /// assert_eq!(next, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Those of `work`: the transaction is rolled back. Those of [`Transaction::commit`].
+    pub fn transaction<T>(&self, work: impl FnMut(&Transaction) -> Result<T>) -> Result<T> {
+        self.transaction_with(TransactionOptions::default(), work)
+    }
+
+    /// [`Db::transaction`] with options.
+    ///
+    /// # Errors
+    /// As [`Db::transaction`].
+    pub fn transaction_with<T>(
+        &self,
+        options: TransactionOptions,
+        mut work: impl FnMut(&Transaction) -> Result<T>,
+    ) -> Result<T> {
+        let mut pause = PAUSES.0;
+        for _ in 1..options.attempts {
+            match self.attempt(options, &mut work) {
+                Err(e) if may_succeed_later(e.kind()) => {}
+                done => return done,
+            }
+            let env = self.engine().env();
+            // Between half the pause and all of it, so that transactions that met once do not meet again.
+            let part = u32::try_from(env.rand.next_u64() % 512).unwrap_or_default();
+            env.clock.sleep(pause * (512 + part) / 1024);
+            pause = (pause * 2).min(PAUSES.1);
+        }
+        self.attempt(options, &mut work)
+    }
+
+    fn attempt<T>(
+        &self,
+        options: TransactionOptions,
+        work: &mut impl FnMut(&Transaction) -> Result<T>,
+    ) -> Result<T> {
+        let transaction = self.begin_with(options)?;
+        let value = work(&transaction)?;
+        // The work may have ended the transaction by itself.
+        if transaction.is_active() {
+            transaction.commit()?;
+        }
+        Ok(value)
+    }
+
+    /// The last 16 deadlocks that transactions met, newest first.
+    ///
+    /// # Errors
+    /// `Shutdown(Forked)`.
+    pub fn deadlocks(&self) -> Result<Vec<Deadlock>> {
+        ashlar_txn::transaction::deadlocks(self.engine())
+    }
+}
+
+fn may_succeed_later(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::Busy(BusyKind::Conflict | BusyKind::Deadlock))
+}

@@ -1,0 +1,683 @@
+//! Transactions of both kinds: no update is lost, no state is seen that no order of the transactions explains, locks wait,
+//! time out and are released, and a commit is whole after a kill.
+
+use crate::indexed::{compare, open as open_families, operate};
+use crate::store::listing;
+use ashlar_testkit::Rng;
+use ashlardb::prelude::*;
+use ashlardb::{BusyKind, ErrorKind, LockMode, Read, Result, UInt64Add, Write};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
+use std::thread::scope;
+use std::time::Duration;
+use tempfile::TempDir;
+
+const CONFLICT: ErrorKind = ErrorKind::Busy(BusyKind::Conflict);
+const DEADLOCK: ErrorKind = ErrorKind::Busy(BusyKind::Deadlock);
+
+fn fresh() -> (TempDir, Db) {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Db::open(dir.path().join("db")).unwrap();
+    (dir, db)
+}
+
+fn kinds() -> [TransactionOptions; 2] {
+    [TransactionOptions::new(), TransactionOptions::optimistic()]
+}
+
+fn kind<T>(answer: Result<T>) -> ErrorKind {
+    answer.err().expect("an error").kind()
+}
+
+fn number(value: Option<impl AsRef<[u8]>>) -> u64 {
+    value.map_or(0, |value| std::str::from_utf8(value.as_ref()).unwrap().parse().unwrap())
+}
+
+/// Lets another thread come to its wait for a lock.
+fn a_moment() {
+    std::thread::sleep(Duration::from_millis(50));
+}
+
+/// Threads move money between accounts; the sum stays, in every snapshot, while tables are flushed and compacted.
+#[test]
+fn a_bank_keeps_its_sum_under_both_kinds() {
+    const ACCOUNTS: usize = 8;
+    for options in kinds() {
+        let (dir, db) = fresh();
+        let account = |n: usize| format!("account/{n}");
+        (0..ACCOUNTS).for_each(|n| db.put(account(n), "100").unwrap());
+        let options = options.attempts(1000);
+        let moved = AtomicUsize::new(0);
+        scope(|scope| {
+            for thread in 0..3 {
+                let (db, moved) = (&db, &moved);
+                scope.spawn(move || {
+                    let mut rng = Rng::new(thread);
+                    for _ in 0..120 {
+                        let (from, to) = (rng.below(ACCOUNTS), rng.below(ACCOUNTS));
+                        if from == to {
+                            continue;
+                        }
+                        let amount = rng.below(30) as u64;
+                        let done = db.transaction_with(options, |t| {
+                            let (a, b) = (
+                                number(t.get_for_update(account(from))?),
+                                number(t.get_for_update(account(to))?),
+                            );
+                            if a < amount {
+                                return Ok(false);
+                            }
+                            t.put(account(from), (a - amount).to_string())?;
+                            t.put(account(to), (b + amount).to_string())?;
+                            Ok(true)
+                        });
+                        moved.fetch_add(usize::from(done.unwrap()), Ordering::Relaxed);
+                    }
+                });
+            }
+            scope.spawn(|| {
+                for round in 0..20 {
+                    let sum: u64 = db.snapshot().unwrap().scan(..).map(|e| number(Some(e.unwrap().1))).sum();
+                    assert_eq!(sum, 100 * ACCOUNTS as u64);
+                    if round % 4 == 0 {
+                        db.flush().unwrap();
+                    }
+                    if round == 10 {
+                        db.compact().unwrap();
+                    }
+                }
+            });
+        });
+        assert!(moved.load(Ordering::Relaxed) > 100);
+        db.close().unwrap();
+        let db = Db::open(dir.path().join("db")).unwrap();
+        let sum: u64 = db.scan(..).map(|e| number(Some(e.unwrap().1))).sum();
+        assert_eq!(sum, 100 * ACCOUNTS as u64);
+    }
+}
+
+/// Transactions of both kinds and plain writes with a check of their own: whatever is mixed, each increment counts.
+#[test]
+fn no_increment_is_lost_when_both_kinds_are_mixed() {
+    let (_dir, db) = fresh();
+    let (done, conflicts) = (AtomicU64::new(0), AtomicUsize::new(0));
+    scope(|scope| {
+        for options in [kinds(), kinds()].concat() {
+            let (db, done, conflicts) = (&db, &done, &conflicts);
+            scope.spawn(move || {
+                for _ in 0..100 {
+                    let t = db.begin_with(options).unwrap();
+                    let tried = t.get_for_update("n").and_then(|n| {
+                        t.put("n", (number(n) + 1).to_string())?;
+                        t.commit()
+                    });
+                    match tried.map_err(|e| e.kind()) {
+                        Ok(()) => done.fetch_add(1, Ordering::Relaxed),
+                        Err(CONFLICT) => conflicts.fetch_add(1, Ordering::Relaxed) as u64,
+                        Err(e) => panic!("{e:?}"),
+                    };
+                }
+            });
+        }
+    });
+    assert_eq!(number(db.get("n").unwrap()), done.load(Ordering::Relaxed));
+    assert_eq!(done.load(Ordering::Relaxed) as usize + conflicts.load(Ordering::Relaxed), 400);
+}
+
+/// A plain write between the read and the commit is a conflict for both kinds, in the memtable and in tables; the write
+/// stays. So is a deletion that a compaction has removed without a trace.
+#[test]
+fn a_plain_write_in_between_is_a_conflict_wherever_it_went() {
+    type Between = fn(&Db);
+    let betweens: [(&str, Between); 6] = [
+        ("put", |db| db.put("k", "theirs").unwrap()),
+        ("flushed put", |db| {
+            db.put("k", "theirs").unwrap();
+            db.flush().unwrap();
+        }),
+        ("compacted put", |db| {
+            db.put("k", "theirs").unwrap();
+            db.compact().unwrap();
+        }),
+        ("delete", |db| db.delete("k").unwrap()),
+        ("compacted delete", |db| {
+            db.delete("k").unwrap();
+            db.compact().unwrap();
+        }),
+        ("range delete", |db| {
+            db.delete_range("k", "z").unwrap();
+            db.compact().unwrap();
+        }),
+    ];
+    for options in [kinds(), kinds().map(|o| o.snapshot(true))].concat() {
+        for (name, between) in betweens {
+            let (_dir, db) = fresh();
+            db.put("k", "first").unwrap();
+            db.put("other", "x").unwrap();
+            db.compact().unwrap();
+            let t = db.begin_with(options).unwrap();
+            // A later write of another transaction's key, so that what is tracked next is tracked after the first snapshot.
+            t.get_for_update("before").unwrap();
+            db.put("k", "second").unwrap();
+            if options == options.snapshot(true) {
+                assert_eq!(t.get("k").unwrap().as_deref(), Some(&b"first"[..]));
+                t.set_snapshot().unwrap();
+            }
+            assert_eq!(t.get_for_update("k").unwrap().as_deref(), Some(&b"second"[..]), "{name}");
+            t.put("k", "mine").unwrap();
+            t.put("also", "mine").unwrap();
+            between(&db);
+            let theirs = db.get("k").unwrap();
+            let e = t.commit().unwrap_err();
+            assert_eq!(e.kind(), CONFLICT, "{name} {options:?}: {e}");
+            assert!(e.to_string().contains("key 'k' of family \"default\""), "{e}");
+            assert!(t.is_active() && kind(t.commit()) == CONFLICT, "it stays a conflict");
+            t.rollback().unwrap();
+            assert_eq!((db.get("k").unwrap(), db.get("also").unwrap()), (theirs, None));
+        }
+    }
+}
+
+/// A compaction may remove a deletion of a key that the transaction's first snapshot does not have. What was read decides.
+#[test]
+fn a_deletion_that_a_compaction_removed_is_a_conflict_with_the_read_of_a_value() {
+    for options in kinds() {
+        let (_dir, db) = fresh();
+        let t = db.begin_with(options).unwrap();
+        assert!(t.get_for_update("first").unwrap().is_none());
+        db.put("k", "young").unwrap();
+        assert!(t.get_for_update("k").unwrap().is_some() && t.get_for_update("absent").unwrap().is_none());
+        t.put("k", "mine").unwrap();
+        for key in ["k", "absent"] {
+            db.put(key, "theirs").unwrap();
+            db.delete(key).unwrap();
+        }
+        db.compact().unwrap();
+        let e = t.commit().unwrap_err();
+        assert_eq!(e.kind(), CONFLICT);
+        assert!(e.to_string().contains("key 'k' of family \"default\" was deleted"), "{e}");
+    }
+    // A key that had no value and has none is as it was read, whatever came and went.
+    let (_dir, db) = fresh();
+    let t = db.begin().unwrap();
+    assert!(t.get_for_update("absent").unwrap().is_none());
+    db.put("absent", "theirs").unwrap();
+    db.delete("absent").unwrap();
+    db.compact().unwrap();
+    t.put("absent", "mine").unwrap();
+    t.commit().unwrap();
+    assert_eq!(db.get("absent").unwrap().as_deref(), Some(&b"mine"[..]));
+}
+
+/// Writes to other keys, flushes and compactions are no conflict.
+#[test]
+fn what_does_not_touch_the_keys_is_no_conflict() {
+    for options in [kinds(), kinds().map(|o| o.snapshot(true))].concat() {
+        let (_dir, db) = fresh();
+        db.put("k", "1").unwrap();
+        db.put("gone", "1").unwrap();
+        db.delete("gone").unwrap();
+        let t = db.begin_with(options).unwrap();
+        assert!(t.get_for_update("k").unwrap().is_some() && t.get_for_update("gone").unwrap().is_none());
+        t.put("new", "1").unwrap();
+        t.get_for_update("new").unwrap();
+        t.put("gone", "2").unwrap();
+        for n in 0..100 {
+            db.put(format!("other{n}"), "x").unwrap();
+        }
+        db.compact().unwrap();
+        db.put("later", "x").unwrap();
+        t.commit().unwrap();
+        assert_eq!(db.get("gone").unwrap().as_deref(), Some(&b"2"[..]));
+    }
+}
+
+/// Two doctors on call: each may leave only if the other stays. With reads for update, one of them stays.
+#[test]
+fn write_skew_is_prevented_by_reads_for_update() {
+    for options in kinds() {
+        for shared in [false, true] {
+            let (_dir, db) = fresh();
+            db.put("ada", "on").unwrap();
+            db.put("bob", "on").unwrap();
+            scope(|scope| {
+                for (me, other) in [("ada", "bob"), ("bob", "ada")] {
+                    let db = &db;
+                    scope.spawn(move || {
+                        db.transaction_with(options, |t| {
+                            let read =
+                                |key| if shared { t.get_for_share(key) } else { t.get_for_update(key) };
+                            let (mine, theirs) = (read(me)?, read(other)?);
+                            if mine.as_deref() == Some(b"on") && theirs.as_deref() == Some(b"on") {
+                                t.put(me, "off")?;
+                            }
+                            Ok(())
+                        })
+                        .unwrap();
+                    });
+                }
+            });
+            let on = ["ada", "bob"].map(|who| db.get(who).unwrap().as_deref() == Some(b"on"));
+            assert_eq!(on.iter().filter(|on| **on).count(), 1, "{options:?} {on:?}");
+        }
+    }
+}
+
+#[test]
+fn a_deadlock_is_refused_and_names_its_circle() {
+    for size in [2, 3] {
+        let (_dir, db) = fresh();
+        let family = db.create_family("f").unwrap();
+        let key = |n: usize| format!("key{}", n % size);
+        let transactions: Vec<_> =
+            (0..size).map(|_| db.begin_with(TransactionOptions::new().no_lock_timeout()).unwrap()).collect();
+        for (n, t) in transactions.iter().enumerate() {
+            t.family(&family).put(key(n), "mine").unwrap();
+        }
+        let ids: Vec<u64> = transactions.iter().map(Transaction::id).collect();
+        let mut transactions = transactions.into_iter();
+        let last = transactions.next_back().unwrap();
+        scope(|scope| {
+            for (n, t) in transactions.enumerate() {
+                let family = &family;
+                scope.spawn(move || {
+                    t.family(family).get_for_update(key(n + 1)).unwrap();
+                    t.commit().unwrap();
+                });
+                a_moment();
+            }
+            let e = last.family(&family).get_for_share(key(0)).unwrap_err();
+            assert_eq!(e.kind(), DEADLOCK);
+            for (n, id) in ids.iter().enumerate() {
+                let wait = format!("transaction {id} waits for key '{}' of family \"f\"", key(n + 1));
+                assert!(e.to_string().contains(&wait), "{e}");
+            }
+            last.rollback().unwrap();
+        });
+        let found = db.deadlocks().unwrap();
+        assert_eq!((found.len(), found[0].waits.len()), (1, size));
+        assert_eq!(found[0].waits[0].mode, LockMode::Shared);
+        assert_eq!(family.get(key(size - 1)).unwrap(), None, "rolled back");
+        assert_eq!(family.get(key(0)).unwrap().as_deref(), Some(&b"mine"[..]));
+    }
+    // The closure form rolls back, waits and runs again.
+    let (_dir, db) = fresh();
+    scope(|scope| {
+        for keys in [["a", "b"], ["b", "a"]] {
+            let db = &db;
+            scope.spawn(move || {
+                for _ in 0..50 {
+                    db.transaction(|t| {
+                        for key in keys {
+                            let n = number(t.get_for_update(key)?);
+                            t.put(key, (n + 1).to_string())?;
+                        }
+                        Ok(())
+                    })
+                    .unwrap();
+                }
+            });
+        }
+    });
+    assert_eq!((number(db.get("a").unwrap()), number(db.get("b").unwrap())), (100, 100));
+}
+
+#[test]
+fn locks_time_out_and_are_released_on_every_path() {
+    let (_dir, db) = fresh();
+    let no_wait = TransactionOptions::new().lock_timeout(Duration::ZERO);
+    let is_free = || {
+        let t = db.begin_with(no_wait).unwrap();
+        match t.put("k", "x").map_err(|e| e.kind()) {
+            Ok(()) => true,
+            Err(ErrorKind::TimedOut) => false,
+            Err(e) => panic!("{e:?}"),
+        }
+    };
+    let holder = db.begin().unwrap();
+    holder.get_for_update("k").unwrap();
+    assert!(!is_free());
+    let waiter = db.begin_with(TransactionOptions::new().lock_timeout(Duration::from_millis(30))).unwrap();
+    let e = waiter.put("k", "x").unwrap_err();
+    assert_eq!(e.kind(), ErrorKind::TimedOut);
+    assert!(e.to_string().contains(&format!("within 30ms: transaction {} holds it", holder.id())), "{e}");
+    assert!(waiter.is_empty(), "what has no lock is not in the transaction");
+    waiter.untracked().put("k", "no lock needed").unwrap();
+    holder.commit().unwrap();
+    assert!(is_free(), "a commit of reads releases");
+
+    type End = fn(Transaction);
+    let ends: [(&str, End); 4] = [
+        ("commit", |t| t.commit().unwrap()),
+        ("rollback", |t| t.rollback().unwrap()),
+        ("drop", drop),
+        ("drop during a panic", |t| {
+            let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(move || {
+                let _t = t;
+                std::panic::resume_unwind(Box::new(()));
+            }));
+            assert!(panicked.is_err());
+        }),
+    ];
+    for (name, end) in ends {
+        let t = db.begin().unwrap();
+        t.put("k", "mine").unwrap();
+        assert!(!is_free(), "{name}");
+        end(t);
+        assert!(is_free(), "{name}");
+    }
+    // A failed commit keeps the locks until the transaction ends.
+    let t = db.begin().unwrap();
+    t.put("k", "mine").unwrap();
+    db.put("k", "theirs").unwrap();
+    assert_eq!(kind(t.commit()), CONFLICT);
+    assert!(!is_free());
+    drop(t);
+    assert!(is_free());
+    // With a snapshot, the conflict is found before anything else, and leaves no lock.
+    let t = db.begin_with(TransactionOptions::new().snapshot(true)).unwrap();
+    db.put("k", "newer").unwrap();
+    assert_eq!(kind(t.get_for_update("k")), CONFLICT);
+    assert_eq!((t.tracked_keys(), is_free()), (0, true));
+    t.clear_snapshot().unwrap();
+    assert_eq!(t.get_for_update("k").unwrap().as_deref(), Some(&b"newer"[..]));
+}
+
+/// A waiting transaction goes on when the holder ends, and sees what the holder committed.
+#[test]
+fn a_waiter_sees_what_the_holder_wrote() {
+    let (_dir, db) = fresh();
+    let holder = db.begin().unwrap();
+    holder.put("k", "1").unwrap();
+    let (said, heard) = channel();
+    scope(|scope| {
+        scope.spawn(|| {
+            let t = db.begin_with(TransactionOptions::new().no_lock_timeout()).unwrap();
+            t.set_snapshot_on_next_operation().unwrap();
+            said.send(t.get_for_share("k").map(number).map_err(|e| e.kind())).unwrap();
+        });
+        a_moment();
+        assert!(heard.try_recv().is_err(), "it waits");
+        holder.commit().unwrap();
+        // The snapshot was taken before the wait for the lock, so the write came after it.
+        assert_eq!(heard.recv().unwrap(), Err(CONFLICT));
+        scope.spawn(|| {
+            let t = db.begin().unwrap();
+            said.send(t.get_for_share("k").map(number).map_err(|e| e.kind())).unwrap();
+        });
+        assert_eq!(heard.recv().unwrap(), Ok(1));
+    });
+}
+
+/// Random transactions with savepoints beside a model of the database, one at a time.
+#[test]
+fn reads_writes_and_savepoints_agree_with_the_model() {
+    for options in kinds() {
+        let dir = tempfile::tempdir().unwrap();
+        let (db, families) = open_families(dir.path());
+        let mut rng = Rng::new(21);
+        let mut models = vec![BTreeMap::new(); families.len()];
+        for round in 0..30 {
+            if round % 5 == 0 {
+                db.flush().unwrap();
+            }
+            let t = db.begin_with(options.snapshot(round % 2 == 0)).unwrap();
+            let (mut pending, mut saved) = (models.clone(), Vec::new());
+            for _ in 0..14 {
+                match rng.below(8) {
+                    0 => {
+                        t.set_savepoint().unwrap();
+                        saved.push((pending.clone(), t.len(), t.tracked_keys()));
+                    }
+                    1 if !saved.is_empty() => {
+                        t.rollback_to_savepoint().unwrap();
+                        let (models, len, keys) = saved.pop().unwrap();
+                        assert_eq!((t.len(), t.tracked_keys()), (len, keys));
+                        pending = models;
+                    }
+                    2 if !saved.is_empty() => {
+                        t.pop_savepoint().unwrap();
+                        saved.pop();
+                    }
+                    3 => operate(&mut rng, &t.family(&families[0].0).untracked(), &mut pending[0]),
+                    _ => {
+                        for (at, (family, _)) in families.iter().enumerate() {
+                            operate(&mut rng, &t.family(family), &mut pending[at]);
+                        }
+                    }
+                }
+            }
+            for (at, (family, order)) in families.iter().enumerate() {
+                compare(&mut rng, &t.family(family), &pending[at], order);
+                compare(&mut rng, family, &models[at], order);
+            }
+            if round % 3 == 0 {
+                t.rollback().unwrap();
+            } else {
+                t.commit().unwrap();
+                models = pending;
+            }
+            for (at, (family, order)) in families.iter().enumerate() {
+                compare(&mut rng, family, &models[at], order);
+            }
+        }
+    }
+}
+
+/// A rollback to a savepoint releases the locks taken since, and turns upgraded ones back.
+#[test]
+fn a_savepoint_gives_locks_back() {
+    let (_dir, db) = fresh();
+    let no_wait = TransactionOptions::new().lock_timeout(Duration::ZERO);
+    let t = db.begin().unwrap();
+    t.put("first", "1").unwrap();
+    t.get_for_share("shared").unwrap();
+    t.set_savepoint().unwrap();
+    t.put("first", "2").unwrap();
+    t.put("second", "2").unwrap();
+    t.put("shared", "2").unwrap();
+    let other = db.begin_with(no_wait).unwrap();
+    let locked = |key| other.get_for_share(key).is_err();
+    assert_eq!([locked("first"), locked("second"), locked("shared")], [true; 3]);
+    t.rollback_to_savepoint().unwrap();
+    assert_eq!([locked("first"), locked("second"), locked("shared")], [true, false, false]);
+    assert_eq!(kind(other.put("shared", "x")), ErrorKind::TimedOut, "it is still held shared");
+    assert_eq!(t.get("first").unwrap().as_deref(), Some(&b"1"[..]));
+    other.rollback().unwrap();
+    t.commit().unwrap();
+    assert_eq!(listing(db.scan(..)), [(b"first".to_vec(), b"1".to_vec())]);
+}
+
+/// A transaction reads its snapshot with its own changes over it; others read neither.
+#[test]
+fn a_snapshot_holds_still_beneath_the_changes() {
+    for options in kinds() {
+        let (_dir, db) = fresh();
+        db.put("a", "1").unwrap();
+        let t = db.begin_with(options.snapshot(true)).unwrap();
+        db.put("b", "2").unwrap();
+        t.put("c", "3").unwrap();
+        let keys = |from: &dyn Fn() -> Vec<(Vec<u8>, Vec<u8>)>| -> Vec<u8> {
+            from().into_iter().flat_map(|(key, _)| key).collect()
+        };
+        assert_eq!(keys(&|| listing(t.scan(..))), b"ac");
+        assert_eq!(keys(&|| listing(t.scan(..).rev())), b"ca");
+        assert_eq!(keys(&|| listing(t.reading(ReadOptions::new().fill_cache(false)).scan(..))), b"ac");
+        assert_eq!(
+            t.multi_get(["a", "b", "c"]).unwrap().iter().map(Option::is_some).collect::<Vec<_>>(),
+            [true, false, true]
+        );
+        assert_eq!(t.explain_get("b").unwrap().value_bytes(), None);
+        assert!(t.snapshot().unwrap().get("b").unwrap().is_none());
+        t.clear_snapshot().unwrap();
+        assert_eq!(keys(&|| listing(t.scan(..))), b"abc");
+        assert!(t.snapshot().is_none());
+        assert_eq!(keys(&|| listing(db.scan(..))), b"ab");
+        t.commit().unwrap();
+        assert_eq!(keys(&|| listing(db.scan(..))), b"abc");
+    }
+}
+
+/// Merges of transactions and of plain writes on one counter: a merge is tracked, and adds to what it was tracked at.
+#[test]
+fn merges_count_once_each() {
+    for options in kinds() {
+        let dir = tempfile::tempdir().unwrap();
+        let db = Db::open(dir.path().join("db")).unwrap();
+        let counters = db.create_family_with("c", |f| f.merge_operator(Arc::new(UInt64Add))).unwrap();
+        let one = 1u64.to_le_bytes();
+        scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    for _ in 0..40 {
+                        db.transaction_with(options.attempts(1000), |t| {
+                            let of = t.family(&counters);
+                            of.merge("n", one)?;
+                            let inside = of.get("n")?.map(|v| v.to_vec());
+                            of.merge("n", one)?;
+                            of.put("last", inside.unwrap_or_default())
+                        })
+                        .unwrap();
+                    }
+                });
+            }
+        });
+        assert_eq!(counters.get("n").unwrap().as_deref(), Some(&240u64.to_le_bytes()[..]));
+        assert_eq!(counters.get("last").unwrap().as_deref(), Some(&239u64.to_le_bytes()[..]));
+    }
+}
+
+#[test]
+fn the_lock_limit_and_the_attempts_are_kept() {
+    for options in kinds() {
+        let (_dir, db) = fresh();
+        let t = db.begin_with(options.max_locks(2)).unwrap();
+        t.put("a", "1").unwrap();
+        t.put("a", "2").unwrap();
+        t.get_for_share("b").unwrap();
+        assert_eq!(kind(t.put("c", "1")), ErrorKind::Busy(BusyKind::LockLimit));
+        t.put("b", "1").unwrap();
+        t.commit().unwrap();
+        // The work itself writes what it has read: a conflict each time.
+        let runs = AtomicUsize::new(0);
+        let answer = db.transaction_with(options.attempts(3), |t| {
+            runs.fetch_add(1, Ordering::Relaxed);
+            t.get_for_update("k")?;
+            db.put("k", "by myself")?;
+            t.put("k", "mine")
+        });
+        assert_eq!((kind(answer), runs.load(Ordering::Relaxed)), (CONFLICT, 3));
+        assert_eq!(db.get("k").unwrap().as_deref(), Some(&b"by myself"[..]));
+        // Other errors are not tried again.
+        let answer: Result<()> = db.transaction_with(options, |t| {
+            runs.fetch_add(1, Ordering::Relaxed);
+            t.put("x", "1")?;
+            Err(ashlardb::Error::new(ErrorKind::Aborted, "on purpose"))
+        });
+        assert_eq!((kind(answer), runs.load(Ordering::Relaxed)), (ErrorKind::Aborted, 4));
+        assert_eq!(db.get("x").unwrap(), None);
+    }
+}
+
+/// A synced commit survives; one that skips the WAL is gone after a kill.
+#[test]
+fn a_commit_writes_with_its_options() {
+    let (dir, db) = fresh();
+    let with = |options| db.begin_with(TransactionOptions::new().write_options(options)).unwrap();
+    let t = with(WriteOptions::synced());
+    t.put("synced", "1").unwrap();
+    t.commit().unwrap();
+    assert_eq!(db.durable_sequence(), db.sequence());
+    let t = with(WriteOptions::synced().disable_wal(true));
+    t.put("both", "1").unwrap();
+    assert_eq!(kind(t.commit()), ErrorKind::InvalidArgument);
+    assert!(t.is_active() && db.get("both").unwrap().is_none());
+    let copy = Db::open_read_only(dir.path().join("db")).unwrap();
+    assert_eq!(copy.get("synced").unwrap().as_deref(), Some(&b"1"[..]));
+    // A transaction of a database that is open for reading reads, and cannot commit.
+    let t = copy.begin().unwrap();
+    t.put("k", "v").unwrap();
+    assert_eq!(t.get("k").unwrap().as_deref(), Some(&b"v"[..]));
+    assert_eq!(kind(t.commit()), ErrorKind::NotSupported);
+}
+
+/// RocksDB reads what transactions and indexed batches have committed, from the WAL of a database that was not closed and
+/// from its tables.
+#[test]
+fn rocksdb_reads_what_was_committed() {
+    let mut judges = crate::judge::Judges::start().unwrap_or_else(|skip| panic!("{skip}"));
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("db");
+    let db = Db::builder(&path).format_level(ashlardb::FormatLevel::V7_8).open().unwrap();
+    let family = db.create_family("f").unwrap();
+    for round in 0..3 {
+        for options in kinds() {
+            let t = db.begin_with(options).unwrap();
+            for n in 0..30 {
+                t.put(format!("{round}/{n}"), "in a transaction").unwrap();
+                t.family(&family).put(format!("{n}"), format!("{round}")).unwrap();
+            }
+            t.set_savepoint().unwrap();
+            t.put("never", "committed").unwrap();
+            t.rollback_to_savepoint().unwrap();
+            t.delete(format!("{round}/7")).unwrap();
+            t.commit().unwrap();
+        }
+        let batch = db.indexed_batch();
+        batch.put(format!("{round}/batch"), "indexed").unwrap();
+        batch.family(&family).delete("3").unwrap();
+        batch.write().unwrap();
+        let state = crate::store::state_of(&db);
+        judges.read(&path, ashlardb::FormatLevel::V7_8, &state, &format!("round {round}"));
+        db.flush().unwrap();
+    }
+    assert!(db.get("never").unwrap().is_none() && db.get("1/8").unwrap().is_some());
+}
+
+/// What a child process does: transactions that write the same number to every key, until it is killed.
+pub fn steps(dir: &Path) {
+    let db = Db::open(dir).unwrap();
+    let family = db.family("f").or_else(|_| db.create_family("f")).unwrap();
+    for n in 1u64.. {
+        let options = if n % 2 == 0 { TransactionOptions::optimistic() } else { TransactionOptions::new() };
+        db.transaction_with(options, |t| {
+            for key in 0..20 {
+                t.put(format!("{key}"), n.to_string())?;
+                t.family(&family).put(format!("{key}"), n.to_string())?;
+            }
+            Ok(())
+        })
+        .unwrap();
+        if n % 50 == 0 {
+            db.flush().unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_commit_is_whole_after_a_kill() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("db");
+    let mut last = 0;
+    for round in 0..4u64 {
+        let mut child = crate::child::transactions(&path);
+        while !path.join("CURRENT").exists() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        std::thread::sleep(Duration::from_millis(200 + 37 * round));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let db = Db::open(&path).unwrap();
+        let mut seen: Vec<u64> = db.scan(..).map(|entry| number(Some(entry.unwrap().1))).collect();
+        if let Ok(family) = db.family("f") {
+            seen.extend(family.scan(..).map(|entry| number(Some(entry.unwrap().1))));
+        }
+        assert!(seen.is_empty() || seen.len() == 40 && seen.iter().all(|n| *n == seen[0]), "{seen:?}");
+        last = last.max(seen.first().copied().unwrap_or_default());
+        db.close().unwrap();
+    }
+    assert!(last > 0, "no round committed anything");
+}
