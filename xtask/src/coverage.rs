@@ -23,7 +23,7 @@ target/coverage/errors.txt.
 Needs the component llvm-tools (rustup component add llvm-tools); without it this chore says \"skipped: why\". The build
 has a target folder of its own; all of it takes a quarter of an hour.";
 
-const PACKAGES: [&str; 19] = [
+const PACKAGES: [&str; 20] = [
     "ashlar-base",
     "ashlar-env",
     "ashlar-format",
@@ -41,6 +41,7 @@ const PACKAGES: [&str; 19] = [
     "ashlar-repair",
     "ashlar-txn",
     "ashlardb",
+    "ashlar-rigs",
     "ashlar-stress",
     "ashlar-fuzz",
 ];

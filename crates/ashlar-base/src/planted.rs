@@ -120,6 +120,32 @@ bugs! {
     CloseWaitsForNobody,
     /// Files that are being written are obsolete.
     PendingRemoved,
+    /// A commit does not compare its keys with the newest writes.
+    ConflictsIgnored,
+    /// A commit compares its keys before other writers wait.
+    CheckedBeforeTheLead,
+    /// The newest write to a key is looked for in memtables only.
+    NewestWriteInMemoryOnly,
+    /// A range deletion is no write to the keys in the range.
+    RangeDeletionIsNoWrite,
+    /// A transaction keeps no snapshot for its check.
+    NoSnapshotForTheCheck,
+    /// A transaction with a snapshot checks what was written after its locks.
+    SnapshotOfTheCheckTooNew,
+    /// A shared lock becomes exclusive beside others.
+    UpgradeBesideOthers,
+    /// A shared lock is given beside an exclusive one.
+    SharedBesideExclusive,
+    /// A rollback to a savepoint keeps its locks.
+    SavepointKeepsLocks,
+    /// A rollback to a savepoint takes the operations back, and not what reads see.
+    SavepointKeepsReads,
+    /// A merge after a deletion applies to the value below.
+    MergeBelowADeletion,
+    /// A scan that turns around shows a changed key twice.
+    TurnShowsAKeyTwice,
+    /// A transaction that is rolled back leaves a lock.
+    RollbackLeavesALock,
 }
 
 #[cfg(feature = "planted")]

@@ -70,6 +70,19 @@ fn owed(bug: Bug) -> (&'static str, &'static str) {
         Bug::WakeUpLost => ("shuttle", "a wake-up between look and sleep"),
         Bug::CloseWaitsForNobody => ("shuttle", "jobs behind a close"),
         Bug::PendingRemoved => ("shuttle", "a purge beside a flush"),
+        Bug::ConflictsIgnored => ("txn", "validation left out"),
+        Bug::CheckedBeforeTheLead => ("txn", "a write between check and commit"),
+        Bug::NewestWriteInMemoryOnly => ("txn", "a write that was flushed"),
+        Bug::RangeDeletionIsNoWrite => ("txn", "a key deleted with its range"),
+        Bug::NoSnapshotForTheCheck => ("txn", "sequence numbers set to zero"),
+        Bug::SnapshotOfTheCheckTooNew => ("txn", "a write between snapshot and lock"),
+        Bug::UpgradeBesideOthers => ("txn", "two exclusive holders"),
+        Bug::SharedBesideExclusive => ("txn", "a lock that excludes nothing"),
+        Bug::SavepointKeepsLocks => ("txn", "locks of what was taken back"),
+        Bug::SavepointKeepsReads => ("txn", "an index beside its batch"),
+        Bug::MergeBelowADeletion => ("txn", "a deleted value in a sum"),
+        Bug::TurnShowsAKeyTwice => ("txn", "a cursor that turns around"),
+        Bug::RollbackLeavesALock => ("txn", "a lock held by an ended transaction"),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use ashlar_stress::{
     Budget, Length, Report, bugs, compat, corrupt, fuzz, limits, meta, power, process, report, shuttle, sim,
-    soak, sweep, torture,
+    soak, sweep, torture, txn,
 };
 use ashlar_testkit::heap::CountingHeap;
 use clap::{Args, Parser, Subcommand};
@@ -64,6 +64,8 @@ enum Command {
     Compat(Flags),
     /// The same work for hours: checks that memory, threads, descriptors and files do not grow
     Soak(Flags),
+    /// Transactions beside each other and beside plain writes, against a model and in threads
+    Txn(Flags),
     /// Bugs of other systems, planted on purpose: checks that the suites find them
     Bugs(Flags),
     /// Internal: the child process of a suite
@@ -81,7 +83,7 @@ enum Command {
 }
 
 /// The suites, as `rel report` lists them.
-const SUITES: [&str; 15] = [
+const SUITES: [&str; 16] = [
     "sim",
     "sweep",
     "meta",
@@ -96,6 +98,7 @@ const SUITES: [&str; 15] = [
     "limits",
     "compat",
     "soak",
+    "txn",
     "bugs",
 ];
 
@@ -185,6 +188,7 @@ fn go(command: Command) -> Result<bool, String> {
         Command::Limits(flags) => suite(flags, limits::run),
         Command::Compat(flags) => suite(flags, compat::run),
         Command::Soak(flags) => suite(flags, soak::run),
+        Command::Txn(flags) => suite(flags, txn::run),
         Command::Child { words } => process::play(&words).map(|()| true),
         Command::Bugs(flags) => suite(flags, bugs::run),
         Command::Report { files } => {

@@ -9,6 +9,7 @@
 //! Source: RocksDB `include/rocksdb/utilities/write_batch_with_index.h`.
 
 use crate::changes::{Base, Change, FamilyChanges, Undo, View, merger};
+use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{Error, FamilyId, Result};
 use ashlar_engine::Db;
 use ashlar_engine::batch::{Mark, WriteBatch};
@@ -189,7 +190,9 @@ impl IndexedBatch {
     pub fn rollback_to_savepoint(&mut self) -> Result<()> {
         let savepoint = self.savepoints.pop().ok_or_else(no_savepoint)?;
         for (family, undo) in self.undo.drain(savepoint.undo..).rev() {
-            if let Some(changes) = self.families.get_mut(&family) {
+            if let Some(changes) = self.families.get_mut(&family)
+                && !planted(Bug::SavepointKeepsReads)
+            {
                 changes.undo(undo);
             }
         }

@@ -11,6 +11,7 @@
 //! Source: RocksDB `utilities/write_batch_with_index/write_batch_with_index_internal.cc` (`BaseDeltaIterator`).
 
 use crate::changes::{Change, Key, View};
+use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{Direction, Result};
 use ashlar_options::ReadOptions;
 use ashlar_read::iter::{DbIter, KeyBounds};
@@ -201,14 +202,17 @@ impl MergedIter {
             _ => return Ok(()),
         };
         self.direction = direction;
+        let from =
+            if planted(Bug::TurnShowsAKeyTwice) { Bound::Included(&key) } else { Bound::Excluded(&key) };
+        let from = from.map(Vec::as_slice);
         match direction {
             Direction::Forward => {
                 self.below.seek(&key)?;
-                self.change = self.changes.first_from(Bound::Excluded(&key));
+                self.change = self.changes.first_from(from);
             }
             Direction::Backward => {
                 self.below.seek_for_prev(&key)?;
-                self.change = self.changes.last_to(Bound::Excluded(&key));
+                self.change = self.changes.last_to(from);
             }
         }
         if self.below.key() == Some(&key) {

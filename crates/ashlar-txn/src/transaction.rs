@@ -18,6 +18,7 @@ use crate::batch::{Below, IndexedBatch};
 use crate::changes::View;
 use crate::locks::{Acquired, Deadlock, LockKey, LockTable, Mode, Request, TransactionId};
 use ashlar_base::error::BusyKind;
+use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{Error, ErrorKind, FamilyId, Result, SeqNum};
 use ashlar_engine::Db;
 use ashlar_engine::batch::WriteBatch;
@@ -327,7 +328,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// [`Transaction::set_snapshot`] before the next key is tracked.
+    /// [`Transaction::set_snapshot`] when the next key is tracked, after the wait for its lock.
     ///
     /// # Errors
     /// `InvalidArgument`: the transaction has ended.
@@ -434,7 +435,7 @@ impl Transaction {
         let (db, tracked) = (&self.db, &self.tracked);
         validate(db, tracked, seen)?;
         let mut check = || match db.visible() {
-            now if now == seen => Ok(()),
+            now if now == seen || planted(Bug::CheckedBeforeTheLead) => Ok(()),
             now => validate(db, tracked, now),
         };
         db.write_checked(self.batch.operations(), options, &mut check).map(drop)
@@ -466,25 +467,23 @@ impl Transaction {
     fn release_all(&mut self) {
         // A forked child leaves the locks alone: a thread of the parent may have held one of the table at the fork.
         let release = self.is_pessimistic() && self.process.is_current();
-        for (key, _) in self.tracked.drain().filter(|_| release) {
+        let forgotten = usize::from(planted(Bug::RollbackLeavesALock) && self.state == State::RolledBack);
+        for (key, _) in self.tracked.drain().filter(|_| release).skip(forgotten) {
             self.locks.release(self.id, &key);
         }
     }
 
     fn untrack(&mut self, key: &LockKey) {
-        if self.tracked.remove(key).is_some() && self.is_pessimistic() {
+        if self.tracked.remove(key).is_some() && self.is_pessimistic() && !planted(Bug::SavepointKeepsLocks) {
             self.locks.release(self.id, key);
         }
     }
 
     /// Tracks a key, and locks it in a pessimistic transaction.
     fn track(&mut self, family: &Arc<Family>, user_key: &[u8], mode: Mode) -> Result<()> {
-        if std::mem::replace(&mut self.snapshot_due, false) {
-            self.snapshot = Some(self.db.snapshot()?);
-        }
         let key = lock_key(family.id(), user_key);
         match self.tracked.get(&key) {
-            Some(tracked) if tracked.mode >= mode => return Ok(()),
+            Some(tracked) if tracked.mode >= mode => return self.take_due_snapshot(),
             None if self.tracked.len() >= self.settings.max_locks => return Err(self.too_many_locks()),
             _ => {}
         }
@@ -495,7 +494,7 @@ impl Transaction {
         if let Some(tracked) = self.tracked.get_mut(&key) {
             tracked.mode = mode;
             self.note(Taken::Upgrade(key));
-            return Ok(());
+            return self.take_due_snapshot();
         }
         let tracked = Tracked {
             family: Arc::clone(family),
@@ -514,6 +513,16 @@ impl Transaction {
         Ok(())
     }
 
+    /// Takes the snapshot that was requested for the next operation. A pessimistic transaction has the lock by now, so the
+    /// snapshot shows what the former holder committed.
+    fn take_due_snapshot(&mut self) -> Result<()> {
+        if self.snapshot_due {
+            self.snapshot = Some(self.db.snapshot()?);
+            self.snapshot_due = false;
+        }
+        Ok(())
+    }
+
     fn lock(&self, family: &Family, user_key: &[u8], key: &LockKey, mode: Mode) -> Result<Acquired> {
         let request = Request {
             transaction: self.id,
@@ -528,7 +537,8 @@ impl Transaction {
 
     /// Sets the sequence number after which a write to the key is a conflict.
     fn begin_tracking(&mut self, key: &LockKey) -> Result<()> {
-        if self.keeper.is_none() {
+        self.take_due_snapshot()?;
+        if self.keeper.is_none() && !planted(Bug::NoSnapshotForTheCheck) {
             self.keeper = Some(match &self.snapshot {
                 Some(snapshot) => snapshot.clone(),
                 None => self.db.snapshot()?,
@@ -536,7 +546,8 @@ impl Transaction {
         }
         let Some(tracked) = self.tracked.get(key) else { return Ok(()) };
         tracked.installations.set(tracked.family.installations());
-        let Some(snapshot) = &self.snapshot else {
+        let Some(snapshot) = self.snapshot.as_ref().filter(|_| !planted(Bug::SnapshotOfTheCheckTooNew))
+        else {
             tracked.since.set(self.db.visible());
             return Ok(());
         };
@@ -574,7 +585,7 @@ fn ends(kind: ErrorKind) -> bool {
 /// `Busy(Conflict)`: a key was written since it was tracked. Those of a read.
 fn validate(db: &Db, tracked: &HashMap<LockKey, Tracked>, visible: SeqNum) -> Result<()> {
     for (key, tracked) in tracked {
-        if tracked.since.get() >= visible {
+        if tracked.since.get() >= visible || planted(Bug::ConflictsIgnored) {
             continue;
         }
         // Loaded before the check: a table that is replaced meanwhile counts for the next one.

@@ -179,7 +179,7 @@ impl Transaction {
         changed(&self.inner)?.set_snapshot()
     }
 
-    /// Takes the snapshot when the next key is tracked, after the wait for earlier locks and before its own.
+    /// Takes a new snapshot when the next key is tracked, after the wait for its lock.
     ///
     /// # Errors
     /// `InvalidArgument`: the transaction has ended.

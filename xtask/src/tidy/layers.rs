@@ -3,7 +3,7 @@
 use super::finding::Finding;
 
 /// Each crate's layer. Programs may use the libraries of layer 6, which is below their own.
-const LAYERS: [(&str, u8); 31] = [
+const LAYERS: [(&str, u8); 32] = [
     ("ashlar-base", 0),
     ("ashlar-sync", 0),
     ("ashlar-kernels", 0),
@@ -28,6 +28,7 @@ const LAYERS: [(&str, u8); 31] = [
     ("ashlar-ffi", 50),
     ("ashlar-bench", 60),
     ("ashlar-report", 60),
+    ("ashlar-rigs", 60),
     ("ashlar-capi", 60),
     ("ashlar-java", 60),
     ("ashlar-python", 60),
@@ -40,8 +41,8 @@ const LAYERS: [(&str, u8); 31] = [
 /// Beside the layers: used by tests only, and knows no more than the vocabulary.
 const TESTKIT: &str = "ashlar-testkit";
 
-/// Programs that are tests: they may use the harness.
-const TESTING: [&str; 2] = ["ashlar-fuzz", "ashlar-stress"];
+/// Crates that are tests: they may use the harness.
+const TESTING: [&str; 3] = ["ashlar-fuzz", "ashlar-rigs", "ashlar-stress"];
 
 fn layer(name: &str) -> Option<u8> {
     LAYERS.iter().find(|(known, _)| *known == name).map(|(_, layer)| *layer)

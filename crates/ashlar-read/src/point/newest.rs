@@ -11,6 +11,7 @@
 //! Source: RocksDB `db/db_impl/db_impl.cc` (`GetLatestSequenceForKey`), `utilities/transactions/transaction_util.cc`.
 
 use crate::super_version::SuperVersion;
+use ashlar_base::planted::{Bug, planted};
 use ashlar_base::range_del::FragmentedTombstones;
 use ashlar_base::{Level, LookupKey, Result, SeqNum};
 use ashlar_memtable::MemtableRep;
@@ -34,6 +35,9 @@ pub fn newest_sequence(
 ) -> Result<Option<SeqNum>> {
     if let Some(seq) = in_memtables(from, user_key, since)? {
         return Ok(Some(seq));
+    }
+    if planted(Bug::NewestWriteInMemoryOnly) {
+        return Ok(None);
     }
     let how = options.how(from.version.tables().clock())?;
     in_tables(&from.version, user_key, since, &how)
@@ -88,5 +92,5 @@ fn in_table(table: &TableReader, key: &LookupKey<'_>, how: &ReadHow) -> Result<O
 
 /// The newest tombstone over the key.
 fn over(tombstones: &FragmentedTombstones, user_key: &[u8]) -> Option<SeqNum> {
-    tombstones.covering_seq(user_key, SeqNum::MAX)
+    tombstones.covering_seq(user_key, SeqNum::MAX).filter(|_| !planted(Bug::RangeDeletionIsNoWrite))
 }

@@ -1,6 +1,6 @@
 //! Every suite, with the budget of an ordinary test run.
 
-use ashlar_stress::{Budget, Length, Report, compat, corrupt, limits, meta, sim, soak, sweep, torture};
+use ashlar_stress::{Budget, Length, Report, compat, corrupt, limits, meta, sim, soak, sweep, torture, txn};
 use ashlar_testkit::report::{figure, scale, skipped};
 use std::sync::Mutex;
 use std::time::Duration;
@@ -115,4 +115,13 @@ fn directories_pass_between_releases() {
 fn nothing_grows() {
     let report = clean(soak::run(&with_children()));
     assert!(report.figures["rounds"] >= 8, "{report}");
+}
+
+#[test]
+fn transactions_answer_as_their_model() {
+    let report = clean(txn::run(&Budget::quick()));
+    for (what, least) in [("commits", 1000), ("conflicts", 200), ("locks refused", 500), ("additions", 2000)]
+    {
+        assert!(report.figures[what] >= least, "{what}: {report}");
+    }
 }

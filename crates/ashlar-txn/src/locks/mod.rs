@@ -21,6 +21,7 @@ mod tests;
 pub use waits::{Deadlock, DeadlockWait};
 
 use ashlar_base::error::BusyKind;
+use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{Error, ErrorKind, Result};
 use ashlar_env::Env;
 use ashlar_sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -115,13 +116,14 @@ impl Lock {
             if self.exclusive || mode == Mode::Shared {
                 return Some(Acquired::Held);
             }
-            if self.holders.len() == 1 {
+            if self.holders.len() == 1 || planted(Bug::UpgradeBesideOthers) {
                 self.exclusive = true;
                 return Some(Acquired::Upgraded);
             }
             return None;
         }
-        let free = self.holders.is_empty() || mode == Mode::Shared && !self.exclusive;
+        let shares = !self.exclusive || planted(Bug::SharedBesideExclusive);
+        let free = self.holders.is_empty() || mode == Mode::Shared && shares;
         if !free || !self.queue.is_empty() {
             return None;
         }

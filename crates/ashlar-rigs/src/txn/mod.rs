@@ -1,0 +1,41 @@
+//! Transactions of both kinds beside each other, beside plain writes, flushes and compactions.
+//!
+//! A case is a seed. One case in eight runs in threads (`threads`): they add to counters in transactions, and every
+//! committed addition counts. The others run in one thread (`steps`): several transactions are open at once, their calls
+//! follow each other in the order that the seed draws, and a model (`model`) says what each call answers:
+//!
+//! 1. A read shows the transaction's changes over its snapshot, or over the newest state; so do scans of both directions.
+//! 2. A lock is refused exactly when other open transactions hold the key in a way that excludes it.
+//! 3. A commit, or a lock beside a snapshot, is a conflict exactly when the key was written since, wherever the write is by
+//!    now. One case is left open: a key that the transaction found absent, and that is absent again.
+//! 4. A commit writes everything; a conflict, a rollback and a drop write nothing.
+//! 5. After the last transaction no lock is left.
+
+mod model;
+mod steps;
+mod threads;
+
+use ashlar_testkit::suite::{Budget, Report, Watchdog, guarded};
+use std::time::Duration;
+
+/// Cases of a quick run.
+const CASES: u64 = 160;
+
+/// Case after case.
+pub fn run(budget: &Budget) -> Report {
+    let mut report = Report::new("txn", budget);
+    let watchdog = Watchdog::new("txn", Duration::from_secs(120));
+    budget.each_seed(CASES, &mut report, |seed, report| {
+        watchdog.begins(seed);
+        let done = guarded(|| match seed % 8 {
+            7 => threads::run(seed, report),
+            _ => steps::run(seed, report),
+        });
+        report.count("cases", 1);
+        if let Err(what) = done {
+            report.fail(seed.to_string(), what);
+        }
+    });
+    drop(watchdog);
+    report.done(budget)
+}
