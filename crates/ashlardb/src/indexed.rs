@@ -17,7 +17,7 @@ use std::cell::RefCell;
 /// what all operations on the key amount to, with merge operands applied. [`Read::explain_get`] and [`crate::Scan::explain`]
 /// explain the read of the database alone.
 ///
-/// A scan shows the changes up to the call that made it. [`Write::delete_range`] answers `NotSupported`, as in RocksDB.
+/// A scan shows the moment of the call that made it. [`Write::delete_range`] answers `NotSupported`, as in RocksDB.
 ///
 /// ```
 /// # use ashlardb::{Db, Read, Write};

@@ -71,10 +71,15 @@ impl Scan {
     pub(crate) fn new(from: &Readable<'_>, range: &impl KeyRange) -> Self {
         let (mut at, mut changes) = (from.at.cloned(), None);
         if let Some(over) = from.overlay {
-            changes = Some(over.view(from.family).map(|(view, snapshot)| {
+            let view = over.view(from.family).and_then(|(view, snapshot)| {
                 at = snapshot.or(at.take());
-                view
-            }));
+                // The changes and what is below them are of one moment: later, the changes may be below too.
+                if at.is_none() {
+                    at = Some(from.db.engine().snapshot()?);
+                }
+                Ok(view)
+            });
+            changes = Some(view);
         }
         Scan {
             db: from.db.clone(),

@@ -115,7 +115,7 @@ impl TransactionOptions {
 /// ```
 ///
 /// Dropping an active transaction rolls it back. After its end, every call answers `InvalidArgument`. A scan shows the
-/// changes up to the call that made it. [`Write::delete_range`] answers `NotSupported`, as in RocksDB. [`Read::explain_get`]
+/// moment of the call that made it. [`Write::delete_range`] answers `NotSupported`, as in RocksDB. [`Read::explain_get`]
 /// and [`crate::Scan::explain`] explain the read of the database alone.
 ///
 /// A transaction belongs to one thread at a time:

@@ -263,3 +263,25 @@ fn no_update_is_lost_under_exclusive_locks() {
     assert_eq!(sum, added.load(Ordering::Relaxed));
     assert_eq!((rig.table.held(), rig.table.waits.lock().len()), (0, 0));
 }
+
+/// Where one thread does everything, a wait lets the time of the simulated clock pass, and ends.
+#[test]
+fn a_wait_without_other_threads_ends() {
+    let env = ashlar_env::sim::SimEnv::new(1).env();
+    let rig = Rig { table: LockTable::new(), env };
+    rig.lock(1, "k", Exclusive).unwrap();
+    let before = rig.env.clock.now();
+    assert_eq!(rig.lock(2, "k", Shared).unwrap_err().kind(), ErrorKind::TimedOut);
+    assert!(rig.env.clock.now() >= before + LONG);
+    let key: LockKey = b"k"[..].into();
+    let for_ever = Request {
+        transaction: 3,
+        key: &key,
+        shown: (b"k", "default"),
+        mode: Shared,
+        timeout: None,
+        detect: true,
+    };
+    assert_eq!(rig.table.acquire(&for_ever, &rig.env).unwrap_err().kind(), ErrorKind::TimedOut);
+    assert_eq!((rig.table.held(), rig.table.waits.lock().len()), (1, 0));
+}

@@ -550,6 +550,31 @@ fn merges_count_once_each() {
     }
 }
 
+/// A scan shows the moment of its making: a commit in between is not seen, and operands do not count twice.
+#[test]
+fn a_scan_outlives_the_commit_and_shows_what_was_before() {
+    for options in kinds() {
+        let dir = tempfile::tempdir().unwrap();
+        let db = Db::open(dir.path().join("db")).unwrap();
+        let sums = db.create_family_with("c", |f| f.merge_operator(Arc::new(UInt64Add))).unwrap();
+        let (one, two) = (1u64.to_le_bytes(), 2u64.to_le_bytes());
+        sums.merge("n", one).unwrap();
+        let t = db.begin_with(options).unwrap();
+        t.family(&sums).merge("n", one).unwrap();
+        let (scan, mut cursor) = (t.family(&sums).scan(..), t.family(&sums).scan(..).cursor().unwrap());
+        t.commit().unwrap();
+        sums.put("later", one).unwrap();
+        assert_eq!(listing(scan), [(b"n".to_vec(), two.to_vec())]);
+        assert_eq!(cursor.next().unwrap(), Some((&b"n"[..], &two[..])));
+        assert_eq!(cursor.next().unwrap(), None);
+        let batch = db.indexed_batch();
+        batch.family(&sums).merge("n", one).unwrap();
+        let scan = batch.family(&sums).scan(..);
+        batch.write().unwrap();
+        assert_eq!(listing(scan)[1], (b"n".to_vec(), 3u64.to_le_bytes().to_vec()));
+    }
+}
+
 #[test]
 fn the_lock_limit_and_the_attempts_are_kept() {
     for options in kinds() {
@@ -608,7 +633,11 @@ fn a_commit_writes_with_its_options() {
 /// from its tables.
 #[test]
 fn rocksdb_reads_what_was_committed() {
-    let mut judges = crate::judge::Judges::start().unwrap_or_else(|skip| panic!("{skip}"));
+    judged().unwrap_or_else(|skip| skip.announce("rocksdb_reads_what_was_committed"));
+}
+
+fn judged() -> Result<(), ashlar_testkit::Skip> {
+    let mut judges = crate::judge::Judges::start()?;
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("db");
     let db = Db::builder(&path).format_level(ashlardb::FormatLevel::V7_8).open().unwrap();
@@ -635,6 +664,7 @@ fn rocksdb_reads_what_was_committed() {
         db.flush().unwrap();
     }
     assert!(db.get("never").unwrap().is_none() && db.get("1/8").unwrap().is_some());
+    Ok(())
 }
 
 /// What a child process does: transactions that write the same number to every key, until it is killed.
