@@ -25,8 +25,7 @@ impl Db {
     pub fn write(&self, batch: &mut WriteBatch, options: WriteOptions) -> Result<SeqNum> {
         let core = self.core();
         let _time = core.statistics.time(Distribution::DbWriteMicros);
-        core.check_write(batch, options)?;
-        if batch.is_empty() {
+        if !core.check_write(batch, options)? {
             return Ok(core.visible());
         }
         core.committer.commit(batch.encoder(), options)
@@ -45,8 +44,7 @@ impl Db {
     ) -> Result<SeqNum> {
         let core = self.core();
         let _time = core.statistics.time(Distribution::DbWriteMicros);
-        core.check_write(batch, options)?;
-        if batch.is_empty() {
+        if !core.check_write(batch, options)? {
             return Ok(core.visible());
         }
         core.committer.commit_checked(batch.encoder(), options, check)
@@ -63,9 +61,9 @@ impl Db {
 }
 
 impl Core {
-    /// What a write passes before it joins the queue.
+    /// What a write passes before it joins the queue. False: the batch has no operation.
     #[inline]
-    fn check_write(&self, batch: &mut WriteBatch, options: WriteOptions) -> Result<()> {
+    fn check_write(&self, batch: &mut WriteBatch, options: WriteOptions) -> Result<bool> {
         self.check_open()?;
         self.check_outside("a write")?;
         if options.sync && options.disable_wal {
@@ -76,7 +74,7 @@ impl Core {
             self.check_only_deletes(batch, refusal, options)?;
         }
         if batch.is_empty() {
-            return Ok(());
+            return Ok(false);
         }
         if batch.needs_families() || self.some_disallow.load(Ordering::Relaxed) {
             self.check_operations(&batch.encoder().reader())?;
@@ -84,7 +82,7 @@ impl Core {
         if options.no_slowdown || options.low_priority {
             self.admit(batch.encoder().byte_len(), options)?;
         }
-        Ok(())
+        Ok(true)
     }
 
     /// On a full disk deletions are accepted, because they may free space.

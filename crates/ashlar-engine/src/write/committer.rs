@@ -198,19 +198,26 @@ impl Committer {
     fn take_lead(&self, patient: bool) -> Result<Lead<'_>> {
         let lead = match self.queue.try_lead() {
             Some(lead) => lead,
-            None => self.wait_for_lead(patient)?,
+            None => self.wait_for_lead(patient, || {
+                if let Some(host) = self.host.get() {
+                    host.waits_for_lead();
+                }
+            })?,
         };
         Ok(self.lead_of_one(lead))
     }
 
-    pub(super) fn wait_for_lead(&self, patient: bool) -> Result<queue::Lead<'_, LeaderState>> {
+    /// Waits for the lead in the queue. `waits` is called before a wait.
+    pub(super) fn wait_for_lead(
+        &self,
+        patient: bool,
+        waits: impl FnOnce(),
+    ) -> Result<queue::Lead<'_, LeaderState>> {
         let waiter = Waiter::alone(patient, self.env.jobs.signal());
         match self.queue.enqueue(&waiter) {
             Place::Leads(lead) => Ok(lead),
             Place::Waits { soon } => {
-                if let Some(host) = self.host.get() {
-                    host.waits_for_lead();
-                }
+                waits();
                 match waiter.wait(soon) {
                     Turn::Done(Err(e)) => Err(e.clone()),
                     Turn::Done(Ok(_)) | Turn::Lead => self.queue.accept(),

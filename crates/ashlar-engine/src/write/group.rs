@@ -100,7 +100,10 @@ impl Committer {
         let given_up = || given_up(self.check());
         let lead = match self.queue.try_lead() {
             Some(lead) => lead,
-            None => self.wait_for_lead(true)?,
+            None => {
+                let _step = perf::time_of_waiting(Metric::WriteThreadWaitNanos);
+                self.wait_for_lead(true, || {})?
+            }
         };
         {
             let _inside = self.database.enter();
