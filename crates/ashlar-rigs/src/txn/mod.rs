@@ -10,6 +10,9 @@
 //!    now. One case is left open: a key that the transaction found absent, and that is absent again.
 //! 4. A commit writes everything; a conflict, a rollback and a drop write nothing.
 //! 5. After the last transaction no lock is left.
+//! 6. A scan shows the moment of its making, also when it is read after a commit.
+//!
+//! Indexed batches are among them: transactions without locks and conflicts.
 
 mod model;
 mod steps;

@@ -4,7 +4,7 @@ use super::model::{Change, Database, Lock, Open, Place, State, Verdict};
 use ashlar_testkit::Rng;
 use ashlar_testkit::suite::Report;
 use ashlardb::prelude::*;
-use ashlardb::{BusyKind, Env, ErrorKind, Read, Result, StringAppend, Write};
+use ashlardb::{BusyKind, Env, ErrorKind, IndexedBatch, Read, Result, Scan, StringAppend, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,11 +18,19 @@ struct Running {
     model: Open,
 }
 
+/// A scan that was made earlier, and what it has to show.
+struct Kept {
+    scan: Scan,
+    want: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
 struct World<'a> {
     db: Db,
     families: Vec<Family>,
     database: Database,
     running: Vec<Running>,
+    batches: Vec<(IndexedBatch, Open)>,
+    kept: Vec<Kept>,
     rng: Rng,
     values: u64,
     report: &'a mut Report,
@@ -39,6 +47,8 @@ pub fn run(seed: u64, report: &mut Report) -> Result<(), String> {
         families,
         database: Database::new(),
         running: Vec::new(),
+        batches: Vec::new(),
+        kept: Vec::new(),
         rng: Rng::new(seed),
         values: 0,
         report,
@@ -84,12 +94,67 @@ impl World<'_> {
                 0 => text(self.db.compact()),
                 _ => text(self.db.flush()),
             },
+            5..=6 => self.act_on_a_batch(),
+            7 => self.look_at_a_kept_scan(),
             _ if self.running.is_empty() => self.begin(),
             _ => {
                 let at = self.rng.below(self.running.len());
                 self.act(at)
             }
         }
+    }
+
+    /// An indexed batch is a transaction without locks and without conflicts.
+    fn act_on_a_batch(&mut self) -> Result<(), String> {
+        if self.batches.is_empty() || self.batches.len() < 2 && self.rng.percent(10) {
+            self.batches.push((self.db.indexed_batch(), Open::default()));
+        }
+        let at = self.rng.below(self.batches.len());
+        let ((family, key), change) = (self.place(), self.change());
+        let (batch, model) = &mut self.batches[at];
+        let of = batch.family(&self.families[family]);
+        match self.rng.below(10) {
+            0..=4 => {
+                text(write(&of, &key, &change))?;
+                model.changes.push(((family, key), change));
+            }
+            5..=6 => {
+                let view = model.view(&self.database);
+                let got = text(of.get(&key))?.map(|value| value.to_vec());
+                expect("get of a batch", &got.as_ref(), &view.get(&(family, key)))?;
+                compare(&mut self.rng, &of, &view, family)?;
+                self.kept.push(Kept { scan: of.scan(..), want: entries(&view, family) });
+            }
+            7 => {
+                text(batch.set_savepoint())?;
+                model.set_savepoint();
+            }
+            8 => expect(
+                "rollback of a batch",
+                &batch.rollback_to_savepoint().is_ok(),
+                &model.rollback_to_savepoint(),
+            )?,
+            _ => {
+                let (batch, model) = self.batches.swap_remove(at);
+                text(batch.write())?;
+                if !model.changes.is_empty() {
+                    self.database.write(&model.changes);
+                }
+                self.report.count("batches written", 1);
+            }
+        }
+        Ok(())
+    }
+
+    /// A scan shows the moment of its making, whatever came after.
+    fn look_at_a_kept_scan(&mut self) -> Result<(), String> {
+        if self.kept.is_empty() {
+            return Ok(());
+        }
+        let at = self.rng.below(self.kept.len());
+        let Kept { scan, want } = self.kept.swap_remove(at);
+        self.report.count("kept scans compared", 1);
+        expect("a kept scan", &text(scan.collect::<Result<Vec<_>>>())?, &want)
     }
 
     fn begin(&mut self) -> Result<(), String> {
@@ -243,6 +308,7 @@ impl World<'_> {
         expect(&format!("get of {place:?}"), &got, &model.read(&self.database, &place))?;
         let view = model.view(&self.database);
         compare(&mut self.rng, &of, &view, place.0)?;
+        self.kept.push(Kept { scan: of.scan(..), want: entries(&view, place.0) });
         self.report.count("scans compared", 1);
         Ok(())
     }
@@ -272,6 +338,9 @@ impl World<'_> {
 
     /// The end: all that was committed is there, and no lock is left.
     fn finish(mut self) -> Result<(), String> {
+        while !self.kept.is_empty() {
+            self.look_at_a_kept_scan()?;
+        }
         self.running.clear();
         let now = self.database.at(self.database.now()).clone();
         let last = text(self.db.begin_with(TransactionOptions::new().lock_timeout(Duration::ZERO)))?;
@@ -295,10 +364,15 @@ fn write(to: &impl Write, key: &[u8], change: &Change) -> Result<()> {
     }
 }
 
+/// The entries of a family, in order.
+fn entries(state: &State, family: usize) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let of = state.iter().filter(|((at, _), _)| *at == family);
+    of.map(|((_, key), value)| (key.clone(), value.clone())).collect()
+}
+
 /// Compares a scan, in a random direction, and a walk that turns around with the model.
 fn compare(rng: &mut Rng, from: &impl Read, state: &State, family: usize) -> Result<(), String> {
-    let of = state.iter().filter(|((at, _), _)| *at == family);
-    let want: Vec<(Vec<u8>, Vec<u8>)> = of.map(|((_, key), value)| (key.clone(), value.clone())).collect();
+    let want = entries(state, family);
     let got: Vec<_> = if rng.percent(50) {
         text(from.scan(..).collect::<Result<_>>())?
     } else {
