@@ -297,14 +297,26 @@ impl IndexedBatch {
     /// # Errors
     /// As [`Db::get_entity`].
     pub fn get_entity(&self, family: &Family, key: &[u8], options: ReadOptions) -> Result<Option<Columns>> {
+        self.get_entity_noting(family, key, options).map(|(columns, _)| columns)
+    }
+
+    pub(crate) fn get_entity_noting(
+        &self,
+        family: &Family,
+        key: &[u8],
+        options: ReadOptions,
+    ) -> Result<(Option<Columns>, Below)> {
         let change = self.change(family, key)?;
-        let below = match change.is_none_or(Change::needs_database) {
-            true => self.db.get_entity(family, key, options)?,
-            false => self.db.check_open().map(|()| None)?,
-        };
+        let (mut below, mut noted) = (None, Below::NotAsked);
+        if change.is_none_or(Change::needs_database) {
+            below = self.db.get_entity(family, key, options)?;
+            noted = Below::of(below.as_ref());
+        } else {
+            self.db.check_open()?;
+        }
         match change {
-            None => Ok(below),
-            Some(change) => change.columns(family, key, below),
+            None => Ok((below, noted)),
+            Some(change) => Ok((change.columns(family, key, below)?, noted)),
         }
     }
 
@@ -317,6 +329,17 @@ impl IndexedBatch {
         family: &Family,
         keys: &[&[u8]],
         options: ReadOptions,
+    ) -> Result<Vec<Result<Option<Value>>>> {
+        self.multi_get_noting(family, keys, options, |_, _| {})
+    }
+
+    /// [`IndexedBatch::multi_get`]; `note` gets each key that was read from the database.
+    pub(crate) fn multi_get_noting(
+        &self,
+        family: &Family,
+        keys: &[&[u8]],
+        options: ReadOptions,
+        mut note: impl FnMut(&[u8], Below),
     ) -> Result<Vec<Result<Option<Value>>>> {
         self.check_own(family)?;
         let changes = self.families.get(&family.id());
@@ -331,6 +354,11 @@ impl IndexedBatch {
                 true => below.next().unwrap_or(Ok(None)),
                 false => Ok(None),
             };
+            if let Ok(found) = &found
+                && change.is_none_or(Change::needs_database)
+            {
+                note(key, Below::of(found.as_ref()));
+            }
             values.push(found.and_then(|below| match change {
                 None => Ok(below),
                 Some(change) => {

@@ -256,6 +256,25 @@ impl Transaction {
         self.get(family, key, options)
     }
 
+    /// Tracks all `keys`, in the order of their bytes, and returns their values with the changes of the transaction.
+    ///
+    /// # Errors
+    /// As [`Transaction::get_for_update`], for the first key that cannot be locked; the earlier ones stay locked.
+    pub fn multi_get_for_update(
+        &mut self,
+        family: &Arc<Family>,
+        keys: &[&[u8]],
+        mode: Mode,
+        options: ReadOptions,
+    ) -> Result<Vec<Result<Option<Value>>>> {
+        self.check_active()?;
+        self.batch.check_own(family)?;
+        let mut ordered = keys.to_vec();
+        ordered.sort_unstable();
+        ordered.into_iter().try_for_each(|key| self.track(family, key, mode))?;
+        self.multi_get(family, keys, options)
+    }
+
     /// The value of `key` with the changes of the transaction.
     ///
     /// # Errors
@@ -263,13 +282,18 @@ impl Transaction {
     pub fn get(&self, family: &Family, key: &[u8], options: ReadOptions) -> Result<Option<Value>> {
         self.check_active()?;
         let (value, below) = self.batch.get_noting(family, key, self.at(options))?;
+        self.note_read(family, key, below);
+        Ok(value)
+    }
+
+    /// Notes that a tracked key had a value in the database.
+    fn note_read(&self, family: &Family, key: &[u8], below: Below) {
         if below == Below::Present
             && !self.tracked.is_empty()
             && let Some(tracked) = self.tracked.get(&lock_key(family.id(), key))
         {
             tracked.present.set(true);
         }
-        Ok(value)
     }
 
     /// The columns of `key` with the changes of the transaction.
@@ -278,7 +302,9 @@ impl Transaction {
     /// As [`Transaction::get`].
     pub fn get_entity(&self, family: &Family, key: &[u8], options: ReadOptions) -> Result<Option<Columns>> {
         self.check_active()?;
-        self.batch.get_entity(family, key, self.at(options))
+        let (columns, below) = self.batch.get_entity_noting(family, key, self.at(options))?;
+        self.note_read(family, key, below);
+        Ok(columns)
     }
 
     /// The values of `keys` with the changes of the transaction.
@@ -292,7 +318,8 @@ impl Transaction {
         options: ReadOptions,
     ) -> Result<Vec<Result<Option<Value>>>> {
         self.check_active()?;
-        self.batch.multi_get(family, keys, self.at(options))
+        let note = |key: &[u8], below| self.note_read(family, key, below);
+        self.batch.multi_get_noting(family, keys, self.at(options), note)
     }
 
     /// Whether `key` can have a value, without reading data blocks.

@@ -162,8 +162,32 @@ impl Transaction {
         self.tracked(self.db.default(), key.as_ref(), Mode::Shared)
     }
 
+    /// The values of `keys`, in their order. The transaction tracks the keys and locks them exclusively, in the order of their
+    /// bytes: transactions that lock all their keys in one such call do not wait for each other in a circle.
+    ///
+    /// # Errors
+    /// As [`Transaction::get_for_update`], for the first key that cannot be locked. Keys before it stay locked.
+    pub fn multi_get_for_update<K: AsRef<[u8]>>(
+        &self,
+        keys: impl IntoIterator<Item = K>,
+    ) -> Result<Vec<Option<View>>> {
+        self.all_tracked(self.db.default(), keys)
+    }
+
     fn tracked(&self, family: &EngineFamily, key: &[u8], mode: Mode) -> Result<Option<View>> {
         changed(&self.inner)?.get_for_update(family, key, mode, ashlar_options::ReadOptions::default())
+    }
+
+    fn all_tracked<K: AsRef<[u8]>>(
+        &self,
+        family: &EngineFamily,
+        keys: impl IntoIterator<Item = K>,
+    ) -> Result<Vec<Option<View>>> {
+        let keys: Vec<K> = keys.into_iter().collect();
+        let keys: Vec<&[u8]> = keys.iter().map(AsRef::as_ref).collect();
+        let (mode, options) = (Mode::Exclusive, ashlar_options::ReadOptions::default());
+        let values = changed(&self.inner)?.multi_get_for_update(family, &keys, mode, options)?;
+        values.into_iter().collect()
     }
 
     /// Writes that are neither tracked nor locked: for keys that no other writer writes, or whose last write may win.
@@ -306,6 +330,17 @@ impl<'a> TransactionFamily<'a> {
     /// As there. `InvalidArgument`: a family of another database.
     pub fn get_for_share(&self, key: impl AsRef<[u8]>) -> Result<Option<View>> {
         self.transaction.tracked(self.family, key.as_ref(), Mode::Shared)
+    }
+
+    /// [`Transaction::multi_get_for_update`] for keys of the family.
+    ///
+    /// # Errors
+    /// As there. `InvalidArgument`: a family of another database.
+    pub fn multi_get_for_update<K: AsRef<[u8]>>(
+        &self,
+        keys: impl IntoIterator<Item = K>,
+    ) -> Result<Vec<Option<View>>> {
+        self.transaction.all_tracked(self.family, keys)
     }
 
     /// [`Transaction::untracked`] for the family.

@@ -575,6 +575,41 @@ fn a_scan_outlives_the_commit_and_shows_what_was_before() {
     }
 }
 
+/// Many keys are locked in one order, so transactions that lock them at once have no deadlock.
+#[test]
+fn many_keys_are_read_for_update_in_one_order() {
+    let (_dir, db) = fresh();
+    let family = db.create_family("f").unwrap();
+    scope(|scope| {
+        for thread in 0..3 {
+            let (db, family) = (&db, &family);
+            scope.spawn(move || {
+                let mut rng = Rng::new(thread);
+                for _ in 0..60 {
+                    let mut keys = ["a", "b", "c", "d"];
+                    keys.rotate_left(rng.below(4));
+                    db.transaction(|t| {
+                        let of = t.family(family);
+                        let values = of.multi_get_for_update(&keys[..3])?;
+                        for (key, value) in keys.iter().zip(values) {
+                            of.put(key, (number(value) + 1).to_string())?;
+                        }
+                        Ok(())
+                    })
+                    .unwrap();
+                }
+            });
+        }
+    });
+    let sum: u64 = family.scan(..).map(|entry| number(Some(entry.unwrap().1))).sum();
+    assert_eq!((sum, db.deadlocks().unwrap().len()), (3 * 60 * 3, 0));
+    let t = db.begin().unwrap();
+    t.put("x", "1").unwrap();
+    let values = t.multi_get_for_update(["y", "x", "y"]).unwrap();
+    assert_eq!(values.iter().map(Option::is_some).collect::<Vec<_>>(), [false, true, false]);
+    assert_eq!(t.tracked_keys(), 2);
+}
+
 #[test]
 fn the_lock_limit_and_the_attempts_are_kept() {
     for options in kinds() {

@@ -42,6 +42,8 @@ fn calls(t: &Transaction, family: &Family) -> Vec<(&'static str, Option<ErrorKin
         ("get_for_share", kind(t.get_for_share("k"))),
         ("get_for_update of a family", kind(of.get_for_update("k"))),
         ("get_for_share of a family", kind(of.get_for_share("k"))),
+        ("multi_get_for_update", kind(t.multi_get_for_update(["k"]))),
+        ("multi_get_for_update of a family", kind(of.multi_get_for_update(["k"]))),
         ("put", kind(t.put("k", "x"))),
         ("delete", kind(t.delete("k"))),
         ("single_delete", kind(t.single_delete("k"))),
