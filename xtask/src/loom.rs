@@ -17,13 +17,14 @@ and epochs, and runs their models: a few threads in every order, each load answe
   ashlar-cache     a pinned frame against an evictor, and against the close of its table
   ashlar-engine    the writers' queue: each is committed once, one leads at a time, none waits for ever; the rounds of
                    syncs: a sync serves each writer that waits for it
+  ashlar-txn       locks of transactions: they exclude, every waiter is served, a circle never closes
 
   --preemptions=N  threads are interrupted where they need not be at most N times, 3 by default
   FILTER           only models whose name contains it
 
 The build has a target folder of its own, target/loom; it takes a minute or two, the models half a minute.";
 
-const PACKAGES: [&str; 4] = ["ashlar-sync", "ashlar-memtable", "ashlar-cache", "ashlar-engine"];
+const PACKAGES: [&str; 5] = ["ashlar-sync", "ashlar-memtable", "ashlar-cache", "ashlar-engine", "ashlar-txn"];
 const LIMIT: Duration = Duration::from_secs(60 * 60);
 
 /// Runs the chore.

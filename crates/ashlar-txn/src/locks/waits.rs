@@ -92,7 +92,7 @@ impl Waits {
     }
 
     /// The number of transactions that wait.
-    #[cfg(test)]
+    #[cfg(all(test, not(loom)))]
     pub(super) fn len(&self) -> usize {
         self.waiting.len()
     }
