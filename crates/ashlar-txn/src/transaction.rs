@@ -411,6 +411,8 @@ impl Transaction {
                 Some(Taken::Upgrade(key)) => {
                     if let Some(tracked) = self.tracked.get_mut(&key) {
                         tracked.mode = Mode::Shared;
+                    }
+                    if self.is_pessimistic() {
                         self.locks.downgrade(self.id, &key);
                     }
                 }

@@ -24,7 +24,8 @@
 //! ```
 //!
 //! Two traits hold the methods that read and write. Databases, families and snapshots have those of [`Read`];
-//! databases, families and batches have those of [`Write`]. [`prelude`] brings both into scope.
+//! databases, families and batches have those of [`Write`]. A [`Transaction`] and an [`IndexedBatch`] have both.
+//! [`prelude`] brings both into scope.
 //!
 //! Five things to know:
 //!

@@ -132,7 +132,8 @@ pub trait Write: Writable {
     /// Removes every key in `begin..end`, `end` excluded, at the cost of one small record.
     ///
     /// # Errors
-    /// As [`Write::put`]; `InvalidArgument` also when `begin` is after `end`.
+    /// As [`Write::put`]; `InvalidArgument` also when `begin` is after `end`. `NotSupported`: to a transaction or an indexed
+    /// batch.
     fn delete_range(&self, begin: impl AsRef<[u8]>, end: impl AsRef<[u8]>) -> Result<()> {
         self.add(|batch, family| batch.delete_range(family, begin.as_ref(), end.as_ref()))
     }

@@ -38,6 +38,9 @@ use waits::{Wait, Waits};
 /// The number of stripes. A model has one, because keys go to random stripes and a model must repeat.
 const STRIPES: usize = if cfg!(loom) { 1 } else { 64 };
 
+/// An empty stripe with memory for more keys than this frees it.
+const KEEP_KEYS: usize = 1024;
+
 /// The number of a transaction; no two of a database have the same.
 pub type TransactionId = u64;
 
@@ -305,6 +308,9 @@ impl LockTable {
             self.serve(lock, &mut served);
             if lock.holders.is_empty() {
                 entry.remove();
+                if stripe.is_empty() && stripe.capacity() > KEEP_KEYS {
+                    stripe.shrink_to_fit();
+                }
             }
         }
         wake(&served);

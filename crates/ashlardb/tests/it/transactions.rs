@@ -305,6 +305,19 @@ fn a_deadlock_is_refused_and_names_its_circle() {
     }
     // The closure form rolls back, waits and runs again.
     let (_dir, db) = fresh();
+    // Without detection, the timeout ends the circle.
+    let blind = TransactionOptions::new().deadlock_detect(false).lock_timeout(Duration::from_millis(80));
+    let (one, two) = (db.begin_with(blind).unwrap(), db.begin_with(blind).unwrap());
+    one.put("a", "1").unwrap();
+    two.put("b", "1").unwrap();
+    let refused = scope(|scope| {
+        let waits = scope.spawn(move || one.put("b", "1").map_err(|e| e.kind()));
+        a_moment();
+        let mine = two.put("a", "1").map_err(|e| e.kind());
+        drop(two);
+        [mine, waits.join().unwrap()].into_iter().filter(|put| *put == Err(ErrorKind::TimedOut)).count()
+    });
+    assert!(refused >= 1 && db.deadlocks().unwrap().is_empty());
     scope(|scope| {
         for keys in [["a", "b"], ["b", "a"]] {
             let db = &db;
