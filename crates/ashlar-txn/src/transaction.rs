@@ -455,6 +455,9 @@ impl Transaction {
 
     fn write_all(&mut self) -> Result<()> {
         let options = self.settings.write;
+        if self.tracked.is_empty() && self.batch.is_empty() {
+            return self.db.check_open();
+        }
         if self.tracked.is_empty() {
             return self.db.write(self.batch.operations(), options).map(drop);
         }
@@ -463,6 +466,10 @@ impl Transaction {
         let seen = self.db.visible();
         let (db, tracked) = (&self.db, &self.tracked);
         validate(db, tracked, seen)?;
+        if self.batch.is_empty() {
+            // All keys were as the transaction saw them at the moment of `seen`.
+            return Ok(());
+        }
         let mut check = || match db.visible() {
             now if now == seen || planted(Bug::CheckedBeforeTheLead) => Ok(()),
             now => validate(db, tracked, now),

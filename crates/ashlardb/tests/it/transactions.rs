@@ -534,6 +534,26 @@ fn a_snapshot_holds_still_beneath_the_changes() {
     }
 }
 
+/// A transaction that only reads is checked too: what it read for update was all there at one moment.
+#[test]
+fn reads_alone_are_of_one_moment_or_a_conflict() {
+    for options in kinds() {
+        let (_dir, db) = fresh();
+        db.put("a", "1").unwrap();
+        db.put("b", "1").unwrap();
+        let t = db.begin_with(options).unwrap();
+        t.get_for_share("a").unwrap();
+        t.get_for_share("b").unwrap();
+        t.commit().unwrap();
+        let t = db.begin_with(options).unwrap();
+        t.get_for_share("a").unwrap();
+        db.put("a", "2").unwrap();
+        db.put("b", "2").unwrap();
+        t.get_for_share("b").unwrap();
+        assert_eq!(kind(t.commit()), CONFLICT);
+    }
+}
+
 /// Merges of transactions and of plain writes on one counter: a merge is tracked, and adds to what it was tracked at.
 #[test]
 fn merges_count_once_each() {
@@ -675,6 +695,11 @@ fn a_commit_writes_with_its_options() {
     t.put("k", "v").unwrap();
     assert_eq!(t.get("k").unwrap().as_deref(), Some(&b"v"[..]));
     assert_eq!(kind(t.commit()), ErrorKind::NotSupported);
+    // One that has only read may: its keys were as it saw them.
+    let t = copy.begin().unwrap();
+    assert!(t.get_for_update("synced").unwrap().is_some());
+    t.commit().unwrap();
+    copy.begin().unwrap().commit().unwrap();
 }
 
 /// RocksDB reads what transactions and indexed batches have committed, from the WAL of a database that was not closed and
