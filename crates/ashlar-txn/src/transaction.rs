@@ -574,12 +574,7 @@ impl Transaction {
     /// Sets the sequence number after which a write to the key is a conflict.
     fn begin_tracking(&mut self, key: &LockKey) -> Result<()> {
         self.take_due_snapshot()?;
-        if self.keeper.is_none() && !planted(Bug::NoSnapshotForTheCheck) {
-            self.keeper = Some(match &self.snapshot {
-                Some(snapshot) => snapshot.clone(),
-                None => self.db.snapshot()?,
-            });
-        }
+        self.keep_a_snapshot()?;
         let Some(tracked) = self.tracked.get(key) else { return Ok(()) };
         tracked.installations.set(tracked.family.installations());
         let Some(snapshot) = self.snapshot.as_ref().filter(|_| !planted(Bug::SnapshotOfTheCheckTooNew))
@@ -592,6 +587,21 @@ impl Transaction {
         tracked.installations.set(0);
         if self.is_pessimistic() {
             check_unwritten(&self.db, key, tracked)?;
+        }
+        Ok(())
+    }
+
+    /// Keeps a snapshot that is not newer than what the next key is tracked at. A savepoint may have brought back an older
+    /// snapshot than the one that is kept.
+    fn keep_a_snapshot(&mut self) -> Result<()> {
+        let kept = self.keeper.as_ref().map(Snapshot::seq);
+        match &self.snapshot {
+            _ if planted(Bug::NoSnapshotForTheCheck) => {}
+            Some(snapshot) if kept.is_none_or(|kept| snapshot.seq() < kept) => {
+                self.keeper = Some(snapshot.clone());
+            }
+            None if kept.is_none() => self.keeper = Some(self.db.snapshot()?),
+            _ => {}
         }
         Ok(())
     }

@@ -5,7 +5,7 @@
 //!    coming: a request waits behind every earlier one, also if it is compatible with the holders. One exception: a holder
 //!    that wants its shared lock exclusive goes first, because the others cannot get the key before it is done.
 //! 3. A release serves the requests that follow, under the lock of the stripe, and wakes them up afterwards.
-//! 4. A transaction that must wait enters the graph of waiters ([`waits`]) before it sleeps. If a circle would close, the
+//! 4. A transaction that must wait enters the graph of waiters (`waits`) before it sleeps. If a circle would close, the
 //!    request is refused, and the error names the circle. Only a new wait closes a circle: a release or a served request
 //!    adds no transaction for which another waits.
 //! 5. A stripe is locked before the graph; never two stripes at once.

@@ -534,6 +534,25 @@ fn a_snapshot_holds_still_beneath_the_changes() {
     }
 }
 
+/// Regression: a rollback to a savepoint returns to a snapshot that is older than the one kept for the check.
+#[test]
+fn a_key_tracked_at_a_snapshot_of_a_savepoint_is_checked_from_there() {
+    let (_dir, db) = fresh();
+    db.put("k", "old").unwrap();
+    let t = db.begin_with(TransactionOptions::optimistic().snapshot(true)).unwrap();
+    t.set_savepoint().unwrap();
+    db.put("k", "new").unwrap();
+    t.set_snapshot().unwrap();
+    t.put("first", "").unwrap();
+    t.rollback_to_savepoint().unwrap();
+    assert_eq!(t.get_for_update("k").unwrap().as_deref(), Some(&b"old"[..]));
+    t.put("k", "mine").unwrap();
+    t.clear_snapshot().unwrap();
+    // Without a snapshot before it, the newer write loses its sequence number here.
+    db.compact().unwrap();
+    assert_eq!(kind(t.commit()), CONFLICT);
+}
+
 /// A transaction that only reads is checked too: what it read for update was all there at one moment.
 #[test]
 fn reads_alone_are_of_one_moment_or_a_conflict() {
