@@ -5,9 +5,10 @@
 //!    coming: a request waits behind every earlier one, also if it is compatible with the holders. One exception: a holder
 //!    that wants its shared lock exclusive goes first, because the others cannot get the key before it is done.
 //! 3. A release serves the requests that follow, under the lock of the stripe, and wakes them up afterwards.
-//! 4. A transaction that must wait enters the graph of waiters (`waits`) before it sleeps. If a circle would close, the
-//!    request is refused, and the error names the circle. Only a new wait closes a circle: a release or a served request
-//!    adds no transaction for which another waits.
+//! 4. A transaction that must wait enters the graph of waiters (`waits`) before it sleeps. The first in the queue of a key
+//!    waits for the holders, each other one for the request ahead. If a circle would close, the request is refused, and the
+//!    error names the circle. Only a new wait closes a circle: a release or a served request adds no transaction for which
+//!    another waits.
 //! 5. A stripe is locked before the graph; never two stripes at once.
 //!
 //! A lock never expires: it is released when its transaction ends. Source: RocksDB
@@ -137,24 +138,30 @@ impl Lock {
         Some(Acquired::New)
     }
 
-    fn enqueue(&mut self, waiter: &Arc<Waiter>) {
+    /// Adds a waiter to the queue. Returns its place.
+    fn enqueue(&mut self, waiter: &Arc<Waiter>) -> usize {
         let at = match waiter.upgrade {
             true => self.queue.iter().take_while(|other| other.upgrade).count(),
             false => self.queue.len(),
         };
         self.queue.insert(at, Arc::clone(waiter));
+        at
     }
 
-    /// Removes a waiter that was not served.
-    fn leave(&mut self, waiter: &Arc<Waiter>) {
-        self.queue.retain(|other| !Arc::ptr_eq(other, waiter));
+    /// Removes a waiter that was not served. Returns the place that it had.
+    fn leave(&mut self, waiter: &Arc<Waiter>) -> usize {
+        let at = self.queue.iter().position(|other| Arc::ptr_eq(other, waiter));
+        at.inspect(|at| drop(self.queue.remove(*at))).unwrap_or_default()
     }
 
-    /// The transactions for which a waiter waits: the holders, and the waiters ahead.
-    fn blockers(&self, waiter: &Arc<Waiter>) -> Vec<TransactionId> {
-        let ahead = self.queue.iter().take_while(|other| !Arc::ptr_eq(other, waiter));
-        let all = self.holders.iter().copied().chain(ahead.map(|other| other.transaction));
-        all.filter(|other| *other != waiter.transaction).collect()
+    /// The transactions for which the waiter at this place waits.
+    fn blockers(&self, at: usize) -> Vec<TransactionId> {
+        let ahead = at.checked_sub(1).and_then(|ahead| self.queue.get(ahead));
+        let own = self.queue.get(at).map(|waiter| waiter.transaction);
+        match ahead {
+            Some(ahead) => vec![ahead.transaction],
+            None => self.holders.iter().copied().filter(|holder| Some(*holder) != own).collect(),
+        }
     }
 
     /// Serves the first waiters as far as the holders allow.
@@ -239,10 +246,10 @@ impl LockTable {
                 served: AtomicBool::new(false),
                 signal: signal(),
             });
-            lock.enqueue(&waiter);
+            let at = lock.enqueue(&waiter);
             let (key, family) = request.shown;
             let wait = Wait {
-                blockers: lock.blockers(&waiter),
+                blockers: lock.blockers(at),
                 shown: DeadlockWait {
                     transaction: request.transaction,
                     family: family.to_owned(),
@@ -251,8 +258,12 @@ impl LockTable {
                 },
             };
             let entered = self.waits.lock().enter(wait, request.detect);
-            if let Err(deadlock) = entered {
+            if entered.is_err() {
                 lock.leave(&waiter);
+            }
+            // The request behind an upgrade waited for the holders before.
+            self.note_waits(lock, at + usize::from(entered.is_ok()));
+            if let Err(deadlock) = entered {
                 return Err(Error::new(ErrorKind::Busy(BusyKind::Deadlock), deadlock.to_string())
                     .hint("Roll the transaction back, and run it again"));
             }
@@ -274,10 +285,12 @@ impl LockTable {
                 return None;
             }
             self.waits.lock().leave(request.transaction);
-            let lock = stripe.get_mut(request.key)?;
-            let holder = lock.holders.iter().copied().find(|holder| *holder != request.transaction);
-            lock.leave(waiter);
-            self.serve(lock, &mut served);
+            let mut holder = None;
+            if let Some(lock) = stripe.get_mut(request.key) {
+                holder = lock.holders.iter().copied().find(|holder| *holder != request.transaction);
+                let at = lock.leave(waiter);
+                self.serve(lock, at, &mut served);
+            }
             timed_out(request, holder)
         };
         wake(&served);
@@ -305,7 +318,7 @@ impl LockTable {
             let Entry::Occupied(mut entry) = stripe.entry(Arc::clone(key)) else { return };
             let lock = entry.get_mut();
             change(lock);
-            self.serve(lock, &mut served);
+            self.serve(lock, 0, &mut served);
             if lock.holders.is_empty() {
                 entry.remove();
                 if stripe.is_empty() && stripe.capacity() > KEEP_KEYS {
@@ -316,16 +329,26 @@ impl LockTable {
         wake(&served);
     }
 
-    /// Serves the waiters of a key, and notes for which transactions the others wait.
-    fn serve(&self, lock: &mut Lock, served: &mut Vec<Arc<Waiter>>) {
+    /// Serves the waiters of a key. The one at the place `at` has another one ahead than before.
+    fn serve(&self, lock: &mut Lock, at: usize, served: &mut Vec<Arc<Waiter>>) {
         if lock.queue.is_empty() {
             return;
         }
         lock.serve(served);
+        if !served.is_empty() {
+            let mut waits = self.waits.lock();
+            served.iter().for_each(|waiter| waits.leave(waiter.transaction));
+        }
+        self.note_waits(lock, at);
+    }
+
+    /// Notes for which transactions the first waiter waits, and the one at the place `at`.
+    fn note_waits(&self, lock: &Lock, at: usize) {
         let mut waits = self.waits.lock();
-        served.iter().for_each(|waiter| waits.leave(waiter.transaction));
-        for waiter in &lock.queue {
-            waits.wait_for(waiter.transaction, lock.blockers(waiter));
+        for at in [0, at] {
+            if let Some(waiter) = lock.queue.get(at) {
+                waits.wait_for(waiter.transaction, lock.blockers(at));
+            }
         }
     }
 

@@ -285,3 +285,64 @@ fn a_wait_without_other_threads_ends() {
     assert_eq!(rig.table.acquire(&for_ever, &rig.env).unwrap_err().kind(), ErrorKind::TimedOut);
     assert_eq!((rig.table.held(), rig.table.waits.lock().len()), (1, 0));
 }
+
+/// A circle through the queue of a key: a request waits for the one ahead, which waits for the holder.
+#[test]
+fn a_circle_through_a_queue_is_found() {
+    let rig = Rig::new();
+    rig.lock(1, "k", Exclusive).unwrap();
+    rig.lock(3, "other", Exclusive).unwrap();
+    scope(|scope| {
+        scope.spawn(|| {
+            rig.lock(2, "k", Exclusive).unwrap();
+            rig.release(2, "k");
+        });
+        rig.until_waiting(1);
+        scope.spawn(|| {
+            rig.lock(3, "k", Shared).unwrap();
+            rig.release(3, "k");
+            rig.release(3, "other");
+        });
+        rig.until_waiting(2);
+        let e = rig.lock(1, "other", Shared).unwrap_err();
+        assert_eq!(e.kind(), ErrorKind::Busy(BusyKind::Deadlock));
+        let [found] = rig.table.deadlocks().try_into().unwrap();
+        let ids: Vec<_> = found.waits.iter().map(|wait| wait.transaction).collect();
+        assert_eq!(ids, [1, 3, 2], "{e}");
+        rig.release(1, "k");
+    });
+    assert_eq!((rig.table.held(), rig.table.waits.lock().len()), (0, 0));
+}
+
+/// Waiters that give up in the middle of a queue leave the others where they are, and what they waited for is forgotten.
+#[test]
+fn a_queue_closes_behind_a_waiter_that_gives_up() {
+    let rig = Rig::new();
+    rig.lock(1, "k", Exclusive).unwrap();
+    rig.lock(4, "other", Exclusive).unwrap();
+    scope(|scope| {
+        let late = scope.spawn(|| rig.lock_for(2, "k", Exclusive, Duration::from_millis(60)).is_err());
+        rig.until_waiting(1);
+        scope.spawn(|| {
+            rig.lock(3, "k", Exclusive).unwrap();
+            rig.release(3, "k");
+        });
+        rig.until_waiting(2);
+        assert!(late.join().unwrap());
+        // 3 no longer waits behind 2, so 2 may wait for what 4 holds, and 4 for what 3 waits for.
+        scope.spawn(|| {
+            rig.lock(2, "other", Exclusive).unwrap();
+            rig.release(2, "other");
+        });
+        rig.until_waiting(2);
+        scope.spawn(|| {
+            rig.lock(4, "k", Shared).unwrap();
+            rig.release(4, "k");
+            rig.release(4, "other");
+        });
+        rig.until_waiting(3);
+        rig.release(1, "k");
+    });
+    assert_eq!((rig.table.held(), rig.table.waits.lock().len()), (0, 0));
+    assert!(rig.table.deadlocks().is_empty());
+}
