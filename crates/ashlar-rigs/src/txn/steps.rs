@@ -91,7 +91,7 @@ impl World<'_> {
             0..=1 if self.running.len() < 4 => self.begin(),
             2..=3 => self.write_plainly(),
             4 => match self.rng.below(3) {
-                0 => text(self.db.compact()),
+                0..=1 => text(self.db.compact()),
                 _ => text(self.db.flush()),
             },
             5..=6 => self.act_on_a_batch(),
