@@ -95,7 +95,8 @@ impl TransactionOptions {
 /// Plain reads and scans are not tracked.
 ///
 /// A pessimistic transaction also locks its keys, so other pessimistic transactions wait for it. Plain writes and optimistic
-/// transactions take no locks and do not wait.
+/// transactions take no locks and do not wait. A write of a transaction needs the lock, so it may answer the errors of
+/// [`Transaction::get_for_update`] too; the transaction then has neither the lock nor the operation.
 ///
 /// ```
 /// # use ashlardb::{Db, Read, Write};
