@@ -19,7 +19,6 @@ pub mod batch;
 mod wal;
 pub mod pressure;
 mod write;
-pub mod open;
 mod db;
 pub mod for_repair;
 

@@ -1,8 +1,11 @@
-//! Suites of the reliability rigs that use the interface for users only. `ashlar-stress` has the others, and the program
+//! Suites of the reliability rigs that share nothing with the others. `ashlar-stress` has the others, and the program
 //! `rel`, which runs all of them.
 //!
 //! | suite | question |
 //! |---|---|
+//! | [`corrupt`] | does any damage to any part of any file give a wrong answer, or go unnoticed? |
+//! | [`corrupt::diff`] | of the same damaged directory, do we show less than RocksDB, or otherwise? |
 //! | [`txn`] | do transactions read, lock, fail and commit as a model of them says, and lose no update beside threads? |
 
+pub mod corrupt;
 pub mod txn;

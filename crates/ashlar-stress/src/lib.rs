@@ -24,7 +24,6 @@
 pub mod bugs;
 pub mod compat;
 mod contents;
-pub mod corrupt;
 pub mod fuzz;
 pub mod limits;
 pub mod meta;
@@ -37,5 +36,5 @@ pub mod soak;
 pub mod sweep;
 pub mod torture;
 
-pub use ashlar_rigs::txn;
+pub use ashlar_rigs::{corrupt, txn};
 pub use ashlar_testkit::suite::{Budget, Failure, Harm, Length, Report};

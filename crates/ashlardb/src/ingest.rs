@@ -60,17 +60,17 @@ impl Family {
     /// first. By default a file becomes a hard link: do not change its bytes afterwards.
     ///
     /// # Errors
-    /// `InvalidArgument`: no file; a file that is named twice, lies in a directory of the database, has another comparator, was
-    /// written for another family, or has a newer table format than the format level allows; merges for a family without a merge
-    /// operator; a family of another database or one that was dropped. `Corruption`: a file is damaged or not whole.
+    /// `InvalidArgument`: no file; a family of another database or one that was dropped. Also a file that is named twice, lies
+    /// in a directory of the database, has another comparator or was written for another family. Also a newer table format
+    /// than the format level allows, and merges for a family without a merge operator. `Corruption`: a file is damaged or not whole.
     /// `NotSupported`: a file that was not written to be ingested, or has entries that are not served; a database that is open for
     /// reading only. `Aborted`: the options rule out the flush or the level, or background work is paused and a flush is needed.
     /// `Io`: a file cannot be read, linked or copied. `Shutdown`. The text names the file. After an error the database and the
     /// sources are as before.
     /// # Cost
     /// A link or a copy of each file, one pass over its bytes unless [`IngestOptions::verify`] is off, a sync of each file and of
-    /// the WAL. Writers wait during the last steps: a sync of the WAL, the search for levels, one commit, and the flush of writes
-    /// in the files' range that came during the call.
+    /// the WAL. Writers wait during the last steps: a sync of the WAL, the search for levels, one commit. They also wait for the
+    /// flush of writes in the files' range that came during the call.
     pub fn ingest(&self, files: &[impl AsRef<Path>], options: IngestOptions) -> Result<Vec<Ingested>> {
         self.db.ingest_families(&[(self, files)], options)
     }

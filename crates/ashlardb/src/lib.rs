@@ -114,8 +114,6 @@ pub use ashlar_base::{
     Comparator, Error, ErrorKind, FamilyId, FileNumber, Level, MergeOperator, Result, SeqNum, Trailer,
     ValueType,
 };
-pub use ashlar_engine::open::{DamagedFile, DroppedRange, FamilyReport, RecoveryReport, Remains, WalReport};
-pub use ashlar_engine::open::{LEVELDB_UPGRADE_NOTICE, is_leveldb_directory, list_families};
 pub use ashlar_engine::pressure::Resources;
 pub use ashlar_engine::{IngestMode, IngestOptions, Ingested};
 pub use ashlar_engine::{MemtableStats, SizeOptions};
@@ -125,6 +123,8 @@ pub use ashlar_observe::{FamilyShape, Scrubbed};
 pub use ashlar_options::{DbPath, FormatLevel};
 pub use ashlar_read::iter::CursorPins;
 pub use ashlar_read::point::{MayExist, Met, Probe, ProbedRun, View};
+pub use ashlar_recovery::{DamagedFile, DroppedRange, FamilyReport, RecoveryReport, Remains, WalReport};
+pub use ashlar_recovery::{LEVELDB_UPGRADE_NOTICE, is_leveldb_directory, list_families};
 pub use ashlar_repair::{RepairReport, check_database, check_database_in};
 pub use ashlar_tree::check::{CheckReport, Damage, KeySpan, Risk, Verified};
 pub use ashlar_tree::columns::Columns;

@@ -164,7 +164,7 @@ impl Transaction {
     }
 
     /// The values of `keys`, in their order. The transaction tracks the keys and locks them exclusively, in the order of their
-    /// bytes: transactions that lock all their keys in one such call do not wait for each other in a circle.
+    /// bytes. So transactions that lock all their keys in one such call do not wait for each other in a circle.
     ///
     /// # Errors
     /// As [`Transaction::get_for_update`], for the first key that cannot be locked. Keys before it stay locked.

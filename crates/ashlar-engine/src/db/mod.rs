@@ -83,12 +83,12 @@ pub use settings::{OpenFamily, Settings};
 pub use sizes::{MemtableStats, SizeOptions};
 
 use crate::health::{Health, Severity, lacks_space};
-use crate::open::RecoveryReport;
 use crate::pressure::{Resources, WritePressure};
 use ashlar_base::stats::Statistics;
 use ashlar_base::{Result, SeqNum};
 use ashlar_env::Env;
 use ashlar_options::{DbOptions, FamilyOptions};
+use ashlar_recovery::RecoveryReport;
 use core::Core;
 use std::any::Any;
 use std::fmt;

@@ -3,7 +3,6 @@
 use super::core::{Core, State};
 use crate::column_family::Family;
 use crate::memtable::Memtable;
-use crate::open::RecoveryReport;
 use crate::pressure::Pace;
 use ashlar_base::{FamilyId, SeqNum};
 use ashlar_compaction::{Action, Compaction, CompactionCounters};
@@ -11,6 +10,7 @@ use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::VersionEdit;
 use ashlar_memtable::MemtableRep;
 use ashlar_options::{CompactionEvent, Event, FileEvent, FlushEvent, StallCondition};
+use ashlar_recovery::RecoveryReport;
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -14,7 +14,6 @@ use super::schedule::widen;
 use super::settings::{OpenFamily, Settings};
 use super::unused_files::UnusedFiles;
 use crate::health::HealthState;
-use crate::open::{FamilySpec, Recovered, RecoveryReport, recover_in, replay_wals};
 use crate::pressure::{Memory, Resources};
 use crate::wal::{Wal, WalShape};
 use ashlar_base::{Error, FileNumber, Order, Result};
@@ -26,6 +25,7 @@ use ashlar_format::version_edit::VersionEdit;
 use ashlar_log::RecoveryMode;
 use ashlar_observe::InfoLog;
 use ashlar_options::{DbOptions, FamilyOptions, options_text, write_options_text};
+use ashlar_recovery::{FamilySpec, Recovered, RecoveryReport, recover_in, replay_wals};
 use ashlar_tree::files::{
     DirState, PendingOutputs, Settled, check_lost, create_database, hold_directory, lost_is_usable,
     make_directory, settle_identity, survey,

@@ -8,10 +8,10 @@ use super::job::Run;
 use super::unused_files::UnusedFiles;
 use super::work::Work;
 use crate::health::{Severity, Source};
-use crate::open::RecoveryReport;
 use ashlar_base::{Error, FileNumber, Result};
 use ashlar_env::{Env, JobKind, StepBudget, StepResult};
 use ashlar_format::filename::FileKind;
+use ashlar_recovery::RecoveryReport;
 use ashlar_sync::ReadPin;
 use ashlar_tree::files::{
     Live, PendingOutputs, RepairMark, Spared, in_quarantine, lost_is_usable, remove_obsolete,

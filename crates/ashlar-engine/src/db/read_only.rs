@@ -25,10 +25,6 @@ use super::parts::{Parts, statistics, take_memory};
 use super::replay::Replayer;
 use super::settings::{OpenFamily, Settings};
 use crate::health::HealthState;
-use crate::open::{
-    DamagedFile, FoundWals, Policy, Recovered, RecoveryReport, ReplayOutcome, logs_needed_from, recover_in,
-    replay_found,
-};
 use crate::pressure::{Memory, Resources};
 use crate::wal::Wal;
 use ashlar_base::error::BusyKind;
@@ -39,6 +35,10 @@ use ashlar_env::{Env, FileLock, FsEntry};
 use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::NewFile;
 use ashlar_options::{DbOptions, FamilyOptions};
+use ashlar_recovery::{
+    DamagedFile, FoundWals, Policy, Recovered, RecoveryReport, ReplayOutcome, logs_needed_from, recover_in,
+    replay_found,
+};
 use ashlar_table::TableReader;
 use ashlar_tree::files::{DirState, PendingOutputs, hold_directory, survey};
 use ashlar_tree::places::{Entered, Purpose, enter};
@@ -185,7 +185,7 @@ impl Opening<'_> {
         }
         let named = damaged.into_iter().map(|(kind, e)| {
             let name = e.path().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
-            DamagedFile { file: name.unwrap_or_else(|| kind.name()), cause: e.to_string() }
+            DamagedFile::new(name.unwrap_or_else(|| kind.name()), &e)
         });
         report.damaged.extend(named);
         Ok(())

@@ -12,7 +12,6 @@
 
 use super::direct_blobs::DirectBlobs;
 use crate::batch::memtable_op;
-use crate::open::{BatchPlace, FamilyFilter, RecoveryReport, ReplaySink, salvage_wals, sequenced_ops};
 use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{Error, FamilyId, FileNumber, Order, Result, SeqNum, ValueType};
 use ashlar_compaction::flush::{FlushInput, FlushRun};
@@ -24,6 +23,7 @@ use ashlar_format::version_edit::VersionEdit;
 use ashlar_format::write_batch::BatchReader;
 use ashlar_memtable::{MemtableRep, Op, WriterSlot, memtable, protected};
 use ashlar_options::{DbOptions, FamilyOptions};
+use ashlar_recovery::{BatchPlace, FamilyFilter, RecoveryReport, ReplaySink, salvage_wals, sequenced_ops};
 use ashlar_table::MAX_ENTRY_BYTES;
 use ashlar_tree::files::{PendingFile, PendingOutputs};
 use ashlar_tree::unwritable::may_need_unnamed_blobs;

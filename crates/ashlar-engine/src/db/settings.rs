@@ -1,7 +1,6 @@
 //! The settings of an open: the caller's settings combined with those stored in the directory.
 
 use crate::column_family::DEFAULT_FAMILY;
-use crate::open::{DamagedFile, Families, FamilySpec, Others, RecoveryReport};
 use ashlar_base::{Error, Order, Result};
 use ashlar_env::Env;
 use ashlar_format::filename::FileKind;
@@ -9,6 +8,7 @@ use ashlar_options::{
     DbOptions, DbPath, Facts, FamilyOptions, Finding, LatestOptions, LoadedOptions, Options, StoredFamily,
     Together, find_latest_options, lint, note_lines, options_file,
 };
+use ashlar_recovery::{DamagedFile, Families, FamilySpec, Others, RecoveryReport};
 use ashlar_tree::places::{Entered, PlaceSettings};
 use ashlar_tree::version::{FamilyState, VersionSet};
 use std::collections::{BTreeMap, HashMap};
@@ -130,9 +130,7 @@ impl Settings {
             LatestOptions::default()
         });
         let damaged = latest.damaged.into_iter();
-        report.damaged.extend(
-            damaged.map(|(n, e)| DamagedFile { file: FileKind::Options(n).name(), cause: e.to_string() }),
-        );
+        report.damaged.extend(damaged.map(|(n, e)| DamagedFile::new(FileKind::Options(n).name(), &e)));
         let level = options.format_level;
         let ours = latest.found.as_ref().is_some_and(|(_, file)| !file.own.is_empty());
         let loaded = latest.found.map(|(path, file)| LoadedOptions::from_file(path, &file, level));

@@ -13,11 +13,11 @@
 //!    finds the account and moves the WAL file.
 //! 2. A full disk does not prevent an open: the WAL file is then moved without an account.
 
-use crate::open::{DroppedRange, RecoveryReport};
 use ashlar_base::error::IoKind;
 use ashlar_base::{ErrorKind, FileNumber, Result};
 use ashlar_env::Fs;
 use ashlar_format::filename::FileKind;
+use ashlar_recovery::{DroppedRange, RecoveryReport};
 use ashlar_tree::files::{TAIL_MAX, keep_tail, leave_account, used_end};
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -5,7 +5,6 @@ use crate::memory::{DIR, machine, memory_file, put};
 use crate::{corpus, records};
 use ashlar_base::FileNumber;
 use ashlar_cache::FramePool;
-use ashlar_engine::open::{Families, Others, recover_manifest};
 use ashlar_format::log_record::{
     Framing, PredecessorInfo, decode_compression, decode_timestamp_sizes, encode_record,
 };
@@ -13,6 +12,7 @@ use ashlar_format::version_edit::VersionEdit;
 use ashlar_format::write_batch::{BatchEncoder, BatchOp, BatchReader};
 use ashlar_log::{LogEnd, LogReader, LogRecordKind, PhysicalKind, PhysicalRecords, RecoveryMode};
 use ashlar_options::FormatLevel;
+use ashlar_recovery::{Families, Others, recover_manifest};
 use ashlar_tree::version::OpenTables;
 use std::collections::BTreeSet;
 use std::path::Path;

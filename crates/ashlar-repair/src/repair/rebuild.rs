@@ -165,9 +165,7 @@ impl Repair<'_> {
         let table = TableReader::open(file, size, options)?;
         refuse_udi_primary(&table)?;
         let seen = see(&table, &order)?;
-        if let Some(e) = &wrong {
-            report.lose(Damage::of(name, e, Risk::Nothing).in_family(&family_name));
-        }
+        wrong.iter().for_each(|e| report.lose(Damage::of(name, e, Risk::Nothing).in_family(&family_name)));
         let family = families.entry(id).or_insert_with(|| Gathered::empty(&family_name, order.clone()));
         family.blobs.extend(&seen.blobs);
         // A table that a compaction had replaced may refer to blob files that are gone. Its entries must not hide those

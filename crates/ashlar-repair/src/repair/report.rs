@@ -1,7 +1,7 @@
 //! The report of a repair.
 
 use ashlar_base::FileNumber;
-use ashlar_engine::open::RecoveryReport;
+use ashlar_recovery::RecoveryReport;
 use ashlar_tree::check::{CheckReport, Damage, Risk};
 use std::collections::BTreeSet;
 use std::fmt;

@@ -15,7 +15,6 @@
 //! | `operations` | do operations on many keys, ranges and files agree with those on one key? |
 //! | `ingest` | are files that were written outside taken in as the model says, beside writers and compactions? |
 //! | `ingest_judged` | does RocksDB take our files, and read a database that took its files? |
-//! | `indexed`, `transactions` | do reads with pending changes agree with a model, and is no update lost? |
 //! | `indexed`, `transactions`, `transaction_locks` | do reads with pending changes agree with a model, and is no update lost? |
 //! | `upkeep` | do compactions on request leave every answer as it was? |
 //! | `observe` | does what it tells about itself add up, on a small workload to the last count? |

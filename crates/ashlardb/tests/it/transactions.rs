@@ -5,7 +5,7 @@ use crate::indexed::{compare, open as open_families, operate};
 use crate::store::listing;
 use ashlar_testkit::Rng;
 use ashlardb::prelude::*;
-use ashlardb::{BusyKind, ErrorKind, Read, Result, UInt64Add, Write};
+use ashlardb::{BusyKind, ErrorKind, IngestOptions, Read, Result, SstWriter, UInt64Add, Write};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -120,12 +120,21 @@ fn no_increment_is_lost_when_both_kinds_are_mixed() {
     assert_eq!(done.load(Ordering::Relaxed) as usize + conflicts.load(Ordering::Relaxed), 400);
 }
 
+fn ingest(db: &Db, change: fn(&mut SstWriter) -> Result<()>) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("made.sst");
+    let mut file = SstWriter::create(&path).unwrap();
+    change(&mut file).unwrap();
+    file.finish().unwrap();
+    db.ingest(&[&path], IngestOptions::new()).unwrap();
+}
+
 /// A plain write between the read and the commit is a conflict for both kinds, in the memtable and in tables; the write
 /// stays. So is a deletion that a compaction has removed without a trace.
 #[test]
 fn a_plain_write_in_between_is_a_conflict_wherever_it_went() {
     type Between = fn(&Db);
-    let betweens: [(&str, Between); 6] = [
+    let betweens: [(&str, Between); 8] = [
         ("put", |db| db.put("k", "theirs").unwrap()),
         ("flushed put", |db| {
             db.put("k", "theirs").unwrap();
@@ -144,6 +153,8 @@ fn a_plain_write_in_between_is_a_conflict_wherever_it_went() {
             db.delete_range("k", "z").unwrap();
             db.compact().unwrap();
         }),
+        ("ingested put", |db| ingest(db, |file| file.put("k", "theirs"))),
+        ("ingested range delete", |db| ingest(db, |file| file.delete_range("k", "z"))),
     ];
     for options in [kinds(), kinds().map(|o| o.snapshot(true))].concat() {
         for (name, between) in betweens {

@@ -52,7 +52,7 @@ impl Brought {
         (sum, function)
     }
 
-    /// Hands the file over to the caller, who drops the number once the edit that names the file is durable.
+    /// Hands the file over to the caller. The caller drops the number once the edit that names the file is durable.
     pub(super) fn keep(mut self) -> Option<PendingFile> {
         self.pending.take()
     }

@@ -1,8 +1,8 @@
 //! The levels of files that are ingested: as deep as the order of runs allows.
 //!
-//! From level 0 down, a file may go to each level where its range is free, up to the first level that has an entry in its
-//! range, or to which a running compaction or an earlier file of the call brings some. Levels above the base have no tables and
-//! are passed over. A tree that keeps all tables in level 0, and one that RocksDB stored as universal, take the file there.
+//! From level 0 down, a file may go to each level where its range is free. The search ends at the first level that has an entry
+//! in the range, or gets one from a running compaction or an earlier file of the call. Levels above the base have no tables
+//! and are passed over. A tree that keeps all tables in level 0, and one that RocksDB stored as universal, take the file there.
 //!
 //! The chosen places are claimed as the output of a compaction is: no compaction that begins before the commit writes into them.
 //!

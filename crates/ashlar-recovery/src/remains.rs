@@ -34,7 +34,7 @@ impl Remains {
     /// `Io`.
     /// # Cost
     /// Reads the whole file: a compressed WAL file can be decompressed only from its beginning.
-    pub(crate) fn read(file: Arc<dyn ReadFile>, number: FileNumber, offset: u64) -> Result<Option<Remains>> {
+    pub fn read(file: Arc<dyn ReadFile>, number: FileNumber, offset: u64) -> Result<Option<Remains>> {
         let mut remains = Remains::default();
         let mut reader = LogReader::thorough(file, number);
         while let Some(record) = reader.next()? {

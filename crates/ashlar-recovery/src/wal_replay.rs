@@ -7,7 +7,7 @@
 //!    continues exactly; then nothing is missing in between. Everything else is dropped and listed in the report.
 //! 4. A WAL file of this engine names the file before it and where that file ended. If less of that file was read,
 //!    writes are missing between the two, which is damage too. A link to a file older than all replayed ones, with a
-//!    sequence that goes back, does not belong to this file: after a failed device write, ext4 may show a block's
+//!    sequence that goes back, does not belong to this file. After a failed device write, ext4 may show a block's
 //!    content from another file.
 //! 5. If the MANIFEST lost its end, the WAL files show whether that end was in use. Writes of a family that no record
 //!    of the MANIFEST created prove it, and, where the tail is torn, a missing needed WAL file does. The open fails then.
@@ -64,7 +64,7 @@ pub struct ReplayOutcome {
     /// The newest known sequence: of the tables or of the last batch.
     pub last_seq: SeqNum,
     /// Data was dropped. The caller's new WAL file must begin with a synced empty batch that carries the sequence after
-    /// `last_seq`, so that a later recovery, here or by RocksDB, continues after the damage.
+    /// `last_seq`. Then a later recovery, here or by RocksDB, continues after the damage.
     pub cut: bool,
     /// The largest WAL file number seen; the MANIFEST's log numbers may move past it once everything is flushed.
     pub newest_wal: Option<FileNumber>,
@@ -99,7 +99,7 @@ pub fn replay_wals(
 ///
 /// # Errors
 /// As [`replay_wals`].
-pub(crate) fn salvage_wals(
+pub fn salvage_wals(
     env: &Env,
     dir: &Path,
     versions: &VersionSet,
@@ -124,7 +124,7 @@ struct How {
 ///
 /// # Errors
 /// As [`replay_wals`], and `NotSupported` when tables hold writes of undecided transactions.
-pub(crate) fn replay_found(
+pub fn replay_found(
     wals: &FoundWals,
     dir: &Path,
     versions: &VersionSet,
@@ -239,7 +239,7 @@ struct WalFile {
 
 /// The WAL files that a database needs, oldest first. All are open, so they stay readable if a writer unlinks them.
 #[derive(Debug)]
-pub(crate) struct FoundWals(Vec<WalFile>);
+pub struct FoundWals(Vec<WalFile>);
 
 impl FoundWals {
     /// Finds and opens the WAL files. They are opened after they were listed, so all but the newest are complete even
@@ -247,7 +247,7 @@ impl FoundWals {
     ///
     /// # Errors
     /// `Io`.
-    pub(crate) fn open(env: &Env, dir: &Path, versions: &VersionSet) -> Result<FoundWals> {
+    pub fn open(env: &Env, dir: &Path, versions: &VersionSet) -> Result<FoundWals> {
         let (min, facts) = (versions.min_wal(), versions.db_facts());
         let (prev, keep) = (facts.prev_log, facts.min_log_to_keep);
         let mut wals = Vec::new();

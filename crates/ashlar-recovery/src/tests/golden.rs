@@ -151,7 +151,7 @@ fn tables_above_the_level_are_told() {
         recover_manifest(&env, dir(), level, &tables, &every_family()).map(|r| r.report.foreign)
     };
     assert!(foreign(FormatLevel::V6_29).unwrap().is_empty());
-    let newer = include_bytes!("../../../../../golden/sst/v7_large_values.sst");
+    let newer = include_bytes!("../../../../golden/sst/v7_large_values.sst");
     let mut table = get(&*env.fs, &dir().join("000015.sst"));
     // Recovery compares sizes: only the footer is exchanged, and its position in the file fits.
     let at = table.len() - 53;

@@ -1,7 +1,7 @@
 //! What an open found: whether all data is there.
 
 use super::remains::Remains;
-use ashlar_base::{FamilyId, FileNumber, SeqNum};
+use ashlar_base::{Error, FamilyId, FileNumber, SeqNum};
 use std::fmt;
 
 /// A family as it was found.
@@ -64,6 +64,13 @@ pub struct DamagedFile {
     pub file: String,
     /// The error.
     pub cause: String,
+}
+
+impl DamagedFile {
+    /// The file with this name, and the error that it gave.
+    pub fn new(file: String, e: &Error) -> Self {
+        DamagedFile { file, cause: e.to_string() }
+    }
 }
 
 impl fmt::Display for DamagedFile {

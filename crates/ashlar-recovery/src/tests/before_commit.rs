@@ -3,7 +3,7 @@
 use super::replay::{batch, write_wal};
 use super::two_phase::{BEGIN, COMMIT, END, NOOP, PERSISTED, ROLLBACK, UNPREPARED, marked};
 use super::*;
-use crate::open::{FoundWals, Policy, replay_found};
+use crate::{FoundWals, Policy, replay_found};
 use ashlar_base::ErrorKind;
 use ashlar_log::RecoveryMode::PointInTime;
 

@@ -176,10 +176,10 @@ fn edits_that_make_no_sense() {
     put(&env, "CURRENT", b"MANIFEST-000005\n");
     write_manifest(&env, &[vec![2, 0, 3, 2, 4, 0], vec![], vec![0xe7, 0x47, 3, 0x61, 0x62, 0x63]]);
     let r = recover(&env).unwrap();
-    let told = &r.report.foreign;
+    let notes = &r.report.foreign;
     assert!(
-        told.iter().any(|line| line.starts_with("MANIFEST tag 9191 is unknown and was skipped")),
-        "{told:?}"
+        notes.iter().any(|line| line.starts_with("MANIFEST tag 9191 is unknown and was skipped")),
+        "{notes:?}"
     );
     write_manifest(&env, &[vec![2, 0, 3, 2, 4, 0], vec![0xe7, 0x07, 3, 0x61, 0x62, 0x63]]);
     let e = refused(&env);

@@ -102,7 +102,7 @@ pub fn recover_manifest(
 ///
 /// # Errors
 /// As [`recover_manifest`].
-pub(crate) fn recover_in(
+pub fn recover_in(
     entered: &Entered,
     dir: &Path,
     level: FormatLevel,
@@ -164,7 +164,7 @@ pub(crate) fn recover_in(
 ///
 /// # Errors
 /// As [`recover_manifest`], as far as the MANIFEST is concerned.
-pub(crate) fn logs_needed_from(fs: &dyn Fs, dir: &Path) -> Result<FileNumber> {
+pub fn logs_needed_from(fs: &dyn Fs, dir: &Path) -> Result<FileNumber> {
     read_manifest_beside(fs, dir).map(|(_, replayed)| replayed.logs_from())
 }
 

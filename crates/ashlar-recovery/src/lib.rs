@@ -1,0 +1,31 @@
+//! Recovery: from a directory to trees and replayed WAL files, with a report of what was found.
+//!
+//! ```text
+//! survey (tree) -> LOCK (engine) -> recover_manifest -> replay_wals (into the engine's memtables)
+//! -> first commit (engine) -> settle_identity (tree)
+//! ```
+//! This crate changes nothing: [`recover_manifest`] and [`replay_wals`] only read. The functions of
+//! [`ashlar_tree::files`] that write keep to the order above: `create_database` works on a directory that holds no
+//! database, and `settle_identity` comes after the first commit.
+
+mod before_commit;
+mod foreign;
+mod leveldb;
+mod recover;
+mod remains;
+mod report;
+mod sink;
+mod two_phase;
+mod wal_replay;
+
+pub use leveldb::{LEVELDB_UPGRADE_NOTICE, is_leveldb_directory};
+pub use recover::{
+    Families, FamilySpec, Others, Recovered, list_families, logs_needed_from, recover_in, recover_manifest,
+};
+pub use remains::Remains;
+pub use report::{DamagedFile, DroppedRange, FamilyReport, RecoveryReport, WalReport};
+pub use sink::{BatchPlace, FamilyFilter, ReplaySink, sequenced_ops};
+pub use wal_replay::{FoundWals, Policy, ReplayOutcome, replay_found, replay_wals, salvage_wals};
+
+#[cfg(test)]
+mod tests;
