@@ -21,7 +21,7 @@ fn log(machine: &SimEnv, compressed: bool) -> LogWriter {
 
 /// All records of the log, which ends well.
 fn read(machine: &SimEnv) -> Vec<Vec<u8>> {
-    let (all, end) = super::tests::read(machine, RecoveryMode::Absolute);
+    let (all, end) = tests::read(machine, RecoveryMode::Absolute);
     assert_eq!(end, LogEnd::Clean);
     all
 }
