@@ -187,7 +187,7 @@ impl Builder {
 
     /// Stores small WAL records into a mapping of the end of the WAL file, so that most unsynced writes cost no system call. A
     /// killed process loses no write that returned, with or without the mapping. Only on ext4 and XFS of Linux on x86-64, and
-    /// not with [`RecoveryMode::Absolute`](crate::RecoveryMode::Absolute). The process gets a handler for SIGBUS, which passes
+    /// not with [`RecoveryMode::Absolute`]. The process gets a handler for SIGBUS, which passes
     /// signals for other memory on; `false` leaves the process's handlers as they are. Default: true.
     pub fn mapped_wal(self, yes: bool) -> Self {
         self.database(move |db| db.mapped_wal = yes)

@@ -37,6 +37,7 @@ fn checked(db: &Db, key: &str, value: u64, check: &mut dyn FnMut() -> Result<()>
 /// Writers read, compute and write if nothing was written since, beside plain writers: each increment counts.
 #[test]
 fn nothing_comes_between_the_check_and_the_batch() {
+    let _readers = crate::beside_others();
     let db = open();
     thread::scope(|scope| {
         for _ in 0..3 {
@@ -65,6 +66,7 @@ fn nothing_comes_between_the_check_and_the_batch() {
 
 #[test]
 fn a_check_that_fails_or_panics_writes_nothing_and_hands_the_lead_over() {
+    let _readers = crate::beside_others();
     let db = open();
     put(&db, "k", 1);
     let before = db.visible();
