@@ -628,9 +628,12 @@ fn ends(kind: ErrorKind) -> bool {
 /// Compares the tracked keys with what was written up to `visible`.
 ///
 /// # Errors
-/// `Busy(Conflict)`: a key was written since it was tracked. Those of a read.
+/// `Busy(Conflict)`: a key was written since it was tracked. `InvalidArgument`: its family was dropped. Those of a read.
 fn validate(db: &Db, tracked: &HashMap<LockKey, Tracked>, visible: SeqNum) -> Result<()> {
     for (key, tracked) in tracked {
+        if tracked.family.is_dropped() {
+            return Err(family_dropped(key, &tracked.family));
+        }
         if tracked.since.get() >= visible || planted(Bug::ConflictsIgnored) {
             continue;
         }
@@ -665,6 +668,13 @@ fn conflict(key: &LockKey, tracked: &Tracked, what: &str) -> Error {
     let text =
         format!("conflict: key '{key}' of family {family:?} {what}, after the transaction saw it at {since}");
     Error::new(ErrorKind::Busy(BusyKind::Conflict), text).hint("Run the transaction again")
+}
+
+#[cold]
+fn family_dropped(key: &LockKey, family: &Family) -> Error {
+    let (key, name) = (user_key(key).escape_ascii(), family.name());
+    Error::invalid(format!("column family {name:?} was dropped, and the transaction tracks its key '{key}'"))
+        .hint("Roll the transaction back, at least to a savepoint before that key")
 }
 
 impl Drop for Transaction {

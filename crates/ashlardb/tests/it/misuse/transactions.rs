@@ -95,7 +95,13 @@ fn families_of_other_databases_and_dropped_ones_are_refused() {
     let late = db.begin().unwrap();
     late.family(&gone).put("late", "v").unwrap();
     late.put("late", "v").unwrap();
+    let reads = db.begin().unwrap();
+    assert!(reads.family(&gone).get_for_update("k").unwrap().is_some());
+    reads.put("read", "v").unwrap();
     db.drop_family(&gone).unwrap();
+    let e = reads.commit().unwrap_err();
+    assert!(e.kind() == ErrorKind::InvalidArgument && e.to_string().contains("\"gone\" was dropped"), "{e}");
+    assert_eq!(db.get("read").unwrap(), None);
     for (call, answer) in calls(&t, &foreign) {
         if call.contains("of a family") {
             assert_eq!(answer, INVALID, "{call}");
