@@ -18,7 +18,7 @@ pub const HELP: &str = "\
 usage: cargo xtask peers [NAME...]
 
 Fetches and builds what ashlar-compare drives beside AshlarDB; without names, all of:
-  rocksdb      11.8.1, as `cargo xtask setup` has it
+  rocksdb      11.8.1, as `cargo xtask setup` has it, and Debian's jemalloc for it
   leveldb      1.23, Debian's source package, built without assertions
   treedb       Kyoto Cabinet's TreeDB, Debian's library
   sqlite       the amalgamation inside the crate libsqlite3-sys
@@ -71,6 +71,12 @@ pub fn main(args: &[String]) -> Result<(), String> {
         for line in setup::judges()?.iter().filter(|line| line.starts_with("rocksdb-11.8.1")) {
             println!("{line}");
         }
+        match jemalloc() {
+            Ok(()) => println!("{:<15} {JEMALLOC}", "jemalloc"),
+            Err(why) => {
+                println!("{:<15} not here, so RocksDB runs with the system's allocator: {why}", "jemalloc")
+            }
+        }
     }
     for (name, pinned, recipe) in RECIPES {
         if !wanted(name) {
@@ -84,6 +90,13 @@ pub fn main(args: &[String]) -> Result<(), String> {
         kitchen.note(name, &made)?;
     }
     Ok(())
+}
+
+/// Where Debian has the allocator under which ashlar-compare runs RocksDB.
+const JEMALLOC: &str = "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2";
+
+fn jemalloc() -> Result<(), String> {
+    if Path::new(JEMALLOC).is_file() { Ok(()) } else { install(&["libjemalloc2"]) }
 }
 
 /// Where everything is made.
