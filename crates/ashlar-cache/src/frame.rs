@@ -2,6 +2,7 @@
 
 use crate::pool::FramePool;
 use crate::slab::{Piece, class_of};
+use ashlar_kernels::{LINE, prefetch};
 use ashlar_sync::atomic::{AtomicBool, Ordering};
 use std::fmt;
 use std::ops::Deref;
@@ -132,18 +133,7 @@ const PREFETCHED: usize = 4096 + 512;
 /// Prefetches the cache lines of `bytes`, except for less than a line at the end.
 #[inline]
 pub(crate) fn prefetch_lines(bytes: &[u8]) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        for line in bytes.as_chunks::<64>().0 {
-            // SAFETY: a prefetch reads nothing that the program can see and cannot fault; the address is inside the slice.
-            // Checked by: `prefetched_bytes_are_the_same`.
-            unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) };
-        }
-    }
-    // Other processors have no stable prefetch function.
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = bytes;
+    prefetch(bytes.as_ptr(), bytes.len() / LINE);
 }
 
 /// Keeps one uncompressed block in memory. Clones are cheap and share; it may outlive its table and its pool.

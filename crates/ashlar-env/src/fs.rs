@@ -238,3 +238,8 @@ pub trait PreparedPiece: Send + Sync + Debug {
         self.put(offset, head)
     }
 }
+
+/// The directory that the file at `path` is in.
+pub fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}

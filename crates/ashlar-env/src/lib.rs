@@ -15,7 +15,7 @@ pub mod sim;
 
 pub use clock::{Clock, VirtualClock};
 pub use env::Env;
-pub use fs::{EntryKind, FileLock, Fs, FsEntry, PreparedPiece, ReadFile, STORE_HEAD, WriteFile};
+pub use fs::{EntryKind, FileLock, Fs, FsEntry, PreparedPiece, ReadFile, STORE_HEAD, WriteFile, folder_of};
 pub use jobs::{Job, JobExecutor, JobId, JobKind, Lane, StepBudget, StepResult, ThreadExecutor};
 pub use mem::MemFs;
 pub use os::{OsClock, OsFs, OsRand, Process, memory_limit, uncompressed_max};

@@ -190,19 +190,7 @@ impl Arena {
     /// Prefetches `lines` cache lines from an address on.
     #[inline]
     pub(crate) fn prefetch(&self, at: Address, lines: usize) {
-        #[cfg(target_arch = "x86_64")]
-        {
-            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            let from = self.resolve(at).as_ptr().cast::<i8>();
-            for line in 0..lines {
-                // SAFETY: a prefetch reads nothing that the program can see and cannot fault, wherever the pointer points.
-                // Checked by: the conformance suite.
-                unsafe { _mm_prefetch::<_MM_HINT_T0>(from.wrapping_add(line * 64)) };
-            }
-        }
-        // Other processors have no stable prefetch function.
-        #[cfg(not(target_arch = "x86_64"))]
-        let _ = (at, lines);
+        ashlar_kernels::prefetch(self.resolve(at).as_ptr().cast(), lines);
     }
 
     /// The pointer of an address, valid up to the end of its allocation.

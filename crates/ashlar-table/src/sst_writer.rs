@@ -8,24 +8,19 @@
 //!
 //! Source: RocksDB `table/sst_file_writer.cc` (behaviour).
 
-use crate::builder::TableBuilder;
+use crate::builder::{MAX_KEY_BYTES, TableBuilder};
 use crate::options::{TableIdentity, TableOptions};
 use ashlar_base::range_del::{FragmentedTombstones, RangeTombstone};
-use ashlar_base::{Error, FamilyId, FileNumber, InternalKeyBuf, Order, Result, SeqNum, Trailer, ValueType};
-use ashlar_env::{Fs, WriteFile};
+use ashlar_base::{Error, FileNumber, InternalKeyBuf, Order, Result, SeqNum, Trailer, ValueType};
+use ashlar_env::{Fs, WriteFile, folder_of};
+use ashlar_format::table::Properties;
 use std::cmp::Ordering;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The largest key, as in a batch: 8 MiB.
-const MAX_KEY_BYTES: usize = 8 << 20;
-
 /// What the properties of the file say instead of the id of a database.
 const WRITER_ID: &str = "SST Writer";
-
-/// The id of a family that is not known. RocksDB then takes the file into any family.
-const NO_FAMILY: FamilyId = FamilyId(0x7fff_ffff);
 
 /// What a writer needs.
 #[derive(Clone, Debug)]
@@ -103,7 +98,8 @@ impl SstWriter {
             db_id: WRITER_ID.to_owned(),
             session_id,
             number: FileNumber(1),
-            family_id: NO_FAMILY,
+            // RocksDB then takes the file into any family.
+            family_id: Properties::UNKNOWN_FAMILY,
             creation_time: unix_secs,
             file_creation_time: unix_secs,
             external: true,
@@ -246,11 +242,6 @@ impl fmt::Debug for SstWriter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SstWriter").field("path", &self.path).finish_non_exhaustive()
     }
-}
-
-/// The directory of a file.
-fn folder_of(path: &Path) -> &Path {
-    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 #[cold]

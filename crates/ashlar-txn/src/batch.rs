@@ -261,6 +261,21 @@ impl IndexedBatch {
         }))
     }
 
+    /// Reads the database, if the change of the key needs it.
+    fn read_below<T>(
+        &self,
+        change: Option<&Change>,
+        read: impl FnOnce(&Db) -> Result<Option<T>>,
+    ) -> Result<(Option<T>, Below)> {
+        if change.is_some_and(|change| !change.needs_database()) {
+            self.db.check_open()?;
+            return Ok((None, Below::NotAsked));
+        }
+        let below = read(&self.db)?;
+        let noted = Below::of(below.as_ref());
+        Ok((below, noted))
+    }
+
     /// The value of `key` with the changes over the database.
     ///
     /// # Errors
@@ -276,13 +291,7 @@ impl IndexedBatch {
         options: ReadOptions,
     ) -> Result<(Option<Value>, Below)> {
         let change = self.change(family, key)?;
-        let (mut below, mut noted) = (None, Below::NotAsked);
-        if change.is_none_or(Change::needs_database) {
-            below = self.db.get(family, key, options)?;
-            noted = Below::of(below.as_ref());
-        } else {
-            self.db.check_open()?;
-        }
+        let (below, noted) = self.read_below(change, |db| db.get(family, key, options))?;
         match change {
             None => Ok((below, noted)),
             Some(change) => {
@@ -307,13 +316,7 @@ impl IndexedBatch {
         options: ReadOptions,
     ) -> Result<(Option<Columns>, Below)> {
         let change = self.change(family, key)?;
-        let (mut below, mut noted) = (None, Below::NotAsked);
-        if change.is_none_or(Change::needs_database) {
-            below = self.db.get_entity(family, key, options)?;
-            noted = Below::of(below.as_ref());
-        } else {
-            self.db.check_open()?;
-        }
+        let (below, noted) = self.read_below(change, |db| db.get_entity(family, key, options))?;
         match change {
             None => Ok((below, noted)),
             Some(change) => Ok((change.columns(family, key, below)?, noted)),
@@ -350,14 +353,10 @@ impl IndexedBatch {
         let mut values = Vec::with_capacity(keys.len());
         for key in keys.iter().copied() {
             let change = change(key);
-            let found = match change.is_none_or(Change::needs_database) {
-                true => below.next().unwrap_or(Ok(None)),
-                false => Ok(None),
-            };
-            if let Ok(found) = &found
-                && change.is_none_or(Change::needs_database)
-            {
-                note(key, Below::of(found.as_ref()));
+            let mut found = Ok(None);
+            if change.is_none_or(Change::needs_database) {
+                found = below.next().unwrap_or(Ok(None));
+                found.iter().for_each(|found| note(key, Below::of(found.as_ref())));
             }
             values.push(found.and_then(|below| match change {
                 None => Ok(below),

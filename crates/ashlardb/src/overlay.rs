@@ -43,13 +43,26 @@ fn foreign() -> Error {
         .hint("Take a snapshot of the database that the batch belongs to")
 }
 
-impl Overlay<'_> {
-    pub(crate) fn get(&self, family: &Family, key: &[u8], options: ReadOptions) -> Result<Option<View>> {
-        match self {
-            Overlay::Batch(batch) => shared(batch)?.get(family, key, options),
-            Overlay::Transaction(transaction) => shared(transaction)?.get(family, key, options),
+/// Calls the same method of the owner, whichever it is.
+macro_rules! over {
+    ($overlay:expr, $owner:ident => $call:expr) => {
+        match $overlay {
+            Overlay::Batch(cell) => {
+                let $owner = shared(cell)?;
+                $call
+            }
+            Overlay::Transaction(cell) => {
+                let $owner = shared(cell)?;
+                $call
+            }
             Overlay::Foreign => Err(foreign()),
         }
+    };
+}
+
+impl Overlay<'_> {
+    pub(crate) fn get(&self, family: &Family, key: &[u8], options: ReadOptions) -> Result<Option<View>> {
+        over!(self, owner => owner.get(family, key, options))
     }
 
     pub(crate) fn get_entity(
@@ -58,11 +71,7 @@ impl Overlay<'_> {
         key: &[u8],
         options: ReadOptions,
     ) -> Result<Option<Columns>> {
-        match self {
-            Overlay::Batch(batch) => shared(batch)?.get_entity(family, key, options),
-            Overlay::Transaction(transaction) => shared(transaction)?.get_entity(family, key, options),
-            Overlay::Foreign => Err(foreign()),
-        }
+        over!(self, owner => owner.get_entity(family, key, options))
     }
 
     pub(crate) fn multi_get(
@@ -71,11 +80,7 @@ impl Overlay<'_> {
         keys: &[&[u8]],
         options: ReadOptions,
     ) -> Result<Vec<Result<Option<View>>>> {
-        match self {
-            Overlay::Batch(batch) => shared(batch)?.multi_get(family, keys, options),
-            Overlay::Transaction(transaction) => shared(transaction)?.multi_get(family, keys, options),
-            Overlay::Foreign => Err(foreign()),
-        }
+        over!(self, owner => owner.multi_get(family, keys, options))
     }
 
     pub(crate) fn key_may_exist(
@@ -84,11 +89,7 @@ impl Overlay<'_> {
         key: &[u8],
         options: ReadOptions,
     ) -> Result<MayExist> {
-        match self {
-            Overlay::Batch(batch) => shared(batch)?.key_may_exist(family, key, options),
-            Overlay::Transaction(transaction) => shared(transaction)?.key_may_exist(family, key, options),
-            Overlay::Foreign => Err(foreign()),
-        }
+        over!(self, owner => owner.key_may_exist(family, key, options))
     }
 
     /// The changes of the family at this moment, and the snapshot over which they are read, if the owner has one.

@@ -1,9 +1,9 @@
 //! Files for an ingestion, written without a database.
 
 use crate::options::FamilyOptions;
-use crate::{Env, Error, Family, FamilyBuilder, FormatLevel, Result, ValueType};
+use crate::{Env, Family, FamilyBuilder, FormatLevel, Result, ValueType};
 use ashlar_engine::SstWriter as Inner;
-use ashlar_format::entity::{Column, ColumnValue, Entity};
+use ashlar_engine::batch::encode_entity;
 use std::path::Path;
 
 pub use ashlar_engine::SstSummary;
@@ -97,15 +97,9 @@ impl SstWriter {
         key: impl AsRef<[u8]>,
         columns: &[(N, V)],
     ) -> Result<()> {
-        let key = key.as_ref();
-        let column = |(name, value): &'_ (N, V)| (name.as_ref().to_vec(), value.as_ref().to_vec());
-        let columns: Vec<_> = columns.iter().map(column).collect();
-        let inline = columns.iter().map(|(name, value)| Column { name, value: ColumnValue::Inline(value) });
-        let entity = Entity::new(inline.collect())
-            .map_err(|e| Error::invalid(format!("entity of key '{}': {}", key.escape_ascii(), e.what)))?;
-        let mut encoded = Vec::new();
-        entity.encode(&mut encoded);
-        self.inner.add(ValueType::Entity, key, &encoded)
+        let columns: Vec<_> = columns.iter().map(|(name, value)| (name.as_ref(), value.as_ref())).collect();
+        let encoded = encode_entity(key.as_ref(), &columns)?;
+        self.inner.add(ValueType::Entity, key.as_ref(), &encoded)
     }
 
     /// Appends a merge operand for `key`. The operator of the family that takes the file combines it with older values.

@@ -118,7 +118,7 @@ fn counts(p: &Properties) -> Vec<String> {
 }
 
 fn names(p: &Properties) -> Vec<String> {
-    let id = p.column_family_id.filter(|id| *id != Properties::UNKNOWN_FAMILY);
+    let id = p.known_family();
     vec![
         format!("filter policy name: {}", or_none(&p.filter_policy)),
         format!("prefix extractor name: {}", or_none(&p.prefix_extractor_name)),

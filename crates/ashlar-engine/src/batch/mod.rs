@@ -8,4 +8,4 @@ mod apply;
 mod write_batch;
 
 pub(crate) use apply::{each_op, memtable_op, only_deletes, sole_op};
-pub use write_batch::{MAX_BATCH_BYTES, MAX_KEY_BYTES, MAX_VALUE_BYTES, Mark, WriteBatch};
+pub use write_batch::{MAX_BATCH_BYTES, MAX_VALUE_BYTES, Mark, WriteBatch, encode_entity};

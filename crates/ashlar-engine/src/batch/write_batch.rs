@@ -3,10 +3,8 @@
 use ashlar_base::{Error, FamilyId, Result};
 use ashlar_format::entity::{Column, ColumnValue, Entity};
 use ashlar_format::write_batch::{BatchEncoder, BatchMark, BatchReader};
-use ashlar_table::MAX_ENTRY_BYTES;
+use ashlar_table::{MAX_ENTRY_BYTES, MAX_KEY_BYTES};
 
-/// Largest key: 8 MiB. Larger keys would make every index block and table bound of the tree too large.
-pub const MAX_KEY_BYTES: usize = 8 << 20;
 /// Largest value: 4 GiB - 1, the limit of the format's length field.
 pub const MAX_VALUE_BYTES: usize = u32::MAX as usize;
 /// Largest batch: 4 GiB, header included.
@@ -56,11 +54,7 @@ impl WriteBatch {
     /// As [`WriteBatch::put`]; `InvalidArgument` also when a name occurs twice. The write checks that the format level
     /// allows entities.
     pub fn put_entity(&mut self, family: FamilyId, key: &[u8], columns: &[(&[u8], &[u8])]) -> Result<()> {
-        let column = |(name, value)| Column { name, value: ColumnValue::Inline(value) };
-        let entity = Entity::new(columns.iter().copied().map(column).collect())
-            .map_err(|e| Error::invalid(format!("entity of key '{}': {}", key.escape_ascii(), e.what)))?;
-        let mut encoded = Vec::new();
-        entity.encode(&mut encoded);
+        let encoded = encode_entity(key, columns)?;
         self.admit(key, encoded.len())?;
         self.needs_families = true;
         self.encoder.entity(family, key, &encoded)
@@ -205,6 +199,19 @@ impl WriteBatch {
         }
         Ok(())
     }
+}
+
+/// The stored form of an entity with these columns, in any order.
+///
+/// # Errors
+/// `InvalidArgument`: a name occurs twice.
+pub fn encode_entity(key: &[u8], columns: &[(&[u8], &[u8])]) -> Result<Vec<u8>> {
+    let column = |(name, value)| Column { name, value: ColumnValue::Inline(value) };
+    let entity = Entity::new(columns.iter().copied().map(column).collect())
+        .map_err(|e| Error::invalid(format!("entity of key '{}': {}", key.escape_ascii(), e.what)))?;
+    let mut encoded = Vec::new();
+    entity.encode(&mut encoded);
+    Ok(encoded)
 }
 
 #[cold]

@@ -16,7 +16,7 @@
 use super::Process;
 use super::file;
 use super::place::{Held, Place};
-use crate::FileLock;
+use crate::{FileLock, folder_of};
 use ashlar_base::error::BusyKind;
 use ashlar_base::{Error, ErrorKind, Result};
 use rustix::fs::{AtFlags, FlockOperation, OFlags, Stat};
@@ -124,7 +124,7 @@ impl OsLock {
 
 /// Opens the directory that the file at `path` is in.
 fn parent(dirs: &Held, path: &Path) -> Result<File> {
-    let above = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let above = folder_of(path);
     let opened = dirs.place("lock", above)?.open_dir();
     opened.map_err(|e| Error::io("open the directory", above, &e.into()))
 }

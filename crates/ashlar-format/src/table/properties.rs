@@ -6,7 +6,7 @@
 use super::properties_codec::{Codec, Fixed32, Fixed64, Raw, Text, Varint};
 use crate::block::{BlockBuilder, DataBlock, IndexEntries, PlainCursor, PlainEntries, PlainTarget};
 use crate::unreadable::Unreadable;
-use ashlar_base::Malformed;
+use ashlar_base::{FamilyId, Malformed};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -201,7 +201,12 @@ const GLOBAL_SEQNO: &[u8] = b"rocksdb.external_sst_file.global_seqno";
 
 impl Properties {
     /// Column family id of files that belong to none.
-    pub const UNKNOWN_FAMILY: u64 = 0x7fff_ffff;
+    pub const UNKNOWN_FAMILY: FamilyId = FamilyId(0x7fff_ffff);
+
+    /// The id of the family for which the table was written; `None`: it is not known.
+    pub fn known_family(&self) -> Option<u64> {
+        self.column_family_id.filter(|id| *id != u64::from(Self::UNKNOWN_FAMILY.0))
+    }
 
     /// Decodes an uncompressed properties block. Names must ascend strictly.
     pub fn decode(block: &[u8]) -> Result<Self, Unreadable> {

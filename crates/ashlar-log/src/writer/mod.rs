@@ -28,7 +28,7 @@ mod room;
 use ashlar_base::error::IoKind;
 use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{Error, ErrorKind, FileNumber, Result};
-use ashlar_env::{Fs, PreparedPiece, WriteFile};
+use ashlar_env::{Fs, PreparedPiece, WriteFile, folder_of};
 use ashlar_format::log_record::{
     COMPRESSION_ZSTD, Framing, encode_compression_record, frame_end, record_end,
 };
@@ -343,8 +343,7 @@ impl LogWriter {
             .or_else(|e| if planted(Bug::SyncRetried) { sync() } else { Err(e) })
             .map_err(|e| self.poison(e))?;
         if !*directory_synced && !planted(Bug::LogDirUnsynced) {
-            let parent = self.file.path().parent().filter(|p| !p.as_os_str().is_empty());
-            self.fs.sync_dir(parent.unwrap_or(Path::new("."))).map_err(|e| self.poison(e))?;
+            self.fs.sync_dir(folder_of(self.file.path())).map_err(|e| self.poison(e))?;
             *directory_synced = true;
         }
         self.durable.store(target, Ordering::Release);

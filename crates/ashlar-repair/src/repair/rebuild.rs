@@ -32,10 +32,6 @@ use std::sync::Arc;
 /// The block cache while a table is inspected, in bytes.
 const POOL_BYTES: usize = 1 << 20;
 
-/// The id of the family in the properties of a table that was written outside, for no particular family. As in RocksDB's
-/// repair, `default` gets it.
-const NO_FAMILY: u64 = 0x7fff_ffff;
-
 /// Bytes rewritten per step.
 const STEP: usize = 4 << 20;
 
@@ -145,7 +141,8 @@ impl Repair<'_> {
             None => (file, None),
         };
         let said = Anatomy::open(Arc::clone(&file)).map_err(if_damaged)?.properties()?.clone();
-        let id = said.column_family_id.filter(|id| *id != NO_FAMILY);
+        // As in RocksDB's repair, `default` gets a table that was written for no particular family.
+        let id = said.known_family();
         let id = FamilyId(id.and_then(|id| u32::try_from(id).ok()).unwrap_or(0));
         let told = said.column_family_name.filter(|told| !told.is_empty());
         let is_strange =

@@ -8,4 +8,4 @@ mod tail;
 mod tombstone_block;
 mod waiting;
 
-pub use table_builder::{MAX_ENTRY_BYTES, TableBuilder, TableSummary};
+pub use table_builder::{MAX_ENTRY_BYTES, MAX_KEY_BYTES, TableBuilder, TableSummary};

@@ -20,6 +20,9 @@ use std::cmp::Ordering;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+/// The largest user key: 8 MiB. Larger ones would make every index block and table bound of the tree too large.
+pub const MAX_KEY_BYTES: usize = 8 << 20;
+
 /// An internal key and its value have this many bytes at most in a table that is written here. With the largest block size
 /// before them, a block then stays below 4 GiB.
 pub const MAX_ENTRY_BYTES: usize = (1 << 31) - 1;

@@ -29,9 +29,6 @@ const POOL_BYTES: usize = 1 << 20;
 /// The version of the rules for external files that lets the MANIFEST assign a sequence number.
 const VERSION: u32 = 2;
 
-/// The family in the properties of a file that was written for no particular one.
-const NO_FAMILY: u64 = 0x7fff_ffff;
-
 /// What is known of a file that may be ingested.
 pub(super) struct Inspected {
     /// The range of its keys.
@@ -139,7 +136,7 @@ fn check_external(said: &Properties) -> Result<()> {
 /// Whether the family takes the file.
 fn check_family(said: &Properties, family: &Family) -> Result<()> {
     let (options, name) = (family.options(), family.name());
-    if let Some(id) = said.column_family_id.filter(|id| *id != NO_FAMILY && *id != u64::from(family.id().0)) {
+    if let Some(id) = said.known_family().filter(|id| *id != u64::from(family.id().0)) {
         let of = said.column_family_name.as_deref().unwrap_or_default();
         let e = Error::invalid(format!(
             "the file was written for column family {of:?} with id {id}, not for {name:?} with id {}",

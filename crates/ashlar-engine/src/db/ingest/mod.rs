@@ -36,6 +36,7 @@ use super::install::Change;
 use crate::column_family::{Family, LiveFamily};
 use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{Error, ErrorKind, FamilyId, FileNumber, Level, Result, SeqNum};
+use ashlar_env::folder_of;
 use ashlar_format::version_edit::VersionEdit;
 use ashlar_options::{Event, FormatLevel, IngestEvent};
 use bring::Brought;
@@ -251,7 +252,7 @@ impl Core {
 
     /// Refuses a file in a directory of the database: a move would take a table from the tree.
     fn check_outside_directory(&self, path: &Path) -> Result<()> {
-        let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let folder = folder_of(path);
         let elsewhere = self.places.elsewhere();
         let own = std::iter::once(&self.dir).chain(elsewhere.iter().map(|(dir, _)| dir));
         for dir in own {
@@ -404,9 +405,8 @@ impl Core {
     /// Removes the names that a move has replaced. A failure changes nothing of the ingestion.
     fn remove_sources(&self, ingested: &mut [Ingested]) {
         for file in ingested {
-            let folder = file.source.parent().filter(|p| !p.as_os_str().is_empty());
             let removed = self.env.fs.remove(&file.source);
-            let removed = removed.and_then(|()| self.env.fs.sync_dir(folder.unwrap_or(Path::new("."))));
+            let removed = removed.and_then(|()| self.env.fs.sync_dir(folder_of(&file.source)));
             file.source_kept = removed.err();
         }
     }
