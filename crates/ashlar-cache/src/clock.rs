@@ -65,7 +65,7 @@ impl Entry {
         let Some(slots) = self.slots.upgrade() else { return };
         let Some(slot) = slots.get(self.ordinal as usize) else { return };
         let Some(frame) = slot.read().clone().filter(|frame| frame.stands_in(slab)) else { return };
-        let piece = slabs.put(frame.bytes(), self, Some(slab));
+        let piece = slabs.put((frame.all_bytes(), &[]), self, Some(slab));
         drop(frame);
         let Ok(mut place) = piece.map(Place::Slab) else { return };
         let mut guard = slot.write();

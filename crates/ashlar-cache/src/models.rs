@@ -18,7 +18,7 @@ fn a_pin_against_an_evictor() {
     loom::model(|| {
         let pool = FramePool::new(ONE);
         let slots = Arc::new(SlotArray::new(Arc::clone(&pool), 2));
-        drop(slots.insert(0, block(0)));
+        drop(slots.insert(0, block(0).into(), &[]));
         let reader = {
             let slots = Arc::clone(&slots);
             thread::spawn(move || {
@@ -28,7 +28,7 @@ fn a_pin_against_an_evictor() {
                 }
             })
         };
-        let pin = slots.insert(1, block(1));
+        let pin = slots.insert(1, block(1).into(), &[]);
         assert!(*pin == block(1));
         assert!(pool.usage().used <= ONE);
         drop(pin);
@@ -48,7 +48,7 @@ fn a_pin_against_the_close_of_its_table() {
     loom::model(|| {
         let pool = FramePool::new(ONE);
         let slots = SlotArray::new(Arc::clone(&pool), 1);
-        let pin = slots.insert(0, block(0));
+        let pin = slots.insert(0, block(0).into(), &[]);
         let reader = thread::spawn(move || {
             assert!(*pin == block(0));
             drop(pin);
@@ -68,9 +68,9 @@ fn two_inserts_of_one_block() {
         let slots = Arc::new(SlotArray::new(Arc::clone(&pool), 1));
         let other = {
             let slots = Arc::clone(&slots);
-            thread::spawn(move || assert!(*slots.insert(0, block(0)) == block(0)))
+            thread::spawn(move || assert!(*slots.insert(0, block(0).into(), &[]) == block(0)))
         };
-        assert!(*slots.insert(0, block(0)) == block(0));
+        assert!(*slots.insert(0, block(0).into(), &[]) == block(0));
         other.join().expect("inserts");
         assert!(pool.usage().used <= ONE, "charged twice");
         drop(slots);
@@ -89,7 +89,7 @@ fn a_pin_against_the_compaction_of_a_slab() {
         let closing = SlotArray::new(Arc::clone(&pool), 2);
         let slots = Arc::new(SlotArray::new(Arc::clone(&pool), 3));
         (0..2).for_each(|at| drop(closing.insert(at, long(9))));
-        (0..3).for_each(|at| drop(slots.insert(u32::from(at), long(at))));
+        (0..3).for_each(|at| drop(slots.insert(u32::from(at), long(at).into(), &[])));
         assert_eq!(pool.slab_bytes(), 2 * (256 << 10));
         let reader = {
             let slots = Arc::clone(&slots);

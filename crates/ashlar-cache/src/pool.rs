@@ -147,17 +147,18 @@ impl FramePool {
         self.bring_together(FOR_OTHERS);
     }
 
-    /// The memory for the block of `entry`: a piece of a slab, or the heap if there is no piece.
-    pub(crate) fn place(&self, bytes: Cow<'_, [u8]>, entry: &Entry) -> Place {
-        let mut put = self.slabs.put(&bytes, entry, None);
+    /// The memory for the block of `entry` and its sidecar: a piece of a slab, or the heap if there is no piece.
+    pub(crate) fn place(&self, bytes: Cow<'_, [u8]>, sidecar: &[u8], entry: &Entry) -> Place {
+        let mut put = self.slabs.put((&bytes, sidecar), entry, None);
         if put.as_ref().err() == Some(&NoPiece::Crowded) {
             self.bring_together(FOR_ONE);
-            put = self.slabs.put(&bytes, entry, None);
+            put = self.slabs.put((&bytes, sidecar), entry, None);
         }
         match put {
             Ok(piece) => Place::Slab(piece),
             Err(_) => {
                 let mut bytes = bytes.into_owned();
+                bytes.extend_from_slice(sidecar);
                 bytes.shrink_to_fit();
                 Place::Heap(bytes)
             }

@@ -5,6 +5,7 @@ use crate::frame::{Charge, Frame, FramePin};
 use crate::ghosts::Ghosts;
 use crate::pages::Pages;
 use crate::pool::{FramePool, HITS, MISSES, Turn};
+use ashlar_kernels::prefetch;
 use ashlar_sync::{Rank, RwLock};
 use std::borrow::Cow;
 use std::fmt;
@@ -65,6 +66,27 @@ impl SlotArray {
         found
     }
 
+    /// Prefetches the slot of a block that will be asked for.
+    #[inline]
+    pub fn prefetch(&self, ordinal: u32) {
+        if let Some(slot) = self.slots.get(ordinal as usize) {
+            prefetch(std::ptr::from_ref(slot).cast(), 1);
+        }
+    }
+
+    /// Prefetches the head of the block's frame, if the block is in memory.
+    ///
+    /// # Cost
+    /// The slot's read lock.
+    #[inline]
+    pub fn prefetch_frame(&self, ordinal: u32) {
+        if let Some(slot) = self.slots.get(ordinal as usize)
+            && let Some(frame) = slot.read().as_ref()
+        {
+            prefetch(Arc::as_ptr(frame).cast(), 1);
+        }
+    }
+
     /// [`SlotArray::hit`] without counting.
     #[inline]
     pub fn peek(&self, ordinal: u32) -> Option<FramePin> {
@@ -91,13 +113,10 @@ impl SlotArray {
         Some(Admission { _turn: Some(turn) })
     }
 
-    /// Caches `bytes` as block `ordinal` and pins it. If another thread was faster, returns that thread's frame. If the
-    /// pool has no space even after evictions, returns the block uncharged and does not cache it.
-    pub fn insert<'b>(&self, ordinal: u32, bytes: impl Into<Cow<'b, [u8]>>) -> FramePin {
-        self.insert_bytes(ordinal, bytes.into())
-    }
-
-    fn insert_bytes(&self, ordinal: u32, bytes: Cow<'_, [u8]>) -> FramePin {
+    /// Caches `bytes` as block `ordinal`, with the sidecar of the block, and pins it. If another thread was faster, returns
+    /// that thread's frame. If the pool has no space even after evictions, returns the block uncharged and without a
+    /// sidecar, and does not cache it.
+    pub fn insert(&self, ordinal: u32, bytes: Cow<'_, [u8]>, sidecar: &[u8]) -> FramePin {
         let Some(slot) = self.slots.get(ordinal as usize) else {
             return FramePin::unpooled(bytes.into_owned());
         };
@@ -105,13 +124,14 @@ impl SlotArray {
             Cow::Owned(bytes) => bytes.capacity(),
             Cow::Borrowed(bytes) => bytes.len(),
         };
-        let size = Charge::size_of(bytes.len(), in_heap);
+        let size = Charge::size_of(bytes.len() + sidecar.len(), in_heap + sidecar.len());
         if !FramePool::reserve(&self.pool, size) {
             return FramePin::unpooled(bytes.into_owned());
         }
         let charge = Charge::reserved(self.pool.clone(), size);
         let entry = Entry::new(&self.counted, ordinal);
-        let frame = Frame::new(self.pool.place(bytes, &entry), Some(charge));
+        let len = bytes.len();
+        let frame = Frame::new(self.pool.place(bytes, sidecar, &entry), len, Some(charge));
         let mut guard = slot.write();
         if let Some(there) = guard.as_ref() {
             return FramePin::new(there.clone());
@@ -154,7 +174,7 @@ mod tests {
     fn ring_entries_keep_no_slots_in_memory() {
         let pool = FramePool::new(1 << 20);
         let slots = SlotArray::new(Arc::clone(&pool), 1000);
-        drop(slots.insert(3, vec![7; 100]));
+        drop(slots.insert(3, vec![7; 100].into(), &[]));
         assert_eq!(
             Arc::weak_count(&slots.slots),
             0,

@@ -18,11 +18,11 @@ fn keeps_and_finds() {
     let pool = FramePool::new(1 << 20);
     let slots = SlotArray::new(pool.clone(), 10);
     assert!(slots.hit(3).is_none());
-    let pin = slots.insert(3, block(1, 3, 100));
+    let pin = slots.insert(3, block(1, 3, 100).into(), &[]);
     assert!(is_block(&pin, 1, 3) && pin.is_charged());
     assert!(is_block(&slots.hit(3).unwrap(), 1, 3));
-    assert!(is_block(&slots.insert(3, block(2, 3, 100)), 1, 3), "the first one stays");
-    assert!(!slots.insert(10, block(1, 10, 100)).is_charged(), "no such slot");
+    assert!(is_block(&slots.insert(3, block(2, 3, 100).into(), &[]), 1, 3), "the first one stays");
+    assert!(!slots.insert(10, block(1, 10, 100).into(), &[]).is_charged(), "no such slot");
     let usage = pool.usage();
     assert_eq!((usage.hits, usage.misses, usage.pinned), (1, 1, 0));
     assert!(usage.used > 100 && usage.used < 400, "{usage:?}");
@@ -40,16 +40,16 @@ fn second_chance_for_what_is_read() {
     let pool = FramePool::new(4 * 1200);
     let slots = SlotArray::new(pool.clone(), 100);
     for i in 0..4 {
-        slots.insert(i, block(0, i, 1000));
+        slots.insert(i, block(0, i, 1000).into(), &[]);
     }
     for i in 4..40 {
         assert!(slots.hit(0).is_some(), "read between any two inserts, so it stays");
-        slots.insert(i, block(0, i, 1000));
+        slots.insert(i, block(0, i, 1000).into(), &[]);
     }
     assert!(slots.hit(1).is_none() && slots.hit(39).is_some());
     pool.set_capacity(0);
     assert_eq!(pool.usage().used, 0);
-    assert!(!slots.insert(1, block(0, 1, 10)).is_charged());
+    assert!(!slots.insert(1, block(0, 1, 10).into(), &[]).is_charged());
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn one_point_read_evicts_at_a_time() {
     let pool = FramePool::new(4 * 1200);
     let slots = SlotArray::new(pool.clone(), 100);
     assert!(slots.admits(0, 1000).is_some(), "there is room");
-    (0..4).for_each(|at| drop(slots.insert(at, block(0, at, 1000))));
+    (0..4).for_each(|at| drop(slots.insert(at, block(0, at, 1000).into(), &[])));
     assert!(slots.admits(9, 1000).is_none(), "first read");
     let first = slots.admits(9, 1000);
     assert!(first.is_some(), "second read");
@@ -70,14 +70,14 @@ fn one_point_read_evicts_at_a_time() {
 fn held_frames_are_not_evicted_and_the_cap_holds() {
     let pool = FramePool::new(10 * 1200);
     let slots = SlotArray::new(pool.clone(), 100);
-    let held: Vec<FramePin> = (0..50).map(|i| slots.insert(i, block(7, i, 1000))).collect();
+    let held: Vec<FramePin> = (0..50).map(|i| slots.insert(i, block(7, i, 1000).into(), &[])).collect();
     assert_eq!(held.iter().filter(|p| p.is_charged()).count(), 10);
     assert!(pool.usage().used <= pool.usage().capacity);
     for (i, pin) in held.iter().enumerate() {
         assert!(is_block(pin, 7, i as u32));
     }
     drop(held);
-    assert!(slots.insert(60, block(7, 60, 1000)).is_charged());
+    assert!(slots.insert(60, block(7, 60, 1000).into(), &[]).is_charged());
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn entries_of_closed_tables_leave_the_ring() {
     let pool = FramePool::new(1 << 30);
     for _ in 0..if cfg!(miri) { 10 } else { 50 } {
         let slots = SlotArray::new(pool.clone(), 20);
-        (0..20).for_each(|i| drop(slots.insert(i, block(0, i, 10))));
+        (0..20).for_each(|i| drop(slots.insert(i, block(0, i, 10).into(), &[])));
     }
     assert!(pool.ring_len() <= 100, "{}", pool.ring_len());
     assert_eq!(pool.usage().used, 0);
@@ -99,7 +99,7 @@ fn what_is_evicted_leaves_whole_slabs() {
     let len = |i: u32| 4000 + (i as usize * 7919) % 900;
     let mut held = Vec::new();
     for i in 0..10_000 {
-        let pin = slots.insert(i, block(1, i, len(i)));
+        let pin = slots.insert(i, block(1, i, len(i)).into(), &[]);
         if i % 2500 == 0 {
             held.push((i, pin));
         }
@@ -148,7 +148,11 @@ fn concurrent(capacity: usize, shortest: usize, longer: usize) {
                     let table = tables.get(which).map_or(&own, |t| t);
                     let tag = if which == 3 { 100 + worker as u8 } else { which as u8 };
                     let pin = table.hit(ordinal).unwrap_or_else(|| {
-                        table.insert(ordinal, block(tag, ordinal, shortest + (x >> 40) as usize % longer))
+                        table.insert(
+                            ordinal,
+                            block(tag, ordinal, shortest + (x >> 40) as usize % longer).into(),
+                            &[],
+                        )
                     });
                     assert!(is_block(&pin, tag, ordinal));
                     if x % 16 == 0 {
@@ -182,4 +186,26 @@ fn prefetched_bytes_are_the_same() {
         pin.prefetch();
         assert_eq!(&pin[..], &bytes[..]);
     }
+}
+
+#[test]
+fn a_sidecar_stays_behind_its_block() {
+    let pool = FramePool::new(1 << 20);
+    let slots = SlotArray::new(pool.clone(), 10);
+    // On the heap, in a slab, and on the heap again.
+    for (at, len) in [(1, 1000), (2, 5000), (3, 100_000)] {
+        let (bytes, sidecar) = (block(1, at, len), [u8::try_from(at).unwrap(); 77]);
+        let before = pool.usage().used;
+        let pin = slots.insert(at, bytes.as_slice().into(), &sidecar);
+        assert!(pool.usage().used >= before + len + 77, "both are charged");
+        slots.prefetch(at);
+        slots.prefetch_frame(at);
+        pin.prefetch();
+        assert_eq!((&pin[..], pin.sidecar()), (&bytes[..], &sidecar[..]));
+        assert_eq!((pin.at(3..9), pin.at(len..len + 78)), (&bytes[3..9], &[][..]));
+    }
+    slots.prefetch(10);
+    slots.prefetch_frame(9);
+    let pin = slots.insert(10, vec![1; 10].into(), &[2; 3]);
+    assert_eq!((pin.len(), pin.sidecar().len()), (10, 0), "what is not cached has none");
 }

@@ -47,7 +47,7 @@ fn hits(trace: &[u32], cached: usize, admit_all: bool) -> usize {
         if slots.hit(*ordinal).is_some() {
             hits += usize::from(at >= fill);
         } else if admit_all || slots.admits(*ordinal, LEN).is_some() {
-            drop(slots.insert(*ordinal, &block[..]));
+            drop(slots.insert(*ordinal, block[..].into(), &[]));
         }
     }
     hits * 1000 / (trace.len() - fill)

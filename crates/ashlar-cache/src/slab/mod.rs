@@ -180,15 +180,16 @@ impl Slabs {
         Arc::new(Slabs { state: Mutex::new(Rank::Inner, State::default()), slack })
     }
 
-    /// Copies `bytes` into a piece, for the block whose place is `owner`. With `but`, does not use slab `but` and
-    /// begins no new slab.
+    /// Copies `bytes`, and `more` behind them, into a piece, for the block whose place is `owner`. With `but`, does not use
+    /// slab `but` and begins no new slab.
     pub(crate) fn put(
         self: &Arc<Self>,
-        bytes: &[u8],
+        (bytes, more): (&[u8], &[u8]),
         owner: &Entry,
         but: Option<usize>,
     ) -> Result<Piece, NoPiece> {
-        let class = class_of(bytes.len()).ok_or(NoPiece::Never)?;
+        let len = bytes.len() + more.len();
+        let class = class_of(len).ok_or(NoPiece::Never)?;
         let mut state = self.state.lock();
         let slab = match state.with_room(class, but) {
             Some(slab) => slab,
@@ -202,12 +203,15 @@ impl Slabs {
         drop(state);
         // All of the class is inside the slab: `begin` counts the pieces that fit.
         let start = region.as_mut_ptr().wrapping_add(from + index * class);
-        let piece = Piece { slabs: Arc::clone(self), start, len: bytes.len(), slab, index };
-        // SAFETY: `start` and the `class` bytes behind it, of which `bytes` has no more, are inside a mapping that lives as long
-        // as `piece.slabs` does; no alignment is asked of bytes. No other thread reads or writes them: the piece was cut under
-        // the lock, for one owner, which has not shared it yet; the owner before dropped it under the same lock. So it is
-        // no part of `bytes` either. Checked by: `slab::tests`, Miri.
+        let piece = Piece { slabs: Arc::clone(self), start, len, slab, index };
+        // SAFETY: `start` and the `class` bytes behind it, of which `bytes` and `more` have no more together, are inside a mapping that
+        // lives as long as `piece.slabs` does; no alignment is asked of bytes. No other thread reads or writes them: the piece
+        // was cut under the lock, for one owner, which has not shared it yet; the owner before dropped it under the same
+        // lock. So it is no part of `bytes` or `more` either. Checked by: `slab::tests`, Miri.
         unsafe { bytes.as_ptr().copy_to_nonoverlapping(start, bytes.len()) };
+        let behind = start.wrapping_add(bytes.len());
+        // SAFETY: as above. Checked by: `slab::tests`, Miri.
+        unsafe { more.as_ptr().copy_to_nonoverlapping(behind, more.len()) };
         Ok(piece)
     }
 

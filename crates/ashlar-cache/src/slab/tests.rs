@@ -12,7 +12,7 @@ fn held_of(slabs: &Slabs) -> (usize, usize) {
 }
 
 fn put(slabs: &Arc<Slabs>, byte: u8, len: usize) -> Piece {
-    slabs.put(&vec![byte; len], &no_entry(), None).unwrap()
+    slabs.put(vec![byte; len].split_at(len - len / 11), &no_entry(), None).unwrap()
 }
 
 #[test]
@@ -25,7 +25,7 @@ fn a_class_is_at_most_a_sixteenth_too_long() {
     assert_eq!((class_of(0), class_of(SHORTEST - 1), class_of(LONGEST + 1)), (None, None, None));
     let slabs = Slabs::new(SLACK);
     for len in [0, SHORTEST - 1, LONGEST + 1] {
-        assert_eq!(slabs.put(&vec![1; len], &no_entry(), None).err(), Some(NoPiece::Never));
+        assert_eq!(slabs.put((&vec![1; len], &[]), &no_entry(), None).err(), Some(NoPiece::Never));
     }
 }
 
@@ -92,11 +92,11 @@ fn no_slab_is_begun_while_they_are_crowded() {
         i % 4 == 0
     });
     assert_eq!(held_of(&slabs), (10, 10 * LONGEST));
-    assert_eq!(slabs.put(&[1; SHORTEST], &no_entry(), None).err(), Some(NoPiece::Crowded));
-    assert!(slabs.put(&[1; LONGEST], &no_entry(), None).is_ok(), "it fits into a slab that is begun");
+    assert_eq!(slabs.put((&[1; SHORTEST], &[]), &no_entry(), None).err(), Some(NoPiece::Crowded));
+    assert!(slabs.put((&[1; LONGEST], &[]), &no_entry(), None).is_ok(), "it fits into a slab that is begun");
     let (slab, owners) = slabs.to_empty().unwrap();
     assert_eq!(owners.len(), 1);
-    let moved = slabs.put(&[1; LONGEST], &no_entry(), Some(slab)).unwrap();
+    let moved = slabs.put((&[1; LONGEST], &[]), &no_entry(), Some(slab)).unwrap();
     assert_ne!(moved.slab(), slab);
 }
 

@@ -2,6 +2,7 @@
 
 use super::back::Back;
 use super::entry::standard;
+use super::sidecar::{Place, Start};
 use super::target::BorrowedOrder;
 use super::{
     DataBlock, EntryFormat, IndexEntries, IndexValue, InternalEntries, InternalTarget, PlainEntries,
@@ -363,7 +364,36 @@ impl BlockCursor {
         user_key: &[u8],
         trailer: Trailer,
     ) -> Result<(), Malformed> {
-        with_order!(order, |order| self.seek(block, &InternalTarget { order, user_key, trailer }))
+        match block.start(order, user_key) {
+            Some(start) => self.seek_from(block, start, order, user_key, trailer),
+            None => {
+                with_order!(order, |order| self.seek(block, &InternalTarget { order, user_key, trailer }))
+            }
+        }
+    }
+
+    /// [`BlockCursor::seek_key`] from where [`DataBlock::start`] says that the search for this key begins.
+    #[inline]
+    pub fn seek_from(
+        &mut self,
+        block: &DataBlock<'_>,
+        start: Start,
+        order: &Order,
+        user_key: &[u8],
+        trailer: Trailer,
+    ) -> Result<(), Malformed> {
+        self.reset();
+        let at = match start.0 {
+            Place::Past => return Ok(()),
+            Place::First => 0,
+            Place::Behind { at, prefix, word, .. } => {
+                let first = standard(block.entries(), 0)?.tail;
+                self.key.extend_from_slice(first.get(..prefix).unwrap_or_default());
+                self.key.extend_from_slice(&word.to_be_bytes());
+                at
+            }
+        };
+        with_order!(order, |order| self.forward_to(block, at, &InternalTarget { order, user_key, trailer }))
     }
 
     /// Moves to the entry after the one of (`user_key`, `trailer`), which this block holds and which ends at `end`: one step

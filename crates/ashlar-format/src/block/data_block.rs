@@ -1,5 +1,6 @@
 //! The frame of a block: where the entries end and where the restart points are.
 
+use super::Sidecar;
 use crate::unreadable::Unreadable;
 use ashlar_base::Malformed;
 
@@ -8,11 +9,12 @@ pub(super) const SEPARATED: u32 = 1 << 28;
 pub(super) const UNKNOWN: u32 = 1 << 30;
 pub(super) const HASHED: u32 = 1 << 31;
 
-/// An uncompressed block of any kind, split into its parts. Borrows the bytes; as cheap to copy as two slices.
+/// An uncompressed block of any kind, split into its parts. Borrows the bytes; as cheap to copy as a few slices.
 #[derive(Clone, Copy, Debug)]
 pub struct DataBlock<'a> {
     entries: &'a [u8],
     restarts: &'a [[u8; 4]],
+    sidecar: Option<Sidecar<'a>>,
 }
 
 impl<'a> DataBlock<'a> {
@@ -61,7 +63,20 @@ impl<'a> DataBlock<'a> {
         if restarts.is_empty() {
             return Err(bad("none").into());
         }
-        Ok(DataBlock { entries, restarts: restarts.as_chunks::<4>().0 })
+        Ok(DataBlock { entries, restarts: restarts.as_chunks::<4>().0, sidecar: None })
+    }
+
+    /// The block with the sidecar that [`SidecarBuilder`](super::SidecarBuilder) has made of it; empty bytes mean none.
+    #[inline]
+    #[must_use]
+    pub fn with_sidecar(self, bytes: &'a [u8]) -> Self {
+        DataBlock { sidecar: Sidecar::of(bytes), ..self }
+    }
+
+    /// The sidecar, if the block has one.
+    #[inline]
+    pub(super) fn sidecar(&self) -> Option<&Sidecar<'a>> {
+        self.sidecar.as_ref()
     }
 
     /// Takes off what newer writers put between the restart array and the last word.

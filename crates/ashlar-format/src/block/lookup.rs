@@ -12,6 +12,7 @@
 //! The rules use no order among the stored keys, so the answer is the cursor's answer in a damaged block too.
 
 use super::entry::standard;
+use super::sidecar::{Place, Start};
 use super::{Bucket, DataBlock, HashIndex, ValueRange};
 use ashlar_base::bytes::common_prefix;
 use ashlar_base::{Malformed, Order, Trailer};
@@ -67,8 +68,8 @@ impl DataBlock<'_> {
     /// # Errors
     /// `Malformed`: an entry on the way does not decode.
     /// # Cost
-    /// A bisection of the restart points, or one step in the hash index, and half a restart interval. No allocation.
-    /// Custom orders are always [`InBlock::Unsettled`].
+    /// A bisection in the sidecar and some entries; without a sidecar, a bisection of the restart points or one step in the
+    /// hash index, and half a restart interval. No allocation. Custom orders are always [`InBlock::Unsettled`].
     #[inline]
     pub fn look_up(
         &self,
@@ -77,10 +78,39 @@ impl DataBlock<'_> {
         user_key: &[u8],
         trailer: Trailer,
     ) -> Result<InBlock, Malformed> {
+        if let Some(start) = self.start(order, user_key) {
+            return self.look_up_from(start, order, user_key, trailer);
+        }
         let wanted = Wanted { user_key, trailer };
         match order {
             Order::Bytewise => self.find::<false>(index, &wanted),
             Order::ReverseBytewise => self.find::<true>(index, &wanted),
+            Order::Custom(_) => Ok(InBlock::Unsettled),
+        }
+    }
+
+    /// [`DataBlock::look_up`] from where [`DataBlock::start`] says that the search for this key begins.
+    ///
+    /// # Errors
+    /// As [`DataBlock::look_up`].
+    #[inline]
+    pub fn look_up_from(
+        &self,
+        start: Start,
+        order: &Order,
+        user_key: &[u8],
+        trailer: Trailer,
+    ) -> Result<InBlock, Malformed> {
+        let walk = match start.0 {
+            Place::Past => return Ok(InBlock::Past),
+            Place::First => Walk::from(0),
+            // The entry there shares only bytes that the sidecar has proven: neither length nor end of the key before matters.
+            Place::Behind { at, same, .. } => Walk { at, len: usize::MAX, same, differs: true },
+        };
+        let wanted = Wanted { user_key, trailer };
+        match order {
+            Order::Bytewise => self.walk::<false>(walk, &wanted),
+            Order::ReverseBytewise => self.walk::<true>(walk, &wanted),
             Order::Custom(_) => Ok(InBlock::Unsettled),
         }
     }
@@ -194,4 +224,4 @@ fn by_trailer(wanted: &Wanted<'_>, stored: &[u8; 8]) -> Ordering {
 
 #[cfg(test)]
 #[path = "lookup_tests.rs"]
-mod tests;
+pub(super) mod tests;

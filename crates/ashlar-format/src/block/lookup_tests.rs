@@ -7,10 +7,10 @@ use crate::block::{BlockBuilder, BlockCursor};
 use ashlar_base::{InternalKeyBuf, SeqNum, ValueType};
 
 /// Splitmix64.
-struct Random(u64);
+pub(in crate::block) struct Random(pub u64);
 
 impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
+    pub fn below(&mut self, bound: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -19,7 +19,7 @@ impl Random {
     }
 
     /// Keys that share long beginnings, and begin with one another.
-    fn key(&mut self) -> Vec<u8> {
+    pub fn key(&mut self) -> Vec<u8> {
         let beginning = [&b""[..], b"a", b"shared by many", b"a\x01\x05\0\0"][self.below(4) as usize];
         let mut key = beginning.to_vec();
         for _ in 0..self.below(12) {
@@ -29,12 +29,12 @@ impl Random {
     }
 }
 
-fn orders() -> [Order; 2] {
+pub(in crate::block) fn orders() -> [Order; 2] {
     [Order::Bytewise, Order::ReverseBytewise]
 }
 
 /// A block of drawn keys, each with up to three versions.
-fn block(random: &mut Random, order: &Order) -> (Vec<Vec<u8>>, Vec<u8>) {
+pub(in crate::block) fn block(random: &mut Random, order: &Order) -> (Vec<Vec<u8>>, Vec<u8>) {
     let mut keys: Vec<_> = (0..1 + random.below(40)).map(|_| random.key()).collect();
     keys.sort_by(|a, b| order.compare(a, b));
     keys.dedup();
@@ -55,7 +55,7 @@ fn block(random: &mut Random, order: &Order) -> (Vec<Vec<u8>>, Vec<u8>) {
     (keys, builder.finish().to_vec())
 }
 
-fn by_cursor(
+pub(in crate::block) fn by_cursor(
     block: &DataBlock<'_>,
     order: &Order,
     user_key: &[u8],

@@ -26,6 +26,7 @@ mod hash_index;
 mod index;
 mod lookup;
 mod rewrite;
+mod sidecar;
 mod target;
 
 #[cfg(test)]
@@ -41,4 +42,5 @@ pub use hash_index::{Bucket, HashIndex};
 pub use index::{IndexBlockBuilder, IndexEntries, IndexValue};
 pub use lookup::InBlock;
 pub use rewrite::{is_separated, join_separated, rewrite_block};
+pub use sidecar::{Sidecar, SidecarBuilder, Start};
 pub use target::{InternalTarget, PlainTarget, SeekTarget, UserTarget};

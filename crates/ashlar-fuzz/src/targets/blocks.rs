@@ -5,7 +5,7 @@ use crate::sst::{blocks, form_of};
 use ashlar_base::{Order, Trailer};
 use ashlar_format::block::{
     BlockBuilder, BlockCursor, DataBlock, EntryCursor, EntryFormat, HashIndex, InBlock, IndexBlockBuilder,
-    IndexCursor, InternalEntries, PlainEntries, is_separated, join_separated,
+    IndexCursor, InternalEntries, PlainEntries, SidecarBuilder, is_separated, join_separated,
 };
 use ashlar_format::filter::FilterForm;
 use ashlar_format::table::{Footer, MetaIndex, Properties};
@@ -93,8 +93,11 @@ pub(super) fn data(input: &[u8]) -> Outcome {
     rebuild(&parsed)
 }
 
-/// Seeks to the first keys, and by the hash index.
+/// Seeks to the first keys: also by the hash index, and with a sidecar, which must change no answer.
 fn seek(bytes: &[u8], block: &DataBlock<'_>) {
+    let mut builder = SidecarBuilder::default();
+    let [forward, reverse] =
+        [Order::Bytewise, Order::ReverseBytewise].map(|order| builder.build(block, &order).to_vec());
     let mut walk = BlockCursor::default();
     let mut fine = walk.first(block).is_ok();
     let mut seeker = BlockCursor::default();
@@ -110,6 +113,13 @@ fn seek(bytes: &[u8], block: &DataBlock<'_>) {
                 seeker.seek_key(block, &order, user_key, trailer),
             );
             assert!(found == Ok(InBlock::Unsettled) || found.is_ok() == sought.is_ok());
+            let sidecar = if matches!(order, Order::Bytewise) { &forward } else { &reverse };
+            let with = block.with_sidecar(sidecar);
+            let again = with.look_up(None, &order, user_key, trailer);
+            assert!([&found, &again].contains(&&Ok(InBlock::Unsettled)) || again == found);
+            let entry = (seeker.key().to_vec(), seeker.value_range());
+            assert_eq!(seeker.seek_key(&with, &order, user_key, trailer), sought);
+            assert_eq!((seeker.key().to_vec(), seeker.value_range()), entry);
         }
         fine = walk.next(block).is_ok();
     }

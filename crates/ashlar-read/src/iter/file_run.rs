@@ -126,7 +126,7 @@ impl FileRun {
         Ok(())
     }
 
-    /// The first half of a seek to the first entry at or after `target`; see [`TableCursor::seek_begin`].
+    /// The first part of a seek to the first entry at or after `target`; see [`TableCursor::seek_begin`].
     ///
     /// # Errors
     /// As opening and reading a table.
@@ -145,10 +145,27 @@ impl FileRun {
         begun.or_else(|e| if planted(Bug::ReadErrorSkipsTable) { Ok(()) } else { Err(e) })
     }
 
-    /// The second half of the seek.
+    /// The second part: pins the block.
     ///
     /// # Errors
-    /// As the first half.
+    /// As the first part.
+    pub(crate) fn seek_pin(&mut self, cx: &mut RunContext) -> Result<()> {
+        let RunContext { state, mask } = cx;
+        let Some(table) = self.enter(state, mask, self.at)? else { return Ok(()) };
+        let pinned = self.cursor.seek_pin(&table, &state.how);
+        pinned.or_else(|e| if planted(Bug::ReadErrorSkipsTable) { Ok(()) } else { Err(e) })
+    }
+
+    /// The third part: finds out where the search in the block begins.
+    #[inline]
+    pub(crate) fn seek_start(&mut self, cx: &RunContext, target: InternalKey<'_>) {
+        self.cursor.seek_start(&cx.state.from.version.order, target);
+    }
+
+    /// The last part of the seek.
+    ///
+    /// # Errors
+    /// As the first part.
     pub(crate) fn seek_finish(&mut self, cx: &mut RunContext, target: InternalKey<'_>) -> Result<()> {
         match self.cursor.seek_finish(&cx.state.from.version.order, target) {
             Ok(true) => Ok(()),

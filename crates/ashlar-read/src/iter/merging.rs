@@ -190,8 +190,10 @@ impl MergingIter {
     pub(crate) fn seek(&mut self, cx: &mut RunContext, target: InternalKey<'_>) -> Result<()> {
         let _step = perf::time(Metric::SeekInternalSeekTime);
         self.heap.clear();
-        // Starts the memory loads of all runs before any run searches its block, so that the loads overlap.
+        // Each part in all runs, so that the runs wait for memory together.
         self.runs.iter_mut().try_for_each(|run| run.seek_begin(cx, target))?;
+        self.runs.iter_mut().try_for_each(|run| run.seek_pin(cx))?;
+        self.runs.iter_mut().for_each(|run| run.seek_start(cx, target));
         self.position(Direction::Forward, |run| run.seek_finish(cx, target))
     }
 

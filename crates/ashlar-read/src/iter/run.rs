@@ -55,7 +55,7 @@ impl Run {
         }
     }
 
-    /// The first half of a seek to `target`; see [`FileRun::seek_begin`].
+    /// The first part of a seek to `target`; see [`FileRun::seek_begin`].
     ///
     /// # Errors
     /// As the seek.
@@ -66,7 +66,25 @@ impl Run {
         }
     }
 
-    /// The second half of the seek.
+    /// The second part of the seek.
+    ///
+    /// # Errors
+    /// As the seek.
+    pub(crate) fn seek_pin(&mut self, cx: &mut RunContext) -> Result<()> {
+        match self {
+            Run::Mem(_) => Ok(()),
+            Run::Files(files) => files.seek_pin(cx),
+        }
+    }
+
+    /// The third part of the seek.
+    pub(crate) fn seek_start(&mut self, cx: &RunContext, target: InternalKey<'_>) {
+        if let Run::Files(files) = self {
+            files.seek_start(cx, target);
+        }
+    }
+
+    /// The last part of the seek.
     ///
     /// # Errors
     /// As the seek.
@@ -84,6 +102,7 @@ impl Run {
     /// As opening and reading a table.
     pub(crate) fn seek(&mut self, cx: &mut RunContext, target: InternalKey<'_>) -> Result<()> {
         self.seek_begin(cx, target)?;
+        self.seek_pin(cx)?;
         self.seek_finish(cx, target)
     }
 

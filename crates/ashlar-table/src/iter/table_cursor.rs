@@ -12,12 +12,15 @@ use crate::reader::{BlockAt, Readahead, TableReader};
 use ashlar_base::{Entry, InternalKey, InternalKeyBuf, Malformed, Order, Result, SeqNum, Trailer};
 use ashlar_cache::FramePin;
 use ashlar_format::Unreadable;
-use ashlar_format::block::{BlockCursor, DataBlock, Passed};
+use ashlar_format::block::{BlockCursor, DataBlock, Passed, Start, ValueRange};
 use std::cmp::Ordering;
 
 /// The result of a step inside a block: whether the cursor is on an entry. False: the entry is in another block, if there
 /// is one.
 pub type Stepped = Result<bool, Malformed>;
+
+/// The number of cache lines that a seek prefetches from where its search begins, for the steps after it: about seven entries.
+const SOUGHT_LINES: usize = 12;
 
 /// See the module. A cursor belongs to one table until [`TableCursor::leave_table`].
 #[derive(Debug, Default)]
@@ -27,6 +30,9 @@ pub struct TableCursor {
     /// The length of the block's entry area, with which the block begins.
     entries: usize,
     cursor: BlockCursor,
+    /// During a seek: the block to search, and where the search begins in it.
+    sought: Option<BlockAt>,
+    start: Option<Start>,
     /// The sequence number of all entries, for a table whose MANIFEST entry has it.
     global_seq: Option<SeqNum>,
     /// The key with that sequence number, for such a table.
@@ -86,7 +92,8 @@ impl TableCursor {
     /// The value of that entry; empty off the end.
     #[inline]
     pub fn value(&self) -> &[u8] {
-        self.pin.as_ref().map_or(&[], |pin| self.cursor.value_range().of(pin))
+        let ValueRange { start, end } = self.cursor.value_range();
+        self.pin.as_ref().map_or(&[], |pin| pin.at(start..end))
     }
 
     /// The user key of the entry to which a step back would move. `None`: that entry is not decoded yet, or does not exist.
@@ -99,7 +106,7 @@ impl TableCursor {
     #[inline]
     pub fn step(&mut self) -> Stepped {
         let Some(block) = &self.pin else { return Ok(false) };
-        self.cursor.step(block.get(..self.entries).unwrap_or_default())?;
+        self.cursor.step(block.at(0..self.entries))?;
         self.present();
         Ok(self.cursor.is_on_entry())
     }
@@ -153,27 +160,61 @@ impl TableCursor {
         self.end(moved)
     }
 
-    /// The first part of a seek to the first entry at or after `target`: pins the block to search, and asks the processor
-    /// to load it. The position is not known until [`TableCursor::seek_finish`]. A caller that seeks in several tables
-    /// begins in all of them first, so that their memory loads at the same time.
+    /// The first part of a seek to the first entry at or after `target`: finds the block to search. Each part prefetches what
+    /// the next one reads. A caller that seeks in several tables does each part in all of them, so that they wait for
+    /// memory together. The position is not known until [`TableCursor::seek_finish`].
     ///
     /// # Errors
     /// As [`TableCursor::next_block`].
     pub fn seek_begin(&mut self, table: &TableReader, how: &ReadHow, target: InternalKey<'_>) -> Result<()> {
-        let begun = self.pin_for(table, how, target);
-        self.end(begun)
+        let (user_key, wanted) = target.split();
+        match table.find(user_key, stored_trailer(table.global_seq(), wanted), how) {
+            Ok(found) => {
+                self.sought = found;
+                found.iter().for_each(|at| table.prefetch_slot(*at));
+                Ok(())
+            }
+            Err(e) => self.end(Err(e)),
+        }
     }
 
-    /// The second part: searches the pinned block. If the answer is not `Ok(true)`, [`TableCursor::seek_settle`] ends the seek.
+    /// The second part: pins the block.
+    ///
+    /// # Errors
+    /// As [`TableCursor::next_block`].
+    pub fn seek_pin(&mut self, table: &TableReader, how: &ReadHow) -> Result<()> {
+        let sought = self.sought.take();
+        let loaded = self.load(table, how, sought);
+        self.pin.iter().for_each(FramePin::prefetch);
+        self.end(loaded)
+    }
+
+    /// The third part: finds out where the search in the block begins. It can be left out.
+    #[inline]
+    pub fn seek_start(&mut self, order: &Order, target: InternalKey<'_>) {
+        if let Some(pin) = &self.pin
+            && let Ok(block) = DataBlock::reopen(pin)
+        {
+            let block = block.with_sidecar(pin.sidecar());
+            self.start = block.start(order, target.user_key());
+            self.start.iter().for_each(|start| start.prefetch(&block, SOUGHT_LINES));
+        }
+    }
+
+    /// The last part: searches the pinned block. If the answer is not `Ok(true)`, [`TableCursor::seek_settle`] ends the seek.
     #[inline]
     pub fn seek_finish(&mut self, order: &Order, target: InternalKey<'_>) -> Stepped {
         let (user_key, wanted) = target.split();
         let stored = stored_trailer(self.global_seq, wanted);
-        self.in_block(|cursor, block| cursor.seek_key(block, order, user_key, stored))?;
+        let start = self.start.take();
+        self.in_block(|cursor, block| match start {
+            Some(start) => cursor.seek_from(block, start, order, user_key, stored),
+            None => cursor.seek_key(block, order, user_key, stored),
+        })?;
         Ok(self.global_seq.is_none() && self.cursor.is_on_entry())
     }
 
-    /// The last part of a seek whose entry is behind the block, or may be.
+    /// The end of a seek whose entry is behind the block, or may be.
     ///
     /// # Errors
     /// As [`TableCursor::next_block`].
@@ -264,9 +305,7 @@ impl TableCursor {
         if how.readahead > 0 && self.readahead.is_none() {
             self.readahead = Some(Readahead::new(how.readahead, table.charge_buffer()));
         }
-        let pin = table.block(at, how, self.readahead.as_mut())?;
-        self.entries = DataBlock::reopen(&pin).map_err(|e| table.misread(at, e))?.entries().len();
-        self.pin = Some(pin);
+        self.pin = Some(table.block(at, how, self.readahead.as_mut())?);
         Ok(())
     }
 
@@ -278,9 +317,12 @@ impl TableCursor {
     ) -> Result<(), Malformed> {
         let Some(pin) = &self.pin else { return Ok(()) };
         match DataBlock::reopen(pin) {
-            Ok(block) => act(&mut self.cursor, &block),
+            Ok(block) => {
+                self.entries = block.entries().len();
+                act(&mut self.cursor, &block.with_sidecar(pin.sidecar()))
+            }
             Err(Unreadable::Malformed(e)) => Err(e),
-            // Not reached: `load` has opened the same bytes.
+            // Not reached: whatever reads a block from a file opens it.
             Err(_) => Err(Malformed { field: "block", at: 0, what: "not readable" }),
         }
     }
@@ -326,19 +368,6 @@ impl TableCursor {
             let trailer = Trailer::from_raw(seq.get() << 8 | u64::from(trailer.type_byte()));
             self.presented.get_or_insert_with(|| InternalKeyBuf::new(&[], trailer)).set(user_key, trailer);
         }
-    }
-
-    fn pin_for(&mut self, table: &TableReader, how: &ReadHow, target: InternalKey<'_>) -> Result<()> {
-        let (user_key, wanted) = target.split();
-        let found = table.find(user_key, stored_trailer(table.global_seq(), wanted), how)?;
-        if self.pin.is_some() && found == Some(self.at) {
-            return Ok(());
-        }
-        self.load(table, how, found)?;
-        if let Some(pin) = &self.pin {
-            pin.prefetch();
-        }
-        Ok(())
     }
 
     /// Ends a search for a key: goes on from the end of the block to the first entry at or after the key.

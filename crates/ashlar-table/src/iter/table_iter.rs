@@ -33,6 +33,7 @@ impl TableIter {
 impl InternalIterator for TableIter {
     fn seek(&mut self, target: InternalKey<'_>) -> Result<()> {
         self.cursor.seek_begin(&self.table, &self.how, target)?;
+        self.cursor.seek_pin(&self.table, &self.how)?;
         let sought = self.cursor.seek_finish(self.table.order(), target);
         self.seek_ended(target, sought)
     }

@@ -16,10 +16,14 @@ use ashlar_base::stats::Ticker;
 use ashlar_base::stats::perf::{self, Metric};
 use ashlar_base::{Error, Result};
 use ashlar_cache::FramePin;
-use ashlar_format::block::DataBlock;
+use ashlar_format::block::{DataBlock, Sidecar, SidecarBuilder};
 use ashlar_format::table::BlockHandle;
 use std::borrow::Cow;
-use std::ops::Deref;
+use std::cell::RefCell;
+
+thread_local! {
+    static SIDECARS: RefCell<SidecarBuilder> = RefCell::default();
+}
 
 /// A block during a lookup.
 pub(super) enum Held<'s> {
@@ -28,14 +32,13 @@ pub(super) enum Held<'s> {
     Scratch(&'s [u8]),
 }
 
-impl Deref for Held<'_> {
-    type Target = [u8];
-
+impl Held<'_> {
+    /// The bytes of the block, and of its sidecar.
     #[inline]
-    fn deref(&self) -> &[u8] {
+    pub(super) fn parts(&self) -> (&[u8], &[u8]) {
         match self {
-            Held::Pinned(pin) => pin,
-            Held::Scratch(bytes) => bytes,
+            Held::Pinned(pin) => (pin, pin.sidecar()),
+            Held::Scratch(bytes) => (bytes, &[]),
         }
     }
 }
@@ -63,6 +66,22 @@ impl TableReader {
         match self.hit(part, at) {
             Some(pin) => Ok(pin),
             None => self.load(part, at.block(), how, readahead),
+        }
+    }
+
+    /// Prefetches the slot of a data block.
+    #[inline]
+    pub(crate) fn prefetch_slot(&self, at: BlockAt) {
+        if let Some(part) = self.index.loaded(at.partition()) {
+            part.slots.prefetch(at.block());
+        }
+    }
+
+    /// Prefetches the head of the frame of a data block.
+    #[inline]
+    pub(crate) fn prefetch_frame(&self, at: BlockAt) {
+        if let Some(part) = self.index.loaded(at.partition()) {
+            part.slots.prefetch_frame(at.block());
         }
     }
 
@@ -124,7 +143,7 @@ impl TableReader {
         let block = scratch.block();
         if how.fill_cache
             && self.is_trusted(how)
-            && let Some(_admission) = part.slots.admits(at.block(), block.len())
+            && let Some(_admission) = part.slots.admits(at.block(), block.len() + Sidecar::most(block.len()))
         {
             return Ok(Held::Pinned(self.admit(part, at.block(), block.into())));
         }
@@ -151,9 +170,15 @@ impl TableReader {
         Ok(handle)
     }
 
-    /// Puts a block into the pool.
+    /// Puts a block into the pool, with its sidecar.
     fn admit(&self, part: &Partition, block: u32, bytes: Cow<'_, [u8]>) -> FramePin {
-        let pin = part.slots.insert(block, bytes);
+        let pin = SIDECARS.with_borrow_mut(|builder| {
+            let sidecar = match DataBlock::reopen(&bytes) {
+                Ok(opened) => builder.build(&opened, &self.order),
+                Err(_) => &[],
+            };
+            part.slots.insert(block, bytes, sidecar)
+        });
         if !pin.is_charged() {
             self.count(Ticker::BlockCacheAddFailures);
         } else if let Some(statistics) = self.file.statistics() {

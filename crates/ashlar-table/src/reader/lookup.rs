@@ -13,10 +13,13 @@ use crate::read_how::ReadHow;
 use ashlar_base::bytes::copied;
 use ashlar_base::stats::Ticker;
 use ashlar_base::stats::perf::{self, Metric};
-use ashlar_base::{LookupKey, Result, Trailer};
+use ashlar_base::{LookupKey, Order, Result, Trailer};
 use ashlar_cache::FramePin;
 use ashlar_format::Unreadable;
-use ashlar_format::block::{DataBlock, HashIndex, InBlock};
+use ashlar_format::block::{DataBlock, HashIndex, InBlock, Start};
+
+/// The number of cache lines of an entry to prefetch: key and value of 150 bytes.
+const ENTRY_LINES: usize = 3;
 
 /// One of several lookups in a table.
 #[derive(Debug)]
@@ -35,8 +38,8 @@ enum State {
     Ended,
     /// The block that may hold the key, and the trailer to look for.
     At(BlockAt, Trailer),
-    /// The same, and the block.
-    Pinned(BlockAt, Trailer, FramePin),
+    /// The same, the block, and where the search begins if the block has a sidecar.
+    Pinned(BlockAt, Trailer, FramePin, Option<Start>),
 }
 
 /// What a block answers.
@@ -57,8 +60,20 @@ impl<'k> Ask<'k> {
     /// The pinned block and its place.
     fn pinned(&self) -> Option<(BlockAt, &FramePin)> {
         match &self.state {
-            State::Pinned(at, _, pin) => Some((*at, pin)),
+            State::Pinned(at, _, pin, _) => Some((*at, pin)),
             State::At(..) | State::Ended => None,
+        }
+    }
+
+    /// Finds out where the search in the pinned block begins, and prefetches the entry there.
+    #[inline]
+    fn start(&mut self, order: &Order) {
+        if let State::Pinned(_, _, pin, start) = &mut self.state
+            && let Ok(block) = DataBlock::reopen(pin)
+        {
+            let block = block.with_sidecar(pin.sidecar());
+            *start = block.start(order, self.key.user_key);
+            start.iter().for_each(|start| start.prefetch(&block, ENTRY_LINES));
         }
     }
 }
@@ -114,20 +129,25 @@ impl TableReader {
                 Err(e) => ask.found = Err(e),
             }
         }
+        let at = |ask: &Ask<'_>| if let State::At(at, _) = ask.state { Some(at) } else { None };
+        asks.iter().filter_map(at).for_each(|at| self.prefetch_slot(at));
+        asks.iter().filter_map(at).for_each(|at| self.prefetch_frame(at));
         for next in 0..asks.len() {
             let (done, rest) = asks.split_at_mut(next);
             let Some(ask) = rest.first_mut() else { break };
             let State::At(at, trailer) = ask.state else { continue };
             match self.pin(at, done.iter().rev().find_map(Ask::pinned), how) {
-                Ok(pin) => ask.state = State::Pinned(at, trailer, pin),
+                Ok(pin) => ask.state = State::Pinned(at, trailer, pin, None),
                 Err(e) => (ask.found, ask.state) = (Err(e), State::Ended),
             }
         }
+        asks.iter_mut().for_each(|ask| ask.start(&self.order));
         for ask in asks.iter_mut() {
-            let State::Pinned(at, trailer, pin) = std::mem::replace(&mut ask.state, State::Ended) else {
+            let State::Pinned(at, trailer, pin, start) = std::mem::replace(&mut ask.state, State::Ended)
+            else {
                 continue;
             };
-            ask.found = self.look_at((at, pin), ask.key.user_key, trailer, how);
+            ask.found = self.look_at((at, pin, start), ask.key.user_key, trailer, how);
             if let Ok(found) = &ask.found {
                 self.count_positive(found.is_some());
             }
@@ -209,11 +229,11 @@ impl TableReader {
                 let answer = match self.hit(part, at) {
                     Some(pin) => {
                         pin.prefetch();
-                        self.look_in((at, Held::Pinned(pin)), user_key, trailer)?
+                        self.look_in((at, Held::Pinned(pin), None), user_key, trailer)?
                     }
                     None => with_scratch(|scratch| {
                         let block = self.load_scratch(part, at, how, scratch)?;
-                        self.look_in((at, block), user_key, trailer)
+                        self.look_in((at, block, None), user_key, trailer)
                     })?,
                 };
                 match answer {
@@ -234,12 +254,12 @@ impl TableReader {
     /// Searches the pinned block `at`, and following blocks as long as they may hold the key.
     fn look_at(
         &self,
-        (at, pin): (BlockAt, FramePin),
+        (at, pin, start): (BlockAt, FramePin, Option<Start>),
         user_key: &[u8],
         trailer: Trailer,
         how: &ReadHow,
     ) -> Result<Option<TableFound>> {
-        match self.look_in((at, Held::Pinned(pin)), user_key, trailer)? {
+        match self.look_in((at, Held::Pinned(pin), start), user_key, trailer)? {
             Answer::Found(found) => Ok(Some(found)),
             Answer::Absent => Ok(None),
             Answer::Past => match self.behind(at, user_key, how)? {
@@ -249,10 +269,16 @@ impl TableReader {
         }
     }
 
-    /// Searches the block `at`.
+    /// Searches the block `at`, from where the search begins if that is known.
     #[inline]
-    fn look_in(&self, (at, block): (BlockAt, Held<'_>), user_key: &[u8], trailer: Trailer) -> Result<Answer> {
-        let (stored, value) = match self.search(&block, user_key, trailer).map_err(|e| self.misread(at, e))? {
+    fn look_in(
+        &self,
+        (at, block, start): (BlockAt, Held<'_>, Option<Start>),
+        user_key: &[u8],
+        trailer: Trailer,
+    ) -> Result<Answer> {
+        let searched = self.search(block.parts(), start, user_key, trailer);
+        let (stored, value) = match searched.map_err(|e| self.misread(at, e))? {
             InBlock::Found { trailer, value } => (trailer, value.start..value.end),
             InBlock::Past => return Ok(Answer::Past),
             InBlock::Absent | InBlock::Unsettled => return Ok(Answer::Absent),
@@ -276,9 +302,19 @@ impl TableReader {
 
     /// Searches one block. Never [`InBlock::Unsettled`].
     #[inline]
-    fn search(&self, bytes: &[u8], user_key: &[u8], trailer: Trailer) -> Result<InBlock, Unreadable> {
-        let block = DataBlock::reopen(bytes)?;
-        match block.look_up(HashIndex::of(bytes), &self.order, user_key, trailer)? {
+    fn search(
+        &self,
+        (bytes, sidecar): (&[u8], &[u8]),
+        start: Option<Start>,
+        user_key: &[u8],
+        trailer: Trailer,
+    ) -> Result<InBlock, Unreadable> {
+        let block = DataBlock::reopen(bytes)?.with_sidecar(sidecar);
+        let found = match start {
+            Some(start) => block.look_up_from(start, &self.order, user_key, trailer)?,
+            None => block.look_up(HashIndex::of(bytes), &self.order, user_key, trailer)?,
+        };
+        match found {
             InBlock::Unsettled => self.search_by_cursor(&block, user_key, trailer),
             settled => Ok(settled),
         }
