@@ -88,7 +88,7 @@ fn a_pin_against_the_compaction_of_a_slab() {
         // Four fill a slab, the fifth begins another.
         let closing = SlotArray::new(Arc::clone(&pool), 2);
         let slots = Arc::new(SlotArray::new(Arc::clone(&pool), 3));
-        (0..2).for_each(|at| drop(closing.insert(at, long(9))));
+        (0..2).for_each(|at| drop(closing.insert(at, long(9).into(), &[])));
         (0..3).for_each(|at| drop(slots.insert(u32::from(at), long(at).into(), &[])));
         assert_eq!(pool.slab_bytes(), 2 * (256 << 10));
         let reader = {

@@ -9,6 +9,7 @@ use ashlar_sync::Signal;
 use ashlar_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use ashlar_sync::loom::{self, thread};
 use std::sync::Arc;
+use std::time::Duration;
 
 #[derive(Default)]
 struct Writers {
@@ -142,7 +143,7 @@ fn write_synced(rounds: &Rounds, log: &Log, panics: bool) {
             assert!(written >= lead.furthest().last.get());
             log.durable.fetch_max(written, Ordering::AcqRel);
             assert!(log.syncs.swap(false, Ordering::AcqRel));
-            lead.end(Ok(()));
+            lead.end(Ok(()), Duration::ZERO);
         }
     }
 }

@@ -2,20 +2,26 @@
 //!
 //! A writer that needs a sync joins the round that has not begun, or begins one. One member leads the round: it takes
 //! the record that ends last, syncs up to there, and gives the result to all members. While a sync runs, the next round
-//! gathers. Its first member leads it as soon as the running sync ends.
+//! gathers. Its first member leads it when the running sync has ended.
+//!
+//! The members of a round mostly write again at once. Without a pause they would come just too late for the next sync, and each
+//! sync would serve half of the writers. So the leader of a round waits for them before it begins the sync ([`Patience`]).
 //!
 //! 1. A writer joins after its record is in the WAL, and a round takes no member once its sync has begun. So a sync
 //!    begins after the records of all its members were written.
 //! 2. Rounds follow each other, one at a time. A writer waits for the running sync and for the next one. It
 //!    never waits for a third, however many writers join.
 //! 3. Each member gets the result of its round's sync. If the leader panics, the other members get an error.
-//! 4. Writers that request no sync never wait here. No lock is held over a sync: leading is a role.
+//! 4. A leader waits for members for half the time of a sync at most. If fewer than half of the expected ones come, the
+//!    leaders of some rounds do not wait: after each such failure of twice as many rounds, up to [`MOST_SKIPPED`].
+//! 5. Writers that request no sync never wait here. No lock is held over a sync: leading is a role.
 
 use super::queue::Receipt;
 use ashlar_base::{Error, ErrorKind, Result};
 use ashlar_sync::atomic::{AtomicBool, Ordering};
 use ashlar_sync::{Mutex, Rank, Signal};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 /// What the members of a round share. The signals have no hook: the thread that a member waits for is in a sync, which
 /// ends without any background job.
@@ -34,6 +40,14 @@ impl Round {
         let (begin, end) = (Signal::new(None), Signal::new(None));
         let (begins, ended) = (AtomicBool::new(false), AtomicBool::new(false));
         Arc::new(Round { begins, begin, outcome: OnceLock::new(), ended, end })
+    }
+
+    /// Waits until all expected members have joined, but no longer than `time`.
+    fn wait_for_members(&self, time: Duration, all: impl Fn() -> bool) {
+        let seen = self.begin.seen();
+        if !all() {
+            self.begin.wait(seen, Some(time));
+        }
     }
 
     fn wait_to_begin(&self) {
@@ -64,6 +78,48 @@ struct Gathering {
     round: Arc<Round>,
     /// The record among those of the members that ends last.
     furthest: Receipt,
+    members: usize,
+}
+
+/// The most rounds in a row whose leaders do not wait for members.
+const MOST_SKIPPED: u32 = 64;
+/// A shorter wait is not worth the calls.
+const SHORTEST_WAIT: Duration = Duration::from_micros(10);
+
+/// How long a leader waits for the members of the last round.
+#[derive(Default)]
+struct Patience {
+    /// Half the time that the last sync took, but at most twice the value before it.
+    time: Duration,
+    /// The number of members to wait for: those that gathered during the last sync, and those that it served.
+    wanted: usize,
+    /// The rounds that begin without a wait before the next attempt.
+    skipped: u32,
+    /// The number of attempts in a row that did not pay.
+    misses: u32,
+}
+
+impl Patience {
+    /// The time to wait for more than these members.
+    fn wait(&mut self, members: usize) -> Option<Duration> {
+        if members >= self.wanted || self.time < SHORTEST_WAIT {
+            return None;
+        }
+        self.skipped = self.skipped.saturating_sub(1);
+        (self.skipped == 0).then_some(self.time)
+    }
+
+    /// Learns how long a sync took. One that was slow by chance changes little.
+    fn synced(&mut self, took: Duration) {
+        self.time = (took / 2).min(2 * self.time.max(SHORTEST_WAIT));
+    }
+
+    /// Learns from a wait that began with `before` members and ended with `after`.
+    fn waited(&mut self, before: usize, after: usize) {
+        let paid = 2 * (after - before) >= self.wanted.saturating_sub(before);
+        self.misses = if paid { 0 } else { self.misses.saturating_add(1) };
+        self.skipped = 1_u32.checked_shl(self.misses).unwrap_or(MOST_SKIPPED).min(MOST_SKIPPED);
+    }
 }
 
 #[derive(Default)]
@@ -72,6 +128,27 @@ struct State {
     running: bool,
     /// The round after the running one; `None` while it has no member.
     next: Option<Gathering>,
+    patience: Patience,
+}
+
+impl State {
+    /// Adds a member to the round that gathers, or begins one. Returns the round, and the number of its members.
+    fn add(&mut self, receipt: Receipt) -> (Arc<Round>, usize) {
+        if let Some(next) = &mut self.next {
+            next.members += 1;
+            if receipt.last > next.furthest.last {
+                next.furthest = receipt;
+            }
+            return (Arc::clone(&next.round), next.members);
+        }
+        let round = Round::new();
+        self.next = Some(Gathering { round: Arc::clone(&round), furthest: receipt, members: 1 });
+        (round, 1)
+    }
+
+    fn members(&self) -> usize {
+        self.next.as_ref().map_or(0, |next| next.members)
+    }
 }
 
 /// The rounds of a database. The lock is held for a few instructions only.
@@ -93,6 +170,7 @@ pub(super) struct Lead<'a> {
     rounds: &'a Rounds,
     round: Arc<Round>,
     furthest: Receipt,
+    members: usize,
 }
 
 impl Rounds {
@@ -102,33 +180,43 @@ impl Rounds {
 
     /// Joins a round for a record that is in the WAL. Returns when the round is served, or when the caller must lead it.
     pub(super) fn join(&self, receipt: Receipt) -> Part<'_> {
-        let (round, first) = {
+        let (round, members, wanted, runs) = {
             let mut s = self.state.lock();
-            if !std::mem::replace(&mut s.running, true) {
-                return Part::Leads(Lead { rounds: self, round: Round::new(), furthest: receipt });
-            }
-            match &mut s.next {
-                Some(next) => {
-                    if receipt.last > next.furthest.last {
-                        next.furthest = receipt;
-                    }
-                    (Arc::clone(&next.round), false)
-                }
-                None => {
-                    let round = Round::new();
-                    s.next = Some(Gathering { round: Arc::clone(&round), furthest: receipt });
-                    (round, true)
-                }
-            }
+            let runs = std::mem::replace(&mut s.running, true);
+            let (round, members) = s.add(receipt);
+            (round, members, s.patience.wanted, runs)
         };
-        if !first {
+        if members > 1 {
+            if members == wanted {
+                round.begin.notify();
+            }
             return Part::Served(round.wait_for_outcome());
         }
-        round.wait_to_begin();
+        if runs {
+            round.wait_to_begin();
+        }
+        self.wait_for_members(&round);
         let gathered = self.state.lock().next.take();
         // Always `Some`: only the first member of a round takes it out.
-        let furthest = gathered.map_or(receipt, |g| g.furthest);
-        Part::Leads(Lead { rounds: self, round, furthest })
+        let (furthest, members) = gathered.map_or((receipt, 1), |g| (g.furthest, g.members));
+        Part::Leads(Lead { rounds: self, round, furthest, members })
+    }
+
+    /// Lets the members of the last round join the round that the caller leads.
+    fn wait_for_members(&self, round: &Round) {
+        let (before, wait) = {
+            let mut s = self.state.lock();
+            let before = s.members();
+            (before, s.patience.wait(before))
+        };
+        let Some(time) = wait else { return };
+        round.wait_for_members(time, || {
+            let s = self.state.lock();
+            s.members() >= s.patience.wanted
+        });
+        let mut s = self.state.lock();
+        let after = s.members();
+        s.patience.waited(before, after);
     }
 }
 
@@ -138,8 +226,9 @@ impl Lead<'_> {
         &self.furthest
     }
 
-    /// Gives the members the result of the sync, and hands the lead over.
-    pub(super) fn end(self, outcome: Result<()>) {
+    /// Gives the members the result of the sync, which took so long, and hands the lead over.
+    pub(super) fn end(self, outcome: Result<()>, took: Duration) {
+        self.rounds.state.lock().patience.synced(took);
         let _ = self.round.outcome.set(outcome);
     }
 }
@@ -152,6 +241,7 @@ impl Drop for Lead<'_> {
         let next = {
             let mut s = self.rounds.state.lock();
             s.running = s.next.is_some();
+            s.patience.wanted = s.members() + self.members;
             s.next.as_ref().map(|next| Arc::clone(&next.round))
         };
         if let Some(next) = next {

@@ -55,7 +55,7 @@ impl Log {
                 Part::Served(outcome) => outcome.unwrap(),
                 Part::Leads(lead) => {
                     self.sync(rounds, &lead);
-                    lead.end(Ok(()));
+                    lead.end(Ok(()), Duration::ZERO);
                 }
             }
             assert!(self.durable.load(SeqCst) >= record, "acknowledged before it was durable");
@@ -101,14 +101,14 @@ fn a_writer_that_comes_back_does_not_overtake_the_waiting_ones() {
         scope.spawn(|| {
             let lead = led(rounds.join(receipt(2)));
             order.lock().unwrap().push("waiting");
-            lead.end(Ok(()));
+            lead.end(Ok(()), Duration::ZERO);
         });
         wait_until(|| gathered(&rounds) == 1);
-        first.end(Ok(()));
+        first.end(Ok(()), Duration::ZERO);
         let again = rounds.join(receipt(3));
         order.lock().unwrap().push("again");
         if let Part::Leads(lead) = again {
-            lead.end(Ok(()));
+            lead.end(Ok(()), Duration::ZERO);
         }
     });
     assert_eq!(*order.lock().unwrap(), ["waiting", "again"]);
@@ -127,7 +127,7 @@ fn outcomes(rounds: &Rounds, end: impl Fn(Lead<'_>) -> Result<()> + Sync) -> Vec
         };
         let members = [5, 9, 7].map(|last| scope.spawn(move || join(last)));
         wait_until(|| gathered(rounds) == 3);
-        first.end(Ok(()));
+        first.end(Ok(()), Duration::ZERO);
         members.into_iter().map(|member| member.join().unwrap()).collect()
     })
 }
@@ -137,11 +137,11 @@ fn a_failure_reaches_each_member_of_the_round_and_no_other() {
     let rounds = Rounds::new();
     let failed = outcomes(&rounds, |lead| {
         let outcome = Err(Error::new(ErrorKind::Indeterminate, "on purpose"));
-        lead.end(outcome.clone());
+        lead.end(outcome.clone(), Duration::ZERO);
         outcome
     });
     assert!(failed.iter().all(|outcome| outcome.as_ref().is_err_and(|e| e.message() == "on purpose")));
-    led(rounds.join(receipt(10))).end(Ok(()));
+    led(rounds.join(receipt(10))).end(Ok(()), Duration::ZERO);
 }
 
 #[test]
@@ -152,5 +152,65 @@ fn a_leader_that_panics_gives_its_members_an_error_and_hands_over() {
         Ok(())
     });
     assert_eq!(given_up.iter().filter(|outcome| outcome.is_ok()).count(), 1, "the leader itself");
-    led(rounds.join(receipt(10))).end(Ok(()));
+    led(rounds.join(receipt(10))).end(Ok(()), Duration::ZERO);
+}
+
+/// A round of one member ends after a sync of `took`, while two gather. Returns whether a write of that member, which comes
+/// after `pause`, is served by the round of the two.
+#[allow(clippy::disallowed_methods, reason = "the writer does something else meanwhile")]
+fn comes_back_in_time(rounds: &Rounds, took: Duration, pause: Duration) -> bool {
+    let first = led(rounds.join(receipt(1)));
+    rounds.state.lock().patience.time = took / 2;
+    std::thread::scope(|scope| {
+        let join = |last| match rounds.join(receipt(last)) {
+            Part::Served(outcome) => outcome.map(|()| 0),
+            Part::Leads(lead) => {
+                let members = lead.members;
+                lead.end(Ok(()), took);
+                Ok(members)
+            }
+        };
+        let members = [2, 3].map(|last| scope.spawn(move || join(last)));
+        wait_until(|| gathered(rounds) == 2);
+        first.end(Ok(()), took);
+        std::thread::sleep(pause);
+        let own = join(4).unwrap();
+        let others = members.into_iter().map(|member| member.join().unwrap().unwrap()).sum::<usize>();
+        assert_eq!(own + others, 3, "each is in one round");
+        own == 0 && others == 3
+    })
+}
+
+#[test]
+fn a_leader_waits_for_the_members_of_the_last_round() {
+    let hour = Duration::from_secs(3600);
+    assert!(comes_back_in_time(&Rounds::new(), hour, Duration::from_millis(5)));
+    let microseconds = Duration::from_micros(12);
+    assert!(
+        !comes_back_in_time(&Rounds::new(), microseconds, Duration::from_millis(50)),
+        "too short to wait"
+    );
+    // The leader of the two gives up before the third comes back.
+    assert!(!comes_back_in_time(&Rounds::new(), Duration::from_millis(2), Duration::from_millis(200)));
+}
+
+#[test]
+fn waits_that_do_not_pay_become_rare() {
+    let mut patience = Patience { time: Duration::from_millis(1), wanted: 8, ..Patience::default() };
+    let mut waits = 0;
+    for _ in 0..1000 {
+        if patience.wait(4).is_some() {
+            waits += 1;
+            patience.waited(4, 5);
+        }
+    }
+    assert!((10..30).contains(&waits), "{waits}");
+    while patience.wait(4).is_none() {}
+    patience.waited(4, 6);
+    assert!(patience.wait(4).is_some() && patience.wait(4).is_some(), "half of them came");
+    assert_eq!(patience.wait(8), None, "all are there");
+    patience.synced(Duration::from_micros(18));
+    assert_eq!(patience.wait(4), None, "the sync is fast");
+    patience.synced(Duration::from_secs(10));
+    assert_eq!(patience.wait(4), Some(2 * SHORTEST_WAIT), "slow by chance");
 }

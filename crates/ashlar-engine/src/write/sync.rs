@@ -51,8 +51,9 @@ impl Committer {
         match part {
             Part::Served(outcome) => outcome,
             Part::Leads(lead) => {
+                let begun = self.env.clock.now();
                 let outcome = self.sync_for(&lead);
-                lead.end(outcome.clone());
+                lead.end(outcome.clone(), self.env.clock.now().saturating_sub(begun));
                 outcome
             }
         }
