@@ -94,9 +94,11 @@ impl<'a> Sidecar<'a> {
             return Place::First;
         };
         let word = u64::from_le_bytes(*word);
+        // The zeros behind the end of the wanted key are none of its bytes, though the stored key may have zeros there.
+        let same = self.prefix + ((word ^ wanted).leading_zeros() / 8) as usize;
         Place::Behind {
             at: usize::from(u16::from_le_bytes(*at)),
-            same: self.prefix + ((word ^ wanted).leading_zeros() / 8) as usize,
+            same: same.min(user_key.len()),
             prefix: self.prefix,
             word,
         }

@@ -60,6 +60,34 @@ fn searches_with_and_without_a_sidecar_agree() {
 }
 
 #[test]
+fn keys_that_end_where_others_have_zeros() {
+    let mut random = Random(6);
+    let mut there = 0;
+    for order in orders().iter().cycle().take(4000) {
+        let mut key = || -> Vec<u8> {
+            (0..random.below(7)).map(|_| [0, 0, b'a', 0xff][random.below(4) as usize]).collect()
+        };
+        let keys: Vec<_> = (0..30).map(|_| key()).collect();
+        let absent: Vec<_> = (0..30).map(|_| key()).collect();
+        let bytes = block_of(&keys, order, 60 + random.below(60) as usize);
+        let sidecar = sidecar_of(&bytes, order);
+        there += usize::from(!sidecar.is_empty());
+        compare(&bytes, &sidecar, order, &[keys, absent].concat());
+    }
+    assert!(there > 2000, "{there} blocks with a sidecar");
+}
+
+/// A key, the same key with a zero behind it, and the search for the key in the reverse order.
+#[test]
+fn a_key_is_not_the_one_with_zeros_behind_it() {
+    let keys = [&b"b"[..], b"a\0b", b"a\0", b"A"].map(<[u8]>::to_vec);
+    let bytes = block_of(&keys, &Order::ReverseBytewise, 100);
+    let sidecar = sidecar_of(&bytes, &Order::ReverseBytewise);
+    assert!(!sidecar.is_empty());
+    compare(&bytes, &sidecar, &Order::ReverseBytewise, &[b"a".to_vec()]);
+}
+
+#[test]
 fn keys_of_each_usual_form_have_a_sidecar() {
     let decimal = |n: u32| format!("{:016}", n * 37).into_bytes();
     let binary = |n: u32| u64::from(n * 37).to_be_bytes().to_vec();
