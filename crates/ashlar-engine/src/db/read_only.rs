@@ -10,7 +10,8 @@
 //!    first foreign record. An unclean end counts only while the WAL file is still needed, or, of a file that is kept for
 //!    transactions, while it still has its name.
 //! 4. Damage counts only if nothing in the directory changed meanwhile: a missing file, a torn MANIFEST or WAL may be a
-//!    writer's unfinished work. An attempt keeps its open tables for the next attempt, so that each has less to do.
+//!    writer's unfinished work. Bytes of a MANIFEST or WAL are reported as dropped only if two attempts in a row drop the same
+//!    ones. An attempt keeps its open tables for the next attempt, so that each has less to do.
 //! 5. A damaged table or blob file does not fail the open. The report names the file, and reads of its keys return the
 //!    error, as after an ordinary open.
 //!
@@ -88,14 +89,20 @@ pub(super) fn open_read_only(
         statistics,
         kept: Kept::default(),
     };
-    let mut overtaken = None;
+    let (mut overtaken, mut dropped) = (None, Vec::new());
     let (clock, mut attempts) = (Arc::clone(&opening.entered.env.clock), 0);
     let begun = clock.now();
     while attempts < ATTEMPTS_MIN || attempts < ATTEMPTS_MAX && clock.now().saturating_sub(begun) < PATIENCE {
         attempts += 1;
         let before = opening.sight()?;
         match opening.attempt(&before) {
-            Ok(Some(core)) => return Ok(core),
+            Ok(Some(core)) => {
+                let now = &core.recovery.dropped;
+                if now.is_empty() || *now == dropped || attempts >= ATTEMPTS_MIN {
+                    return Ok(core);
+                }
+                dropped.clone_from(now);
+            }
             Ok(None) => {}
             Err(e) if !e.is_corruption() && !e.is_not_found() => return Err(e),
             Err(e) if opening.sight()? == before => return Err(e),

@@ -87,6 +87,11 @@ fn read_beside<E: Send + std::fmt::Debug>(
             wanted = before + 3;
             opened_at.store(before, Ordering::Release);
             let db = open_read_only(Env::os().unwrap(), dir).unwrap_or_else(|e| panic!("open {open}: {e}"));
+            assert!(
+                db.recovery().is_clean(),
+                "the writer's unfinished record is no damage: {}",
+                db.recovery()
+            );
             let seen = check(&db);
             assert!(seen >= before, "{seen} seen, {before} were written before the open");
             states.insert(seen);
