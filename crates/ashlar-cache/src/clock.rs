@@ -6,7 +6,7 @@
 //!    A dead entry keeps no memory of its table: it holds one more counted reference of the slots, because a weak
 //!    reference to the slots themselves would keep their allocation.
 
-use crate::frame::{Frame, Place};
+use crate::frame::{First, Frame, Place};
 use crate::pages::Pages;
 use crate::slab::Slabs;
 use ashlar_sync::RwLock;
@@ -14,7 +14,21 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 
 /// The slot of one block: empty, or its frame.
-pub(crate) type Slot = RwLock<Option<Arc<Frame>>>;
+pub(crate) type Slot = RwLock<Option<Taken>>;
+
+/// The frame in a slot.
+#[derive(Clone)]
+pub(crate) struct Taken {
+    pub(crate) frame: Arc<Frame>,
+    /// What a search in the block reads first. Known without the head of the frame, so that both are waited for together.
+    pub(crate) first: First,
+}
+
+impl Taken {
+    pub(crate) fn new(frame: Arc<Frame>) -> Taken {
+        Taken { first: frame.first(), frame }
+    }
+}
 
 /// The slots of an open table. Ring entries hold the outer reference count; hits use a copy of the inner one.
 pub(crate) type Slots = Arc<Arc<Pages<Slot>>>;
@@ -47,14 +61,14 @@ impl Entry {
         let Some(slots) = self.slots.upgrade() else { return Verdict::Dead };
         let Some(slot) = slots.get(self.ordinal as usize) else { return Verdict::Dead };
         let mut guard = slot.write();
-        let Some(frame) = guard.as_ref() else { return Verdict::Dead };
+        let Some(Taken { frame, .. }) = guard.as_ref() else { return Verdict::Dead };
         // New references come through this slot, which is locked, or from a pin, which is counted here already.
         if Arc::strong_count(frame) > 1 || frame.take_touch() {
             return Verdict::Stays(self);
         }
         let gone = guard.take();
         drop(guard);
-        if let Some(frame) = gone {
+        if let Some(Taken { frame, .. }) = gone {
             frame.detach();
         }
         Verdict::Evicted
@@ -64,14 +78,18 @@ impl Entry {
     pub(crate) fn bring_out_of(&self, slab: usize, slabs: &Arc<Slabs>) {
         let Some(slots) = self.slots.upgrade() else { return };
         let Some(slot) = slots.get(self.ordinal as usize) else { return };
-        let Some(frame) = slot.read().clone().filter(|frame| frame.stands_in(slab)) else { return };
+        let taken = slot.read().clone();
+        let Some(Taken { frame, .. }) = taken.filter(|taken| taken.frame.stands_in(slab)) else { return };
         let piece = slabs.put((frame.all_bytes(), &[]), self, Some(slab));
         drop(frame);
         let Ok(mut place) = piece.map(Place::Slab) else { return };
         let mut guard = slot.write();
         // Any frame in the slot is of this block. If only the slot refers to it, this lock owns it.
-        if let Some(alone) = guard.as_mut().and_then(Arc::get_mut).filter(|frame| frame.stands_in(slab)) {
+        if let Some(Taken { frame, first }) = guard.as_mut()
+            && let Some(alone) = Arc::get_mut(frame).filter(|frame| frame.stands_in(slab))
+        {
             alone.swap_place(&mut place);
+            *first = alone.first();
         }
         drop(guard);
         drop(place);

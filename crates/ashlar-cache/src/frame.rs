@@ -45,6 +45,28 @@ pub(crate) struct Frame {
     detached: AtomicBool,
 }
 
+/// The address of a block with a sidecar, to prefetch the first key and the sidecar. The memory there may be another block's by
+/// then.
+#[derive(Clone, Copy)]
+pub(crate) struct First {
+    block: usize,
+    len: u32,
+    /// The cache lines of the sidecar; 0 without one.
+    lines: u32,
+}
+
+impl First {
+    #[inline]
+    pub(crate) fn prefetch(self) {
+        if self.lines > 0 {
+            let block = std::ptr::without_provenance::<u8>(self.block);
+            prefetch(block, 1);
+            // With the last word of the block.
+            prefetch(block.wrapping_add((self.len as usize).wrapping_sub(4)), self.lines as usize);
+        }
+    }
+}
+
 /// A charge reserved in a pool; dropping it releases the charge.
 pub(crate) struct Charge {
     pool: Arc<FramePool>,
@@ -79,6 +101,14 @@ impl Frame {
     #[inline]
     pub(crate) fn all_bytes(&self) -> &[u8] {
         &self.place
+    }
+
+    /// What a search in the block reads first.
+    pub(crate) fn first(&self) -> First {
+        let (block, sidecar) = self.parts();
+        let lines = if sidecar.is_empty() { 0 } else { sidecar.len() / LINE + 1 };
+        let small = |len: usize| u32::try_from(len).unwrap_or(0);
+        First { block: block.as_ptr().addr(), len: small(block.len()), lines: small(lines) }
     }
 
     #[inline]
@@ -172,17 +202,14 @@ impl FramePin {
         self.0.parts().1
     }
 
-    /// Prefetches what a search reads first, so that it waits for these cache lines once and not one by one: the sidecar and
-    /// the first key. Of a block without a sidecar, all lines; of a large one, the beginning and the end, where the
-    /// restart points are.
+    /// Prefetches a block without a sidecar, so that a search waits for its cache lines once and not one by one. Of a large
+    /// block, only the beginning and the end, where the restart points are. With a sidecar, the cache has prefetched what
+    /// the search reads first.
     // bench: readrandom, seekrandom
     #[inline]
     pub fn prefetch(&self) {
         let (block, sidecar) = self.0.parts();
         if !sidecar.is_empty() {
-            prefetch(block.as_ptr(), 1);
-            // With the last word of the block before it.
-            prefetch(sidecar.as_ptr().wrapping_sub(4), sidecar.len() / LINE + 1);
             return;
         }
         prefetch_lines(block.get(..PREFETCHED).unwrap_or(block));

@@ -1,6 +1,6 @@
 //! The slots of one table: the place of each block's frame.
 
-use crate::clock::{Entry, Slot, Slots};
+use crate::clock::{Entry, Slot, Slots, Taken};
 use crate::frame::{Charge, Frame, FramePin};
 use crate::ghosts::Ghosts;
 use crate::pages::Pages;
@@ -74,23 +74,28 @@ impl SlotArray {
         }
     }
 
-    /// Prefetches the head of the block's frame, if the block is in memory.
+    /// Prefetches the head of the block's frame and what a search reads first, if the block is in memory.
     ///
     /// # Cost
     /// The slot's read lock.
     #[inline]
     pub fn prefetch_frame(&self, ordinal: u32) {
         if let Some(slot) = self.slots.get(ordinal as usize)
-            && let Some(frame) = slot.read().as_ref()
+            && let Some(Taken { frame, first }) = slot.read().as_ref()
         {
             prefetch(Arc::as_ptr(frame).cast(), 1);
+            first.prefetch();
         }
     }
 
     /// [`SlotArray::hit`] without counting.
     #[inline]
     pub fn peek(&self, ordinal: u32) -> Option<FramePin> {
-        let frame = self.slots.get(ordinal as usize)?.read().clone()?;
+        let slot = self.slots.get(ordinal as usize)?.read();
+        let Taken { frame, first } = slot.as_ref()?;
+        first.prefetch();
+        let frame = Arc::clone(frame);
+        drop(slot);
         frame.touch();
         Some(FramePin::new(frame))
     }
@@ -134,9 +139,9 @@ impl SlotArray {
         let frame = Frame::new(self.pool.place(bytes, sidecar, &entry), len, Some(charge));
         let mut guard = slot.write();
         if let Some(there) = guard.as_ref() {
-            return FramePin::new(there.clone());
+            return FramePin::new(Arc::clone(&there.frame));
         }
-        *guard = Some(frame.clone());
+        *guard = Some(Taken::new(Arc::clone(&frame)));
         drop(guard);
         self.pool.enter(entry);
         FramePin::new(frame)
@@ -148,7 +153,7 @@ impl Drop for SlotArray {
         let mut frames = 0;
         for slot in self.slots.iter() {
             let gone = slot.write().take();
-            if let Some(frame) = gone {
+            if let Some(Taken { frame, .. }) = gone {
                 frame.detach();
                 frames += 1;
             }
