@@ -79,7 +79,7 @@ pub(super) fn open(
     let wal = begin_session(&entered, &versions, &options, edits, outcome.cut)?;
     drop(replayed);
     create_missing(&versions, &options, &missing, wal.number())?;
-    note_identity(&env, &versions, &mut report)?;
+    claims.strays |= note_identity(&env, &versions, &mut report)?;
     let quarantined = purge_at_open(&env, dir, (&versions, &pending), &mut report, &unused, claims.strays)?;
     report.advice = settings.advice(&options, &versions);
     let env = InfoLog::hold_elsewhere(env, &options.info_log);
@@ -121,14 +121,17 @@ fn check_lost_at_open(env: &Env, dir: &Path, report: &mut RecoveryReport) -> Res
     Ok(())
 }
 
-/// Writes IDENTITY if it is missing or wrong, and notes that in the report.
-fn note_identity(env: &Env, versions: &VersionSet, report: &mut RecoveryReport) -> Result<()> {
-    match settle_identity(&*env.fs, versions)? {
+/// Writes IDENTITY if it is missing or wrong, and notes that in the report. True: it was wrong, so the MANIFEST may be of another
+/// database than the tables.
+fn note_identity(env: &Env, versions: &VersionSet, report: &mut RecoveryReport) -> Result<bool> {
+    let settled = settle_identity(&*env.fs, versions)?;
+    let wrong = matches!(settled, Settled::Wrong(_));
+    match settled {
         Settled::Agreed => {}
         Settled::Missing(what) => report.written.push(what),
         Settled::Wrong(what) => report.regenerated.push(what),
     }
-    Ok(())
+    Ok(wrong)
 }
 
 /// Writes the OPTIONS file, then starts automatic background work.

@@ -228,7 +228,10 @@ impl LogReader {
                 self.blocks.advance()?;
                 Step::Again
             }
-            Fault::ShortHeader if left == 0 && self.pending.is_none() => Step::End(LogEnd::Clean),
+            // Zeros are no beginning of a record.
+            Fault::ShortHeader if self.pending.is_none() && rest.iter().all(|byte| *byte == 0) => {
+                Step::End(LogEnd::Clean)
+            }
             Fault::ShortHeader => {
                 let reason = if left == 0 { CutReason::MissingFragments } else { CutReason::TruncatedHeader };
                 self.end_of_file(reason, strict)

@@ -205,3 +205,40 @@ fn a_check_calls_nothing_sound_of_which_an_open_moves_files_to_lost() {
         assert!(report.to_string().contains(": sound"), "{report}");
     }
 }
+
+/// The MANIFEST of another database stands in the directory, as after a copy that went wrong.
+#[test]
+fn tables_beside_the_manifest_of_another_database_move_to_lost() {
+    let (own, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    for (dir, value) in [(&own, "own"), (&other, "other")] {
+        let db = Db::open(dir.path()).unwrap();
+        db.put("key", value).unwrap();
+        db.flush().unwrap();
+        db.close().unwrap();
+    }
+    let files = |dir: &Path| {
+        let names = fs::read_dir(dir).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap());
+        names.collect::<Vec<_>>()
+    };
+    let is_state = |name: &String| name == "CURRENT" || name.starts_with("MANIFEST");
+    let tables: Vec<_> = files(own.path()).into_iter().filter(|name| name.ends_with(".sst")).collect();
+    for name in files(own.path()).iter().filter(|name| is_state(name)) {
+        fs::remove_file(own.path().join(name)).unwrap();
+    }
+    for name in files(other.path()).iter().filter(|name| is_state(name)) {
+        fs::copy(other.path().join(name), own.path().join(name)).unwrap();
+    }
+    // The MANIFEST names a table of the other database, whose number is that of the own one.
+    for table in &tables {
+        fs::rename(own.path().join(table), own.path().join("000900.sst")).unwrap();
+        fs::copy(other.path().join(table), own.path().join(table)).unwrap();
+    }
+    let db = Db::open(own.path()).unwrap();
+    assert_eq!(db.get("key").unwrap().as_deref(), Some(&b"other"[..]));
+    let report = db.recovery().to_string();
+    assert!(
+        !db.recovery().is_clean() && report.contains("000900.sst is not named by the MANIFEST"),
+        "{report}"
+    );
+    assert!(own.path().join("lost/000900.sst").exists(), "{report}");
+}
