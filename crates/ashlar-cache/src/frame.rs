@@ -9,7 +9,7 @@ use std::ops::{Deref, Range};
 use std::sync::Arc;
 
 /// The memory of a frame beside its bytes: its header, its slot and its entry in the clock ring.
-const OVERHEAD: usize = 160;
+pub(crate) const OVERHEAD: usize = 160;
 
 /// The memory of a block.
 pub(crate) enum Place {
@@ -45,24 +45,26 @@ pub(crate) struct Frame {
     detached: AtomicBool,
 }
 
-/// The address of a block with a sidecar, to prefetch the first key and the sidecar. The memory there may be another block's by
-/// then.
+/// Where a block with a sidecar is, to prefetch the first key and the sidecar: `| address: 48 bits | length: 16 bits |`, length 0
+/// without a sidecar. Only a hint: the memory there may be another block's by then.
 #[derive(Clone, Copy)]
-pub(crate) struct First {
-    block: usize,
-    len: u32,
-    /// The cache lines of the sidecar; 0 without one.
-    lines: u32,
-}
+pub(crate) struct First(u64);
 
 impl First {
+    fn new(block: &[u8], sidecar: &[u8]) -> First {
+        let len = u16::try_from(block.len()).unwrap_or(0);
+        let len = if sidecar.is_empty() { 0 } else { len };
+        First((block.as_ptr().addr() as u64) << 16 | u64::from(len))
+    }
+
     #[inline]
     pub(crate) fn prefetch(self) {
-        if self.lines > 0 {
-            let block = std::ptr::without_provenance::<u8>(self.block);
+        let (address, len) = ((self.0 >> 16) as usize, (self.0 & 0xffff) as usize);
+        if len > 0 {
+            let block = std::ptr::without_provenance::<u8>(address);
             prefetch(block, 1);
-            // With the last word of the block.
-            prefetch(block.wrapping_add((self.len as usize).wrapping_sub(4)), self.lines as usize);
+            // A sidecar is a tenth of its block at most. With the last word of the block.
+            prefetch(block.wrapping_add(len).wrapping_sub(4), len / 10 / LINE + 1);
         }
     }
 }
@@ -106,9 +108,7 @@ impl Frame {
     /// What a search in the block reads first.
     pub(crate) fn first(&self) -> First {
         let (block, sidecar) = self.parts();
-        let lines = if sidecar.is_empty() { 0 } else { sidecar.len() / LINE + 1 };
-        let small = |len: usize| u32::try_from(len).unwrap_or(0);
-        First { block: block.as_ptr().addr(), len: small(block.len()), lines: small(lines) }
+        First::new(block, sidecar)
     }
 
     #[inline]

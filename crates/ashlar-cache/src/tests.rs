@@ -209,3 +209,11 @@ fn a_sidecar_stays_behind_its_block() {
     let pin = slots.insert(10, vec![1; 10].into(), &[2; 3]);
     assert_eq!((pin.len(), pin.sidecar().len()), (10, 0), "what is not cached has none");
 }
+
+#[test]
+fn the_memory_beside_a_block_is_charged() {
+    let (slot, entry) = (size_of::<crate::clock::Slot>(), size_of::<crate::clock::Entry>());
+    let frame = size_of::<crate::frame::Frame>() + 2 * size_of::<usize>();
+    // The ring and the slab have an entry each.
+    assert!(frame + slot + 2 * entry <= crate::frame::OVERHEAD, "{frame} {slot} {entry}");
+}

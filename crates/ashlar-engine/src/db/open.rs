@@ -124,14 +124,15 @@ fn check_lost_at_open(env: &Env, dir: &Path, report: &mut RecoveryReport) -> Res
 /// Writes IDENTITY if it is missing or wrong, and notes that in the report. True: it was wrong, so the MANIFEST may be of another
 /// database than the tables.
 fn note_identity(env: &Env, versions: &VersionSet, report: &mut RecoveryReport) -> Result<bool> {
-    let settled = settle_identity(&*env.fs, versions)?;
-    let wrong = matches!(settled, Settled::Wrong(_));
-    match settled {
+    match settle_identity(&*env.fs, versions)? {
         Settled::Agreed => {}
         Settled::Missing(what) => report.written.push(what),
-        Settled::Wrong(what) => report.regenerated.push(what),
+        Settled::Wrong(what) => {
+            report.regenerated.push(what);
+            return Ok(true);
+        }
     }
-    Ok(wrong)
+    Ok(false)
 }
 
 /// Writes the OPTIONS file, then starts automatic background work.

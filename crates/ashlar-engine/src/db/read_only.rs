@@ -11,7 +11,7 @@
 //!    transactions, while it still has its name.
 //! 4. Damage counts only if nothing in the directory changed meanwhile: a missing file, a torn MANIFEST or WAL may be a
 //!    writer's unfinished work. Bytes of a MANIFEST or WAL are reported as dropped only if two attempts in a row drop the same
-//!    ones. An attempt keeps its open tables for the next attempt, so that each has less to do.
+//!    ones, or after [`ATTEMPTS_MIN`] attempts. An attempt keeps its open tables for the next attempt, so that each has less to do.
 //! 5. A damaged table or blob file does not fail the open. The report names the file, and reads of its keys return the
 //!    error, as after an ordinary open.
 //!

@@ -42,14 +42,6 @@ impl Round {
         Arc::new(Round { begins, begin, outcome: OnceLock::new(), ended, end })
     }
 
-    /// Waits until all expected members have joined, but no longer than `time`.
-    fn wait_for_members(&self, time: Duration, all: impl Fn() -> bool) {
-        let seen = self.begin.seen();
-        if !all() {
-            self.begin.wait(seen, Some(time));
-        }
-    }
-
     fn wait_to_begin(&self) {
         loop {
             let seen = self.begin.seen();
@@ -195,28 +187,25 @@ impl Rounds {
         if runs {
             round.wait_to_begin();
         }
-        self.wait_for_members(&round);
-        let gathered = self.state.lock().next.take();
+        let gathered = self.gathered(&round);
         // Always `Some`: only the first member of a round takes it out.
         let (furthest, members) = gathered.map_or((receipt, 1), |g| (g.furthest, g.members));
         Part::Leads(Lead { rounds: self, round, furthest, members })
     }
 
-    /// Lets the members of the last round join the round that the caller leads.
-    fn wait_for_members(&self, round: &Round) {
-        let (before, wait) = {
-            let mut s = self.state.lock();
-            let before = s.members();
-            (before, s.patience.wait(before))
-        };
-        let Some(time) = wait else { return };
-        round.wait_for_members(time, || {
-            let s = self.state.lock();
-            s.members() >= s.patience.wanted
-        });
+    /// Ends the gathering of the round that the caller leads, after a wait for the members of the last round.
+    fn gathered(&self, round: &Round) -> Option<Gathering> {
+        // Read before the members are counted: the last one of them may join from then on.
+        let seen = round.begin.seen();
+        let mut s = self.state.lock();
+        let before = s.members();
+        let Some(time) = s.patience.wait(before) else { return s.next.take() };
+        drop(s);
+        round.begin.wait(seen, Some(time));
         let mut s = self.state.lock();
         let after = s.members();
         s.patience.waited(before, after);
+        s.next.take()
     }
 }
 

@@ -142,7 +142,7 @@ impl FileRun {
         };
         let Some(table) = self.enter(state, mask, at)? else { return Ok(()) };
         let begun = self.cursor.seek_begin(&table, &state.how, target);
-        begun.or_else(|e| if planted(Bug::ReadErrorSkipsTable) { Ok(()) } else { Err(e) })
+        unless_planted(begun)
     }
 
     /// The second part: pins the block.
@@ -153,7 +153,7 @@ impl FileRun {
         let RunContext { state, mask } = cx;
         let Some(table) = self.enter(state, mask, self.at)? else { return Ok(()) };
         let pinned = self.cursor.seek_pin(&table, &state.how);
-        pinned.or_else(|e| if planted(Bug::ReadErrorSkipsTable) { Ok(()) } else { Err(e) })
+        unless_planted(pinned)
     }
 
     /// The third part: finds out where the search in the block begins.
@@ -316,4 +316,8 @@ impl FileRun {
         }
         self.skip_backward(state, mask)
     }
+}
+
+fn unless_planted(read: Result<()>) -> Result<()> {
+    read.or_else(|e| if planted(Bug::ReadErrorSkipsTable) { Ok(()) } else { Err(e) })
 }

@@ -8,7 +8,7 @@
 //! 3. The cursor is off the end exactly when it pins no block. After an error it is off the end.
 
 use crate::read_how::ReadHow;
-use crate::reader::{BlockAt, Readahead, TableReader};
+use crate::reader::{BlockAt, Readahead, TableReader, opened};
 use ashlar_base::{Entry, InternalKey, InternalKeyBuf, Malformed, Order, Result, SeqNum, Trailer};
 use ashlar_cache::FramePin;
 use ashlar_format::Unreadable;
@@ -167,6 +167,8 @@ impl TableCursor {
     /// # Errors
     /// As [`TableCursor::next_block`].
     pub fn seek_begin(&mut self, table: &TableReader, how: &ReadHow, target: InternalKey<'_>) -> Result<()> {
+        // Of a seek that ended early, as when another table failed.
+        (self.sought, self.start) = (None, None);
         let (user_key, wanted) = target.split();
         match table.find(user_key, stored_trailer(table.global_seq(), wanted), how) {
             Ok(found) => {
@@ -184,6 +186,9 @@ impl TableCursor {
     /// As [`TableCursor::next_block`].
     pub fn seek_pin(&mut self, table: &TableReader, how: &ReadHow) -> Result<()> {
         let sought = self.sought.take();
+        if self.pin.is_some() && sought == Some(self.at) {
+            return Ok(());
+        }
         let loaded = self.load(table, how, sought);
         self.pin.iter().for_each(FramePin::prefetch);
         self.end(loaded)
@@ -193,9 +198,8 @@ impl TableCursor {
     #[inline]
     pub fn seek_start(&mut self, order: &Order, target: InternalKey<'_>) {
         if let Some(pin) = &self.pin
-            && let Ok(block) = DataBlock::reopen(pin)
+            && let Ok(block) = opened(pin)
         {
-            let block = block.with_sidecar(pin.sidecar());
             self.start = block.start(order, target.user_key());
             self.start.iter().for_each(|start| start.prefetch(&block, SOUGHT_LINES));
         }
@@ -316,10 +320,10 @@ impl TableCursor {
         act: impl FnOnce(&mut BlockCursor, &DataBlock<'_>) -> Result<(), Malformed>,
     ) -> Result<(), Malformed> {
         let Some(pin) = &self.pin else { return Ok(()) };
-        match DataBlock::reopen(pin) {
+        match opened(pin) {
             Ok(block) => {
                 self.entries = block.entries().len();
-                act(&mut self.cursor, &block.with_sidecar(pin.sidecar()))
+                act(&mut self.cursor, &block)
             }
             Err(Unreadable::Malformed(e)) => Err(e),
             // Not reached: whatever reads a block from a file opens it.

@@ -16,6 +16,7 @@ use ashlar_base::stats::Ticker;
 use ashlar_base::stats::perf::{self, Metric};
 use ashlar_base::{Error, Result};
 use ashlar_cache::FramePin;
+use ashlar_format::Unreadable;
 use ashlar_format::block::{DataBlock, Sidecar, SidecarBuilder};
 use ashlar_format::table::BlockHandle;
 use std::borrow::Cow;
@@ -32,13 +33,28 @@ pub(super) enum Held<'s> {
     Scratch(&'s [u8]),
 }
 
+/// A block of the cache, and its sidecar.
+#[inline]
+pub(crate) fn opened(pin: &FramePin) -> Result<DataBlock<'_>, Unreadable> {
+    Ok(DataBlock::reopen(pin)?.with_sidecar(pin.sidecar()))
+}
+
 impl Held<'_> {
-    /// The bytes of the block, and of its sidecar.
+    /// The bytes of the block.
     #[inline]
-    pub(super) fn parts(&self) -> (&[u8], &[u8]) {
+    pub(super) fn bytes(&self) -> &[u8] {
         match self {
-            Held::Pinned(pin) => (pin, pin.sidecar()),
-            Held::Scratch(bytes) => (bytes, &[]),
+            Held::Pinned(pin) => pin,
+            Held::Scratch(bytes) => bytes,
+        }
+    }
+
+    /// The block, with its sidecar if it is in the cache.
+    #[inline]
+    pub(super) fn opened(&self) -> Result<DataBlock<'_>, Unreadable> {
+        match self {
+            Held::Pinned(pin) => opened(pin),
+            Held::Scratch(bytes) => DataBlock::reopen(bytes),
         }
     }
 }

@@ -4,7 +4,7 @@
 //! of these steps waits for memory. [`TableReader::get_many`] does each step for all keys before the next step, and
 //! prefetches what the next step reads. So the keys wait together.
 
-use super::blocks::Held;
+use super::blocks::{Held, opened};
 use super::scratch::with_scratch;
 use super::table_reader::with_cursor;
 use super::{BlockAt, FoundIn, TableFound, TableReader};
@@ -69,9 +69,8 @@ impl<'k> Ask<'k> {
     #[inline]
     fn start(&mut self, order: &Order) {
         if let State::Pinned(_, _, pin, start) = &mut self.state
-            && let Ok(block) = DataBlock::reopen(pin)
+            && let Ok(block) = opened(pin)
         {
-            let block = block.with_sidecar(pin.sidecar());
             *start = block.start(order, self.key.user_key);
             start.iter().for_each(|start| start.prefetch(&block, ENTRY_LINES));
         }
@@ -277,7 +276,7 @@ impl TableReader {
         user_key: &[u8],
         trailer: Trailer,
     ) -> Result<Answer> {
-        let searched = self.search(block.parts(), start, user_key, trailer);
+        let searched = self.search(&block, start, user_key, trailer);
         let (stored, value) = match searched.map_err(|e| self.misread(at, e))? {
             InBlock::Found { trailer, value } => (trailer, value.start..value.end),
             InBlock::Past => return Ok(Answer::Past),
@@ -304,15 +303,15 @@ impl TableReader {
     #[inline]
     fn search(
         &self,
-        (bytes, sidecar): (&[u8], &[u8]),
+        held: &Held<'_>,
         start: Option<Start>,
         user_key: &[u8],
         trailer: Trailer,
     ) -> Result<InBlock, Unreadable> {
-        let block = DataBlock::reopen(bytes)?.with_sidecar(sidecar);
+        let block = held.opened()?;
         let found = match start {
             Some(start) => block.look_up_from(start, &self.order, user_key, trailer)?,
-            None => block.look_up(HashIndex::of(bytes), &self.order, user_key, trailer)?,
+            None => block.look_up(HashIndex::of(held.bytes()), &self.order, user_key, trailer)?,
         };
         match found {
             InBlock::Unsettled => self.search_by_cursor(&block, user_key, trailer),

@@ -12,6 +12,7 @@ mod table_reader;
 mod tombstones;
 
 pub(crate) use block_file::{BlockFile, MAX_BLOCK, Reading};
+pub(crate) use blocks::opened;
 pub use lookup::Ask;
 pub use open::TableSurvey;
 pub(crate) use readahead::{Readahead, SharedBlock};

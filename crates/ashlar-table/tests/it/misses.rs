@@ -2,11 +2,13 @@
 
 use crate::fixture::{Entries, file, key, write};
 use ashlar_base::error::BusyKind;
-use ashlar_base::{ErrorKind, FileNumber, LookupKey, Order, Result, SeqNum, ValueType};
+use ashlar_base::{
+    ErrorKind, FileNumber, InternalKeyBuf, LookupKey, Order, Result, SeqNum, Trailer, ValueType,
+};
 use ashlar_cache::FramePool;
 use ashlar_env::ReadFile;
 use ashlar_format::compress::Compression;
-use ashlar_table::{ReadHow, ReaderOptions, TableOptions, TableReader, filter_hash};
+use ashlar_table::{ReadHow, ReaderOptions, TableCursor, TableOptions, TableReader, filter_hash};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -179,4 +181,21 @@ fn a_read_that_must_not_fill_the_cache_does_not() {
     }
     assert_eq!(of.pool.frames(), 0);
     assert_eq!((of.get(300), of.pool.frames()), (0, 1), "from the buffer");
+}
+
+#[test]
+fn a_seek_that_ended_early_leaves_nothing_to_the_next() {
+    let of = Fixture::new(1 << 20, Compression::None, 100);
+    let target = |number: usize| InternalKeyBuf::new(name(number).as_bytes(), Trailer::seek(SeqNum::MAX));
+    let (how, order, mut cursor) = (ReadHow::plain(), Order::Bytewise, TableCursor::default());
+    for number in 0..200 {
+        let (given_up, wanted) = (target(number + 1), target(number));
+        cursor.seek_begin(&of.table, how, given_up.as_key()).unwrap();
+        cursor.seek_pin(&of.table, how).unwrap();
+        cursor.seek_start(&order, given_up.as_key());
+        cursor.seek_begin(&of.table, how, wanted.as_key()).unwrap();
+        cursor.seek_pin(&of.table, how).unwrap();
+        assert!(cursor.seek_finish(&order, wanted.as_key()).unwrap());
+        assert_eq!(cursor.key().unwrap().user_key(), name(number).as_bytes());
+    }
 }
