@@ -293,9 +293,10 @@ mod tests {
     fn readers_see_what_was_inserted_before_they_asked() {
         let mem = memtable(Order::Bytewise);
         let rounds: u64 = if cfg!(miri) { 8 } else { 200 };
+        let turn = std::sync::Mutex::new(());
         thread::scope(|scope| {
             for writer in 0..2u64 {
-                let mem = &mem;
+                let (mem, turn) = (&mem, &turn);
                 scope.spawn(move || {
                     let mut w = WriterSlot::default();
                     for i in 1..=rounds {
@@ -304,8 +305,11 @@ mod tests {
                         let end = [key[0] + 1];
                         let ops =
                             [Op { key: &key, value: &end, value_type: ValueType::RangeDelete, seq_delta: 0 }];
+                        // The threads write in turn, and cut the list together.
+                        let turn = turn.lock().unwrap();
                         let prepared = mem.prepare(&mut w, &mut ops.into_iter()).unwrap();
                         mem.insert(&mut w, prepared, seq(at));
+                        drop(turn);
                         let cut = mem.range_tombstones().unwrap();
                         assert_eq!(newest(&cut, &key, at), Some(seq(at)));
                     }
