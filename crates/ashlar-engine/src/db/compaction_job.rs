@@ -31,8 +31,10 @@ use ashlar_tree::version::Version;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// Only the phases hold a version. [`Run::give_up`] ends them, so that the purge which a caller awaits after the job finds the
+/// replaced files without a user.
 enum Phase {
-    Begin,
+    Begin(Arc<Version>),
     Run(CompactionPart),
     Over,
 }
@@ -50,7 +52,6 @@ pub(super) struct CompactionJob {
 struct Shared {
     core: Arc<Core>,
     family: Arc<Family>,
-    version: Arc<Version>,
     plan: Compaction,
     claim: Option<Running>,
     started: Duration,
@@ -81,7 +82,6 @@ impl CompactionJob {
         let shared = Shared {
             core: Arc::clone(core),
             family: Arc::clone(&candidate.family),
-            version: Arc::clone(&candidate.version),
             plan,
             claim,
             started: core.env.clock.now(),
@@ -89,7 +89,7 @@ impl CompactionJob {
         };
         CompactionJob {
             shared: Arc::new(shared),
-            phase: Phase::Begin,
+            phase: Phase::Begin(Arc::clone(&candidate.version)),
             limited: Limited::default(),
             is_last: false,
         }
@@ -104,13 +104,13 @@ impl CompactionJob {
         }
         match std::mem::replace(&mut self.phase, Phase::Over) {
             Phase::Over => Ok(true),
-            Phase::Begin => {
+            Phase::Begin(version) => {
                 shared.core.notify_compaction(&shared.family, &shared.plan, None);
                 if let Some(edit) = shared.edit_without_io() {
                     shared.install_without_io(edit)?;
                     return Ok(true);
                 }
-                let mut parts = shared.begin()?.into_iter();
+                let mut parts = shared.begin(version)?.into_iter();
                 self.phase = parts.next().map_or(Phase::Over, Phase::Run);
                 shared.spread(parts.collect());
                 Ok(false)
@@ -164,20 +164,20 @@ impl Shared {
         Ok(())
     }
 
-    fn begin(&self) -> Result<Vec<CompactionPart>> {
+    fn begin(&self, version: Arc<Version>) -> Result<Vec<CompactionPart>> {
         let core = &self.core;
         let family = (self.family.id(), self.family.name());
         let options = self.family.options();
         let mut output = core.writer.plan(&core.dir, family, &options);
         let (level, bottommost) = (self.plan.output_level.0, self.plan.is_bottommost());
         // The first level below level 0 with data, this output included.
-        let base = (1..level).find(|above| !self.version.level(Level(*above)).is_empty()).unwrap_or(level);
+        let base = (1..level).find(|above| !version.level(Level(*above)).is_empty()).unwrap_or(level);
         (output.dir, output.path_id) = core.writer.place(&core.dir, &options, level);
         output.table = options.table.for_level(i32::from(level), i32::from(base), bottommost);
         output.blobs = BlobPlan::new(self.family.id(), &options.blob, level);
         CompactionPart::start(CompactionInput {
             plan: Compaction { action: Action::Rewrite, ..self.plan.clone() },
-            version: Arc::clone(&self.version),
+            version,
             snapshots: core.snapshots.all(),
             output,
             numbers: output_numbers(&core.versions, &core.pending),

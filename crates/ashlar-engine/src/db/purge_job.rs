@@ -22,6 +22,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// The number of purges for which a request waits at most, if something holds the version that it has replaced.
+const ROUNDS: u32 = 7;
+
+/// The pause before the second of these purges. Each further pause is twice as long; together they last 63 ms.
+const FIRST_PAUSE: Duration = Duration::from_millis(1);
+
 /// One purge.
 pub(super) struct PurgeJob {
     /// The source of errors for the current step.
@@ -128,13 +134,24 @@ impl Core {
     }
 
     /// Waits for a purge of the files that the caller's work made obsolete. Returns early when the purge cannot run or
-    /// fails: the job retries, without the caller.
+    /// fails: the job retries, without the caller. A get, or the choice of a compaction, may hold a replaced version for a
+    /// moment, so the purge is repeated a few times while one is held. What a cursor holds stays.
     pub(super) fn await_purge(self: &Arc<Self>) {
-        // The last purge may have kept the files of a version from which a thread chose a compaction.
-        self.state().purge_wanted = true;
-        self.schedule();
-        // The caller's work has succeeded: an error here is not the caller's.
-        let _ = self.wait_until(|state| state.pauses > 0 || !state.is_purge_due());
+        for round in 0..ROUNDS {
+            if round > 0 {
+                self.env.clock.sleep(FIRST_PAUSE * (1 << (round - 1)));
+            }
+            self.let_go();
+            // Asked before the purge: a version that is released during the purge may have kept files.
+            let held = self.versions.holds_replaced();
+            self.state().purge_wanted = true;
+            self.schedule();
+            // The caller's work has succeeded: an error here is not the caller's.
+            let waited = self.wait_until(|state| state.pauses > 0 || !state.is_purge_due());
+            if waited.is_err() || !held {
+                return;
+            }
+        }
     }
 
     pub(super) fn purge(&self) -> Result<()> {

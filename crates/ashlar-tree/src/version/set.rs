@@ -206,6 +206,13 @@ impl VersionSet {
         (tables, blobs)
     }
 
+    /// Whether something still holds a version that another one has replaced.
+    pub fn holds_replaced(&self) -> bool {
+        let published = self.published.read();
+        let live = published.versions.iter().filter(|v| v.strong_count() != 0).count();
+        live > published.state.families.len()
+    }
+
     /// The versions of the family with these tables that a reader may still use.
     pub fn live_versions(&self, tables: &Arc<Tables>) -> Vec<Arc<Version>> {
         let versions: Vec<_> = {
