@@ -10,8 +10,9 @@
 //!    first foreign record. An unclean end counts only while the WAL file is still needed, or, of a file that is kept for
 //!    transactions, while it still has its name.
 //! 4. Damage counts only if nothing in the directory changed meanwhile: a missing file, a torn MANIFEST or WAL may be a
-//!    writer's unfinished work. Bytes of a MANIFEST or WAL are reported as dropped only if two attempts in a row drop the same
-//!    ones, or after [`ATTEMPTS_MIN`] attempts. An attempt keeps its open tables for the next attempt, so that each has less to do.
+//!    writer's unfinished work. Bytes of a MANIFEST or WAL are reported as dropped only if two attempts in a row,
+//!    [`RECORD_TIME`] apart, drop the same ones, or after [`ATTEMPTS_MIN`] attempts. An attempt keeps its open tables for the
+//!    next attempt, so that each has less to do.
 //! 5. A damaged table or blob file does not fail the open. The report names the file, and reads of its keys return the
 //!    error, as after an ordinary open.
 //!
@@ -56,6 +57,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const ATTEMPTS_MIN: u32 = 64;
 /// On a simulated clock no time may pass.
 const ATTEMPTS_MAX: u32 = 1000;
+/// The time that a writer gets to end its record before the second attempt: its thread may wait for a processor.
+const RECORD_TIME: Duration = Duration::from_millis(50);
 
 /// See [`super::Db::open_read_only`].
 pub(super) fn open_read_only(
@@ -102,6 +105,7 @@ pub(super) fn open_read_only(
                     return Ok(core);
                 }
                 dropped.clone_from(now);
+                clock.sleep(RECORD_TIME);
             }
             Ok(None) => {}
             Err(e) if !e.is_corruption() && !e.is_not_found() => return Err(e),
