@@ -45,8 +45,8 @@ pub(crate) struct Frame {
     detached: AtomicBool,
 }
 
-/// Where a block with a sidecar is, to prefetch the first key and the sidecar: `| address: 48 bits | length: 16 bits |`, length 0
-/// without a sidecar. Only a hint: the memory there may be another block's by then.
+/// Where a block with a sidecar is, to prefetch the first key and the sidecar: `| address: 48 bits | length: 16 bits |`. The length
+/// is 0 without a sidecar, and for a block of 64 KiB or more. Only a hint: the memory there may be another block's by then.
 #[derive(Clone, Copy)]
 pub(crate) struct First(u64);
 

@@ -22,11 +22,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The number of purges for which a request waits at most, if something holds the version that it has replaced.
-const ROUNDS: u32 = 7;
-
-/// The pause before the second of these purges. Each further pause is twice as long; together they last 63 ms.
-const FIRST_PAUSE: Duration = Duration::from_millis(1);
+/// The first and the last pause of a request between two purges. Each pause is twice as long as the one before: 63 ms together.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(32));
 
 /// One purge.
 pub(super) struct PurgeJob {
@@ -133,25 +130,30 @@ impl Core {
         self.write_options().inspect_err(|_| self.state().options_stale = true)
     }
 
-    /// Waits for a purge of the files that the caller's work made obsolete. Returns early when the purge cannot run or
-    /// fails: the job retries, without the caller. A get, or the choice of a compaction, may hold a replaced version for a
-    /// moment, so the purge is repeated a few times while one is held. What a cursor holds stays.
+    /// Waits for a purge of the files that the caller's work made obsolete. A get, or the choice of a compaction, may hold a
+    /// replaced version for a moment. So the purge is repeated a few times. The files that a cursor reads stay.
     pub(super) fn await_purge(self: &Arc<Self>) {
-        for round in 0..ROUNDS {
-            if round > 0 {
-                self.env.clock.sleep(FIRST_PAUSE * (1 << (round - 1)));
-            }
-            self.let_go();
-            // Asked before the purge: a version that is released during the purge may have kept files.
-            let held = self.versions.holds_replaced();
-            self.state().purge_wanted = true;
-            self.schedule();
-            // The caller's work has succeeded: an error here is not the caller's.
-            let waited = self.wait_until(|state| state.pauses > 0 || !state.is_purge_due());
-            if waited.is_err() || !held {
-                return;
-            }
+        let (mut pause, last) = PAUSES;
+        while self.purge_met_holders() && pause <= last {
+            self.env.clock.sleep(pause);
+            pause *= 2;
         }
+    }
+
+    /// Waits for a purge. Returns whether the purge may have kept files, because a thread held a replaced version at its
+    /// beginning. False when the purge cannot run or fails: the job retries, without the caller.
+    fn purge_met_holders(self: &Arc<Self>) -> bool {
+        self.let_go();
+        let held = self.versions.holds_replaced();
+        self.state().purge_wanted = true;
+        self.schedule();
+        let mut ran = false;
+        // The caller's work has succeeded: an error here is not the caller's.
+        let waited = self.wait_until(|state| {
+            ran = state.pauses == 0 && state.file_holds == 0 && state.work.is_free(Work::Purge);
+            state.pauses > 0 || !state.is_purge_due()
+        });
+        held && ran && waited.is_ok()
     }
 
     pub(super) fn purge(&self) -> Result<()> {

@@ -1,5 +1,6 @@
 //! Compactions on request, paused and aborted, and compactions that the end of a snapshot starts.
 
+use crate::pauses::in_pauses;
 use ashlar_base::error::{IoKind, ShutdownKind};
 use ashlar_base::{ErrorKind, FamilyId, FileNumber, Level};
 use ashlar_engine::batch::WriteBatch;
@@ -13,7 +14,8 @@ use ashlar_options::{
 };
 use ashlar_read::iter::KeyBounds;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 const DIR: &str = "/db";
 
@@ -241,6 +243,29 @@ fn a_request_ends_when_what_it_replaced_is_removed() {
         db.compact_files(&default(&db), &table_files(&env), Level(6), 1).unwrap();
         assert_eq!((unneeded(), count(&db)), (0, 900));
     }
+}
+
+/// Regression: the request returned as soon as one purge had run, although a thread held the replaced version meanwhile.
+#[test]
+fn a_request_waits_for_a_reader_that_soon_ends() {
+    let _alone = crate::alone();
+    let reader = Arc::new(Mutex::new(None));
+    let (held, pauses) = (Arc::clone(&reader), Arc::new(AtomicU64::new(0)));
+    let paused = Arc::clone(&pauses);
+    let env = in_pauses(&Env::mem(), move || {
+        if paused.fetch_add(1, Ordering::Relaxed) == 2 {
+            drop(held.lock().unwrap().take());
+        }
+    });
+    let db = open(&env, false);
+    table(&db, 0..900, Some(b"old"));
+    table(&db, 0..900, Some(b"new"));
+    let mut cursor = db.iter(&default(&db), KeyBounds::default(), ReadOptions::default()).unwrap();
+    cursor.first().unwrap();
+    *reader.lock().unwrap() = Some(cursor);
+    db.compact_range(&default(&db), None, None).unwrap();
+    assert_eq!(table_files(&env).len(), levels(&db).iter().sum::<usize>());
+    assert_eq!(pauses.load(Ordering::Relaxed), 3, "no pause after the reader's end");
 }
 
 #[test]

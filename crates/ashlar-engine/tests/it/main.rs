@@ -15,6 +15,7 @@ mod manual_wal_flush;
 mod mapped_wal;
 mod merges;
 mod observe;
+mod pauses;
 mod queue;
 mod ranges;
 mod read_only;

@@ -1,6 +1,8 @@
 //! Repeated read-only opens beside threads and processes that write, flush and compact without a pause.
 
 use super::{open_read_only, small};
+use crate::pauses::in_pauses;
+use ashlar_base::FamilyId;
 use ashlar_engine::batch::WriteBatch;
 use ashlar_engine::{Db, OpenFamily};
 use ashlar_env::Env;
@@ -8,6 +10,7 @@ use ashlar_options::{DbOptions, ReadOptions, WriteOptions};
 use ashlar_testkit::judge::{JudgeError, Opening};
 use ashlar_testkit::{Change, Judge, JudgeVersion, report};
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 const KEYS: u64 = 40;
@@ -123,6 +126,33 @@ fn our_own_writer() {
          0 errors, 0 writes missing"
     ));
     assert!(states > opens / 4 && numbers > 30, "{states} states, file numbers to {numbers}");
+}
+
+/// Regression: both attempts of the open met the record between two writes of its writer, and the report named a loss.
+#[test]
+fn a_record_that_is_ended_in_a_pause_is_no_damage() {
+    let _readers = crate::beside_others();
+    let dir = tempfile::tempdir().unwrap();
+    let options = DbOptions { mapped_wal: false, ..DbOptions::default() };
+    let db = Db::open(Env::os().unwrap(), dir.path(), options, vec![], small()).unwrap();
+    for n in 1..=3 {
+        let mut batch = WriteBatch::new();
+        batch.put(FamilyId::DEFAULT, b"last", format!("{n}").as_bytes()).unwrap();
+        db.write(&mut batch, WriteOptions::default()).unwrap();
+    }
+    let mut paths = std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().path());
+    let log = paths.find(|path| path.extension().is_some_and(|e| e == "log")).unwrap();
+    let whole = std::fs::read(&log).unwrap();
+    std::fs::write(&log, &whole[..whole.len() - 3]).unwrap();
+    let (path, pauses) = (log.clone(), Arc::new(AtomicU64::new(0)));
+    let paused = Arc::clone(&pauses);
+    let env = in_pauses(&Env::os().unwrap(), move || {
+        paused.fetch_add(1, Ordering::Relaxed);
+        std::fs::write(&path, &whole).unwrap();
+    });
+    let reader = open_read_only(env, dir.path()).unwrap();
+    assert!(reader.recovery().is_clean(), "{}", reader.recovery());
+    assert_eq!((number(&reader, "default", "last"), pauses.load(Ordering::Relaxed)), (3, 1));
 }
 
 fn rocksdb(version: JudgeVersion, options: &str) -> Result<(u64, usize), JudgeError> {
