@@ -10,9 +10,9 @@
 //!    first foreign record. An unclean end counts only while the WAL file is still needed, or, of a file that is kept for
 //!    transactions, while it still has its name.
 //! 4. Damage counts only if nothing in the directory changed meanwhile: a missing file, a torn MANIFEST or WAL may be a
-//!    writer's unfinished work. Bytes of a MANIFEST or WAL are reported as dropped only if two attempts in a row,
-//!    [`RECORD_TIME`] apart, drop the same ones, or after [`ATTEMPTS_MIN`] attempts. An attempt keeps its open tables for the
-//!    next attempt, so that each has less to do.
+//!    writer's unfinished work. Bytes of a MANIFEST or WAL are reported as dropped only if all attempts of
+//!    [`RECORD_TIME`] drop the same ones, or after [`ATTEMPTS_MIN`] attempts. An attempt keeps its open tables for the next
+//!    attempt, so that each has less to do.
 //! 5. A damaged table or blob file does not fail the open. The report names the file, and reads of its keys return the
 //!    error, as after an ordinary open.
 //!
@@ -38,8 +38,8 @@ use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::NewFile;
 use ashlar_options::{DbOptions, FamilyOptions};
 use ashlar_recovery::{
-    DamagedFile, FoundWals, Policy, Recovered, RecoveryReport, ReplayOutcome, logs_needed_from, recover_in,
-    replay_found,
+    DamagedFile, DroppedRange, FoundWals, Policy, Recovered, RecoveryReport, ReplayOutcome, logs_needed_from,
+    recover_in, replay_found,
 };
 use ashlar_table::TableReader;
 use ashlar_tree::files::{DirState, PendingOutputs, hold_directory, survey};
@@ -57,8 +57,30 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const ATTEMPTS_MIN: u32 = 64;
 /// On a simulated clock no time may pass.
 const ATTEMPTS_MAX: u32 = 1000;
-/// The time that a writer gets to end its record before the second attempt: its thread may wait for a processor.
+/// The time that a writer gets to end its record: its thread may wait for a processor.
 const RECORD_TIME: Duration = Duration::from_millis(50);
+
+/// The bytes that the last attempts dropped, and the time of the first of these attempts.
+#[derive(Default)]
+struct Losses {
+    dropped: Vec<DroppedRange>,
+    since: Duration,
+}
+
+impl Losses {
+    /// The pause between an attempt at `now`, which dropped `dropped`, and the next one. `None`: its result counts.
+    fn pause_after(&mut self, dropped: &[DroppedRange], now: Duration) -> Option<Duration> {
+        if dropped.is_empty() {
+            return None;
+        }
+        if dropped != self.dropped {
+            (self.dropped, self.since) = (dropped.to_vec(), now);
+            return Some(Duration::ZERO);
+        }
+        let left = RECORD_TIME.saturating_sub(now.saturating_sub(self.since));
+        (!left.is_zero()).then_some(left)
+    }
+}
 
 /// See [`super::Db::open_read_only`].
 pub(super) fn open_read_only(
@@ -92,21 +114,17 @@ pub(super) fn open_read_only(
         statistics,
         kept: Kept::default(),
     };
-    let (mut overtaken, mut dropped) = (None, Vec::new());
+    let (mut overtaken, mut losses) = (None, Losses::default());
     let (clock, mut attempts) = (Arc::clone(&opening.entered.env.clock), 0);
     let begun = clock.now();
     while attempts < ATTEMPTS_MIN || attempts < ATTEMPTS_MAX && clock.now().saturating_sub(begun) < PATIENCE {
         attempts += 1;
         let before = opening.sight()?;
         match opening.attempt(&before) {
-            Ok(Some(core)) => {
-                let now = &core.recovery.dropped;
-                if now.is_empty() || *now == dropped || attempts >= ATTEMPTS_MIN {
-                    return Ok(core);
-                }
-                dropped.clone_from(now);
-                clock.sleep(RECORD_TIME);
-            }
+            Ok(Some(core)) => match losses.pause_after(&core.recovery.dropped, clock.now()) {
+                Some(time) if attempts < ATTEMPTS_MIN => clock.sleep(time),
+                _ => return Ok(core),
+            },
             Ok(None) => {}
             Err(e) if !e.is_corruption() && !e.is_not_found() => return Err(e),
             Err(e) if opening.sight()? == before => return Err(e),
