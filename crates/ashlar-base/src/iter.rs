@@ -1,7 +1,7 @@
 //! Cursors over internal keys: the general trait (one entry at a time) and the fast one (a window at a time).
 
 use crate::error::Result;
-use crate::key::{InternalKey, LookupKey, Trailer};
+use crate::key::{InternalKey, LookupKey, Sharing, Trailer};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -38,6 +38,14 @@ pub trait InternalIterator: Send {
     fn next(&mut self) -> Result<()>;
     /// Moves one entry back. Off the end it stays there.
     fn prev(&mut self) -> Result<()>;
+    /// [`InternalIterator::next`]. Returns the new user key beside the old one; `None` off the end.
+    fn next_sharing(&mut self) -> Result<Option<Sharing>> {
+        sharing(self, |cursor| cursor.next())
+    }
+    /// [`InternalIterator::prev`]. Returns the new user key beside the old one; `None` off the end.
+    fn prev_sharing(&mut self) -> Result<Option<Sharing>> {
+        sharing(self, |cursor| cursor.prev())
+    }
     /// The entry under the cursor; `None` past either end.
     fn entry(&self) -> Option<Entry<'_>>;
     /// The key of that entry. Some cursors find the key in fewer steps than key and value.
@@ -50,6 +58,16 @@ pub trait InternalIterator: Send {
     fn is_on_entry(&self) -> bool {
         self.key().is_some()
     }
+}
+
+/// Moves a cursor, and compares the user keys before and after the move.
+fn sharing<T: InternalIterator + ?Sized>(
+    cursor: &mut T,
+    step: impl FnOnce(&mut T) -> Result<()>,
+) -> Result<Option<Sharing>> {
+    let Some(from) = cursor.key().map(InternalKey::to_buf) else { return Ok(None) };
+    step(cursor)?;
+    Ok(cursor.key().map(|key| Sharing::of(from.as_key().user_key(), key.user_key())))
 }
 
 impl<T: InternalIterator + ?Sized> InternalIterator for Box<T> {
@@ -70,6 +88,12 @@ impl<T: InternalIterator + ?Sized> InternalIterator for Box<T> {
     }
     fn prev(&mut self) -> Result<()> {
         (**self).prev()
+    }
+    fn next_sharing(&mut self) -> Result<Option<Sharing>> {
+        (**self).next_sharing()
+    }
+    fn prev_sharing(&mut self) -> Result<Option<Sharing>> {
+        (**self).prev_sharing()
     }
     fn entry(&self) -> Option<Entry<'_>> {
         (**self).entry()

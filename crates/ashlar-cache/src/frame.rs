@@ -67,6 +67,13 @@ impl First {
             prefetch(block.wrapping_add(len).wrapping_sub(4), len / 10 / LINE + 1);
         }
     }
+
+    /// Prefetches the block without the sidecar.
+    #[inline]
+    pub(crate) fn prefetch_all(self) {
+        let (address, len) = ((self.0 >> 16) as usize, (self.0 & 0xffff) as usize);
+        prefetch(std::ptr::without_provenance(address), len.div_ceil(LINE));
+    }
 }
 
 /// A charge reserved in a pool; dropping it releases the charge.

@@ -5,6 +5,7 @@ use crate::arena::Address;
 use crate::index::{Index, Target};
 use crate::memtable::Memtable;
 use crate::stored::Stored;
+use ashlar_base::key::Sharing;
 use ashlar_base::{Entry, InternalIterator, InternalKey, LookupKey, Result, RunCursor, Window};
 use std::sync::Arc;
 
@@ -27,6 +28,16 @@ impl<I: Index> IndexIter<I> {
         self.at = to(index);
         self.entry = self.at.map(|at| index.entry(at).address());
         Ok(())
+    }
+
+    #[inline]
+    fn go_sharing(&mut self, to: impl FnOnce(&I) -> Option<I::At>) -> Option<Sharing> {
+        let from = self.entry?;
+        let index = self.memtable.index();
+        self.at = to(index);
+        self.entry = self.at.map(|at| index.entry(at).address());
+        let user_key = |address| Stored::at(index.arena(), address).encoded_key().user_key();
+        Some(Sharing::of(user_key(from), user_key(self.entry?)))
     }
 
     #[inline]
@@ -65,6 +76,14 @@ impl<I: Index> InternalIterator for IndexIter<I> {
     fn prev(&mut self) -> Result<()> {
         let at = self.at;
         self.go(|index| index.prev(at?))
+    }
+
+    fn next_sharing(&mut self) -> Result<Option<Sharing>> {
+        Ok(self.at.and_then(|at| self.go_sharing(|index| index.next(at))))
+    }
+
+    fn prev_sharing(&mut self) -> Result<Option<Sharing>> {
+        Ok(self.at.and_then(|at| self.go_sharing(|index| index.prev(at))))
     }
 
     fn entry(&self) -> Option<Entry<'_>> {

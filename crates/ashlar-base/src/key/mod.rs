@@ -11,7 +11,9 @@
 
 mod internal;
 mod lookup;
+mod sharing;
 pub mod timestamp;
 
 pub use internal::{InternalKey, InternalKeyBuf, SeqNum, Trailer, ValueType};
 pub use lookup::LookupKey;
+pub use sharing::Sharing;

@@ -1,16 +1,18 @@
 //! The cursor over the entries of a block.
 
-use super::back::Back;
 use super::entry::standard;
+use super::series::Series;
 use super::sidecar::{Place, Start};
 use super::target::BorrowedOrder;
 use super::{
     DataBlock, EntryFormat, IndexEntries, IndexValue, InternalEntries, InternalTarget, PlainEntries,
-    SeekTarget, UserTarget, ValueRange,
+    RawEntry, SeekTarget, UserTarget, ValueRange,
 };
 use ashlar_base::ext::comparator::{BytewiseOrder, KeyOrder, ReverseBytewiseOrder};
+use ashlar_base::key::Sharing;
 use ashlar_base::{Entry, InternalKey, Malformed, Order, SeqNum, Trailer, ValueType};
 use std::cmp::Ordering;
+use std::ops::Range;
 
 /// A cursor over a data block.
 pub type BlockCursor = EntryCursor<InternalEntries>;
@@ -22,31 +24,17 @@ pub type PlainCursor = EntryCursor<PlainEntries>;
 /// A position in a block: on an entry or off the end. The block is given with every call and must be the same from
 /// one positioning call (`seek*`, `first`, `last`) to the next; with another one, answers are `Malformed` or
 /// meaningless, never out of bounds. After an error the cursor is off the end.
-///
-/// 1. The key under the cursor is in `key` while `back` is empty, and otherwise the last one of `back`.
 #[derive(Clone, Debug, Default)]
 pub struct EntryCursor<F: EntryFormat> {
     format: F,
     on: bool,
-    at: usize,
-    next: usize,
-    value: F::Value,
-    key: Vec<u8>,
-    back: Back<F::Value>,
+    series: Series<F::Value>,
 }
 
 impl<F: EntryFormat> EntryCursor<F> {
-    /// A cursor off the end; keeps its key buffer from block to block.
+    /// A cursor off the end; keeps its buffers from block to block.
     pub fn new(format: F) -> Self {
-        EntryCursor {
-            format,
-            on: false,
-            at: 0,
-            next: 0,
-            value: F::Value::default(),
-            key: Vec::new(),
-            back: Back::default(),
-        }
+        EntryCursor { format, on: false, series: Series::default() }
     }
 
     /// True on an entry.
@@ -58,32 +46,32 @@ impl<F: EntryFormat> EntryCursor<F> {
     /// The whole key under the cursor; empty off the end.
     #[inline]
     pub fn key(&self) -> &[u8] {
-        if self.on { self.any_key() } else { &[] }
-    }
-
-    #[inline]
-    fn any_key(&self) -> &[u8] {
-        if self.back.is_empty() { &self.key } else { self.back.key() }
+        if self.on { self.series.key() } else { &[] }
     }
 
     /// Offset of the entry under the cursor.
     #[inline]
     pub fn offset(&self) -> usize {
-        self.at
+        self.series.here().at
     }
 
     /// The value under the cursor as the format gives it; a default value off the end.
     #[inline]
     pub fn raw_value(&self) -> F::Value {
-        if self.on { self.value } else { F::Value::default() }
+        if self.on { self.series.here().value } else { F::Value::default() }
     }
 
     /// Leaves the block.
     #[inline]
     pub fn reset(&mut self) {
+        self.leave_to(0);
+    }
+
+    /// Leaves the entry under the cursor. The entry at `next` can be decoded if it shares no byte with the one before it.
+    #[inline]
+    fn leave_to(&mut self, next: usize) {
         self.on = false;
-        self.key.clear();
-        self.back.clear();
+        self.series.clear(next);
     }
 
     /// Moves to the first entry at or after the target.
@@ -103,11 +91,11 @@ impl<F: EntryFormat> EntryCursor<F> {
     ) -> Result<(), Malformed> {
         while at < block.entries().len() {
             self.decode(block.entries(), at)?;
-            if target.order_of(&self.key) != Ordering::Less {
+            if target.order_of(self.series.key()) != Ordering::Less {
                 self.on = true;
                 return Ok(());
             }
-            at = self.next;
+            at = self.series.here().next;
         }
         Ok(())
     }
@@ -122,7 +110,7 @@ impl<F: EntryFormat> EntryCursor<F> {
         if !self.on {
             return self.last(block);
         }
-        if target.order_of(self.any_key()) == Ordering::Greater {
+        if target.order_of(self.series.key()) == Ordering::Greater {
             return self.prev(block);
         }
         Ok(())
@@ -131,7 +119,6 @@ impl<F: EntryFormat> EntryCursor<F> {
     /// Moves to the first entry.
     pub fn first(&mut self, block: &DataBlock<'_>) -> Result<(), Malformed> {
         self.reset();
-        self.next = 0;
         self.forward(block.entries())
     }
 
@@ -153,18 +140,10 @@ impl<F: EntryFormat> EntryCursor<F> {
         if !self.on {
             return Ok(());
         }
-        if !self.back.is_empty() {
-            self.leave_back();
+        if !self.series.is_single() {
+            self.series.keep_one();
         }
         self.forward(entries)
-    }
-
-    /// Ends a series of backward steps: the key under the cursor is the one that the next entry shares bytes with.
-    #[cold]
-    fn leave_back(&mut self) {
-        self.key.clear();
-        self.key.extend_from_slice(self.back.key());
-        self.back.clear();
     }
 
     /// Moves one entry back. Off the end it stays there.
@@ -174,70 +153,51 @@ impl<F: EntryFormat> EntryCursor<F> {
             return Ok(());
         }
         self.on = false;
-        self.enter_before(block, self.at)
+        self.enter_before(block, self.series.here().at)
     }
 
     /// Moves one entry back if that entry is decoded already. False: the cursor has not moved, and
     /// [`EntryCursor::prev`] has to decode another interval.
     #[inline]
     pub fn step_back(&mut self) -> bool {
-        if !self.on || self.back.key_before().is_none() {
-            return false;
-        }
-        self.back.pop();
-        self.show_last_kept();
-        true
-    }
-
-    /// The key of the entry to which [`EntryCursor::step_back`] would move; `None`: it would not.
-    #[inline]
-    pub fn key_before(&self) -> Option<&[u8]> {
-        if self.on { self.back.key_before() } else { None }
+        self.on && self.series.step_back()
     }
 
     /// Decodes the interval before `end`, the offset of an entry or the end of the block, and moves to its last entry.
     fn enter_before(&mut self, block: &DataBlock<'_>, end: usize) -> Result<(), Malformed> {
-        self.back.clear();
         if end == 0 {
             return Ok(());
         }
-        let kept = self.keep_interval(block, end);
-        if kept.is_err() {
-            self.back.clear();
-        }
-        kept?;
-        self.show_last_kept();
-        Ok(())
-    }
-
-    fn keep_interval(&mut self, block: &DataBlock<'_>, end: usize) -> Result<(), Malformed> {
+        self.series.clear(0);
         let mut at = block.restart_before(end);
-        let mut previous = F::Value::default();
         while at < end {
-            let entry = self.format.decode(block.entries(), at, &previous)?;
-            let len = self.back.push(at, &entry).ok_or_else(|| too_much_shared(at))?;
-            if len < self.format.min_key() {
-                return Err(short_key(at));
+            let entry = self.decoded(block.entries(), at)?;
+            if !self.series.push(at, &entry) {
+                return Err(too_much_shared(at));
             }
-            (at, previous) = (entry.next, entry.value);
+            at = entry.next;
         }
         if at != end {
             return Err(Malformed { field: "block.restart", at, what: "no entry starts here" });
         }
+        self.on = true;
         Ok(())
     }
 
+    /// Decodes the entry at `at`, which follows the one of `series.here`.
     #[inline]
-    fn show_last_kept(&mut self) {
-        if let Some((at, next, value)) = self.back.last() {
-            (self.at, self.next, self.value, self.on) = (at, next, value, true);
+    fn decoded<'b>(&self, entries: &'b [u8], at: usize) -> Result<RawEntry<'b, F::Value>, Malformed> {
+        let entry = self.format.decode(entries, at, &self.series.here().value)?;
+        if entry.shared + entry.tail.len() < self.format.min_key() {
+            return Err(short_key(at));
         }
+        Ok(entry)
     }
 
     #[inline]
     fn forward(&mut self, entries: &[u8]) -> Result<(), Malformed> {
         self.on = false;
-        let at = self.next;
+        let at = self.series.here().next;
         if at < entries.len() {
             self.decode(entries, at)?;
             self.on = true;
@@ -245,20 +205,11 @@ impl<F: EntryFormat> EntryCursor<F> {
         Ok(())
     }
 
-    /// Decodes the entry at `at`, which follows the entry whose key is in the buffer.
+    /// Moves to the entry at `at`, which follows the one of `series.here`.
     #[inline]
     fn decode(&mut self, entries: &[u8], at: usize) -> Result<(), Malformed> {
-        let entry = self.format.decode(entries, at, &self.value)?;
-        if entry.shared > self.key.len() {
-            return Err(too_much_shared(at));
-        }
-        self.key.truncate(entry.shared);
-        self.key.extend_from_slice(entry.tail);
-        if self.key.len() < self.format.min_key() {
-            return Err(short_key(at));
-        }
-        (self.at, self.next, self.value) = (at, entry.next, entry.value);
-        Ok(())
+        let entry = self.decoded(entries, at)?;
+        if self.series.follow(at, &entry) { Ok(()) } else { Err(too_much_shared(at)) }
     }
 
     /// Offset of the last restart point whose key is before the target; if there is no such point, of the first one.
@@ -388,8 +339,7 @@ impl BlockCursor {
             Place::First => 0,
             Place::Behind { at, prefix, word, .. } => {
                 let first = standard(block.entries(), 0)?.tail;
-                self.key.extend_from_slice(first.get(..prefix).unwrap_or_default());
-                self.key.extend_from_slice(&word.to_be_bytes());
+                self.series.set_key([first.get(..prefix).unwrap_or_default(), &word.to_be_bytes()], at);
                 at
             }
         };
@@ -405,11 +355,13 @@ impl BlockCursor {
         trailer: Trailer,
         end: usize,
     ) -> Result<(), Malformed> {
-        self.reset();
-        self.key.extend_from_slice(user_key);
-        self.key.extend_from_slice(&trailer.raw().to_le_bytes());
-        self.next = end;
-        self.forward(block.entries())
+        self.on = false;
+        self.series.set_key([user_key, &trailer.raw().to_le_bytes()], end);
+        if end < block.entries().len() {
+            self.decode(block.entries(), end)?;
+            self.on = true;
+        }
+        Ok(())
     }
 
     /// Passes deletions: moves forward to a later entry, if that entry and all entries on the way are deletions with
@@ -437,22 +389,21 @@ impl BlockCursor {
                 at + 1
             }
         };
-        let (passed, last) = deletions(block.entries(), self.next, until, seq);
+        let (passed, last) = deletions(block.entries(), self.series.here().next, until, seq);
         if let Some(at) = last {
             self.go_to(block, at)?;
         }
-        let last_interval = block.restart(block.restart_count() - 1).is_some_and(|at| at <= self.at);
+        let last_interval = block.restart(block.restart_count() - 1).is_some_and(|at| at <= self.offset());
         Ok(Passed { entries: passed, last_interval })
     }
 
     /// Moves to the entry at `at`, which is the offset of one.
     fn go_to(&mut self, block: &DataBlock<'_>, at: usize) -> Result<(), Malformed> {
-        self.reset();
-        self.next = block.restart_before(at + 1);
-        while self.next <= at {
-            self.decode(block.entries(), self.next)?;
+        self.leave_to(block.restart_before(at + 1));
+        while self.series.here().next <= at {
+            self.decode(block.entries(), self.series.here().next)?;
         }
-        if self.at != at {
+        if self.offset() != at {
             return Err(Malformed { field: "block.restart", at, what: "no entry starts here" });
         }
         self.on = true;
@@ -476,20 +427,139 @@ impl BlockCursor {
         if !self.on {
             return None;
         }
-        Some(Entry { key: InternalKey::decode(self.any_key()).ok()?, value: self.value.of(block.entries()) })
+        Some(Entry {
+            key: InternalKey::decode(self.key()).ok()?,
+            value: self.raw_value().of(block.entries()),
+        })
     }
 
     /// The internal key under the cursor; `None` off the end.
     #[inline]
     pub fn internal_key(&self) -> Option<InternalKey<'_>> {
-        if self.on { InternalKey::decode(self.any_key()).ok() } else { None }
+        if self.on { InternalKey::decode(self.series.key()).ok() } else { None }
     }
 
-    /// The internal key to which [`EntryCursor::step_back`] would move; `None`: it would not.
+    /// Moves one entry on if that entry is plain. A plain entry is a put with a sequence number up to `seq`, of a user key that
+    /// comes after the user key before it. False: the cursor has not moved. No entry is plain in a custom order or right after steps
+    /// backward. An entry need not be plain if one of the two user keys begins with the other.
     #[inline]
-    pub fn internal_key_before(&self) -> Option<InternalKey<'_>> {
-        InternalKey::decode(self.key_before()?).ok()
+    pub fn step_plain(&mut self, entries: &[u8], order: &Order, seq: SeqNum) -> bool {
+        let at = self.series.here().next;
+        if !self.on || !self.series.is_single() || at >= entries.len() {
+            return false;
+        }
+        let Ok(entry) = standard(entries, at) else { return false };
+        is_plain(self.left_key(), entry.shared, entry.tail, order, seq) && self.series.follow(at, &entry)
     }
+
+    /// Moves one entry on. Returns the new user key beside the old one; `None`: the block ends here, the cursor is off the end, and
+    /// [`BlockCursor::left_key`] is the key that it has left.
+    #[inline]
+    pub fn step_sharing(&mut self, entries: &[u8]) -> Result<Option<Sharing>, Malformed> {
+        if !self.on {
+            return Ok(None);
+        }
+        if !self.series.is_single() {
+            self.series.keep_one();
+        }
+        self.on = false;
+        let at = self.series.here().next;
+        if at >= entries.len() {
+            return Ok(None);
+        }
+        let entry = self.decoded(entries, at)?;
+        let from = self.left_key();
+        let sharing = match (from.get(entry.shared..), entry.tail.split_last_chunk::<8>()) {
+            (Some(from), Some((rest, _))) => Ok(Sharing::behind(entry.shared, from, rest)),
+            // The key shares bytes of the trailer, or shares so many that one user key is a prefix of the other.
+            _ => Err(from.len()),
+        };
+        if !self.series.follow(at, &entry) {
+            return Err(too_much_shared(at));
+        }
+        self.on = true;
+        Ok(Some(sharing.unwrap_or_else(|len| Sharing::of_prefix(len, self.left_key()))))
+    }
+
+    /// The user key under the cursor, or after a step off the end, the one that it has left.
+    #[inline]
+    pub fn left_key(&self) -> &[u8] {
+        self.series.key().split_last_chunk::<8>().map_or(&[], |(user_key, _)| user_key)
+    }
+
+    /// The user key of the entry to which [`EntryCursor::step_back`] would move, beside the one under the cursor. `None`: it would
+    /// not.
+    #[inline]
+    pub fn sharing_before(&self) -> Option<Sharing> {
+        let (key, from, shared) =
+            (self.key_before(1)?.user_key(), self.left_key(), self.series.here().shared);
+        let known = shared.min(key.len()).min(from.len());
+        let [from, key] = [from, key].map(|key| key.get(known..).unwrap_or_default());
+        Some(Sharing::behind(known, from, key))
+    }
+
+    /// The number of entries before the one under the cursor that are decoded already.
+    #[inline]
+    pub fn decoded_before(&self) -> usize {
+        if self.on { self.series.count_before() } else { 0 }
+    }
+
+    /// The internal key of the entry that is `steps` steps before the one under the cursor; `None`: it is not decoded yet.
+    #[inline]
+    pub fn key_before(&self, steps: usize) -> Option<InternalKey<'_>> {
+        if !self.on {
+            return None;
+        }
+        InternalKey::decode(self.series.key_of(self.series.before(steps)?)).ok()
+    }
+
+    /// The number of consecutive plain entries ([`BlockCursor::step_plain`]), going backward from the one that is `steps.start` steps
+    /// before the cursor's, up to `steps.end` steps, not included. Only decoded entries count whose preceding entry is decoded too.
+    pub fn plain_before(&self, mut steps: Range<usize>, order: &Order, seq: SeqNum) -> usize {
+        let first = steps.start;
+        let other = steps.find(|&steps| {
+            let entry = self.series.before(steps).zip(self.key_before(steps + 1));
+            !entry.is_some_and(|(entry, before)| {
+                let tail = self.series.key_of(entry).get(entry.shared..).unwrap_or_default();
+                is_plain(before.user_key(), entry.shared, tail, order, seq)
+            })
+        });
+        other.unwrap_or(steps.end) - first
+    }
+
+    /// Moves one decoded entry back. Without one the cursor does not move. Returns the length of user key and value.
+    #[inline]
+    pub fn glide_back(&mut self) -> usize {
+        self.series.step_back();
+        self.shown_len()
+    }
+
+    /// The length of user key and value under the cursor.
+    #[inline]
+    pub fn shown_len(&self) -> usize {
+        let here = self.series.here();
+        here.key_len().saturating_sub(8) + (here.value.end - here.value.start)
+    }
+}
+
+/// Whether an entry is plain ([`BlockCursor::step_plain`]) that follows the user key `before`, shares `shared` bytes with it, and
+/// has `tail` as the rest of its internal key.
+#[inline]
+fn is_plain(before: &[u8], shared: usize, tail: &[u8], order: &Order, seq: SeqNum) -> bool {
+    let rising = match order {
+        Order::Bytewise => Ordering::Less,
+        Order::ReverseBytewise => Ordering::Greater,
+        Order::Custom(_) => return false,
+    };
+    let (Some(before), Some((after, trailer))) = (before.get(shared..), tail.split_last_chunk::<8>()) else {
+        return false;
+    };
+    let trailer = Trailer::from_raw(u64::from_le_bytes(*trailer));
+    let order = match (before.first(), after.first()) {
+        (Some(a), Some(b)) if a != b => a.cmp(b),
+        _ => before.cmp(after),
+    };
+    order == rising && trailer.value_type() == Some(ValueType::Put) && trailer.seq() <= seq
 }
 
 impl IndexCursor {
@@ -523,6 +593,6 @@ impl IndexCursor {
     /// What the entry under the cursor points to; `None` off the end.
     #[inline]
     pub fn index_value(&self) -> Option<IndexValue> {
-        if self.on { Some(self.value) } else { None }
+        if self.on { Some(self.raw_value()) } else { None }
     }
 }

@@ -17,7 +17,6 @@
 //! Source: RocksDB `table/block_based/block.cc`, `block_builder.cc`, `data_block_footer.cc`, `index_builder.cc`.
 #![deny(clippy::indexing_slicing)]
 
-mod back;
 mod builder;
 mod cursor;
 mod data_block;
@@ -26,6 +25,7 @@ mod hash_index;
 mod index;
 mod lookup;
 mod rewrite;
+mod series;
 mod sidecar;
 mod target;
 

@@ -4,7 +4,8 @@ use super::*;
 use crate::table::BlockHandle;
 use crate::unreadable::Unreadable;
 use ashlar_base::ext::comparator::BytewiseOrder;
-use ashlar_base::{InternalKeyBuf, Order, SeqNum, Trailer, ValueType};
+use ashlar_base::key::Sharing;
+use ashlar_base::{InternalKey, InternalKeyBuf, Order, SeqNum, Trailer, ValueType};
 
 fn trailer(seq: u64) -> Trailer {
     Trailer::new(SeqNum::new(seq).unwrap(), ValueType::Put)
@@ -77,6 +78,112 @@ fn every_way_through_a_block() {
     }
 }
 
+/// Keys that are prefixes of each other, several versions of some, tombstones, and trailers that share bytes with keys.
+fn mixed_entries() -> Vec<(Vec<u8>, Vec<u8>)> {
+    let users: [&[u8]; 9] =
+        [b"", b"\x01", b"\x01\x05", b"a", b"ab", b"ab\x01", b"abc", b"b\xff", b"b\xff\xff"];
+    let mut all = Vec::new();
+    for (at, user) in users.iter().enumerate() {
+        for version in (0..=at as u64 % 3).rev() {
+            let kind = if (at as u64 + version) % 4 == 3 { ValueType::Delete } else { ValueType::Put };
+            let trailer = Trailer::new(SeqNum::new(5 + version).unwrap(), kind);
+            let key = InternalKeyBuf::new(user, trailer).as_key().encoded().to_vec();
+            all.push((key, vec![b'v'; at]));
+        }
+    }
+    all
+}
+
+#[test]
+fn steps_say_how_user_keys_share() {
+    let all = mixed_entries();
+    let user = |at: usize| InternalKey::decode(&all[at].0).unwrap().user_key();
+    for mut builder in
+        [1, 2, 3, 16].map(BlockBuilder::new).into_iter().chain([BlockBuilder::without_delta(4)])
+    {
+        let bytes = build(&mut builder, &all);
+        let block = DataBlock::parse(&bytes).unwrap();
+        let mut cursor = BlockCursor::new(InternalEntries);
+        cursor.first(&block).unwrap();
+        for (at, entry) in all.iter().enumerate().skip(1) {
+            let sharing = cursor.step_sharing(block.entries()).unwrap();
+            assert_eq!(sharing, Some(Sharing::of(user(at - 1), user(at))), "entry {at}");
+            assert_at(&cursor, &block, Some(entry));
+        }
+        assert_eq!(cursor.step_sharing(block.entries()), Ok(None));
+        assert_eq!((cursor.left_key(), cursor.is_on_entry()), (user(all.len() - 1), false));
+        cursor.last(&block).unwrap();
+        for at in (1..all.len()).rev() {
+            if let Some(sharing) = cursor.sharing_before() {
+                assert_eq!(sharing, Sharing::of(user(at), user(at - 1)), "entry {at}");
+            }
+            cursor.prev(&block).unwrap();
+            assert_at(&cursor, &block, Some(&all[at - 1]));
+        }
+    }
+}
+
+#[test]
+fn plain_entries_are_visible_puts_of_further_keys() {
+    let mut all = mixed_entries();
+    for order in [Order::Bytewise, Order::ReverseBytewise] {
+        // `None`: one key begins with the other, and the trailer behind it may hide that. Such an entry need not count as plain.
+        let is_plain = |all: &[(Vec<u8>, Vec<u8>)], at: usize, seq: SeqNum| {
+            let [before, key] = [at - 1, at].map(|at| InternalKey::decode(&all[at].0).unwrap());
+            let put = key.trailer().value_type() == Some(ValueType::Put) && key.seq() <= seq;
+            let plain = put && order.compare(before.user_key(), key.user_key()).is_lt();
+            let (a, b) = (before.user_key(), key.user_key());
+            (!plain || !b.starts_with(a) && !a.starts_with(b)).then_some(plain)
+        };
+        let bytes = build(&mut BlockBuilder::new(5), &all);
+        let block = DataBlock::parse(&bytes).unwrap();
+        for seq in [4, 5, 6, 9].map(|seq| SeqNum::new(seq).unwrap()) {
+            let mut cursor = BlockCursor::new(InternalEntries);
+            cursor.first(&block).unwrap();
+            for at in 1..all.len() {
+                let stepped = cursor.step_plain(block.entries(), &order, seq);
+                assert!(is_plain(&all, at, seq).is_none_or(|plain| plain == stepped), "{order:?} {at} {seq}");
+                if !stepped {
+                    cursor.next(&block).unwrap();
+                }
+                assert_at(&cursor, &block, Some(&all[at]));
+            }
+            assert!(!cursor.step_plain(block.entries(), &order, seq));
+            cursor.last(&block).unwrap();
+            for at in (0..all.len()).rev() {
+                let decoded = cursor.decoded_before();
+                let count = cursor.plain_before(1..decoded + 1, &order, seq);
+                let answers = |steps| is_plain(&all, at - steps, seq);
+                assert!((1..=count).all(|steps| answers(steps) != Some(false)), "{order:?} {at} {seq}");
+                // The entry before the first decoded one is not known.
+                assert!(count + 1 >= decoded || answers(count + 1) != Some(true), "{order:?} {at} {seq}");
+                cursor.prev(&block).unwrap();
+            }
+        }
+        all.sort_by(|a, b| {
+            let [a, b] = [a, b].map(|e| InternalKey::decode(&e.0).unwrap());
+            Order::ReverseBytewise.compare_internal(a, b)
+        });
+    }
+}
+
+/// A block of a megabyte whose hundred keys would take 100 MB if all were decoded at once.
+#[test]
+fn long_shared_keys_do_not_take_much_memory() {
+    let begin = "k".repeat(1 << 20);
+    let all: Vec<_> = (0..100u64).map(|n| (internal(&format!("{begin}{n:03}"), 9), vec![])).collect();
+    let bytes = build(&mut BlockBuilder::new(1000), &all);
+    assert!(bytes.len() < 2 << 20);
+    let block = DataBlock::parse(&bytes).unwrap();
+    let mut cursor = BlockCursor::new(InternalEntries);
+    cursor.last(&block).unwrap();
+    assert!(cursor.decoded_before() < 3);
+    for want in all.iter().rev().take(4) {
+        assert_at(&cursor, &block, Some(want));
+        cursor.prev(&block).unwrap();
+    }
+}
+
 #[test]
 fn turning_around_anywhere() {
     let all = entries(40);
@@ -109,7 +216,7 @@ fn seeks_find_the_neighbours() {
                 let user = format!("key{i:05}");
                 let order = Order::Bytewise;
                 let cmp = |e: &(Vec<u8>, Vec<u8>)| {
-                    let stored = ashlar_base::InternalKey::decode(&e.0).unwrap().split();
+                    let stored = InternalKey::decode(&e.0).unwrap().split();
                     order.compare_parts(stored.0, stored.1, user.as_bytes(), trailer(seq))
                 };
                 cursor.seek_key(&block, &order, user.as_bytes(), trailer(seq)).unwrap();
@@ -125,7 +232,7 @@ fn seeks_find_the_neighbours() {
 fn other_orders_seek_too() {
     let mut all = entries(30);
     all.sort_by(|a, b| {
-        let key = |e: &(Vec<u8>, Vec<u8>)| ashlar_base::InternalKey::decode(&e.0).unwrap().to_buf();
+        let key = |e: &(Vec<u8>, Vec<u8>)| InternalKey::decode(&e.0).unwrap().to_buf();
         Order::ReverseBytewise.compare_internal(key(a).as_key(), key(b).as_key())
     });
     let bytes = build(&mut BlockBuilder::new(4), &all);
@@ -133,7 +240,7 @@ fn other_orders_seek_too() {
     let mut cursor = BlockCursor::new(InternalEntries);
     for order in [Order::ReverseBytewise, Order::Custom(std::sync::Arc::new(Backwards))] {
         for want in &all {
-            let (user, trailer) = ashlar_base::InternalKey::decode(&want.0).unwrap().split();
+            let (user, trailer) = InternalKey::decode(&want.0).unwrap().split();
             cursor.seek_key(&block, &order, user, trailer).unwrap();
             assert_at(&cursor, &block, Some(want));
         }

@@ -1,9 +1,9 @@
 //! The cursor that a user gets. For each key it shows the value that a read at one sequence number sees, within bounds.
 //! It skips deleted keys and combines merge operands.
 //!
-//! 1. The shown key is a copy, because the entries that follow are compared with it. Where the merge stands on the shown
-//!    entry, the value is borrowed from that entry. Going forward this is the common case. Two cases show a copy of the value
-//!    instead: merge operands, because the merge has moved on to older operands, and a value in a blob file or an entity.
+//! 1. Where the merge stands on the shown entry, key and value are borrowed from that entry. This is the common case. A move
+//!    that must compare the entries that follow with the shown key copies the key first. Two cases show copies of key and value:
+//!    merge operands, because the merge has moved on to older operands, and a value in a blob file or an entity.
 //! 2. Going backward, the merge meets the versions of a key oldest first. An entry is shown in place only if the next one
 //!    is known to be of another key. Otherwise the merge passes all entries of the key, and the value is a copy. Then `next`
 //!    first seeks behind the shown key.
@@ -13,9 +13,13 @@
 //!    table at once if the table holds nothing but deletions that the read sees.
 //!    A seek that has met [`GONE_MANY`] deleted keys notes them as the memtable's gap, and the next seek into the gap goes
 //!    to its end.
-//! 4. Off the end, `next` and `prev` stay off the end. After an error the cursor is off the end until the next
+//! 4. The merge knows whether a step has stayed on a user key, except in a custom order. So most steps copy and compare no key.
+//!    Over one run of files, a step is shorter still if the next entry is plain, which the block's shared lengths tell: a visible
+//!    value whose key comes after the key before it. Going backward, the cursor counts the plain entries that are decoded,
+//!    and passes through them.
+//! 5. Off the end, `next` and `prev` stay off the end. After an error the cursor is off the end until the next
 //!    positioning call.
-//! 5. The cursor keeps its memtables in memory and its files on disk. It pins only its current block. It borrows the
+//! 6. The cursor keeps its memtables in memory and its files on disk. It pins only its current block. It borrows the
 //!    table reader while moving to the next block; between moves the table cache may close the file.
 //!
 //! Source: RocksDB `db/db_iter.cc` (the rules and the skipping by seek).
@@ -24,6 +28,7 @@ mod backward;
 mod forward;
 mod resolve;
 
+use super::merging::Stepped;
 use super::tally::{Call, IterTally};
 use super::{CursorPins, KeyBounds, MergingIter, RunContext, runs};
 use crate::range_del::Stretch;
@@ -31,7 +36,7 @@ use crate::super_version::SuperVersion;
 use ashlar_base::ext::sort::CHECK_THE_COMPARATOR;
 use ashlar_base::stats::perf::{self, Metric};
 use ashlar_base::stats::{Distribution, Statistics, Ticker};
-use ashlar_base::{Direction, Error, InternalKeyBuf, Order, Result, SeqNum, ValueType};
+use ashlar_base::{Direction, Error, InternalKey, InternalKeyBuf, Order, Result, SeqNum, ValueType};
 use ashlar_env::Process;
 use ashlar_options::{ReadOptions, ReadTier};
 use ashlar_tree::columns::Columns;
@@ -64,16 +69,16 @@ impl Passed {
     }
 }
 
-/// The source of the shown value. The shown key is `key`.
+/// The source of the shown key and value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shown {
     /// Nothing: off the end.
     Nothing,
-    /// The value of the merge's entry. If the last move of the merge was backward, it is the newest entry of its key.
+    /// The merge's entry. If the last move of the merge was backward, it is the newest entry of its key.
     Merge,
-    /// `value`; the last move of the merge was backward, and it is before all entries of the key.
+    /// `key` and `value`; the last move of the merge was backward, and it is before all entries of the key.
     Copies,
-    /// `value`; the merge is on an older entry of the key, or after all its entries.
+    /// `key` and `value`; the merge is on an older entry of the key, or after all its entries.
     Folded,
 }
 
@@ -90,7 +95,9 @@ pub struct DbIter {
     range: KeyBounds,
     tier: ReadTier,
     shown: Shown,
-    /// The shown key, or the key whose entries are being skipped.
+    /// Going backward: the number of entries before the shown one that are plain and decoded.
+    plain: usize,
+    /// The shown key unless it is the merge's, or the key whose entries are being skipped.
     key: Vec<u8>,
     value: Vec<u8>,
     row: Option<Row>,
@@ -132,6 +139,7 @@ impl DbIter {
             range,
             tier,
             shown: Shown::Nothing,
+            plain: 0,
             key: Vec::with_capacity(KEY_ROOM),
             value: Vec::new(),
             row: None,
@@ -166,23 +174,27 @@ impl DbIter {
     /// The key under the cursor; `None` off the end.
     #[inline]
     pub fn key(&self) -> Option<&[u8]> {
-        if self.is_valid() { Some(&self.key) } else { None }
+        match self.shown {
+            Shown::Nothing => None,
+            Shown::Merge => self.merge.key().map(InternalKey::user_key),
+            Shown::Copies | Shown::Folded => Some(&self.key),
+        }
     }
 
     /// The value under the cursor; `None` off the end.
     #[inline]
     pub fn value(&self) -> Option<&[u8]> {
-        match self.shown {
-            Shown::Nothing => None,
-            Shown::Merge => Some(self.merge.value()),
-            Shown::Copies | Shown::Folded => Some(&self.value),
-        }
+        self.entry().map(|(_, value)| value)
     }
 
     /// Key and value under the cursor; `None` off the end.
     #[inline]
     pub fn entry(&self) -> Option<(&[u8], &[u8])> {
-        Some((&self.key, self.value()?))
+        match self.shown {
+            Shown::Nothing => None,
+            Shown::Merge => self.merge.entry().map(|entry| (entry.key.user_key(), entry.value)),
+            Shown::Copies | Shown::Folded => Some((&self.key, &self.value)),
+        }
     }
 
     /// The columns of the entity under the cursor; of a plain value the default column alone. `None` off the end.
@@ -219,7 +231,7 @@ impl DbIter {
     /// Runs a call that positions the cursor, and counts it and its time.
     fn position(&mut self, act: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
         self.check_process()?;
-        self.shown = Shown::Nothing;
+        (self.shown, self.plain) = (Shown::Nothing, 0);
         let start = self.statistics().and_then(Statistics::now);
         let outcome = act(self);
         if let Some(statistics) = self.statistics() {
@@ -227,6 +239,33 @@ impl DbIter {
         }
         self.tally.called(Call::Seek, self.is_valid());
         outcome
+    }
+
+    /// Begins a move: nothing is shown. If the merge's entry was, keeps its key.
+    #[inline]
+    fn leave(&mut self) -> Shown {
+        self.plain = 0;
+        let left = std::mem::replace(&mut self.shown, Shown::Nothing);
+        if left == Shown::Merge
+            && let Some(key) = self.merge.key()
+        {
+            replace(&mut self.key, key.user_key());
+        }
+        left
+    }
+
+    /// Moves the merge to its next entry.
+    #[inline]
+    fn merge_next(&mut self) -> Result<Stepped> {
+        let stepped = self.merge.next(&mut self.cx)?;
+        if stepped == Stepped::Misplaced { Err(self.out_of_order()) } else { Ok(stepped) }
+    }
+
+    /// Moves the merge to its entry before.
+    #[inline]
+    fn merge_prev(&mut self) -> Result<()> {
+        let stepped = self.merge.prev(&mut self.cx)?;
+        if stepped == Stepped::Misplaced { Err(self.out_of_order()) } else { Ok(()) }
     }
 
     /// # Errors

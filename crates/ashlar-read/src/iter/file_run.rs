@@ -6,6 +6,7 @@
 
 use super::{ReadState, RunContext};
 use crate::range_del::{Bounds, Mask};
+use ashlar_base::key::Sharing;
 use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{Entry, InternalKey, InternalKeyBuf, Level, Result, SeqNum, Trailer};
 use ashlar_table::{Stepped, TableCursor};
@@ -28,12 +29,15 @@ pub struct FileRun {
     /// The file to which `cursor` belongs.
     at: usize,
     cursor: TableCursor,
+    /// The user key from which the run has moved to another block.
+    left: Vec<u8>,
 }
 
 impl FileRun {
     /// A run of some files of `level`, off the end. `run`: its index in the merge.
     pub(crate) fn new(level: Level, files: Range<usize>, run: usize) -> Self {
-        FileRun { level, at: usize::MAX, files, run, noted: BTreeSet::new(), cursor: TableCursor::default() }
+        let cursor = TableCursor::default();
+        FileRun { level, at: usize::MAX, files, run, noted: BTreeSet::new(), cursor, left: Vec::new() }
     }
 
     /// The current file.
@@ -63,22 +67,15 @@ impl FileRun {
         self.cursor.key()
     }
 
-    /// The value of that entry; empty off the end.
+    /// The cursor in the current file, for steps inside a block.
     #[inline]
-    pub(crate) fn value(&self) -> &[u8] {
-        self.cursor.value()
+    pub(crate) fn cursor(&self) -> &TableCursor {
+        &self.cursor
     }
 
-    /// Whether the cursor is on an entry.
     #[inline]
-    pub(crate) fn is_on_entry(&self) -> bool {
-        self.cursor.is_on_entry()
-    }
-
-    /// See [`TableCursor::user_key_before`].
-    #[inline]
-    pub(crate) fn user_key_before(&self) -> Option<&[u8]> {
-        self.cursor.user_key_before()
+    pub(crate) fn cursor_mut(&mut self) -> &mut TableCursor {
+        &mut self.cursor
     }
 
     /// Opens file `at` for a move of the cursor. `None`: the run has no such file, and the cursor is off the end.
@@ -240,6 +237,41 @@ impl FileRun {
             Ok(true) => Ok(()),
             stepped => self.next_block(cx, stepped),
         }
+    }
+
+    /// [`FileRun::next`]. Returns the new user key beside the old one; `None` off the end.
+    ///
+    /// # Errors
+    /// As opening and reading a table.
+    #[inline]
+    pub(crate) fn next_sharing(&mut self, cx: &mut RunContext) -> Result<Option<Sharing>> {
+        match self.cursor.step_sharing() {
+            Ok(Some(sharing)) => Ok(Some(sharing)),
+            stepped => self.leave_block(|run| run.next_block(cx, stepped.map(|_| false))),
+        }
+    }
+
+    /// [`FileRun::prev`]. Returns the new user key beside the old one; `None` off the end.
+    ///
+    /// # Errors
+    /// As opening and reading a table.
+    #[inline]
+    pub(crate) fn prev_sharing(&mut self, cx: &mut RunContext) -> Result<Option<Sharing>> {
+        match self.cursor.step_back_sharing() {
+            Some(sharing) => Ok(Some(sharing)),
+            None => self.leave_block(|run| run.prev(cx)),
+        }
+    }
+
+    #[inline(never)]
+    fn leave_block(&mut self, step: impl FnOnce(&mut Self) -> Result<()>) -> Result<Option<Sharing>> {
+        let mut left = std::mem::take(&mut self.left);
+        left.clear();
+        left.extend_from_slice(self.cursor.left_key());
+        let moved = step(self);
+        let sharing = self.key().map(|key| Sharing::of(&left, key.user_key()));
+        self.left = left;
+        moved.map(|()| sharing)
     }
 
     #[inline(never)]

@@ -1,21 +1,27 @@
-//! Merges many runs: a binary heap of cursors with the smallest key on top (the largest when going backward).
+//! Merges many runs: a tournament of cursors, which the run with the smallest key wins (the largest when going backward).
 //!
-//! 1. `heap` holds the indexes of the runs that are on an entry, in heap order for the current direction. The merge
-//!    stands on the entry of the root. An empty heap is off the end.
-//! 2. Going forward, every run stands on its first entry at or after the root's entry. Going backward, it stands on its
-//!    last entry at or before it. So a change of direction moves every run except the root to the other side of the
-//!    root's key.
+//! 1. The winner of the tournament is the run whose entry is next. The merge stands on that entry. Match `n` is between the winners of
+//!    matches `2n` and `2n + 1`, and match 1 is the last one. Numbers from the number of runs on stand for the runs themselves.
+//!    A seat knows the run that lost the match of its number. A step of the winner repeats the matches on its way only.
+//! 2. Going forward, every run stands on its first entry at or after the winner's entry. Going backward, it stands on its
+//!    last entry at or before it. So a change of direction moves every run except the winner to the other side of the
+//!    winner's key.
 //! 3. When internal keys are equal, the run with the smaller index, which is newer, comes first in both directions.
-//! 4. After an error the merge is off the end until it is positioned again.
-//! 5. `second` is the place in the heap of the run that follows the root, 1 or 2, or 0 if it is not known. As long as the
-//!    root stays before that run, a step costs one comparison.
+//! 4. The [code](Code) of a run that lost a match has the key of the run that won as its base. The code of the winner has the key
+//!    from which the merge came. So most matches compare two numbers, and the merge knows whether a step stayed on a user key.
+//!    In a custom order all codes are unknown, and matches compare keys.
+//! 5. A run without an entry has the code [`Code::END`]. If the winner has it, the merge is off the end.
+//! 6. After an error the merge is off the end until it is positioned again.
 //!
 //! Source: RocksDB `table/merging_iterator.cc` (idea of the direction change).
 
+use super::code::{Code, Course};
 use super::{ReadState, Run, RunContext};
 use crate::visibility::{EntryKind, entry_kind, is_visible};
+use ashlar_base::key::Sharing;
 use ashlar_base::stats::perf::{self, Metric};
 use ashlar_base::{Direction, Entry, InternalKey, Order, Result, SeqNum};
+use ashlar_table::TableCursor;
 use std::cmp::Ordering;
 use std::path::PathBuf;
 
@@ -23,41 +29,56 @@ use std::path::PathBuf;
 pub struct MergingIter {
     order: Order,
     runs: Vec<Run>,
-    heap: Vec<usize>,
-    second: usize,
+    seats: Vec<Seat>,
+    winner: usize,
     direction: Direction,
+    /// The course of the keys in this direction; `None` in a custom order.
+    course: Option<Course>,
 }
 
-/// The entry on which a run stands.
-struct Head<'a> {
-    run: usize,
-    key: InternalKey<'a>,
+/// What the tournament knows of the run and of the match with one number.
+#[derive(Clone, Copy, Debug)]
+struct Seat {
+    /// The code of the run.
+    code: Code,
+    /// The run that lost the match.
+    loser: usize,
+    /// The run that won the match, while all matches are played.
+    winner: usize,
 }
 
-impl Head<'_> {
-    /// Whether this run comes before `other` in `direction`.
-    #[inline]
-    fn leads(&self, other: &Head<'_>, order: &Order, direction: Direction) -> bool {
-        let by_key = order.compare_internal(self.key, other.key);
-        let ahead = match direction {
-            Direction::Forward => by_key,
-            Direction::Backward => by_key.reverse(),
-        };
-        ahead.then(self.run.cmp(&other.run)) == Ordering::Less
-    }
+/// Where a step has moved the merge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stepped {
+    /// Off the end.
+    Off,
+    /// To another entry of the same user key.
+    Same,
+    /// To a user key that comes later in the direction of the merge.
+    Later,
+    /// To a key that is out of order: the run is damaged.
+    Misplaced,
+    /// To any entry. In a custom order the merge knows no more.
+    Unknown,
 }
 
 impl MergingIter {
     /// A merge of `runs`, the newest first. It starts off the end.
     pub(crate) fn new(order: Order, runs: Vec<Run>) -> Self {
-        let heap = Vec::with_capacity(runs.len());
-        MergingIter { order, runs, heap, second: 0, direction: Direction::Forward }
+        let seats = vec![Seat { code: Code::END, loser: 0, winner: 0 }; runs.len()];
+        MergingIter { order, runs, seats, winner: 0, direction: Direction::Forward, course: None }
     }
 
     /// The direction of the last move.
     #[inline]
     pub(crate) fn direction(&self) -> Direction {
         self.direction
+    }
+
+    /// Whether a step says if it stayed on a user key.
+    #[inline]
+    pub(crate) fn knows_keys(&self) -> bool {
+        self.course.is_some()
     }
 
     /// The file of the current entry, if the entry is in a file.
@@ -67,13 +88,32 @@ impl MergingIter {
 
     /// Gives up the runs without dropping them.
     pub(crate) fn forget(&mut self) {
-        self.heap.clear();
+        self.stop();
         std::mem::forget(std::mem::take(&mut self.runs));
     }
 
+    /// Leaves the merge off the end.
+    #[cold]
+    fn stop(&mut self) {
+        self.seats.iter_mut().for_each(|seat| seat.code = Code::END);
+    }
+
+    #[inline]
+    fn code(&self, run: usize) -> Code {
+        self.seats.get(run).map_or(Code::END, |seat| seat.code)
+    }
+
+    #[inline]
+    fn set_code(&mut self, run: usize, code: Code) {
+        if let Some(seat) = self.seats.get_mut(run) {
+            seat.code = code;
+        }
+    }
+
+    /// The winner; `None` off the end.
     #[inline]
     fn root(&self) -> Option<&Run> {
-        self.runs.get(*self.heap.first()?)
+        if self.code(self.winner) == Code::END { None } else { self.runs.get(self.winner) }
     }
 
     /// The entry under the cursor; `None` off the end.
@@ -93,93 +133,123 @@ impl MergingIter {
         self.runs.iter().map(Run::block_bytes).sum()
     }
 
-    /// The value of that entry; empty off the end.
+    /// Plays a match of two runs whose codes have the same base. Returns the winner, and the loser, whose code then has the winner's
+    /// key as its base.
     #[inline]
-    pub(crate) fn value(&self) -> &[u8] {
-        self.root().map_or(&[], Run::value)
-    }
-
-    /// The entry of the run at a place in the heap.
-    #[inline]
-    fn head(&self, at: usize) -> Option<Head<'_>> {
-        let run = *self.heap.get(at)?;
-        Some(Head { run, key: self.runs.get(run)?.key()? })
-    }
-
-    /// Whether the run at `a` in the heap comes before the one at `b`. False if one of them has no entry.
-    #[inline]
-    fn leads(&self, a: usize, b: usize) -> bool {
-        match (self.head(a), self.head(b)) {
-            (Some(a), Some(b)) => a.leads(&b, &self.order, self.direction),
-            _ => false,
+    fn play(&mut self, a: usize, b: usize) -> (usize, usize) {
+        match self.code(a).cmp(&self.code(b)) {
+            Ordering::Less => (a, b),
+            Ordering::Greater => (b, a),
+            Ordering::Equal => self.play_off(a, b),
         }
     }
 
-    /// The child of `at` in the heap that comes first; `None`: no child.
-    #[inline]
-    fn first_child(&self, at: usize) -> Option<usize> {
-        let left = 2 * at + 1;
-        match self.heap.len() {
-            len if len <= left => None,
-            len if len == left + 1 => Some(left),
-            _ => Some(if self.leads(left + 1, left) { left + 1 } else { left }),
-        }
-    }
-
-    /// Moves the run at `at` down the heap to its place.
-    fn sift_down(&mut self, mut at: usize) {
-        while let Some(child) = self.first_child(at)
-            && self.leads(child, at)
-        {
-            self.heap.swap(at, child);
-            at = child;
-        }
-    }
-
-    /// Restores the heap after a move of the root.
-    #[inline]
-    fn sift_root(&mut self) {
-        if self.heap.len() > 1 {
-            self.sift_second();
-        }
-    }
-
+    /// A match of two runs with equal codes: compares the bytes behind those that the codes cover.
     #[inline(never)]
-    fn sift_second(&mut self) {
-        if self.second == 0 {
-            let Some(second) = self.first_child(0) else { return };
-            self.second = second;
-        }
-        let second = self.second;
-        if self.leads(second, 0) {
-            self.second = 0;
-            self.heap.swap(0, second);
-            self.sift_down(second);
-        }
+    fn play_off(&mut self, a: usize, b: usize) -> (usize, usize) {
+        let code = self.code(a);
+        let key = |run: usize| self.runs.get(run).and_then(Run::key).map(InternalKey::split);
+        let (Some((key_a, trailer_a)), Some((key_b, trailer_b))) = (key(a), key(b)) else { return (a, b) };
+        let (user_order, codes) = match self.course {
+            None => (ordered(self.order.compare(key_a, key_b), self.direction), [code; 2]),
+            Some(_) if code == Code::SAME => (Ordering::Equal, [code; 2]),
+            Some(course) => {
+                let known = code.bytes();
+                let [rest_a, rest_b] = [key_a, key_b].map(|key| key.get(known..).unwrap_or_default());
+                let sharing = Sharing::behind(known, rest_a, rest_b);
+                let behind = |key: &[u8]| Code::new(course, sharing.bytes, key.get(sharing.bytes).copied());
+                match sharing.order {
+                    Ordering::Equal => (Ordering::Equal, [Code::SAME; 2]),
+                    order if order == course.before() => (Ordering::Greater, [behind(key_a), code]),
+                    _ => (Ordering::Less, [code, behind(key_b)]),
+                }
+            }
+        };
+        // Newer versions of a key have larger trailers, and come first.
+        let trailers = || ordered(trailer_b.cmp(&trailer_a), self.direction);
+        let (winner, loser, loser_code) = match user_order.then_with(trailers).then(a.cmp(&b)) {
+            Ordering::Greater => (b, a, codes[0]),
+            _ => (a, b, codes[1]),
+        };
+        self.set_code(loser, loser_code);
+        (winner, loser)
     }
 
-    fn rebuild(&mut self) {
-        let MergingIter { runs, heap, .. } = self;
-        heap.clear();
-        heap.extend((0..runs.len()).filter(|&i| runs.get(i).is_some_and(Run::is_on_entry)));
-        self.second = 0;
-        for at in (0..self.heap.len() / 2).rev() {
-            self.sift_down(at);
+    /// Plays all matches. All codes have the same base before.
+    fn play_all(&mut self) {
+        let count = self.runs.len();
+        for at in (1..count).rev() {
+            let of = |at: usize| self.seats.get(at).map_or_else(|| at - count, |seat| seat.winner);
+            let (winner, loser) = self.play(of(2 * at), of(2 * at + 1));
+            if let Some(seat) = self.seats.get_mut(at) {
+                (seat.winner, seat.loser) = (winner, loser);
+            }
         }
+        self.winner = self.seats.get(1).map_or(0, |seat| seat.winner);
     }
 
-    /// Positions every run by `place` and builds the heap.
+    /// Repeats the matches of the winner.
+    #[inline]
+    fn play_again(&mut self) {
+        let (mut winner, mut at) = (self.winner, (self.winner + self.runs.len()) / 2);
+        while at > 0 {
+            let other = self.seats.get(at).map_or(winner, |seat| seat.loser);
+            let (won, lost) = self.play(winner, other);
+            if let Some(seat) = self.seats.get_mut(at) {
+                seat.loser = lost;
+            }
+            (winner, at) = (won, at / 2);
+        }
+        self.winner = winner;
+    }
+
+    /// The runs that lost a match to the winner. One of them is the next winner if the winner has no further entry.
+    fn beaten(&self) -> impl Iterator<Item = usize> {
+        let first = (self.winner + self.runs.len()) / 2;
+        let matches = std::iter::successors(Some(first), |at| Some(at / 2)).take_while(|at| *at > 0);
+        let losers = matches.filter_map(|at| self.seats.get(at).map(|seat| seat.loser));
+        losers.filter(|run| self.code(*run) != Code::END)
+    }
+
+    /// The user key of the run that would win without the winner.
+    fn second_key(&self) -> Option<&[u8]> {
+        let keys = self.beaten().filter_map(|run| Some((self.code(run), self.runs.get(run)?.key()?)));
+        let compare = |a: InternalKey<'_>, b| ordered(self.order.compare_internal(a, b), self.direction);
+        keys.min_by(|a, b| a.0.cmp(&b.0).then_with(|| compare(a.1, b.1))).map(|(_, key)| key.user_key())
+    }
+
+    /// Plays from the beginning, after moves of any runs.
+    fn restart(&mut self) {
+        let MergingIter { runs, seats, course, .. } = self;
+        for (seat, run) in seats.iter_mut().zip(&*runs) {
+            seat.code = match (run.key(), *course) {
+                (None, _) => Code::END,
+                (Some(_), None) => Code::UNKNOWN,
+                (Some(key), Some(course)) => Code::new(course, 0, key.user_key().first().copied()),
+            };
+        }
+        self.play_all();
+    }
+
+    /// Positions every run by `place` and plays.
     fn position(
         &mut self,
         direction: Direction,
         mut place: impl FnMut(&mut Run) -> Result<()>,
     ) -> Result<()> {
-        self.heap.clear();
+        self.stop();
         self.direction = direction;
+        self.course = match (&self.order, direction) {
+            (Order::Custom(_), _) => None,
+            (Order::Bytewise, Direction::Forward) | (Order::ReverseBytewise, Direction::Backward) => {
+                Some(Course::Rising)
+            }
+            _ => Some(Course::Falling),
+        };
         for run in &mut self.runs {
             place(run)?;
         }
-        self.rebuild();
+        self.restart();
         Ok(())
     }
 
@@ -189,7 +259,7 @@ impl MergingIter {
     /// As opening and reading a table; so every move.
     pub(crate) fn seek(&mut self, cx: &mut RunContext, target: InternalKey<'_>) -> Result<()> {
         let _step = perf::time(Metric::SeekInternalSeekTime);
-        self.heap.clear();
+        self.stop();
         // Each part in all runs, so that the runs wait for memory together.
         self.runs.iter_mut().try_for_each(|run| run.seek_begin(cx, target))?;
         self.runs.iter_mut().try_for_each(|run| run.seek_pin(cx))?;
@@ -215,19 +285,63 @@ impl MergingIter {
 
     /// Moves one entry on. Off the end it stays there.
     #[inline]
-    pub(crate) fn next(&mut self, cx: &mut RunContext) -> Result<()> {
+    pub(crate) fn next(&mut self, cx: &mut RunContext) -> Result<Stepped> {
         match self.direction {
-            Direction::Forward => self.advance(|run| run.next(cx)),
+            Direction::Forward => self.advance(|run| run.next_sharing(cx)),
             Direction::Backward => self.turn(cx, Direction::Forward),
         }
     }
 
+    /// Going forward over one run: moves one entry on if that entry is plain for a read at `seq`
+    /// ([`TableCursor::step_plain`](ashlar_table::TableCursor::step_plain)). Returns the length of user key and value. `None`: the
+    /// merge has not moved.
+    #[inline]
+    pub(crate) fn next_plain(&mut self, seq: SeqNum) -> Option<usize> {
+        let ([run], Direction::Forward) = (&mut self.runs[..], self.direction) else { return None };
+        let file = run.in_file_mut()?;
+        file.step_plain(&self.order, seq).then(|| file.shown_len())
+    }
+
     /// Moves one entry back. Off the end it stays there.
     #[inline]
-    pub(crate) fn prev(&mut self, cx: &mut RunContext) -> Result<()> {
+    pub(crate) fn prev(&mut self, cx: &mut RunContext) -> Result<Stepped> {
         match self.direction {
-            Direction::Backward => self.advance(|run| run.prev(cx)),
+            Direction::Backward => self.advance(|run| run.prev_sharing(cx)),
             Direction::Forward => self.turn(cx, Direction::Backward),
+        }
+    }
+
+    /// Moves the winner by `step`.
+    #[inline]
+    fn advance(&mut self, step: impl FnOnce(&mut Run) -> Result<Option<Sharing>>) -> Result<Stepped> {
+        if self.code(self.winner) == Code::END {
+            return Ok(Stepped::Off);
+        }
+        let Some(run) = self.runs.get_mut(self.winner) else { return Ok(Stepped::Off) };
+        let sharing = match step(run) {
+            Ok(Some(sharing)) => sharing,
+            Ok(None) => return Ok(self.move_on(Code::END)),
+            Err(e) => {
+                self.stop();
+                return Err(e);
+            }
+        };
+        let Some(course) = self.course else { return Ok(self.move_on(Code::UNKNOWN)) };
+        Ok(Code::behind(course, &sharing).map_or(Stepped::Misplaced, |code| self.move_on(code)))
+    }
+
+    /// Plays with a new code of the winner.
+    #[inline]
+    fn move_on(&mut self, code: Code) -> Stepped {
+        self.set_code(self.winner, code);
+        if self.runs.len() > 1 {
+            self.play_again();
+        }
+        match self.code(self.winner) {
+            Code::END => Stepped::Off,
+            Code::SAME => Stepped::Same,
+            Code::UNKNOWN => Stepped::Unknown,
+            _ => Stepped::Later,
         }
     }
 
@@ -236,23 +350,50 @@ impl MergingIter {
     #[inline]
     pub(crate) fn is_newest(&self) -> bool {
         let (Some(root), Direction::Backward) = (self.root(), self.direction) else { return false };
-        let (Some(key), Some(before)) = (root.key(), root.user_key_before()) else { return false };
-        let user_key = key.user_key();
-        self.order.compare(before, user_key).is_lt()
-            && (self.heap.len() == 1 || self.others_are_before(user_key))
+        let (Some(file), Some(key)) = (root.in_file(), root.key()) else { return false };
+        match self.course {
+            Some(course) => {
+                let before = file.sharing_before().and_then(|sharing| Code::behind(course, &sharing));
+                before.is_some_and(|code| code != Code::SAME)
+                    && self.beaten().all(|run| self.code(run) != Code::SAME)
+            }
+            None => {
+                let is_before = |other: &[u8]| self.order.compare(other, key.user_key()).is_lt();
+                file.user_key_before(1).is_some_and(is_before) && self.second_key().is_none_or(is_before)
+            }
+        }
     }
 
-    #[inline(never)]
-    fn others_are_before(&self, user_key: &[u8]) -> bool {
-        let second = if self.second > 0 { Some(self.second) } else { self.first_child(0) };
-        let head = second.and_then(|second| self.head(second));
-        head.is_some_and(|head| self.order.compare(head.key.user_key(), user_key).is_lt())
+    /// Going backward: the number of entries before the current one to which [`MergingIter::glide_back`] may move. The run has
+    /// decoded them. They are plain for a read at `seq` ([`TableCursor::plain_before`](ashlar_table::TableCursor::plain_before)), and
+    /// `within` is true of their user keys. Beside other runs the number is 0, because the codes of those have the current key
+    /// as their base.
+    pub(crate) fn plain_before(&self, seq: SeqNum, within: impl Fn(&Order, &[u8]) -> bool) -> usize {
+        debug_assert_eq!(self.direction, Direction::Backward);
+        let Some(root) = self.root().and_then(Run::in_file) else { return 0 };
+        if self.beaten().next().is_some() {
+            return 0;
+        }
+        let is_within = |steps| root.user_key_before(steps).is_some_and(|key| within(&self.order, key));
+        let mut reach = root.decoded_before();
+        while reach > 0 && !is_within(reach) {
+            reach /= 2;
+        }
+        root.plain_before(1..reach + 1, &self.order, seq)
     }
 
-    /// Moves every run except the root to the other side of the root's key, and the root past its key.
+    /// Moves to the entry before, of which [`MergingIter::plain_before`] has said that it may. Returns the length of user key
+    /// and value.
+    #[inline]
+    pub(crate) fn glide_back(&mut self) -> usize {
+        let root = self.runs.get_mut(self.winner);
+        root.and_then(Run::in_file_mut).map_or(0, TableCursor::glide_back)
+    }
+
+    /// Moves every run except the winner to the other side of the winner's key, and the winner past its key.
     #[cold]
-    fn turn(&mut self, cx: &mut RunContext, direction: Direction) -> Result<()> {
-        let Some(key) = self.key() else { return Ok(()) };
+    fn turn(&mut self, cx: &mut RunContext, direction: Direction) -> Result<Stepped> {
+        let Some(key) = self.key() else { return Ok(Stepped::Off) };
         let turn = key.to_buf();
         let order = self.order.clone();
         let at = turn.as_key();
@@ -267,10 +408,11 @@ impl MergingIter {
                 Direction::Forward => run.next(cx),
                 Direction::Backward => run.prev(cx),
             }
-        })
+        })?;
+        Ok(if self.root().is_some() { Stepped::Unknown } else { Stepped::Off })
     }
 
-    /// Going forward: moves each run older than `run` that is before `to` on to `to`. The root may be one of them.
+    /// Going forward: moves each run older than `run` that is before `to` on to `to`. The winner may be one of them.
     #[cold]
     pub(crate) fn pass_forward(
         &mut self,
@@ -302,9 +444,9 @@ impl MergingIter {
         })
     }
 
-    /// Going forward, if the root is on a deletion that a read at `seq` sees: moves it to a later deletion, if all entries of
-    /// the merge up to there are such deletions in the root's run, of user keys before `upper`. Returns the number of entries
-    /// that it passed one by one. A key of another run ends the move, because the root may not pass it.
+    /// Going forward, if the winner is on a deletion that a read at `seq` sees: moves it to a later deletion, if all entries of
+    /// the merge up to there are such deletions in the winner's run, of user keys before `upper`. Returns the number of entries
+    /// that it passed one by one. A key of another run ends the move, because the winner may not pass it.
     #[cold]
     pub(crate) fn pass_deletions(
         &mut self,
@@ -313,32 +455,26 @@ impl MergingIter {
         upper: Option<&[u8]>,
     ) -> Result<usize> {
         debug_assert_eq!(self.direction, Direction::Forward);
-        let Some(&root) = self.heap.first() else { return Ok(0) };
         let deletes = |key: InternalKey<'_>| {
             let (user_key, trailer) = key.split();
             is_visible(trailer, seq) && matches!(entry_kind(trailer, user_key), Ok(EntryKind::Deleted))
         };
-        if !self.key().is_some_and(deletes) {
+        let Some(key) = self.key().filter(|key| deletes(*key)).map(InternalKey::to_buf) else { return Ok(0) };
+        let order = &self.order;
+        let limit = match (self.second_key(), upper) {
+            (Some(next), Some(upper)) if order.compare(upper, next).is_lt() => Some(upper),
+            (next, upper) => next.or(upper),
+        };
+        if limit.is_some_and(|limit| order.compare(key.as_key().user_key(), limit).is_ge()) {
             return Ok(0);
         }
-        let order = &self.order;
-        let mut pass = |root: &mut Run, limit: Option<&[u8]>| {
-            let is_there = |limit| root.key().is_none_or(|key| order.compare(key.user_key(), limit).is_ge());
-            if limit.is_some_and(is_there) { Ok(0) } else { root.pass_deletions(cx, seq, limit) }
-        };
-        let second = if self.second > 0 { Some(self.second) } else { self.first_child(0) };
-        let passed = match second.and_then(|at| self.heap.get(at)) {
-            None => self.runs.get_mut(root).map_or(Ok(0), |root| pass(root, upper)),
-            Some(&second) => {
-                let Ok([root, second]) = self.runs.get_disjoint_mut([root, second]) else { return Ok(0) };
-                let Some(next) = second.key().map(InternalKey::user_key) else { return Ok(0) };
-                pass(root, Some(upper.filter(|upper| order.compare(upper, next).is_lt()).unwrap_or(next)))
-            }
-        };
+        let limit = limit.map(<[u8]>::to_vec);
+        let root = self.runs.get_mut(self.winner);
+        let passed = root.map_or(Ok(0), |root| root.pass_deletions(cx, seq, limit.as_deref()));
         if passed.is_err() {
-            self.heap.clear();
-        } else if self.root().is_some_and(|root| !root.is_on_entry()) {
-            self.rebuild();
+            self.stop();
+        } else {
+            self.restart();
         }
         passed
     }
@@ -355,33 +491,23 @@ impl MergingIter {
                 None => {}
                 Some(Ok(())) => moved = true,
                 Some(Err(e)) => {
-                    self.heap.clear();
+                    self.stop();
                     return Err(e);
                 }
             }
         }
         if moved {
-            self.rebuild();
+            self.restart();
         }
         Ok(())
     }
+}
 
-    /// Moves the root by `step` and restores the heap.
-    #[inline]
-    fn advance(&mut self, step: impl FnOnce(&mut Run) -> Result<()>) -> Result<()> {
-        let Some(&root) = self.heap.first() else { return Ok(()) };
-        let Some(run) = self.runs.get_mut(root) else { return Ok(()) };
-        if let Err(e) = step(run) {
-            self.heap.clear();
-            return Err(e);
-        }
-        if !run.is_on_entry() {
-            self.heap.swap_remove(0);
-            self.second = 0;
-            self.sift_down(0);
-        } else {
-            self.sift_root();
-        }
-        Ok(())
+/// An order of keys in the direction of the merge.
+#[inline]
+fn ordered(order: Ordering, direction: Direction) -> Ordering {
+    match direction {
+        Direction::Forward => order,
+        Direction::Backward => order.reverse(),
     }
 }

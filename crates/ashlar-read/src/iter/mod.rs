@@ -7,6 +7,7 @@
 //! ```
 
 mod bounds;
+mod code;
 mod db_iter;
 mod file_run;
 mod merging;

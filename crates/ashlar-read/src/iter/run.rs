@@ -4,11 +4,12 @@ use super::file_run::FileRun;
 use crate::iter::KeyBounds;
 use crate::range_del::Mask;
 use crate::super_version::SuperVersion;
+use ashlar_base::key::Sharing;
 use ashlar_base::stats::perf::{self, Metric};
 use ashlar_base::{Entry, InternalIterator, InternalKey, Level, Result, SeqNum};
 use ashlar_memtable::MemtableRep;
 use ashlar_options::ReadTier;
-use ashlar_table::ReadHow;
+use ashlar_table::{ReadHow, TableCursor};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -164,6 +165,30 @@ impl Run {
         }
     }
 
+    /// [`Run::next`]. Returns the new user key beside the old one; `None` off the end.
+    ///
+    /// # Errors
+    /// As [`Run::seek`].
+    #[inline]
+    pub(crate) fn next_sharing(&mut self, cx: &mut RunContext) -> Result<Option<Sharing>> {
+        match self {
+            Run::Mem(memtable) => memtable.next_sharing(),
+            Run::Files(files) => files.next_sharing(cx),
+        }
+    }
+
+    /// [`Run::prev`]. Returns the new user key beside the old one; `None` off the end.
+    ///
+    /// # Errors
+    /// As [`Run::seek`].
+    #[inline]
+    pub(crate) fn prev_sharing(&mut self, cx: &mut RunContext) -> Result<Option<Sharing>> {
+        match self {
+            Run::Mem(memtable) => memtable.prev_sharing(),
+            Run::Files(files) => files.prev_sharing(cx),
+        }
+    }
+
     /// Passes deletions; see [`FileRun::pass_deletions`]. A memtable passes none.
     ///
     /// # Errors
@@ -198,30 +223,20 @@ impl Run {
         }
     }
 
-    /// The value of that entry; empty off the end.
+    /// The cursor in a file, for steps inside a block.
     #[inline]
-    pub(crate) fn value(&self) -> &[u8] {
-        match self {
-            Run::Mem(memtable) => memtable.entry().map_or(&[], |entry| entry.value),
-            Run::Files(files) => files.value(),
-        }
-    }
-
-    /// Whether the cursor is on an entry.
-    #[inline]
-    pub(crate) fn is_on_entry(&self) -> bool {
-        match self {
-            Run::Mem(memtable) => memtable.is_on_entry(),
-            Run::Files(files) => files.is_on_entry(),
-        }
-    }
-
-    /// The user key of the entry before this one. `None`: it is not known without a move.
-    #[inline]
-    pub(crate) fn user_key_before(&self) -> Option<&[u8]> {
+    pub(crate) fn in_file(&self) -> Option<&TableCursor> {
         match self {
             Run::Mem(_) => None,
-            Run::Files(files) => files.user_key_before(),
+            Run::Files(files) => Some(files.cursor()),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn in_file_mut(&mut self) -> Option<&mut TableCursor> {
+        match self {
+            Run::Mem(_) => None,
+            Run::Files(files) => Some(files.cursor_mut()),
         }
     }
 

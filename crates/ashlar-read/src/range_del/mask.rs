@@ -152,6 +152,12 @@ impl Mask {
         self.window = None;
     }
 
+    /// Whether there are no tombstones.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.sources.is_empty()
+    }
+
     /// Whether a tombstone hides an entry of `user_key` with sequence `seq`, and with it every older one.
     #[inline]
     pub(crate) fn hides(&mut self, user_key: &[u8], seq: SeqNum) -> bool {

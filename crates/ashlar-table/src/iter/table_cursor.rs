@@ -9,11 +9,13 @@
 
 use crate::read_how::ReadHow;
 use crate::reader::{BlockAt, Readahead, TableReader, opened};
+use ashlar_base::key::Sharing;
 use ashlar_base::{Entry, InternalKey, InternalKeyBuf, Malformed, Order, Result, SeqNum, Trailer};
 use ashlar_cache::FramePin;
 use ashlar_format::Unreadable;
 use ashlar_format::block::{BlockCursor, DataBlock, Passed, Start, ValueRange};
 use std::cmp::Ordering;
+use std::ops::Range;
 
 /// The result of a step inside a block: whether the cursor is on an entry. False: the entry is in another block, if there
 /// is one.
@@ -21,6 +23,9 @@ pub type Stepped = Result<bool, Malformed>;
 
 /// The number of cache lines that a seek prefetches from where its search begins, for the steps after it: about seven entries.
 const SOUGHT_LINES: usize = 12;
+
+/// A cursor that has walked into this many blocks since it was positioned prefetches the next one.
+const WALKS: u32 = 2;
 
 /// See the module. A cursor belongs to one table until [`TableCursor::leave_table`].
 #[derive(Debug, Default)]
@@ -38,6 +43,8 @@ pub struct TableCursor {
     /// The key with that sequence number, for such a table.
     presented: Option<InternalKeyBuf>,
     readahead: Option<Readahead>,
+    /// The number of blocks that the cursor has walked into since it was positioned.
+    walked: u32,
 }
 
 impl TableCursor {
@@ -96,10 +103,73 @@ impl TableCursor {
         self.pin.as_ref().map_or(&[], |pin| pin.at(start..end))
     }
 
-    /// The user key of the entry to which a step back would move. `None`: that entry is not decoded yet, or does not exist.
+    /// Moves one entry on inside the block if that entry is plain; see [`BlockCursor::step_plain`]. False: the cursor has not
+    /// moved. No entry is plain in a table whose entries have one sequence number.
     #[inline]
-    pub fn user_key_before(&self) -> Option<&[u8]> {
-        self.cursor.internal_key_before().map(InternalKey::user_key)
+    pub fn step_plain(&mut self, order: &Order, seq: SeqNum) -> bool {
+        let Some(block) = &self.pin else { return false };
+        self.global_seq.is_none() && self.cursor.step_plain(block.at(0..self.entries), order, seq)
+    }
+
+    /// [`TableCursor::step`]. Returns the new user key beside the old one; `None`: the entry is in another block, if there is one.
+    #[inline]
+    pub fn step_sharing(&mut self) -> Result<Option<Sharing>, Malformed> {
+        let Some(block) = &self.pin else { return Ok(None) };
+        let sharing = self.cursor.step_sharing(block.at(0..self.entries))?;
+        self.present();
+        Ok(sharing)
+    }
+
+    /// [`TableCursor::step_back`]. Returns the new user key beside the old one; `None`: the cursor has not moved.
+    #[inline]
+    pub fn step_back_sharing(&mut self) -> Option<Sharing> {
+        let sharing = self.cursor.sharing_before()?;
+        self.cursor.step_back();
+        self.present();
+        Some(sharing)
+    }
+
+    /// The user key of the entry before, beside the one under the cursor. `None`: that entry is not decoded yet, or does not exist.
+    #[inline]
+    pub fn sharing_before(&self) -> Option<Sharing> {
+        self.cursor.sharing_before()
+    }
+
+    /// The user key under the cursor, or after a step off the end of the block, the one that it has left.
+    #[inline]
+    pub fn left_key(&self) -> &[u8] {
+        self.cursor.left_key()
+    }
+
+    /// The number of entries before the one under the cursor to which [`TableCursor::glide_back`] can move.
+    #[inline]
+    pub fn decoded_before(&self) -> usize {
+        if self.global_seq.is_none() { self.cursor.decoded_before() } else { 0 }
+    }
+
+    /// The user key of the entry that is `steps` steps before the one under the cursor. `None`: it is not decoded yet, or does
+    /// not exist.
+    #[inline]
+    pub fn user_key_before(&self, steps: usize) -> Option<&[u8]> {
+        self.cursor.key_before(steps).map(InternalKey::user_key)
+    }
+
+    /// See [`BlockCursor::plain_before`].
+    #[inline]
+    pub fn plain_before(&self, steps: Range<usize>, order: &Order, seq: SeqNum) -> usize {
+        self.cursor.plain_before(steps, order, seq)
+    }
+
+    /// Moves one decoded entry back; see [`BlockCursor::glide_back`].
+    #[inline]
+    pub fn glide_back(&mut self) -> usize {
+        self.cursor.glide_back()
+    }
+
+    /// The length of user key and value under the cursor.
+    #[inline]
+    pub fn shown_len(&self) -> usize {
+        self.cursor.shown_len()
     }
 
     /// Moves one entry on inside the block. If the answer is not `Ok(true)`, [`TableCursor::next_block`] ends the step.
@@ -168,7 +238,7 @@ impl TableCursor {
     /// As [`TableCursor::next_block`].
     pub fn seek_begin(&mut self, table: &TableReader, how: &ReadHow, target: InternalKey<'_>) -> Result<()> {
         // Of a seek that ended early, as when another table failed.
-        (self.sought, self.start) = (None, None);
+        (self.sought, self.start, self.walked) = (None, None, 0);
         let (user_key, wanted) = target.split();
         match table.find(user_key, stored_trailer(table.global_seq(), wanted), how) {
             Ok(found) => {
@@ -343,15 +413,29 @@ impl TableCursor {
     fn skip_forward(&mut self, table: &TableReader, how: &ReadHow) -> Result<()> {
         while self.pin.is_some() && !self.cursor.is_on_entry() {
             self.load(table, how, table.after(self.at, how)?)?;
+            self.prefetch_next(table, self.at.block().checked_add(1));
             self.in_block_of(table, |cursor, block| cursor.first(block))?;
         }
         Ok(())
+    }
+
+    /// Notes that the cursor has walked into a block. Prefetches `block`, to which it comes next, if it has walked for a while.
+    // bench: readseq, readreverse
+    #[inline]
+    fn prefetch_next(&mut self, table: &TableReader, block: Option<u32>) {
+        self.walked = self.walked.saturating_add(1);
+        if self.walked >= WALKS
+            && let Some(block) = block
+        {
+            table.prefetch_block(BlockAt::new(self.at.partition(), block));
+        }
     }
 
     /// If the block has ended at its front, goes back to the last entry of the preceding nonempty block.
     fn skip_backward(&mut self, table: &TableReader, how: &ReadHow) -> Result<()> {
         while self.pin.is_some() && !self.cursor.is_on_entry() {
             self.load(table, how, table.before(self.at, how)?)?;
+            self.prefetch_next(table, self.at.block().checked_sub(1));
             self.in_block_of(table, |cursor, block| cursor.last(block))?;
         }
         Ok(())
@@ -389,6 +473,7 @@ impl TableCursor {
     }
 
     fn seek_back(&mut self, table: &TableReader, how: &ReadHow, target: InternalKey<'_>) -> Result<()> {
+        self.walked = 0;
         let (user_key, trailer) = target.split();
         let (order, stored) = (table.order(), stored_trailer(table.global_seq(), trailer));
         let found = table.find(user_key, stored, how)?;

@@ -101,6 +101,14 @@ impl TableReader {
         }
     }
 
+    /// Prefetches a whole data block with the head of its frame.
+    #[inline]
+    pub(crate) fn prefetch_block(&self, at: BlockAt) {
+        if let Some(part) = self.index.loaded(at.partition()) {
+            part.slots.prefetch_all(at.block());
+        }
+    }
+
     /// The block, if it is in the pool.
     #[inline]
     pub(super) fn hit(&self, part: &Partition, at: BlockAt) -> Option<FramePin> {

@@ -45,16 +45,29 @@ impl DbIter {
     }
 
     /// Moves to the preceding key.
+    #[inline]
     pub fn prev(&mut self) -> Result<()> {
         self.check_process()?;
+        if self.plain == 0 {
+            return self.step_backward();
+        }
+        self.plain -= 1;
+        let bytes = self.merge.glide_back();
+        self.tally.shown(bytes);
+        self.tally.called(Call::Prev, true);
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn step_backward(&mut self) -> Result<()> {
         // Whether every entry that follows must be checked to be before `self.key`.
         let mut after_key = true;
-        match std::mem::replace(&mut self.shown, Shown::Nothing) {
+        match self.leave() {
             Shown::Nothing => return Ok(()),
             Shown::Merge if self.merge.direction() == Direction::Backward => {
                 // The check that showed the entry in place has compared the entries before it with its key.
                 after_key = false;
-                self.merge.prev(&mut self.cx)?;
+                self.merge_prev()?;
             }
             Shown::Merge | Shown::Folded => {
                 self.target.set(&self.key, Trailer::FIRST);
@@ -63,6 +76,10 @@ impl DbIter {
             Shown::Copies => {}
         }
         let outcome = self.show_backward(after_key);
+        if self.shown == Shown::Merge && self.cx.mask.is_empty() {
+            let range = &self.range;
+            self.plain = self.merge.plain_before(self.seq, |order, key| !range.is_before(order, key));
+        }
         self.tally.called(Call::Prev, self.is_valid());
         outcome
     }
@@ -98,7 +115,6 @@ impl DbIter {
                 && self.merge.is_newest()
                 && !self.cx.mask.hides(user_key, trailer.seq())
             {
-                replace(&mut self.key, user_key);
                 self.tally.shown(user_key.len() + entry.value.len());
                 self.shown = Shown::Merge;
                 return Ok(());
@@ -151,7 +167,7 @@ impl DbIter {
                     }
                 }
             }
-            self.merge.prev(&mut self.cx)?;
+            self.merge_prev()?;
         }
         if let Ok(EntryKind::Wrapped) = newest {
             let blobs = self.cx.state.from.version.blobs();

@@ -1,13 +1,15 @@
 //! Forward moves.
 //!
-//! A step keeps the shown user key, because the entries that follow it may be older versions of the key. For the common
-//! case, one visible value per key, the loop of `show_forward` runs once: one comparison with the kept key.
+//! Entries that follow the shown one may be older versions of its key. Where the merge knows whether a step stayed on a user key,
+//! the step skips them without a comparison. Elsewhere, and after the first entry that is not simply shown, `show_forward`
+//! compares with a copy of the key.
 
 use super::{DbIter, Passed, SKIPS_MAX, Shown, replace};
+use crate::iter::merging::Stepped;
 use crate::iter::tally::Call;
 use crate::visibility::{EntryKind, entry_kind, is_visible};
 use ashlar_base::stats::perf::Metric;
-use ashlar_base::{Direction, InternalKey, InternalKeyBuf, Result, SeqNum, Trailer};
+use ashlar_base::{Direction, InternalKey, InternalKeyBuf, Result, SeqNum, Trailer, ValueType};
 use std::cmp::Ordering;
 
 impl DbIter {
@@ -96,9 +98,90 @@ impl DbIter {
     )]
     pub fn next(&mut self) -> Result<()> {
         self.check_process()?;
-        match std::mem::replace(&mut self.shown, Shown::Nothing) {
+        if self.shown != Shown::Merge {
+            return self.step_forward();
+        }
+        if let Some(bytes) = self.merge.next_plain(self.seq) {
+            if !self.cx.mask.is_empty() || !self.is_within() {
+                return self.end_step(Ok(Stepped::Later));
+            }
+            self.tally.shown(bytes);
+            self.tally.called(Call::Next, true);
+            return Ok(());
+        }
+        self.step_known()
+    }
+
+    /// Whether the merge's entry is before the upper end.
+    #[inline]
+    fn is_within(&self) -> bool {
+        self.range.upper.is_none()
+            || self.merge.key().is_some_and(|key| !self.range.is_behind(&self.order, key.user_key()))
+    }
+
+    /// A step from the merge's entry: by what the merge knows of the keys, or with a copy of the shown key.
+    #[inline]
+    fn step_known(&mut self) -> Result<()> {
+        if !self.merge.knows_keys() || self.merge.direction() == Direction::Backward {
+            return self.step_forward();
+        }
+        let mut stepped = self.merge.next(&mut self.cx);
+        for _ in 0..SKIPS_MAX {
+            if !matches!(stepped, Ok(Stepped::Same)) {
+                break;
+            }
+            // Older than the shown entry.
+            self.tally.passed(Metric::InternalKeySkippedCount);
+            stepped = self.merge.next(&mut self.cx);
+        }
+        if matches!(stepped, Ok(Stepped::Later)) && self.shows_as_is() {
+            self.tally.called(Call::Next, true);
+            return Ok(());
+        }
+        self.end_step(stepped)
+    }
+
+    /// On an entry of a later user key than the last shown one: whether the entry itself is shown. Counts it then.
+    #[inline]
+    fn shows_as_is(&mut self) -> bool {
+        let Some(entry) = self.merge.entry() else { return false };
+        let (user_key, trailer) = entry.key.split();
+        let shows = trailer.value_type() == Some(ValueType::Put)
+            && trailer.seq() <= self.seq
+            && self.cx.mask.is_empty()
+            && !self.range.is_behind(&self.order, user_key);
+        if shows {
+            self.tally.shown(user_key.len() + entry.value.len());
+        }
+        shows
+    }
+
+    /// Goes on from a step that did not meet an entry to show as it is.
+    #[inline(never)]
+    fn end_step(&mut self, stepped: Result<Stepped>) -> Result<()> {
+        self.shown = Shown::Nothing;
+        let outcome = match stepped? {
+            Stepped::Off => Ok(()),
+            Stepped::Misplaced => Err(self.out_of_order()),
+            Stepped::Later | Stepped::Unknown => self.show_forward(false),
+            Stepped::Same => {
+                if let Some(key) = self.merge.key() {
+                    replace(&mut self.key, key.user_key());
+                }
+                self.show_forward(true)
+            }
+        };
+        self.tally.called(Call::Next, self.is_valid());
+        outcome
+    }
+
+    #[inline(never)]
+    fn step_forward(&mut self) -> Result<()> {
+        match self.leave() {
             Shown::Nothing => return Ok(()),
-            Shown::Merge => self.merge.next(&mut self.cx)?,
+            Shown::Merge => {
+                self.merge_next()?;
+            }
             Shown::Copies => {
                 self.target.set(&self.key, Trailer::LAST);
                 self.seek_on()?;
@@ -131,22 +214,34 @@ impl DbIter {
         self.show_forward(false)
     }
 
+    /// The order of a user key beside `self.key`, and whether it is the same. `stepped`: how the merge came from there.
+    #[inline]
+    fn beside_key(&self, user_key: &[u8], stepped: Stepped) -> (Ordering, bool) {
+        match stepped {
+            Stepped::Later => (Ordering::Greater, false),
+            Stepped::Same => (Ordering::Equal, true),
+            _ => {
+                let place = self.order.compare(user_key, &self.key);
+                (place, place.is_eq() && user_key == self.key.as_slice())
+            }
+        }
+    }
+
     /// Goes forward to the first entry to show. `skip`: skips entries of `self.key`; no entry may come before that key.
     fn show_forward(&mut self, mut skip: bool) -> Result<()> {
         self.row = None;
-        // Whether `self.key` is a skipped key, so that all following entries must be at or after it.
-        let mut passed = skip;
         let (mut steps, mut gone) = (0, 0);
+        // How the merge came from the entry of `self.key` to its entry. At first, `self.key` counts only if it is skipped.
+        let mut stepped = if skip { Stepped::Unknown } else { Stepped::Later };
         // Entries after a hidden entry of the same key are skipped with it.
         let mut behind = Metric::InternalKeySkippedCount;
         while let Some(entry) = self.merge.entry() {
             let (user_key, trailer) = entry.key.split();
-            let place = if passed { self.order.compare(user_key, &self.key) } else { Ordering::Greater };
-            let same = place.is_eq() && user_key == self.key.as_slice();
+            let (place, same) = self.beside_key(user_key, stepped);
             if same && skip {
                 // Older than the shown or hidden entry.
                 self.tally.passed(behind);
-                steps = self.pass_one(steps + 1)?;
+                (steps, stepped) = self.pass_one(steps + 1)?;
                 continue;
             }
             if place.is_lt() {
@@ -159,7 +254,6 @@ impl DbIter {
                 let hidden = self.cx.mask.hides(user_key, trailer.seq());
                 match if hidden { Ok(EntryKind::Deleted) } else { entry_kind(trailer, user_key) } {
                     Ok(EntryKind::Value) => {
-                        replace(&mut self.key, user_key);
                         self.tally.shown(user_key.len() + entry.value.len());
                         self.shown = Shown::Merge;
                         return Ok(());
@@ -170,16 +264,17 @@ impl DbIter {
                     }
                     Ok(EntryKind::Deleted) => {
                         replace(&mut self.key, user_key);
-                        (skip, passed, steps, gone) = (true, true, 0, gone + 1);
+                        (skip, steps, gone) = (true, 0, gone + 1);
                         self.passed.gone = gone;
                         behind = Metric::InternalDeleteSkippedCount;
                         if gone % SKIPS_MAX == 0 {
                             self.pass_covered(Direction::Forward)?;
                             gone += self.pass_deletions()?;
                             self.passed.gone = gone;
+                            stepped = Stepped::Unknown;
                         } else {
                             self.tally.passed(behind);
-                            self.merge.next(&mut self.cx)?;
+                            stepped = self.merge_next()?;
                         }
                     }
                     Err(e) => return Err(self.at_path(e)),
@@ -193,9 +288,9 @@ impl DbIter {
                 steps += 1;
             } else {
                 replace(&mut self.key, user_key);
-                (skip, passed, steps) = (false, true, 1);
+                (skip, steps) = (false, 1);
             }
-            steps = self.pass_newer(steps)?;
+            (steps, stepped) = self.pass_newer(steps)?;
         }
         Ok(())
     }
@@ -211,14 +306,14 @@ impl DbIter {
     }
 
     /// Skips an entry that is too new for this read, and, after `steps` of one key, all such entries of `self.key`.
-    /// Returns the number of steps so far.
-    fn pass_newer(&mut self, steps: usize) -> Result<usize> {
+    /// Returns the number of steps so far, and the last one.
+    fn pass_newer(&mut self, steps: usize) -> Result<(usize, Stepped)> {
         if steps <= SKIPS_MAX {
-            return self.merge.next(&mut self.cx).map(|()| steps);
+            return self.merge_next().map(|stepped| (steps, stepped));
         }
         self.tally.reseek();
         self.target.set(&self.key, Trailer::seek(self.seq));
-        self.seek_on().map(|()| 0)
+        self.seek_on().map(|()| (0, Stepped::Unknown))
     }
 
     /// Shows `self.key` with the value to which the merge's entry refers.
@@ -231,28 +326,28 @@ impl DbIter {
     }
 
     /// Skips an entry of `self.key`, and, after `steps` of them, all remaining ones. Returns the number of steps so
-    /// far.
-    fn pass_one(&mut self, steps: usize) -> Result<usize> {
+    /// far, and the last one.
+    fn pass_one(&mut self, steps: usize) -> Result<(usize, Stepped)> {
         if steps > SKIPS_MAX {
-            return self.pass_versions().map(|()| 0);
+            return self.pass_versions().map(|stepped| (0, stepped));
         }
-        self.merge.next(&mut self.cx).map(|()| steps)
+        self.merge_next().map(|stepped| (steps, stepped))
     }
 
     /// Skips the remaining entries of `self.key`. A seek to the last possible trailer stops at an entry that has this
     /// trailer, a tombstone at sequence 0. From there the cursor steps, because a second seek would return to the first
     /// such entry.
-    fn pass_versions(&mut self) -> Result<()> {
+    fn pass_versions(&mut self) -> Result<Stepped> {
         if self.merge.key().is_some_and(|key| key.trailer() == Trailer::LAST) {
-            return self.merge.next(&mut self.cx);
+            return self.merge_next();
         }
         self.tally.reseek();
         let behind = InternalKeyBuf::new(&self.key, Trailer::LAST);
         self.merge.seek(&mut self.cx, behind.as_key())?;
         self.check_behind(behind.as_key())?;
         match self.merge.key() {
-            Some(key) if key.user_key() == self.key.as_slice() => self.merge.next(&mut self.cx),
-            _ => Ok(()),
+            Some(key) if key.user_key() == self.key.as_slice() => self.merge_next(),
+            _ => Ok(Stepped::Unknown),
         }
     }
 }

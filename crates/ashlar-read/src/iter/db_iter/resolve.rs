@@ -55,7 +55,7 @@ impl DbIter {
                 }
                 EntryKind::Deleted => break,
             }
-            self.merge.next(&mut self.cx)?;
+            self.merge_next()?;
         }
         let (mut base, mut row) = (None, None);
         if let Some(entry) = self.merge.entry().filter(|_| on_base) {
