@@ -5,7 +5,10 @@
 //! 2. In the internal form a separator has a trailer; in the user-key form all versions of a user key are in one block.
 //! 3. Under an order with words, all separators share `prefix`, and `words[i]` is the word of separator i after the
 //!    prefix.
+//! 4. Separators with equal words are a group. All separators of a group share `depths[i]` bytes, and `deep_words[i]` is the word
+//!    after these. So a search among keys that begin alike, such as URLs, compares few whole keys.
 
+use ashlar_base::bytes::common_prefix;
 use ashlar_base::ext::comparator::{BytewiseOrder, CustomOrder, KeyOrder, ReverseBytewiseOrder};
 use ashlar_base::{Order, Trailer};
 use ashlar_cache::Pages;
@@ -47,6 +50,8 @@ impl IndexParts {
             handles: self.handles.into(),
             prefix_len: 0,
             words: Pages::default(),
+            depths: Pages::default(),
+            deep_words: Pages::default(),
             order: order.clone(),
         };
         match order {
@@ -67,6 +72,9 @@ pub(crate) struct FlatIndex {
     handles: Pages<BlockHandle>,
     prefix_len: usize,
     words: Pages<u64>,
+    /// Empty if no word occurs twice.
+    depths: Pages<u32>,
+    deep_words: Pages<u64>,
     order: Order,
 }
 
@@ -79,7 +87,8 @@ impl FlatIndex {
     /// The memory of the index in bytes.
     pub(crate) fn memory(&self) -> usize {
         let per_block = size_of::<u32>() + size_of::<BlockHandle>() + size_of::<u64>() + size_of::<Trailer>();
-        self.keys.len() + self.handles.len() * per_block
+        let deep = self.depths.len() * (size_of::<u32>() + size_of::<u64>());
+        self.keys.len() + self.handles.len() * per_block + deep
     }
 
     /// The handle of a block.
@@ -144,15 +153,17 @@ impl FlatIndex {
                 // The first byte that differs from the prefix decides against all separators alike.
                 return if order.cmp(self.separator(0), user_key).is_lt() { high } else { 0 };
             }
-            let word = order.word(user_key, self.prefix_len);
-            low = self.words.partition_point(|w| *w < word);
-            high = low;
-            while self.words.get(high) == Some(&word) {
-                high += 1;
-                if high - low >= 8 {
-                    high = self.words.partition_point(|w| *w <= word);
-                    break;
+            (low, high) = of_word(&self.words, 0, order.word(user_key, self.prefix_len));
+            if let Some(depth) = self.depths.get(low)
+                && high - low > 1
+            {
+                let depth = *depth as usize;
+                let group = self.separator(low);
+                if !group.get(..depth).is_some_and(|shared| user_key.starts_with(shared)) {
+                    return if order.cmp(group, user_key).is_lt() { high } else { low };
                 }
+                let words = self.deep_words.get(low..high).unwrap_or_default();
+                (low, high) = of_word(words, low, order.word(user_key, depth));
             }
         }
         while low < high {
@@ -175,12 +186,40 @@ impl FlatIndex {
         }
         if C::WORDS && !self.handles.is_empty() {
             let (first, last) = (self.separator(0), self.separator(self.handles.len() - 1));
-            self.prefix_len = first.iter().zip(last).take_while(|(a, b)| a == b).count();
+            self.prefix_len = common_prefix(first, last);
             self.words =
                 (0..self.handles.len()).map(|at| order.word(self.separator(at), self.prefix_len)).collect();
+            self.find_groups(order);
         }
         Ok(())
     }
+
+    fn find_groups<C: KeyOrder>(&mut self, order: &C) {
+        let mut depths = Vec::with_capacity(self.words.len());
+        for group in self.words.chunk_by(|a, b| a == b) {
+            let first = depths.len();
+            let ends = [first, first + group.len() - 1].map(|at| self.separator(at));
+            let depth = u32::try_from(common_prefix(ends[0], ends[1])).unwrap_or(u32::MAX);
+            depths.extend(std::iter::repeat_n(depth, group.len()));
+        }
+        if self.words.windows(2).any(|pair| matches!(pair, [a, b] if a == b)) {
+            let deep = |(at, depth): (usize, &u32)| order.word(self.separator(at), *depth as usize);
+            self.deep_words = depths.iter().enumerate().map(deep).collect();
+            self.depths = depths.into();
+        }
+    }
+}
+
+/// The places from `first` on of `words` where `word` is, or where it would be. The words ascend.
+#[inline]
+fn of_word(words: &[u64], first: usize, word: u64) -> (usize, usize) {
+    let low = words.partition_point(|w| *w < word);
+    let same = words.get(low..).unwrap_or_default();
+    let count = match same.iter().take(8).take_while(|w| **w == word).count() {
+        8 => same.partition_point(|w| *w <= word),
+        few => few,
+    };
+    (first + low, first + low + count)
 }
 
 #[cfg(test)]
@@ -264,6 +303,39 @@ mod tests {
             assert_eq!(index.find(format!("a00000000{i:03}x").as_bytes(), Trailer::FIRST), i + 1);
         }
         assert_eq!(index.find(b"c", Trailer::FIRST), 101);
+    }
+
+    /// Hosts with many pages each, and keys around them: each search among groups finds what a scan finds.
+    #[test]
+    fn groups_of_separators_that_begin_alike() {
+        let mut keys: Vec<String> = Vec::new();
+        for host in 0..7 {
+            let pages = [0, 1, 2, 40, 3, 1, 9][host];
+            keys.extend((0..pages).map(|page| format!("https://host-{host}.org/item/{:05}/view", page * 7)));
+        }
+        keys.extend(["https://host-3.org/item/00007/view/a".into(), "https://host-3.org".into()]);
+        for order in [Order::Bytewise, Order::ReverseBytewise] {
+            keys.sort_by(|a, b| order.compare(a.as_bytes(), b.as_bytes()));
+            let mut parts = IndexParts::default();
+            for (i, key) in keys.iter().enumerate() {
+                assert!(parts.push(key.as_bytes(), None, handle(i)));
+            }
+            let index = parts.finish(order.clone(), false).unwrap();
+            assert_eq!(index.depths.len(), keys.len());
+            for key in &keys {
+                for cut in 0..=key.len() {
+                    for more in
+                        ["", "\0", "0", "zz", "\u{7f}\u{7f}\u{7f}\u{7f}\u{7f}\u{7f}\u{7f}\u{7f}\u{7f}"]
+                    {
+                        let probe = format!("{}{more}", &key[..cut]);
+                        let scan =
+                            keys.iter().position(|k| order.compare(k.as_bytes(), probe.as_bytes()).is_ge());
+                        let found = index.find(probe.as_bytes(), Trailer::FIRST) as usize;
+                        assert_eq!(found, scan.unwrap_or(keys.len()), "{probe:?} in {order:?}");
+                    }
+                }
+            }
+        }
     }
 
     #[test]
