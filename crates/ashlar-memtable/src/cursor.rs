@@ -24,20 +24,19 @@ impl<I: Index> IndexIter<I> {
 
     #[inline]
     fn go(&mut self, to: impl FnOnce(&I) -> Option<I::At>) -> Result<()> {
-        let index = self.memtable.index();
-        self.at = to(index);
-        self.entry = self.at.map(|at| index.entry(at).address());
+        self.at = to(self.memtable.index());
+        self.entry = self.at.map(|at| self.memtable.index().entry(at).address());
         Ok(())
     }
 
+    /// Moves as `step` says. Returns the new user key beside the old one.
     #[inline]
-    fn go_sharing(&mut self, to: impl FnOnce(&I) -> Option<I::At>) -> Option<Sharing> {
-        let from = self.entry?;
+    fn step(&mut self, step: impl FnOnce(&I, I::At) -> Option<I::At>) -> Result<Option<Sharing>> {
+        let (Some(at), Some(from)) = (self.at, self.entry) else { return Ok(None) };
+        self.go(|index| step(index, at))?;
         let index = self.memtable.index();
-        self.at = to(index);
-        self.entry = self.at.map(|at| index.entry(at).address());
         let user_key = |address| Stored::at(index.arena(), address).encoded_key().user_key();
-        Some(Sharing::of(user_key(from), user_key(self.entry?)))
+        Ok(self.entry.map(|entry| Sharing::of(user_key(from), user_key(entry))))
     }
 
     #[inline]
@@ -79,11 +78,11 @@ impl<I: Index> InternalIterator for IndexIter<I> {
     }
 
     fn next_sharing(&mut self) -> Result<Option<Sharing>> {
-        Ok(self.at.and_then(|at| self.go_sharing(|index| index.next(at))))
+        self.step(I::next)
     }
 
     fn prev_sharing(&mut self) -> Result<Option<Sharing>> {
-        Ok(self.at.and_then(|at| self.go_sharing(|index| index.prev(at))))
+        self.step(I::prev)
     }
 
     fn entry(&self) -> Option<Entry<'_>> {

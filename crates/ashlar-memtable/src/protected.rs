@@ -16,6 +16,7 @@ use crate::entry::{MemoryLimit, Op, TombstoneParts};
 use crate::gap::Gap;
 use crate::rep::{Found, MemtableRep, Prepared, Show, WriterSlot};
 use ashlar_base::checksum::xxh3_64_with_seed;
+use ashlar_base::key::Sharing;
 use ashlar_base::range_del::FragmentedTombstones;
 use ashlar_base::{
     Entry, Error, InternalIterator, InternalKey, InternalKeyBuf, LookupKey, Result, RunCursor, SeqNum,
@@ -197,6 +198,11 @@ impl ProtectedIter {
         }
         Ok(())
     }
+
+    fn reached_sharing(&mut self, moved: Result<Option<Sharing>>) -> Result<Option<Sharing>> {
+        let sharing = moved.as_ref().map_or(None, |sharing| *sharing);
+        self.reached(moved.map(drop)).map(|()| sharing)
+    }
 }
 
 impl InternalIterator for ProtectedIter {
@@ -234,6 +240,22 @@ impl InternalIterator for ProtectedIter {
         }
         let moved = self.iter.prev();
         self.reached(moved)
+    }
+
+    fn next_sharing(&mut self) -> Result<Option<Sharing>> {
+        if self.off {
+            return Ok(None);
+        }
+        let moved = self.iter.next_sharing();
+        self.reached_sharing(moved)
+    }
+
+    fn prev_sharing(&mut self) -> Result<Option<Sharing>> {
+        if self.off {
+            return Ok(None);
+        }
+        let moved = self.iter.prev_sharing();
+        self.reached_sharing(moved)
     }
 
     fn entry(&self) -> Option<Entry<'_>> {

@@ -1,7 +1,7 @@
 //! The cursor over the entries of a block.
 
 use super::entry::standard;
-use super::series::Series;
+use super::series::{ROOM, Series};
 use super::sidecar::{Place, Start};
 use super::target::BorrowedOrder;
 use super::{
@@ -12,7 +12,6 @@ use ashlar_base::ext::comparator::{BytewiseOrder, KeyOrder, ReverseBytewiseOrder
 use ashlar_base::key::Sharing;
 use ashlar_base::{Entry, InternalKey, Malformed, Order, SeqNum, Trailer, ValueType};
 use std::cmp::Ordering;
-use std::ops::Range;
 
 /// A cursor over a data block.
 pub type BlockCursor = EntryCursor<InternalEntries>;
@@ -168,20 +167,57 @@ impl<F: EntryFormat> EntryCursor<F> {
         if end == 0 {
             return Ok(());
         }
+        let (entries, start) = (block.entries(), block.restart_before(end));
         self.series.clear(0);
-        let mut at = block.restart_before(end);
-        while at < end {
-            let entry = self.decoded(block.entries(), at)?;
+        self.push_until(entries, start, end, ROOM)?;
+        if self.series.keys_len() > ROOM {
+            self.push_last(entries, start, end)?;
+        }
+        if self.series.here().next != end {
+            return Err(Malformed { field: "block.restart", at: start, what: "no entry starts at the end" });
+        }
+        self.on = true;
+        Ok(())
+    }
+
+    /// Decodes the entries from `at` up to `end` into the series, or until their keys take more than `room` bytes.
+    fn push_until(
+        &mut self,
+        entries: &[u8],
+        mut at: usize,
+        end: usize,
+        room: usize,
+    ) -> Result<(), Malformed> {
+        while at < end && self.series.keys_len() <= room {
+            let entry = self.decoded(entries, at)?;
             if !self.series.push(at, &entry) {
                 return Err(too_much_shared(at));
             }
             at = entry.next;
         }
-        if at != end {
-            return Err(Malformed { field: "block.restart", at, what: "no entry starts here" });
-        }
-        self.on = true;
         Ok(())
+    }
+
+    /// Decodes the last entries of an interval whose keys take more than the room of a series: one entry, and those behind it
+    /// that have room. Of the others, one key at a time is in memory.
+    #[cold]
+    fn push_last(&mut self, entries: &[u8], start: usize, end: usize) -> Result<(), Malformed> {
+        let (mut left, mut at) = (0_usize, start);
+        self.series.clear(0);
+        while at < end {
+            self.decode(entries, at)?;
+            left = left.saturating_add(self.series.here().key_len());
+            at = self.series.here().next;
+        }
+        self.series.clear(0);
+        at = start;
+        while at < end && left > ROOM {
+            self.decode(entries, at)?;
+            left = left.saturating_sub(self.series.here().key_len());
+            at = self.series.here().next;
+        }
+        self.series.begin_list();
+        self.push_until(entries, at, end, usize::MAX)
     }
 
     /// Decodes the entry at `at`, which follows the one of `series.here`.
@@ -498,10 +534,16 @@ impl BlockCursor {
         Some(Sharing::behind(known, from, key))
     }
 
-    /// The number of entries before the one under the cursor that are decoded already.
+    /// Moves one entry back if that entry is plain, and if it and the entry before it are decoded already. False: the cursor has not
+    /// moved.
     #[inline]
-    pub fn decoded_before(&self) -> usize {
-        if self.on { self.series.count_before() } else { 0 }
+    pub fn step_back_plain(&mut self, order: &Order, seq: SeqNum) -> bool {
+        let entry = self.series.before(1).zip(self.key_before(2));
+        let is_plain = entry.is_some_and(|(entry, before)| {
+            let tail = self.series.key_of(entry).get(entry.shared..).unwrap_or_default();
+            is_plain(before.user_key(), entry.shared, tail, order, seq)
+        });
+        is_plain && self.step_back()
     }
 
     /// The internal key of the entry that is `steps` steps before the one under the cursor; `None`: it is not decoded yet.
@@ -511,27 +553,6 @@ impl BlockCursor {
             return None;
         }
         InternalKey::decode(self.series.key_of(self.series.before(steps)?)).ok()
-    }
-
-    /// The number of consecutive plain entries ([`BlockCursor::step_plain`]), going backward from the one that is `steps.start` steps
-    /// before the cursor's, up to `steps.end` steps, not included. Only decoded entries count whose preceding entry is decoded too.
-    pub fn plain_before(&self, mut steps: Range<usize>, order: &Order, seq: SeqNum) -> usize {
-        let first = steps.start;
-        let other = steps.find(|&steps| {
-            let entry = self.series.before(steps).zip(self.key_before(steps + 1));
-            !entry.is_some_and(|(entry, before)| {
-                let tail = self.series.key_of(entry).get(entry.shared..).unwrap_or_default();
-                is_plain(before.user_key(), entry.shared, tail, order, seq)
-            })
-        });
-        other.unwrap_or(steps.end) - first
-    }
-
-    /// Moves one decoded entry back. Without one the cursor does not move. Returns the length of user key and value.
-    #[inline]
-    pub fn glide_back(&mut self) -> usize {
-        self.series.step_back();
-        self.shown_len()
     }
 
     /// The length of user key and value under the cursor.
@@ -546,20 +567,21 @@ impl BlockCursor {
 /// has `tail` as the rest of its internal key.
 #[inline]
 fn is_plain(before: &[u8], shared: usize, tail: &[u8], order: &Order, seq: SeqNum) -> bool {
-    let rising = match order {
-        Order::Bytewise => Ordering::Less,
-        Order::ReverseBytewise => Ordering::Greater,
+    let later = match order {
+        Order::Bytewise => Ordering::Greater,
+        Order::ReverseBytewise => Ordering::Less,
         Order::Custom(_) => return false,
     };
     let (Some(before), Some((after, trailer))) = (before.get(shared..), tail.split_last_chunk::<8>()) else {
         return false;
     };
     let trailer = Trailer::from_raw(u64::from_le_bytes(*trailer));
-    let order = match (before.first(), after.first()) {
+    // Not by `Sharing`: nothing here needs the length, and this is the shortest step of a scan.
+    let place = match (after.first(), before.first()) {
         (Some(a), Some(b)) if a != b => a.cmp(b),
-        _ => before.cmp(after),
+        _ => after.cmp(before),
     };
-    order == rising && trailer.value_type() == Some(ValueType::Put) && trailer.seq() <= seq
+    place == later && trailer.value_type() == Some(ValueType::Put) && trailer.seq() <= seq
 }
 
 impl IndexCursor {

@@ -8,8 +8,9 @@
 
 use super::RawEntry;
 
-/// A series forgets its first entries when its keys take this many bytes: a small block can have keys that share megabytes.
-const ROOM: usize = 1 << 20;
+/// The bytes that the keys of a series may take, except that the last entry is always kept. A small block can have many keys that
+/// share megabytes.
+pub(super) const ROOM: usize = 1 << 20;
 
 /// One decoded entry.
 #[derive(Clone, Copy, Debug, Default)]
@@ -106,14 +107,21 @@ impl<V: Copy + Default> Series<V> {
         true
     }
 
+    /// The length of all keys.
+    #[inline]
+    pub(super) fn keys_len(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// Begins a list with the entry under the cursor. The list must be empty.
+    pub(super) fn begin_list(&mut self) {
+        self.list.push(self.here);
+    }
+
     /// Moves to the entry at `at`, which follows the last one of the list. False: it shares more bytes than the key before it
     /// has, and the cursor has not moved.
     #[inline]
     pub(super) fn push(&mut self, at: usize, entry: &RawEntry<'_, V>) -> bool {
-        if self.keys.len() >= ROOM {
-            self.keep_one();
-            self.list.push(self.here);
-        }
         let before = self.list.last().map_or(0..0, |last| last.key_at..last.key_end);
         if entry.shared > before.len() {
             return false;
@@ -127,12 +135,6 @@ impl<V: Copy + Default> Series<V> {
         self.here = Decoded { at, next: entry.next, shared, key_at, key_end, value: entry.value };
         self.list.push(self.here);
         true
-    }
-
-    /// The number of entries before the cursor's that are in the list.
-    #[inline]
-    pub(super) fn count_before(&self) -> usize {
-        self.list.len().saturating_sub(1)
     }
 
     /// The entry that is `steps` steps before the cursor's. `None`: it is not in the list.

@@ -150,14 +150,16 @@ fn plain_entries_are_visible_puts_of_further_keys() {
             }
             assert!(!cursor.step_plain(block.entries(), &order, seq));
             cursor.last(&block).unwrap();
-            for at in (0..all.len()).rev() {
-                let decoded = cursor.decoded_before();
-                let count = cursor.plain_before(1..decoded + 1, &order, seq);
-                let answers = |steps| is_plain(&all, at - steps, seq);
-                assert!((1..=count).all(|steps| answers(steps) != Some(false)), "{order:?} {at} {seq}");
-                // The entry before the first decoded one is not known.
-                assert!(count + 1 >= decoded || answers(count + 1) != Some(true), "{order:?} {at} {seq}");
-                cursor.prev(&block).unwrap();
+            for at in (0..all.len() - 1).rev() {
+                let decoded = cursor.key_before(2).is_some();
+                let stepped = cursor.step_back_plain(&order, seq);
+                assert!(decoded || !stepped, "the entry before {at} is not decoded");
+                let plain = decoded.then(|| is_plain(&all, at, seq)).flatten();
+                assert!(plain.is_none_or(|plain| plain == stepped), "{order:?} {at} {seq}");
+                if !stepped {
+                    cursor.prev(&block).unwrap();
+                }
+                assert_at(&cursor, &block, Some(&all[at]));
             }
         }
         all.sort_by(|a, b| {
@@ -167,20 +169,23 @@ fn plain_entries_are_visible_puts_of_further_keys() {
     }
 }
 
-/// A block of a megabyte whose hundred keys would take 100 MB if all were decoded at once.
+/// Small blocks whose keys would take dozens of megabytes if all were decoded at once.
 #[test]
 fn long_shared_keys_do_not_take_much_memory() {
-    let begin = "k".repeat(1 << 20);
-    let all: Vec<_> = (0..100u64).map(|n| (internal(&format!("{begin}{n:03}"), 9), vec![])).collect();
-    let bytes = build(&mut BlockBuilder::new(1000), &all);
-    assert!(bytes.len() < 2 << 20);
-    let block = DataBlock::parse(&bytes).unwrap();
-    let mut cursor = BlockCursor::new(InternalEntries);
-    cursor.last(&block).unwrap();
-    assert!(cursor.decoded_before() < 3);
-    for want in all.iter().rev().take(4) {
-        assert_at(&cursor, &block, Some(want));
-        cursor.prev(&block).unwrap();
+    for (len, count) in [(1 << 21, 20), (1 << 20, 40), (300_000, 40), (1 << 19, 4)] {
+        let begin = "k".repeat(len);
+        let all: Vec<_> =
+            (0..count).map(|n| (internal(&format!("{begin}{n:03}"), 9), vec![b'v'; 3])).collect();
+        let bytes = build(&mut BlockBuilder::new(1000), &all);
+        let block = DataBlock::parse(&bytes).unwrap();
+        let mut cursor = BlockCursor::new(InternalEntries);
+        cursor.last(&block).unwrap();
+        for want in all.iter().rev() {
+            assert_at(&cursor, &block, Some(want));
+            assert!(cursor.key_before(5).is_none());
+            cursor.prev(&block).unwrap();
+        }
+        assert_at(&cursor, &block, None);
     }
 }
 

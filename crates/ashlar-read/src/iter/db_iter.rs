@@ -15,8 +15,7 @@
 //!    to its end.
 //! 4. The merge knows whether a step has stayed on a user key, except in a custom order. So most steps copy and compare no key.
 //!    Over one run of files, a step is shorter still if the next entry is plain, which the block's shared lengths tell: a visible
-//!    value whose key comes after the key before it. Going backward, the cursor counts the plain entries that are decoded,
-//!    and passes through them.
+//!    value whose key comes after the key before it.
 //! 5. Off the end, `next` and `prev` stay off the end. After an error the cursor is off the end until the next
 //!    positioning call.
 //! 6. The cursor keeps its memtables in memory and its files on disk. It pins only its current block. It borrows the
@@ -95,8 +94,6 @@ pub struct DbIter {
     range: KeyBounds,
     tier: ReadTier,
     shown: Shown,
-    /// Going backward: the number of entries before the shown one that are plain and decoded.
-    plain: usize,
     /// The shown key unless it is the merge's, or the key whose entries are being skipped.
     key: Vec<u8>,
     value: Vec<u8>,
@@ -139,7 +136,6 @@ impl DbIter {
             range,
             tier,
             shown: Shown::Nothing,
-            plain: 0,
             key: Vec::with_capacity(KEY_ROOM),
             value: Vec::new(),
             row: None,
@@ -231,7 +227,7 @@ impl DbIter {
     /// Runs a call that positions the cursor, and counts it and its time.
     fn position(&mut self, act: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
         self.check_process()?;
-        (self.shown, self.plain) = (Shown::Nothing, 0);
+        self.shown = Shown::Nothing;
         let start = self.statistics().and_then(Statistics::now);
         let outcome = act(self);
         if let Some(statistics) = self.statistics() {
@@ -244,7 +240,6 @@ impl DbIter {
     /// Begins a move: nothing is shown. If the merge's entry was, keeps its key.
     #[inline]
     fn leave(&mut self) -> Shown {
-        self.plain = 0;
         let left = std::mem::replace(&mut self.shown, Shown::Nothing);
         if left == Shown::Merge
             && let Some(key) = self.merge.key()
@@ -252,6 +247,17 @@ impl DbIter {
             replace(&mut self.key, key.user_key());
         }
         left
+    }
+
+    /// Ends a step to a plain entry, with `bytes` of key and value. `ends`: the entry is not within the bounds.
+    #[inline]
+    fn show_plain(&mut self, call: Call, bytes: usize, ends: bool) {
+        if ends {
+            self.shown = Shown::Nothing;
+        } else {
+            self.tally.shown(bytes);
+        }
+        self.tally.called(call, !ends);
     }
 
     /// Moves the merge to its next entry.

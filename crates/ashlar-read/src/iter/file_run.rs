@@ -227,19 +227,7 @@ impl FileRun {
         self.skip_backward(state, mask)
     }
 
-    /// Moves one entry on. Off the end it stays there.
-    ///
-    /// # Errors
-    /// As opening and reading a table.
-    #[inline]
-    pub(crate) fn next(&mut self, cx: &mut RunContext) -> Result<()> {
-        match self.cursor.step() {
-            Ok(true) => Ok(()),
-            stepped => self.next_block(cx, stepped),
-        }
-    }
-
-    /// [`FileRun::next`]. Returns the new user key beside the old one; `None` off the end.
+    /// Moves one entry on. Returns the new user key beside the old one; `None` off the end, where the run stays.
     ///
     /// # Errors
     /// As opening and reading a table.
@@ -251,7 +239,7 @@ impl FileRun {
         }
     }
 
-    /// [`FileRun::prev`]. Returns the new user key beside the old one; `None` off the end.
+    /// Moves one entry back. Returns the new user key beside the old one; `None` off the end, where the run stays.
     ///
     /// # Errors
     /// As opening and reading a table.
@@ -259,10 +247,14 @@ impl FileRun {
     pub(crate) fn prev_sharing(&mut self, cx: &mut RunContext) -> Result<Option<Sharing>> {
         match self.cursor.step_back_sharing() {
             Some(sharing) => Ok(Some(sharing)),
-            None => self.leave_block(|run| run.prev(cx)),
+            None => self.leave_block(|run| match run.cursor.step_back() {
+                Ok(true) => Ok(()),
+                stepped => run.prev_block(cx, stepped),
+            }),
         }
     }
 
+    /// Leaves the decoded entries by `step`. Compares the user keys before and after.
     #[inline(never)]
     fn leave_block(&mut self, step: impl FnOnce(&mut Self) -> Result<()>) -> Result<Option<Sharing>> {
         let mut left = std::mem::take(&mut self.left);
@@ -323,18 +315,6 @@ impl FileRun {
         let only = file.counts.get().is_some_and(|counts| counts.are_point_deletions());
         let seen = !file.file.sequences_unknown && file.file.largest_seq <= seq;
         only && seen && !self.cursor.has_global_seq()
-    }
-
-    /// Moves one entry back. Off the end it stays there.
-    ///
-    /// # Errors
-    /// As opening and reading a table.
-    #[inline]
-    pub(crate) fn prev(&mut self, cx: &mut RunContext) -> Result<()> {
-        match self.cursor.step_back() {
-            Ok(true) => Ok(()),
-            stepped => self.prev_block(cx, stepped),
-        }
     }
 
     #[inline(never)]

@@ -21,7 +21,6 @@ use crate::visibility::{EntryKind, entry_kind, is_visible};
 use ashlar_base::key::Sharing;
 use ashlar_base::stats::perf::{self, Metric};
 use ashlar_base::{Direction, Entry, InternalKey, Order, Result, SeqNum};
-use ashlar_table::TableCursor;
 use std::cmp::Ordering;
 use std::path::PathBuf;
 
@@ -302,6 +301,16 @@ impl MergingIter {
         file.step_plain(&self.order, seq).then(|| file.shown_len())
     }
 
+    /// Going backward over one run: moves one entry back if that entry is decoded, and plain for a read at `seq`
+    /// ([`TableCursor::step_back_plain`](ashlar_table::TableCursor::step_back_plain)). The current entry must be the newest one
+    /// of its key. Returns the length of user key and value. `None`: the merge has not moved.
+    #[inline]
+    pub(crate) fn prev_plain(&mut self, seq: SeqNum) -> Option<usize> {
+        let ([run], Direction::Backward) = (&mut self.runs[..], self.direction) else { return None };
+        let file = run.in_file_mut()?;
+        file.step_back_plain(&self.order, seq).then(|| file.shown_len())
+    }
+
     /// Moves one entry back. Off the end it stays there.
     #[inline]
     pub(crate) fn prev(&mut self, cx: &mut RunContext) -> Result<Stepped> {
@@ -359,35 +368,9 @@ impl MergingIter {
             }
             None => {
                 let is_before = |other: &[u8]| self.order.compare(other, key.user_key()).is_lt();
-                file.user_key_before(1).is_some_and(is_before) && self.second_key().is_none_or(is_before)
+                file.user_key_before().is_some_and(is_before) && self.second_key().is_none_or(is_before)
             }
         }
-    }
-
-    /// Going backward: the number of entries before the current one to which [`MergingIter::glide_back`] may move. The run has
-    /// decoded them. They are plain for a read at `seq` ([`TableCursor::plain_before`](ashlar_table::TableCursor::plain_before)), and
-    /// `within` is true of their user keys. Beside other runs the number is 0, because the codes of those have the current key
-    /// as their base.
-    pub(crate) fn plain_before(&self, seq: SeqNum, within: impl Fn(&Order, &[u8]) -> bool) -> usize {
-        debug_assert_eq!(self.direction, Direction::Backward);
-        let Some(root) = self.root().and_then(Run::in_file) else { return 0 };
-        if self.beaten().next().is_some() {
-            return 0;
-        }
-        let is_within = |steps| root.user_key_before(steps).is_some_and(|key| within(&self.order, key));
-        let mut reach = root.decoded_before();
-        while reach > 0 && !is_within(reach) {
-            reach /= 2;
-        }
-        root.plain_before(1..reach + 1, &self.order, seq)
-    }
-
-    /// Moves to the entry before, of which [`MergingIter::plain_before`] has said that it may. Returns the length of user key
-    /// and value.
-    #[inline]
-    pub(crate) fn glide_back(&mut self) -> usize {
-        let root = self.runs.get_mut(self.winner);
-        root.and_then(Run::in_file_mut).map_or(0, TableCursor::glide_back)
     }
 
     /// Moves every run except the winner to the other side of the winner's key, and the winner past its key.
@@ -405,8 +388,8 @@ impl MergingIter {
             let is_root = run.key().is_some_and(|key| order.compare_internal(key, at) == Ordering::Equal);
             match direction {
                 _ if !is_root => Ok(()),
-                Direction::Forward => run.next(cx),
-                Direction::Backward => run.prev(cx),
+                Direction::Forward => run.next_sharing(cx).map(drop),
+                Direction::Backward => run.prev_sharing(cx).map(drop),
             }
         })?;
         Ok(if self.root().is_some() { Stepped::Unknown } else { Stepped::Off })

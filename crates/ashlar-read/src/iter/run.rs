@@ -141,31 +141,7 @@ impl Run {
         }
     }
 
-    /// Moves one entry on. Off the end it stays there.
-    ///
-    /// # Errors
-    /// As [`Run::seek`].
-    #[inline]
-    pub(crate) fn next(&mut self, cx: &mut RunContext) -> Result<()> {
-        match self {
-            Run::Mem(memtable) => memtable.next(),
-            Run::Files(files) => files.next(cx),
-        }
-    }
-
-    /// Moves one entry back. Off the end it stays there.
-    ///
-    /// # Errors
-    /// As [`Run::seek`].
-    #[inline]
-    pub(crate) fn prev(&mut self, cx: &mut RunContext) -> Result<()> {
-        match self {
-            Run::Mem(memtable) => memtable.prev(),
-            Run::Files(files) => files.prev(cx),
-        }
-    }
-
-    /// [`Run::next`]. Returns the new user key beside the old one; `None` off the end.
+    /// Moves one entry on. Returns the new user key beside the old one; `None` off the end, where the run stays.
     ///
     /// # Errors
     /// As [`Run::seek`].
@@ -177,7 +153,7 @@ impl Run {
         }
     }
 
-    /// [`Run::prev`]. Returns the new user key beside the old one; `None` off the end.
+    /// Moves one entry back. Returns the new user key beside the old one; `None` off the end, where the run stays.
     ///
     /// # Errors
     /// As [`Run::seek`].

@@ -15,7 +15,6 @@ use ashlar_cache::FramePin;
 use ashlar_format::Unreadable;
 use ashlar_format::block::{BlockCursor, DataBlock, Passed, Start, ValueRange};
 use std::cmp::Ordering;
-use std::ops::Range;
 
 /// The result of a step inside a block: whether the cursor is on an entry. False: the entry is in another block, if there
 /// is one.
@@ -24,7 +23,7 @@ pub type Stepped = Result<bool, Malformed>;
 /// The number of cache lines that a seek prefetches from where its search begins, for the steps after it: about seven entries.
 const SOUGHT_LINES: usize = 12;
 
-/// A cursor that has walked into this many blocks since it was positioned prefetches the next one.
+/// A cursor that has walked into this many blocks since its last seek prefetches the next one.
 const WALKS: u32 = 2;
 
 /// See the module. A cursor belongs to one table until [`TableCursor::leave_table`].
@@ -43,7 +42,7 @@ pub struct TableCursor {
     /// The key with that sequence number, for such a table.
     presented: Option<InternalKeyBuf>,
     readahead: Option<Readahead>,
-    /// The number of blocks that the cursor has walked into since it was positioned.
+    /// The number of blocks that the cursor has walked into since its last seek.
     walked: u32,
 }
 
@@ -141,29 +140,17 @@ impl TableCursor {
         self.cursor.left_key()
     }
 
-    /// The number of entries before the one under the cursor to which [`TableCursor::glide_back`] can move.
+    /// Moves one entry back inside the decoded entries if that entry is plain; see [`BlockCursor::step_back_plain`]. False: the
+    /// cursor has not moved.
     #[inline]
-    pub fn decoded_before(&self) -> usize {
-        if self.global_seq.is_none() { self.cursor.decoded_before() } else { 0 }
+    pub fn step_back_plain(&mut self, order: &Order, seq: SeqNum) -> bool {
+        self.global_seq.is_none() && self.cursor.step_back_plain(order, seq)
     }
 
-    /// The user key of the entry that is `steps` steps before the one under the cursor. `None`: it is not decoded yet, or does
-    /// not exist.
+    /// The user key of the entry before. `None`: that entry is not decoded yet, or does not exist.
     #[inline]
-    pub fn user_key_before(&self, steps: usize) -> Option<&[u8]> {
-        self.cursor.key_before(steps).map(InternalKey::user_key)
-    }
-
-    /// See [`BlockCursor::plain_before`].
-    #[inline]
-    pub fn plain_before(&self, steps: Range<usize>, order: &Order, seq: SeqNum) -> usize {
-        self.cursor.plain_before(steps, order, seq)
-    }
-
-    /// Moves one decoded entry back; see [`BlockCursor::glide_back`].
-    #[inline]
-    pub fn glide_back(&mut self) -> usize {
-        self.cursor.glide_back()
+    pub fn user_key_before(&self) -> Option<&[u8]> {
+        self.cursor.key_before(1).map(InternalKey::user_key)
     }
 
     /// The length of user key and value under the cursor.

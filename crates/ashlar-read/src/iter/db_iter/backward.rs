@@ -9,7 +9,7 @@ use crate::iter::tally::Call;
 use crate::merge::Operands;
 use crate::visibility::{EntryKind, entry_kind, is_visible};
 use ashlar_base::stats::perf::Metric;
-use ashlar_base::{Direction, Result, Trailer, ValueType};
+use ashlar_base::{Direction, InternalKey, Result, Trailer, ValueType};
 
 impl DbIter {
     /// Moves to the last key at or before `key`.
@@ -48,14 +48,16 @@ impl DbIter {
     #[inline]
     pub fn prev(&mut self) -> Result<()> {
         self.check_process()?;
-        if self.plain == 0 {
-            return self.step_backward();
+        if self.shown == Shown::Merge
+            && self.cx.mask.is_empty()
+            && let Some(bytes) = self.merge.prev_plain(self.seq)
+        {
+            let is_before = |key: InternalKey<'_>| self.range.is_before(&self.order, key.user_key());
+            let ends = self.range.lower.is_some() && self.merge.key().is_none_or(is_before);
+            self.show_plain(Call::Prev, bytes, ends);
+            return Ok(());
         }
-        self.plain -= 1;
-        let bytes = self.merge.glide_back();
-        self.tally.shown(bytes);
-        self.tally.called(Call::Prev, true);
-        Ok(())
+        self.step_backward()
     }
 
     #[inline(never)]
@@ -76,10 +78,6 @@ impl DbIter {
             Shown::Copies => {}
         }
         let outcome = self.show_backward(after_key);
-        if self.shown == Shown::Merge && self.cx.mask.is_empty() {
-            let range = &self.range;
-            self.plain = self.merge.plain_before(self.seq, |order, key| !range.is_before(order, key));
-        }
         self.tally.called(Call::Prev, self.is_valid());
         outcome
     }

@@ -101,22 +101,15 @@ impl DbIter {
         if self.shown != Shown::Merge {
             return self.step_forward();
         }
-        if let Some(bytes) = self.merge.next_plain(self.seq) {
-            if !self.cx.mask.is_empty() || !self.is_within() {
-                return self.end_step(Ok(Stepped::Later));
-            }
-            self.tally.shown(bytes);
-            self.tally.called(Call::Next, true);
+        if self.cx.mask.is_empty()
+            && let Some(bytes) = self.merge.next_plain(self.seq)
+        {
+            let is_behind = |key: InternalKey<'_>| self.range.is_behind(&self.order, key.user_key());
+            let ends = self.range.upper.is_some() && self.merge.key().is_none_or(is_behind);
+            self.show_plain(Call::Next, bytes, ends);
             return Ok(());
         }
         self.step_known()
-    }
-
-    /// Whether the merge's entry is before the upper end.
-    #[inline]
-    fn is_within(&self) -> bool {
-        self.range.upper.is_none()
-            || self.merge.key().is_some_and(|key| !self.range.is_behind(&self.order, key.user_key()))
     }
 
     /// A step from the merge's entry: by what the merge knows of the keys, or with a copy of the shown key.
