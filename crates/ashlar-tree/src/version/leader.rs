@@ -119,10 +119,9 @@ impl VersionSet {
                 .hint("Close the database and run a repair, which gives out lower numbers"));
         }
         let fits = manifest_state.manifest.take().filter(|m| !m.is_large(bound));
-        let largest = records.iter().flat_map(|e| &e.added).map(|(_, f)| f.largest_seq).max();
-        self.raise_last_sequence(largest.unwrap_or_default());
+        let last_seq = self.last_sequence();
         if let Some(manifest) = fits {
-            stamp(&mut records, self.next_file_number(), self.last_sequence());
+            self.raise_last_sequence(stamp(&mut records, self.next_file_number(), last_seq));
             if records.is_empty() {
                 manifest_state.manifest = Some(manifest);
                 return Ok(());
@@ -146,8 +145,7 @@ impl VersionSet {
         {
             first.max_family = first.max_family.or(Some(manifest_state.state.db.max_family));
         }
-        let last_seq = self.last_sequence();
-        stamp(&mut records, self.next_file_number(), last_seq);
+        self.raise_last_sequence(stamp(&mut records, self.next_file_number(), last_seq));
         let mut all =
             snapshot(&manifest_state.state.db, &manifest_state.state.families, last_seq, self.level);
         all.append(&mut records);

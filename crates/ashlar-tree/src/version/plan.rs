@@ -1,6 +1,6 @@
 //! From a committer's request to records and the state behind them. Pure: nothing is written, nothing is installed.
 //!
-//! 1. Every record except those of a snapshot carries the next file number and the last sequence number, and, unless it
+//! 1. Every record except those of a snapshot carries the next file number and the last sequence number so far, and, unless it
 //!    adds or drops a family, previous log 0.
 //! 2. A commit of several records is an atomic group: recovery applies all of them or none.
 //! 3. Files without an epoch number get one: outputs of a compaction the smallest of its inputs, other files the
@@ -193,10 +193,40 @@ fn plan_drop(state: &mut State, id: FamilyId) -> Result<Plan> {
     Ok(Plan { records: vec![edit], touched: BTreeSet::new() })
 }
 
-/// Fills in the fields that every record has.
-pub(super) fn stamp(records: &mut [VersionEdit], next_file: FileNumber, last_seq: SeqNum) {
+/// Fills in the fields that every record has, and answers the last sequence number behind all of them.
+///
+/// A record counts the tables of the records up to itself. A crash may cut the records of one commit between two of them:
+/// then the MANIFEST does not name the sequence number of a table that it does not name.
+pub(super) fn stamp(records: &mut [VersionEdit], next_file: FileNumber, last_seq: SeqNum) -> SeqNum {
+    let mut last = last_seq;
     for edit in records {
+        last = edit.added.iter().map(|(_, file)| file.largest_seq).fold(last, SeqNum::max);
         edit.next_file = Some(next_file);
-        edit.last_seq = Some(last_seq);
+        edit.last_seq = Some(last);
+    }
+    last
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ashlar_base::{InternalKeyBuf, Level, Trailer, ValueType};
+    use ashlar_format::version_edit::NewFile;
+
+    fn with_table(seq: u64) -> VersionEdit {
+        let seq = SeqNum::new(seq).unwrap();
+        let key = InternalKeyBuf::new(b"k", Trailer::new(seq, ValueType::Put));
+        let mut edit = VersionEdit::of(FamilyId::DEFAULT);
+        edit.add_file(Level::ZERO, NewFile::new(FileNumber(9), 1000, (key.clone(), key), (seq, seq)));
+        edit
+    }
+
+    #[test]
+    fn a_record_counts_no_table_of_a_later_record() {
+        let seq = |n| SeqNum::new(n).unwrap();
+        let mut records = [with_table(6), VersionEdit::default(), with_table(9), with_table(8)];
+        let last = stamp(&mut records, FileNumber(10), seq(7));
+        let stamped: Vec<_> = records.iter().filter_map(|edit| edit.last_seq).collect();
+        assert_eq!((stamped, last), ([7, 7, 9, 9].map(seq).to_vec(), seq(9)));
     }
 }
