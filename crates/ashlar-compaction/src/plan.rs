@@ -30,6 +30,14 @@ pub enum Reason {
     Ttl,
     /// A table was written longer ago than the periodic limit.
     Periodic,
+    /// The newer runs of a universal tree are large in proportion to the oldest.
+    SpaceAmplification,
+    /// Runs of a universal tree are about equally large.
+    SizeRatio,
+    /// A universal tree has too many runs.
+    RunCount,
+    /// The tables of a FIFO tree are too large together.
+    FifoSize,
 }
 
 impl Reason {
@@ -46,6 +54,10 @@ impl Reason {
             Reason::BlobGarbage => "blob-garbage",
             Reason::Ttl => "ttl",
             Reason::Periodic => "periodic",
+            Reason::SpaceAmplification => "space-amplification",
+            Reason::SizeRatio => "size-ratio",
+            Reason::RunCount => "run-count",
+            Reason::FifoSize => "fifo-size",
         }
     }
 }

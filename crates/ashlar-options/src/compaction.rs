@@ -1,12 +1,14 @@
 //! Settings that shape the tree.
 
+use crate::names::Value;
 use ashlar_base::{Error, Result};
+use std::fmt;
 
 /// The greatest number of levels of a family.
 pub const MOST_LEVELS: usize = 64;
 
-/// Settings of leveled compaction. Level sizes are dynamic: the last level holds the data, and each level above it has a
-/// tenth of the size of the next one.
+/// Settings of compaction. In a leveled tree, level sizes are dynamic: the last level holds the data, and each level above
+/// it has a tenth of the size of the next one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CompactionOptions {
     /// The number of levels, level 0 included. 7.
@@ -36,10 +38,90 @@ pub struct CompactionOptions {
     pub periodic_secs: u64,
     /// Whether compactions run in the background. On.
     pub automatic: bool,
-    /// Keeps all tables in level 0: no compaction runs, neither in the background nor on request. The open sets it from the
-    /// directory's OPTIONS file, for trees of the styles FIFO and None and for `num_levels=1`, which RocksDB would otherwise
-    /// refuse to open. Off.
-    pub level0_only: bool,
+    /// The style of the tree. [`CompactionStyle::Level`].
+    pub style: CompactionStyle,
+    /// The settings of [`CompactionStyle::Universal`].
+    pub universal: UniversalOptions,
+    /// The settings of [`CompactionStyle::Fifo`].
+    pub fifo: FifoOptions,
+    /// Keeps all tables in level 0. The open sets it for a directory whose OPTIONS file has `num_levels=1`: RocksDB would
+    /// not open a deeper tree with these settings. Off.
+    pub single_level: bool,
+}
+
+/// How the tables of a family are compacted. (RocksDB: `compaction_style`.)
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CompactionStyle {
+    /// Levels that each hold a multiple of the level above: the least space, and few runs to read.
+    #[default]
+    Level,
+    /// Few sorted runs of growing sizes, merged when their sizes are alike: the least writing, and up to twice the space.
+    Universal,
+    /// No merging: the oldest tables are deleted, with their entries, when all tables exceed a size or an age.
+    Fifo,
+    /// No compaction at all.
+    None,
+}
+
+impl fmt::Display for CompactionStyle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.show())
+    }
+}
+
+/// When a run is taken along by a universal compaction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum StopStyle {
+    /// The next run is not much larger than all runs before it together. (RocksDB: `kCompactionStopStyleTotalSize`.)
+    #[default]
+    TotalSize,
+    /// The next run is about as large as the run before it. (RocksDB: `kCompactionStopStyleSimilarSize`.)
+    SimilarSize,
+}
+
+/// Settings of universal compaction. (RocksDB: `compaction_options_universal`.)
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UniversalOptions {
+    /// Percent by which a run may be larger than those before it and still be merged with them. 1.
+    pub size_ratio: u32,
+    /// The least number of runs that one compaction merges because of their sizes. 2.
+    pub min_merge_width: u32,
+    /// The greatest number of runs that one compaction merges because of their sizes. No bound.
+    pub max_merge_width: u32,
+    /// The bytes of all newer runs, in percent of the oldest run, from which all runs are merged. 200.
+    pub max_size_amplification_percent: u32,
+    /// Which runs are alike. [`StopStyle::TotalSize`].
+    pub stop_style: StopStyle,
+    /// Whether tables whose key ranges do not overlap are moved, not rewritten. Off.
+    pub allow_trivial_move: bool,
+}
+
+impl Default for UniversalOptions {
+    fn default() -> Self {
+        UniversalOptions {
+            size_ratio: 1,
+            min_merge_width: 2,
+            max_merge_width: u32::MAX,
+            max_size_amplification_percent: 200,
+            stop_style: StopStyle::TotalSize,
+            allow_trivial_move: false,
+        }
+    }
+}
+
+/// Settings of FIFO compaction. (RocksDB: `compaction_options_fifo`.)
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FifoOptions {
+    /// The bytes of all tables above which the oldest tables are deleted. 1 GiB.
+    pub max_table_files_size: u64,
+    /// Whether small tables are merged, so that reads search fewer. Off.
+    pub allow_compaction: bool,
+}
+
+impl Default for FifoOptions {
+    fn default() -> Self {
+        FifoOptions { max_table_files_size: 1 << 30, allow_compaction: false }
+    }
 }
 
 impl Default for CompactionOptions {
@@ -58,15 +140,28 @@ impl Default for CompactionOptions {
             ttl_secs: 0,
             periodic_secs: 0,
             automatic: true,
-            level0_only: false,
+            style: CompactionStyle::Level,
+            universal: UniversalOptions::default(),
+            fifo: FifoOptions::default(),
+            single_level: false,
         }
     }
 }
 
 impl CompactionOptions {
-    /// Whether compactions run in the background.
+    /// Whether background compactions lower the number of runs, so that waiting for them helps a writer.
     pub fn works(&self) -> bool {
-        self.automatic && !self.level0_only
+        self.automatic
+            && match self.style {
+                CompactionStyle::Level => !self.single_level,
+                CompactionStyle::Universal => true,
+                CompactionStyle::Fifo | CompactionStyle::None => false,
+            }
+    }
+
+    /// Whether all tables stay in level 0.
+    pub fn stays_in_level0(&self) -> bool {
+        self.single_level || matches!(self.style, CompactionStyle::Fifo | CompactionStyle::None)
     }
 
     /// The bound on one compaction's input bytes.

@@ -186,11 +186,11 @@ impl FamilyOptions {
         }
     }
 
-    /// For a new family with the settings of another one: if the tree of that one stays in level 0, so does its own. A
+    /// For a new family with the settings of another one: if that one is stored with one level, so is the new one. A
     /// program of RocksDB gives its families the same settings, and RocksDB opens no tree with more levels than it is given.
     pub fn inherit_tree(&mut self) {
-        if self.compaction.level0_only {
-            ["num_levels", "compaction_style"].into_iter().for_each(|name| self.kept.give_stored(name));
+        if self.compaction.single_level {
+            self.kept.give_stored("num_levels");
         }
     }
 
@@ -213,9 +213,6 @@ impl FamilyOptions {
         }
         // The engine needs 2 levels at least. A stored 1 stays until the caller sets another number.
         let single = self.kept.get("num_levels").is_some_and(|n| n == "1") && self.compaction.num_levels == 2;
-        self.compaction.level0_only = match self.kept.get("compaction_style").as_deref() {
-            Some("kCompactionStyleFIFO" | "kCompactionStyleNone") => true,
-            _ => single,
-        };
+        self.compaction.single_level = single;
     }
 }

@@ -19,7 +19,9 @@ mod paths;
 
 pub use ashlar_blob::BlobOptions;
 pub use ashlar_table::TableOptions;
-pub use compaction::{CompactionOptions, MOST_LEVELS};
+pub use compaction::{
+    CompactionOptions, CompactionStyle, FifoOptions, MOST_LEVELS, StopStyle, UniversalOptions,
+};
 pub use db::DbOptions;
 pub use events::{
     CompactionEvent, Event, EventListener, FileEvent, FlushEvent, InfoLogLevel, InfoLogOptions, IngestEvent,

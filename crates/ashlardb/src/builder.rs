@@ -6,7 +6,7 @@ use crate::adopt::{Adopted, Recorded, SetFamily};
 use crate::{Db, Env, Error, EventListener, FormatLevel, RepairReport, Result, Statistics, Verified};
 use ashlar_base::{Comparator, MergeOperator, Order};
 use ashlar_engine::pressure::Resources;
-use ashlar_options::{DbOptions, DbPath, FamilyOptions};
+use ashlar_options::{CompactionStyle, DbOptions, DbPath, FamilyOptions};
 use ashlar_repair::Salvage;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -398,6 +398,14 @@ impl FamilyBuilder {
             let blob = &mut options.blob;
             (blob.enabled, blob.min_blob_bytes, blob.collect_garbage) = (true, min_bytes, true);
         })
+    }
+
+    /// How the family's tables are compacted. Default: [`CompactionStyle::Level`]. An existing family keeps its stored style;
+    /// another one may be given at any open. A family of [`CompactionStyle::Fifo`] deletes its oldest tables, with their
+    /// entries, once all tables exceed `max_table_files_size` of `compaction_options_fifo` (1 GiB). (RocksDB:
+    /// `compaction_style`.)
+    pub fn compaction_style(self, style: CompactionStyle) -> Self {
+        self.set(move |options| options.compaction.style = style)
     }
 
     /// Adds a directory for the family's tables (RocksDB's `cf_paths`), in place of those of the database; see

@@ -21,3 +21,4 @@ pub use ashlar_base::Order;
 pub use ashlar_format::filter::FilterPolicy;
 pub use ashlar_format::table::{ChecksumKind, IndexKind};
 pub use ashlar_options::{BlobOptions, CompactionOptions, DbOptions, DbPath, FamilyOptions, TableOptions};
+pub use ashlar_options::{FifoOptions, StopStyle, UniversalOptions};

@@ -120,7 +120,11 @@ pub(super) fn level0_group(shape: &Shape<'_>, seed: &Arc<FileMeta>) -> Vec<Arc<F
 
 /// Merges the newest files of level 0 into one, as long as each further file lowers the bytes written per file that
 /// disappears.
-fn pick_within(shape: &Shape<'_>, options: &CompactionOptions, running: &[Running]) -> Option<Compaction> {
+pub(super) fn pick_within(
+    shape: &Shape<'_>,
+    options: &CompactionOptions,
+    running: &[Running],
+) -> Option<Compaction> {
     let files = shape.level(0);
     if files.len() < options.l0_trigger.saturating_add(2) {
         return None;

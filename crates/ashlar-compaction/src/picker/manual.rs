@@ -98,6 +98,24 @@ impl ManualRange {
         pick
     }
 
+    /// The one compaction of a style that merges the whole tree, however small the requested range: `all` plans it. Nothing
+    /// is done if no table is in the range, or if the tree is one run already (`is_one`) and need not be rewritten.
+    pub(super) fn pick_whole(
+        &mut self,
+        shape: &Shape<'_>,
+        is_one: bool,
+        all: impl FnOnce() -> Option<Compaction>,
+    ) -> ManualPick {
+        let in_range = shape.levels.iter().flatten().any(|file| self.meets(shape, file));
+        if self.deepest_done || !in_range || is_one && !self.rewrite_deepest {
+            return ManualPick::Done;
+        }
+        let Some(plan) = all() else { return ManualPick::Blocked };
+        self.deepest_done = true;
+        self.started = plan.running(shape.order);
+        ManualPick::Run(Box::new(plan))
+    }
+
     fn pick_next(
         &mut self,
         shape: &Shape<'_>,

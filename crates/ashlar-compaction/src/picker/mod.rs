@@ -1,7 +1,7 @@
 //! Pickers: which files to compact next. Pure functions of the shape of the tree.
 //!
-//! `style` answers what a tree needs; `leveled` is the leveled style, made of the pickers below. A new style is one
-//! file beside `leveled`, and one arm of each `match` in `style`.
+//! `style` answers what a tree needs. `leveled`, `universal` and `fifo` are the styles. A new style is one file beside them,
+//! and one arm of each `match` in `style`. The leveled style is made of the pickers below.
 //!
 //! `shape` describes the tree, `targets` computes the sizes of the levels, `scores` says which level is too large and
 //! by how much. `overfull` picks for such a level, `level0` for level 0; `tombstones` picks when nothing is urgent.
@@ -11,6 +11,7 @@
 mod aged;
 mod blob_gc;
 mod chosen;
+mod fifo;
 mod finish;
 mod level0;
 mod leveled;
@@ -22,6 +23,7 @@ mod shape;
 mod style;
 mod targets;
 mod tombstones;
+mod universal;
 
 pub use chosen::{pick_chosen, pick_refit};
 pub use manual::{ManualPick, ManualRange};

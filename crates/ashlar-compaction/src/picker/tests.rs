@@ -16,7 +16,7 @@ use ashlar_blob::{BlobAmount, BlobOptions, LiveBlobFile};
 use ashlar_env::Env;
 use ashlar_format::compress::Compression;
 use ashlar_format::version_edit::NewFile;
-use ashlar_options::{CompactionOptions, DbPath};
+use ashlar_options::{CompactionOptions, CompactionStyle, DbPath, FifoOptions, UniversalOptions};
 use ashlar_table::TableOptions;
 use ashlar_testkit::script::{self, Command};
 use ashlar_tree::blobs::BlobFiles;
@@ -53,6 +53,7 @@ fn file(text: &str) -> Arc<FileMeta> {
     let size = size.parse::<u64>().unwrap() * MIB;
     let mut new = NewFile::new(FileNumber(number), size, (key(from, number + 1), key(to, number)), seqs);
     new.oldest_blob_file = FileNumber(blob.parse().unwrap());
+    new.file_creation_time = Some(number);
     let file = FileMeta::new(new);
     file.set_compacting(busy);
     if !deletions.is_empty() {
@@ -157,6 +158,13 @@ fn run_command(request: &mut ManualRange, command: &Command) -> Result<String, S
             words(&["begin", "deepest", "end"])?;
             Ok(manual(t, requested(command)))
         }
+        "universal" | "fifo" => {
+            words(&[
+                "age", "alike", "begin", "deepest", "details", "end", "limit", "manual", "merges", "most",
+                "moves", "now", "one", "running", "space",
+            ])?;
+            of_style(&shape, command, &running)
+        }
         "request" => {
             words(&["begin", "deepest", "end"])?;
             *request = requested(command);
@@ -172,6 +180,50 @@ fn run_command(request: &mut ManualRange, command: &Command) -> Result<String, S
         }
         other => Err(format!("no such command: {other}")),
     }
+}
+
+/// The compaction of a tree of another style. Universal: `space` and `alike` are percent, `most` bounds the runs of one merge,
+/// `moves` allows moves, `one` is a tree with one level, `manual` a request. FIFO: `limit` in MiB, `merges` allows merges.
+/// Both: `now` and `age` in seconds; a table is as old as the epoch 1970 plus its number.
+fn of_style(shape: &Shape<'_>, command: &Command, running: &[Running]) -> Result<String, String> {
+    let number = |key: &str, default: u64| Ok::<u64, String>(command.number(key)?.unwrap_or(default));
+    let percent = |key: &str, default: u64| Ok::<u32, String>(u32::try_from(number(key, default)?).unwrap());
+    let options = CompactionOptions {
+        style: if command.name == "fifo" { CompactionStyle::Fifo } else { CompactionStyle::Universal },
+        single_level: command.has("one"),
+        ttl_secs: number("age", 0)?,
+        universal: UniversalOptions {
+            max_size_amplification_percent: percent("space", 200)?,
+            size_ratio: percent("alike", 1)?,
+            max_merge_width: percent("most", u64::from(u32::MAX))?,
+            allow_trivial_move: command.has("moves"),
+            ..UniversalOptions::default()
+        },
+        fifo: FifoOptions {
+            max_table_files_size: number("limit", 1 << 20)? * MIB,
+            allow_compaction: command.has("merges"),
+        },
+        ..options()
+    };
+    let blobs = BlobFiles::new(Env::mem().fs, "db".into(), BTreeMap::new());
+    let input = PickInput {
+        shape: *shape,
+        options: &options,
+        running,
+        oldest_snapshot: None,
+        now: number("now", 0)?,
+        blob_options: &BlobOptions::default(),
+        blobs: &blobs,
+    };
+    let style = Style::of(&options);
+    if !command.has("manual") {
+        return Ok(shown(style.pick(&input).as_ref(), command.has("details")));
+    }
+    Ok(match style.pick_requested(&mut requested(command), &input, FileNumber(100)) {
+        ManualPick::Run(plan) => shown(Some(&plan), command.has("details")),
+        ManualPick::Blocked => "blocked".into(),
+        ManualPick::Done => "done".into(),
+    })
 }
 
 fn shown(plan: Option<&Compaction>, details: bool) -> String {
@@ -303,7 +355,7 @@ fn absurd_sizes_do_not_overflow() {
 fn a_tree_of_level0_is_left_alone() {
     let (t, blobs) =
         (tree("L0 4:a-z~90 3:a-z 2:a-z 1:a-z"), BlobFiles::new(Env::mem().fs, "db".into(), BTreeMap::new()));
-    let options = CompactionOptions { level0_only: true, ttl_secs: 1, ..options() };
+    let options = CompactionOptions { single_level: true, ttl_secs: 1, ..options() };
     let input = PickInput {
         shape: t.shape(),
         options: &options,

@@ -7,6 +7,7 @@ use super::candidate::{Candidate, Choice, is_busy};
 use super::compaction_job::{CompactionJob, aborted};
 use super::core::{Core, State};
 use super::job::JobShell;
+use super::schedule::pick_input;
 use crate::column_family::Family;
 use ashlar_base::{Error, FamilyId, FileNumber, Level, Order, Result};
 use ashlar_compaction::picker::{ManualPick, ManualRange, Shape, Style, pick_chosen, pick_refit};
@@ -16,7 +17,8 @@ use ashlar_options::CompactRangeOptions;
 use std::sync::Arc;
 
 impl Db {
-    /// Compacts the user keys `begin..=end` (`None`: unbounded) down to the deepest level that has any of them.
+    /// Compacts the user keys `begin..=end` (`None`: unbounded) down to the deepest level that has any of them. A universal
+    /// tree is merged whole; a FIFO tree deletes the tables that are due.
     /// Rewrites tables of that level that no compaction reached, so that no deleted entry is left. Waits for all of it,
     /// and for the removal of the files that it replaced. Files that readers use are removed later; so are the others if
     /// background work is paused meanwhile, or a file cannot be removed.
@@ -31,7 +33,8 @@ impl Db {
     /// [`Db::compact_range`] with options.
     ///
     /// # Errors
-    /// As there; `InvalidArgument`: the target level does not exist, or levels on the way to it are not empty.
+    /// As there; `InvalidArgument`: the target level does not exist, or levels on the way to it are not empty. `NotSupported`:
+    /// the tree has no levels below level 0.
     pub fn compact_range_with(
         &self,
         family: &Family,
@@ -45,7 +48,8 @@ impl Db {
         core.check_live(family)?;
         core.health.check_working()?;
         core.flush(&[family.id()])?;
-        refuse_level0_only(family)?;
+        let asks = if options.target_level.is_some() { Asks::Target } else { Asks::Range };
+        check_style(family, asks)?;
         let range = ManualRange::new(begin, end, options.rewrite_deepest);
         if !options.exclusive {
             return core.compact_range(family.id(), range, options);
@@ -78,7 +82,7 @@ impl Db {
         core.check_outside("compact_files()")?;
         core.check_live(family)?;
         core.health.check_working()?;
-        refuse_level0_only(family)?;
+        check_style(family, Asks::Target)?;
         core.compact_one(family.id(), |from| {
             let (options, shape) = (from.family.options(), Shape::of(&from.version));
             let picked = pick_chosen(&shape, &options.compaction, &from.running, numbers, output)?;
@@ -87,18 +91,35 @@ impl Db {
     }
 }
 
-/// Refuses to compact a tree that RocksDB keeps in level 0: RocksDB would not open such a tree with a table in another
-/// level.
-fn refuse_level0_only(family: &Family) -> Result<()> {
+/// What a request asks of the style of a tree.
+#[derive(Clone, Copy)]
+enum Asks {
+    /// The compaction of a range.
+    Range,
+    /// Tables or a level that the caller names.
+    Target,
+}
+
+/// Refuses what the style of the tree does not do. RocksDB would not open a tree that it keeps in level 0 with a table in
+/// another level.
+fn check_style(family: &Family, asks: Asks) -> Result<()> {
     let options = family.options();
-    if Style::of(&options.compaction).allows_requests() {
+    let compaction = &options.compaction;
+    let style = Style::of(compaction);
+    let allowed = match asks {
+        Asks::Range => style.allows_requests(),
+        Asks::Target => style.allows_targets() && !compaction.single_level,
+    };
+    if allowed {
         return Ok(());
     }
     let stored = |name: &str, default: &str| options.kept.get(name).unwrap_or_else(|| default.to_owned());
+    let refused =
+        if style == Style::Level0Only { "is not compacted" } else { "has no level to compact into" };
     Err(Error::not_supported(format!(
-        "family {:?} has compaction_style={} and num_levels={} and is not compacted: RocksDB keeps its tables in level 0",
+        "family {:?} has compaction_style={} and num_levels={} and {refused}: its tables stay in level 0",
         family.name(),
-        stored("compaction_style", "kCompactionStyleLevel"),
+        compaction.style,
         stored("num_levels", "7"),
     ))
     .hint(
@@ -133,12 +154,13 @@ impl Core {
     ) -> Result<()> {
         self.run_pieces(family, &mut range, |range, from| {
             let settings = from.family.options();
-            let (shape, claims) = (Shape::of(&from.version), &from.running[..]);
-            Ok(match range.pick(&shape, &settings.compaction, claims, self.versions.next_file_number()) {
+            let input = pick_input(from, &settings, &self.look(self.health.severity()));
+            let style = Style::of(&settings.compaction);
+            Ok(match style.pick_requested(range, &input, self.versions.next_file_number()) {
                 ManualPick::Run(plan) => {
                     ManualPick::Run(Box::new(Compaction { parts_max: options.max_subcompactions, ..*plan }))
                 }
-                ManualPick::Done if !claims.is_empty() => ManualPick::Blocked,
+                ManualPick::Done if !from.running.is_empty() => ManualPick::Blocked,
                 other => other,
             })
         })?;

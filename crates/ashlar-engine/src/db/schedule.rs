@@ -15,11 +15,11 @@ use super::work::Work;
 use crate::column_family::{Family, LiveFamily};
 use crate::health::{Severity, Source};
 use crate::pressure::{Gauges, Pace, Resources, WritePressure, lanes, pace};
-use ashlar_base::{FamilyId, Level, SeqNum};
+use ashlar_base::{FamilyId, SeqNum};
 use ashlar_compaction::picker::{PickInput, Shape, Style};
 use ashlar_compaction::{Compaction, Reason};
 use ashlar_env::{Env, Job, Lane};
-use ashlar_options::DbPath;
+use ashlar_options::{DbPath, FamilyOptions};
 use ashlar_tree::version::Version;
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,8 +35,7 @@ impl Core {
         if severity >= Severity::Fatal || self.health.is_read_only() {
             return;
         }
-        let oldest = self.snapshots.oldest();
-        let look = Look { oldest, severity, unix_secs: self.unix_secs(), db_paths: &self.writer.db_paths };
+        let look = self.look(severity);
         let mut kept = false;
         let (candidates, now) = self.submit_due(severity);
         for candidate in candidates {
@@ -179,14 +178,15 @@ impl Core {
         }
     }
 
+    /// What a compaction is chosen by now, beside the shape of a tree.
+    pub(super) fn look(&self, severity: Severity) -> Look<'_> {
+        let (oldest, unix_secs) = (self.snapshots.oldest(), self.unix_secs());
+        Look { oldest, severity, unix_secs, db_paths: &self.writer.db_paths }
+    }
+
     /// Whether there is work that no job does while background work is paused.
     pub(super) fn is_due(&self) -> bool {
-        let look = Look {
-            oldest: self.snapshots.oldest(),
-            severity: self.health.severity(),
-            unix_secs: self.unix_secs(),
-            db_paths: &self.writer.db_paths,
-        };
+        let look = self.look(self.health.severity());
         let candidates: Vec<_> = {
             let state = self.state();
             if Core::busy(&state) {
@@ -300,11 +300,12 @@ pub(super) fn widen(env: &Env, resources: &Resources, jobs: usize) {
 
 /// Level 0 has one extra slot, so that writers do not wait for a large compaction that is not urgent.
 fn has_slot(compaction: &Compaction, compactors: usize, most: usize) -> bool {
-    compactors < most || (compaction.reason == Reason::Level0 && compactors == most)
+    let urgent = matches!(compaction.reason, Reason::Level0 | Reason::SizeRatio | Reason::RunCount);
+    compactors < most || (urgent && compactors == most)
 }
 
 /// Inputs of the decision beside the shape of a tree.
-struct Look<'a> {
+pub(super) struct Look<'a> {
     oldest: Option<SeqNum>,
     severity: Severity,
     /// Seconds since 1970.
@@ -319,20 +320,28 @@ fn pick(candidate: &Candidate, look: &Look<'_>) -> Option<Compaction> {
     if !options.compaction.automatic {
         return None;
     }
+    Style::of(&options.compaction).pick(&pick_input(candidate, &options, look))
+}
+
+/// What the pickers of a style see of a family.
+pub(super) fn pick_input<'a>(
+    candidate: &'a Candidate,
+    options: &'a FamilyOptions,
+    look: &Look<'a>,
+) -> PickInput<'a> {
     let version = &candidate.version;
     // A compaction does not wait for a failing flush.
     let arriving = look.severity < Severity::Soft && candidate.arriving;
     let paths = if options.cf_paths.is_empty() { look.db_paths } else { &options.cf_paths };
-    let shape = Shape { table: Some(&options.table), paths, arriving, ..Shape::of(version) };
-    Style::of(&options.compaction).pick(&PickInput {
-        shape,
+    PickInput {
+        shape: Shape { table: Some(&options.table), paths, arriving, ..Shape::of(version) },
         options: &options.compaction,
         running: &candidate.running,
         oldest_snapshot: look.oldest,
         now: look.unix_secs,
         blob_options: &options.blob,
         blobs: version.blobs(),
-    })
+    }
 }
 
 fn gauges(family: &LiveFamily) -> Gauges {
@@ -343,6 +352,6 @@ fn gauges(family: &LiveFamily) -> Gauges {
 pub(super) fn gauges_of(version: &Version, family: &Family) -> Gauges {
     let options = family.options();
     let options = &options.compaction;
-    let debt_bytes = Style::of(options).debt(&Shape::of(version), options);
-    Gauges { l0_tables: version.level(Level::ZERO).len(), debt_bytes }
+    let (style, shape) = (Style::of(options), Shape::of(version));
+    Gauges { l0_tables: style.counted_runs(&shape), debt_bytes: style.debt(&shape, options) }
 }

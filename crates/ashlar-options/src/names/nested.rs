@@ -1,7 +1,7 @@
 //! Structs inside values: `{name=value;…}`, each with its own rows.
 
 use super::object::member;
-use super::row::{NotTaken, Range, Row, ignored, mapped, uses};
+use super::row::{NotTaken, Range, Row, ignored, mapped, unserved, uses};
 use super::value::{Value, Wrong};
 use crate::Options;
 use ashlar_format::options_file::split_object;
@@ -32,28 +32,28 @@ pub(super) const COMPRESSION: &[Row<Options>] = &[
 
 #[rustfmt::skip]
 pub(super) const UNIVERSAL: &[Row<Options>] = &[
-    ignored!("size_ratio", "1", live, "Only for universal compaction, which AshlarDB does not have."),
-    ignored!("min_merge_width", "2", live, "Only for universal compaction, which AshlarDB does not have."),
-    ignored!("max_merge_width", "4294967295", live, "Only for universal compaction, which AshlarDB does not have."),
-    ignored!("max_size_amplification_percent", "200", live, "Only for universal compaction, which AshlarDB does not have."),
-    ignored!("compression_size_percent", "-1", live, "Only for universal compaction, which AshlarDB does not have."),
-    ignored!("max_read_amp", "-1", live, "Only for universal compaction, which AshlarDB does not have."),
-    ignored!("stop_style", "kCompactionStopStyleTotalSize", live, "Only for universal compaction, which AshlarDB does not have."),
-    ignored!("incremental", "false", live, "Only for universal compaction, which AshlarDB does not have."),
-    ignored!("allow_trivial_move", "false", live, "Only for universal compaction, which AshlarDB does not have."),
-    ignored!("reduce_file_locking", "true", live, "Only for universal compaction, which AshlarDB does not have."),
+    uses!("size_ratio", "1", live, family.compaction.universal.size_ratio, Range::Whole(0, u32::MAX as u64, "percent"), "Percent by which a run may be larger than those before it and still be merged with them."),
+    uses!("min_merge_width", "2", live, family.compaction.universal.min_merge_width, Range::Whole(2, u32::MAX as u64, "runs"), "The least number of runs that one compaction merges because of their sizes."),
+    uses!("max_merge_width", "4294967295", live, family.compaction.universal.max_merge_width, Range::Whole(2, u32::MAX as u64, "runs"), "The greatest number of runs that one compaction merges because of their sizes."),
+    uses!("max_size_amplification_percent", "200", live, family.compaction.universal.max_size_amplification_percent, Range::Whole(0, u32::MAX as u64, "percent"), "All runs are merged when the newer ones reach this many percent of the oldest."),
+    uses!("stop_style", "kCompactionStopStyleTotalSize", live, family.compaction.universal.stop_style, Range::Text("kCompactionStopStyleSimilarSize, kCompactionStopStyleTotalSize"), "Whether the next run is compared with the run before it, or with all of them together."),
+    uses!("allow_trivial_move", "false", live, family.compaction.universal.allow_trivial_move, Range::Flag, "Tables whose key ranges do not overlap are moved, not rewritten."),
+    unserved!("compression_size_percent", "-1", live, "All tables are compressed alike."),
+    unserved!("max_read_amp", "-1", live, "The number of runs is bounded by level0_file_num_compaction_trigger."),
+    unserved!("incremental", "false", live, "A merge of all runs is one compaction."),
+    ignored!("reduce_file_locking", "true", live, "A compaction claims its tables when it begins."),
 ];
 
 #[rustfmt::skip]
 pub(super) const FIFO: &[Row<Options>] = &[
-    ignored!("max_table_files_size", "1073741824", live, "Only for FIFO compaction, which AshlarDB does not have."),
-    ignored!("max_data_files_size", "0", live, "Only for FIFO compaction, which AshlarDB does not have."),
-    ignored!("allow_compaction", "false", live, "Only for FIFO compaction, which AshlarDB does not have."),
-    ignored!("age_for_warm", "0", live, "Only for FIFO compaction, which AshlarDB does not have."),
-    ignored!("file_temperature_age_thresholds", "", live, "Only for FIFO compaction, which AshlarDB does not have."),
-    ignored!("allow_trivial_copy_when_change_temperature", "false", live, "Only for FIFO compaction, which AshlarDB does not have."),
-    ignored!("trivial_copy_buffer_size", "4096", live, "Only for FIFO compaction, which AshlarDB does not have."),
-    ignored!("use_kv_ratio_compaction", "false", live, "Only for FIFO compaction, which AshlarDB does not have."),
+    uses!("max_table_files_size", "1073741824", live, family.compaction.fifo.max_table_files_size, Range::Whole(1, u64::MAX, "bytes"), "The oldest tables are deleted when all tables together are larger."),
+    uses!("allow_compaction", "false", live, family.compaction.fifo.allow_compaction, Range::Flag, "Small tables are merged, so that reads search fewer."),
+    unserved!("max_data_files_size", "0", live, "max_table_files_size holds; blob files do not count."),
+    unserved!("age_for_warm", "0", live, "AshlarDB does not distinguish kinds of storage."),
+    unserved!("file_temperature_age_thresholds", "", live, "AshlarDB does not distinguish kinds of storage."),
+    ignored!("allow_trivial_copy_when_change_temperature", "false", live, "AshlarDB does not distinguish kinds of storage."),
+    ignored!("trivial_copy_buffer_size", "4096", live, "AshlarDB does not distinguish kinds of storage."),
+    unserved!("use_kv_ratio_compaction", "false", live, "Tables are merged by their sizes."),
     ignored!("ttl", "", live, "RocksDB has dropped it as an option of FIFO compaction."),
 ];
 
@@ -108,8 +108,20 @@ pub(super) fn set_blob_compression(options: &mut Options, text: &str) -> Result<
 
 /// The members that mean something to us, for an OPTIONS file: all releases know them.
 pub(super) fn show_compression(options: &Options) -> String {
+    show_members(COMPRESSION, options)
+}
+
+pub(super) fn show_universal(options: &Options) -> String {
+    show_members(UNIVERSAL, options)
+}
+
+pub(super) fn show_fifo(options: &Options) -> String {
+    show_members(FIFO, options)
+}
+
+fn show_members(rows: &[Row<Options>], options: &Options) -> String {
     let shown = |row: &Row<Options>| Some(format!("{}={};", row.name, (row.setting()?.show)(options)?));
-    format!("{{{}}}", COMPRESSION.iter().filter_map(shown).collect::<String>())
+    format!("{{{}}}", rows.iter().filter_map(shown).collect::<String>())
 }
 
 pub(super) fn set_universal(options: &mut Options, text: &str) -> Result<(), Wrong> {

@@ -13,7 +13,7 @@
 //! Source: RocksDB `util/string_util.cc`, `options/options_helper.cc`.
 
 use super::object::{id_of, member};
-use crate::InfoLogLevel;
+use crate::{CompactionStyle, InfoLogLevel, StopStyle};
 use ashlar_base::Order;
 use ashlar_format::compress::Compression;
 use ashlar_format::filter::FilterPolicy;
@@ -165,6 +165,18 @@ words! { RecoveryMode:
     "kAbsoluteConsistency" = RecoveryMode::Absolute,
     "kPointInTimeRecovery" = RecoveryMode::PointInTime,
     "kSkipAnyCorruptedRecords" = RecoveryMode::SkipAny,
+}
+
+words! { CompactionStyle:
+    "kCompactionStyleLevel" = CompactionStyle::Level,
+    "kCompactionStyleUniversal" = CompactionStyle::Universal,
+    "kCompactionStyleFIFO" = CompactionStyle::Fifo,
+    "kCompactionStyleNone" = CompactionStyle::None,
+}
+
+words! { StopStyle:
+    "kCompactionStopStyleSimilarSize" = StopStyle::SimilarSize,
+    "kCompactionStopStyleTotalSize" = StopStyle::TotalSize,
 }
 
 words! { InfoLogLevel:

@@ -240,7 +240,7 @@ impl Repair<'_> {
         let version = Arc::new(family.version.apply(std::slice::from_ref(edit))?);
         let options = self.settings(&family.name, &version.order);
         // In level 0 it is one table: releases that order level 0 by sequence refuse several with mingled sequences.
-        let (bottom, target_file_bytes) = match options.compaction.level0_only {
+        let (bottom, target_file_bytes) = match options.compaction.stays_in_level0() {
             true => (0, u64::MAX),
             false => (
                 u8::try_from(version.levels.len().saturating_sub(1)).unwrap_or(u8::MAX),

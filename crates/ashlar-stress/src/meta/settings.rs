@@ -5,7 +5,7 @@ use crate::sim::store::DIR;
 use ashlar_format::compress::Compression;
 use ashlar_format::filter::FilterPolicy;
 use ashlar_format::table::{ChecksumKind, IndexKind};
-use ashlar_options::{FormatLevel, Options};
+use ashlar_options::{CompactionStyle, FormatLevel, Options};
 use ashlar_testkit::Rng;
 use std::collections::BTreeSet;
 
@@ -30,6 +30,8 @@ const CHECKSUMS: [ChecksumKind; 4] =
     [ChecksumKind::Xxh3, ChecksumKind::Crc32c, ChecksumKind::XxHash64, ChecksumKind::None];
 const INDEXES: [IndexKind; 3] =
     [IndexKind::BinarySearch, IndexKind::TwoLevel, IndexKind::BinarySearchWithFirstKey];
+const STYLES: [CompactionStyle; 4] =
+    [CompactionStyle::Level, CompactionStyle::Universal, CompactionStyle::Universal, CompactionStyle::Fifo];
 const LEVELS: [FormatLevel; 3] = [FormatLevel::V9_11, FormatLevel::V7_8, FormatLevel::V11];
 
 /// All of them.
@@ -107,6 +109,12 @@ pub(super) const DIMENSIONS: &[Dimension] = &[
         s.places.wal_dir = [DIR, "/data/wal"][v].to_owned();
     }),
     dimension("mapped_wal", &["off", "on"], |s, v| s.db.mapped_wal = v == 1),
+    dimension("compaction_style", &["level", "universal", "universal with moves", "fifo"], |s, v| {
+        let compaction = &mut s.family.compaction;
+        compaction.style = STYLES[v];
+        compaction.universal.allow_trivial_move = v == 2;
+        compaction.fifo.allow_compaction = true;
+    }),
 ];
 
 /// Takes settings by RocksDB's names.

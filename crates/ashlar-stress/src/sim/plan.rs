@@ -3,7 +3,9 @@
 use super::places::Places;
 use ashlar_base::ext::merge_operator::standard_operator;
 use ashlar_format::compress::Compression;
-use ashlar_options::{BlobOptions, CompactionOptions, DbOptions, FamilyOptions, FormatLevel, WriteOptions};
+use ashlar_options::{
+    BlobOptions, CompactionOptions, CompactionStyle, DbOptions, FamilyOptions, FormatLevel, WriteOptions,
+};
 use ashlar_testkit::Rng;
 use ashlar_testkit::ops::{MERGE_OPERATOR, Mix, Op, draw};
 
@@ -33,7 +35,7 @@ impl Setup {
 
     /// Settings drawn from a generator: every size and switch that changes the way a store works.
     pub fn draw(rng: &mut Rng) -> Setup {
-        let family = FamilyOptions {
+        let mut family = FamilyOptions {
             write_buffer_bytes: *rng.pick(&[64 << 10, 64 << 10, 128 << 10, 256 << 10]).unwrap_or(&(64 << 10)),
             max_write_buffers: rng.between(2, 4),
             merge_operator: standard_operator(MERGE_OPERATOR),
@@ -53,7 +55,10 @@ impl Setup {
         let wal_compression = if rng.percent(25) { Compression::Zstd } else { Compression::None };
         let format_level = if rng.percent(50) { FormatLevel::V7_8 } else { FormatLevel::default() };
         let unlogged = rng.percent(15);
-        // These two are not drawn by themselves: known seeds stay what they were.
+        // These three are not drawn by themselves: known seeds stay what they were.
+        if family.write_buffer_bytes == 128 << 10 {
+            family.compaction.style = CompactionStyle::Universal;
+        }
         let mapped_wal = family.max_write_buffers != 3;
         let max_open_files = [-1, 1, 3, -1][family.compaction.l0_stop - 5];
         let db = DbOptions {

@@ -134,7 +134,6 @@ fn a_strange_file_never_fails_an_open() {
         "brand_new=7",
         "max_total_wal_size=lots",
         "write_buffer_size=1: the range is bytes, 65536",
-        "compaction_style=kCompactionStyleUniversal",
         "out of order",
         "num_levels=1",
         "format_version",

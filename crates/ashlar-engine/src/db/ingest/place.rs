@@ -2,7 +2,7 @@
 //!
 //! From level 0 down, a file may go to each level where its range is free. The search ends at the first level that has an entry
 //! in the range, or gets one from a running compaction or an earlier file of the call. Levels above the base have no tables
-//! and are passed over. A tree that keeps all tables in level 0, and one that RocksDB stored as universal, take the file there.
+//! and are passed over. A tree of another style takes the file in level 0: its deeper levels have older entries throughout.
 //!
 //! The chosen places are claimed as the output of a compaction is: no compaction that begins before the commit writes into them.
 //!
@@ -16,7 +16,6 @@ use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{Error, FamilyId, Level, Result};
 use ashlar_compaction::Running;
 use ashlar_compaction::picker::{Shape, Style};
-use ashlar_options::FamilyOptions;
 use std::sync::Arc;
 
 /// The claimed places. Dropping the value ends the claims.
@@ -86,16 +85,11 @@ fn dropped(family: &Family) -> Error {
     Error::invalid(format!("column family {:?} was dropped", family.name()))
 }
 
-/// Whether RocksDB may take the tree for a universal one, whose deeper levels have older sequences throughout.
-fn is_universal(options: &FamilyOptions) -> bool {
-    options.kept.get("compaction_style").is_some_and(|style| style == "kCompactionStyleUniversal")
-}
-
 /// The deepest level that the file may go to.
 fn level_of(candidate: &Candidate, placed: &[(Level, &Span)], span: &Span) -> Level {
     let (version, options) = (&candidate.version, candidate.family.options());
     let order = &version.order;
-    if Style::of(&options.compaction) == Style::Level0Only || is_universal(&options) {
+    if Style::of(&options.compaction) != Style::Leveled {
         return Level::ZERO;
     }
     let base = Shape::of(version).targets(&options.compaction).base;

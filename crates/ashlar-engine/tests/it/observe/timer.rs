@@ -6,7 +6,7 @@ use ashlar_base::stats::{Statistics, Ticker};
 use ashlar_engine::Db;
 use ashlar_env::sim::SimEnv;
 use ashlar_options::Event;
-use ashlar_options::{DbOptions, FamilyOptions};
+use ashlar_options::{CompactionStyle, DbOptions, FamilyOptions};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -118,6 +118,55 @@ fn expired_data_goes_down_to_the_last_level() {
     sim.clock().advance(Duration::from_secs(200_000));
     sim.env().jobs.drive(100);
     assert_eq!(ended(&ear).len(), 1, "data at the bottom may be as old as it likes");
+    store.db.close().unwrap();
+}
+
+#[test]
+fn a_universal_tree_with_an_old_table_is_merged_whole() {
+    let _readers = crate::beside_others();
+    let sim = SimEnv::new(27);
+    let (store, ear) = open(&sim, |_, family| {
+        family.compaction.style = CompactionStyle::Universal;
+        family.compaction.periodic_secs = 3600;
+    });
+    store.put(b"a", b"1");
+    store.compact();
+    store.put(b"b", b"2");
+    store.flush();
+    ear.forget();
+    let took = until(&sim, || ended(&ear).len() == 1);
+    assert!((3600..3700).contains(&took), "{took}");
+    assert_eq!(ended(&ear), [("periodic", 6, false)]);
+    assert_eq!(files(&store).iter().map(|f| f.0).collect::<Vec<_>>(), [6]);
+    let took = until(&sim, || ended(&ear).len() == 2);
+    assert!((3600..3700).contains(&took), "the next one is an hour later: {took}");
+    store.db.close().unwrap();
+}
+
+/// Tables are deleted when their age reaches the ttl, the newer ones stay; the files go too.
+#[test]
+fn a_fifo_tree_deletes_what_has_reached_the_ttl() {
+    let _readers = crate::beside_others();
+    let sim = SimEnv::new(28);
+    let (store, ear) = open(&sim, |_, family| {
+        family.compaction.style = CompactionStyle::Fifo;
+        family.compaction.ttl_secs = 3600;
+    });
+    for key in [b"a", b"b", b"c"] {
+        store.put(key, b"1");
+        store.flush();
+        sim.clock().advance(Duration::from_secs(1000));
+    }
+    ear.forget();
+    let mut took = 0;
+    for (gone, left) in [(1, [b"b", b"c"].as_slice()), (2, [b"c"].as_slice()), (3, [].as_slice())] {
+        took += until(&sim, || ended(&ear).len() == gone);
+        let seen: Vec<_> = [b"a", b"b", b"c"].into_iter().filter(|key| store.get(*key).is_some()).collect();
+        assert_eq!(seen, left, "after {took} seconds");
+    }
+    assert!(ended(&ear).iter().all(|(reason, _, _)| *reason == "ttl"), "{:?}", ended(&ear));
+    assert!((2600..2700).contains(&took), "{took}");
+    assert_eq!(files(&store), []);
     store.db.close().unwrap();
 }
 

@@ -1,0 +1,258 @@
+//! Trees of the universal and the FIFO style: what is in them, how many runs they have, and what RocksDB makes of them.
+
+use crate::adopt::judge;
+use crate::store::{FAMILIES, state_of, write};
+use ashlar_base::Level;
+use ashlar_testkit::judge::{MERGING, Opening};
+use ashlar_testkit::ops::{MERGE_OPERATOR, Mix, draw};
+use ashlar_testkit::oracle::Model;
+use ashlar_testkit::{Change, JudgeVersion, Op};
+use ashlardb::options::UniversalOptions;
+use ashlardb::{
+    Builder, CompactRangeOptions, CompactionStyle, Db, ErrorKind, Family, FileNumber, FormatLevel, Read as _,
+    Write as _, standard_operator,
+};
+use std::path::Path;
+
+fn builder(dir: &Path, level: FormatLevel, style: CompactionStyle) -> Builder {
+    let builder = Db::builder(dir).format_level(level).tune(move |_, family| {
+        family.write_buffer_bytes = 64 << 10;
+        family.merge_operator = standard_operator(MERGE_OPERATOR);
+        family.compaction.style = style;
+        family.compaction.target_file_bytes = 32 << 10;
+        family.compaction.fifo.max_table_files_size = 1 << 30;
+    });
+    FAMILIES.iter().fold(builder, |builder, name| builder.family(name, |f| f))
+}
+
+/// Writes `count` drawn operations, with flushes, requested compactions and snapshots between them.
+fn work(db: &Db, model: &mut Model, seed: u64, count: usize) {
+    let mix = Mix {
+        families: FAMILIES.map(String::from).to_vec(),
+        max_value_bytes: 4000,
+        compact_per_mille: 8,
+        flush_per_mille: 60,
+        reopen_per_mille: 0,
+        ..Mix::writes_only()
+    };
+    let mut held = None;
+    for (at, op) in draw(seed, count, &mix).into_iter().enumerate() {
+        match op {
+            Op::Write { changes, sync } => {
+                model.apply(&changes);
+                write(db, &changes, sync);
+            }
+            Op::Flush { family } => db.family(&family).unwrap().flush().unwrap(),
+            Op::Compact { family } => {
+                db.family(&family).unwrap().compact_range(.., CompactRangeOptions::default()).unwrap();
+            }
+            _ => {}
+        }
+        if at % 50 == 0 {
+            held = Some(db.snapshot().unwrap());
+        }
+    }
+    drop(held);
+}
+
+/// The number of tables in each level.
+fn tables(family: &Family) -> Vec<usize> {
+    let files = family.live_files().unwrap();
+    (0..7).map(|level| files.iter().filter(|file| file.level == Level(level)).count()).collect()
+}
+
+fn runs(family: &Family) -> usize {
+    let tables = tables(family);
+    tables[0] + tables[1..].iter().filter(|count| **count > 0).count()
+}
+
+/// A universal tree has the content of the model, forward and backward, after each part of the work, and no more runs
+/// than its trigger once the work is done.
+#[test]
+fn a_universal_tree_holds_what_was_written() {
+    for (seed, change) in [(1, 0), (2, 1), (3, 2), (4, 3)] {
+        let dir = tempfile::tempdir().unwrap();
+        let builder = || {
+            builder(dir.path(), FormatLevel::V9_11, CompactionStyle::Universal).tune(move |_, family| {
+                family.compaction.universal = UniversalOptions {
+                    allow_trivial_move: change == 1,
+                    size_ratio: if change == 2 { 50 } else { 1 },
+                    max_size_amplification_percent: if change == 3 { 25 } else { 200 },
+                    ..UniversalOptions::default()
+                };
+            })
+        };
+        let mut model = Model::new();
+        for part in 0..3 {
+            let db = builder().open().unwrap();
+            assert!(state_of(&db) == *model.now(), "seed {seed}, part {part}, opened");
+            work(&db, &mut model, seed * 100 + part, 250);
+            db.flush().unwrap();
+            db.wait_for_background().unwrap();
+            assert!(state_of(&db) == *model.now(), "seed {seed}, part {part}");
+            for family in db.families() {
+                assert!(runs(&family) <= 4, "seed {seed}: {:?}", tables(&family));
+            }
+            db.verify_db(|_| ()).unwrap();
+            db.close().unwrap();
+        }
+        let db = builder().open().unwrap();
+        db.compact().unwrap();
+        let all: Vec<_> = db.families().iter().map(|family| tables(family)).collect();
+        assert!(all.iter().all(|tables| tables[..6] == [0; 6]), "{all:?}");
+        assert!(state_of(&db) == *model.now(), "seed {seed}, compacted");
+    }
+}
+
+/// Both engines take turns on one directory, and compact it in turn.
+#[test]
+fn rocksdb_and_we_take_turns_on_a_universal_tree() {
+    let test = "rocksdb_and_we_take_turns_on_a_universal_tree";
+    for (version, level) in [(JudgeVersion::V7, FormatLevel::V7_8), (JudgeVersion::V11, FormatLevel::V11)] {
+        let Some(mut judge) = judge(version, test) else { return };
+        let dir = tempfile::tempdir().unwrap();
+        let options = format!("compaction_style=kCompactionStyleUniversal;write_buffer_size=65536;{MERGING}");
+        let mut model = Model::new();
+        for turn in 0..3 {
+            let db = builder(dir.path(), level, CompactionStyle::Universal).open().unwrap();
+            assert!(state_of(&db) == *model.now(), "{} turn {turn}", version.name());
+            work(&db, &mut model, 40 + turn, 200);
+            db.close().unwrap();
+            judge
+                .open(dir.path(), Opening::Existing, &options)
+                .unwrap_or_else(|e| panic!("{}: {e}", version.name()));
+            for (n, family) in FAMILIES.iter().enumerate() {
+                let changes = [Change::Put {
+                    family: (*family).to_owned(),
+                    key: format!("theirs{turn}").into(),
+                    value: vec![b'x'; 100 * (n + 1)],
+                }];
+                model.apply(&changes);
+                judge.write(&changes, false).unwrap();
+                judge.apply(&[Op::Flush { family: (*family).to_owned() }]).unwrap();
+                if turn == 1 {
+                    judge.apply(&[Op::Compact { family: (*family).to_owned() }]).unwrap();
+                }
+                let theirs = judge.dump(family).unwrap();
+                let ours = model.now().entries(family);
+                assert!(theirs == ours, "{} {family} turn {turn}", version.name());
+            }
+            judge.close().unwrap();
+        }
+    }
+}
+
+/// A FIFO tree deletes its oldest tables beyond the limit, and nothing else. RocksDB opens what is left.
+#[test]
+fn a_fifo_tree_keeps_its_newest_tables() {
+    let dir = tempfile::tempdir().unwrap();
+    let limit = 200 << 10;
+    let open = || {
+        let builder = builder(dir.path(), FormatLevel::V7_8, CompactionStyle::Fifo);
+        builder.options(&format!(
+            "compaction_options_fifo={{max_table_files_size={limit};}};compression=kNoCompression"
+        ))
+    };
+    let db = open().open().unwrap();
+    let before = db.snapshot().unwrap();
+    for round in 0..50u32 {
+        for n in 0..10u32 {
+            db.put(format!("{round:02}/{n}"), vec![b'v'; 1000]).unwrap();
+        }
+        db.flush().unwrap();
+    }
+    db.wait_for_background().unwrap();
+    let default = db.default_family();
+    let bytes: u64 = default.live_files().unwrap().iter().map(|file| file.bytes).sum();
+    assert!((limit - 20_000..=limit).contains(&bytes), "{bytes}");
+    let kept: Vec<_> = db.scan(..).map(|entry| entry.unwrap().0.to_vec()).collect();
+    assert!(kept.len().is_multiple_of(10) && kept.last().unwrap() == b"49/9", "{}", kept.len());
+    assert!((150..=200).contains(&kept.len()), "{}", kept.len());
+    let first = 50 - kept.len() / 10;
+    assert_eq!(kept[0], format!("{first:02}/0").into_bytes(), "the oldest went, whole tables at a time");
+    drop(before);
+    // What needs levels is refused, and changes nothing.
+    let number: FileNumber = default.live_files().unwrap()[0].number;
+    for refused in [
+        default.compact_files(&[number], Level(6), 0),
+        default.compact_range(.., CompactRangeOptions::new().target_level(Level(6))),
+    ] {
+        let e = refused.unwrap_err();
+        assert!(e.kind() == ErrorKind::NotSupported && e.to_string().contains("kCompactionStyleFIFO"), "{e}");
+    }
+    default.compact_range(.., CompactRangeOptions::default()).unwrap();
+    assert_eq!(db.scan(..).count(), kept.len());
+    db.close().unwrap();
+    let db = Db::open(dir.path()).unwrap();
+    assert_eq!(db.default_family().options().compaction.style, CompactionStyle::Fifo, "stored");
+    assert_eq!(db.default_family().options().compaction.fifo.max_table_files_size, limit);
+    db.close().unwrap();
+    let Some(mut judge) = judge(JudgeVersion::V7, "a_fifo_tree_keeps_its_newest_tables") else { return };
+    let options = format!(
+        "compaction_style=kCompactionStyleFIFO;compaction_options_fifo={{max_table_files_size={limit};}};{MERGING}"
+    );
+    judge.open(dir.path(), Opening::Existing, &options).unwrap();
+    assert_eq!(judge.dump("default").unwrap().len(), kept.len());
+    judge.close().unwrap();
+}
+
+/// The style changes from open to open; the content does not.
+#[test]
+fn a_tree_changes_its_style() {
+    use CompactionStyle::{Fifo, Level, None, Universal};
+    let dir = tempfile::tempdir().unwrap();
+    let mut model = Model::new();
+    for (turn, style) in
+        [Level, Universal, Level, None, Universal, Fifo, Level, Fifo, Universal].into_iter().enumerate()
+    {
+        let db = builder(dir.path(), FormatLevel::V9_11, style).open().unwrap();
+        assert!(state_of(&db) == *model.now(), "turn {turn}: opened as {style}");
+        let mix = Mix {
+            families: FAMILIES.map(String::from).to_vec(),
+            max_value_bytes: 4000,
+            flush_per_mille: 60,
+            compact_per_mille: 0,
+            reopen_per_mille: 0,
+            ..Mix::writes_only()
+        };
+        for op in draw(70 + turn as u64, 150, &mix) {
+            match op {
+                Op::Write { changes, sync } => {
+                    model.apply(&changes);
+                    write(&db, &changes, sync);
+                }
+                Op::Flush { family } => db.family(&family).unwrap().flush().unwrap(),
+                _ => {}
+            }
+        }
+        if style != None {
+            db.compact().unwrap();
+        }
+        db.wait_for_background().unwrap();
+        assert!(state_of(&db) == *model.now(), "turn {turn}: as {style}");
+        db.verify_db(|_| ()).unwrap();
+        db.close().unwrap();
+    }
+}
+
+/// Two small tables are merged in level 0 in front of an older one: a tombstone in them still hides what the older has.
+#[test]
+fn a_tombstone_outlives_a_merge_in_level_0() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = builder(dir.path(), FormatLevel::V9_11, CompactionStyle::Universal)
+        .tune(|_, family| family.compaction.l0_trigger = 3)
+        .open()
+        .unwrap();
+    for n in 0..50u32 {
+        db.put(format!("k{n:02}"), vec![n as u8; 1000]).unwrap();
+    }
+    db.flush().unwrap();
+    for n in 0..2 {
+        db.delete("k07").unwrap();
+        db.put(format!("small{n}"), "").unwrap();
+        db.flush().unwrap();
+    }
+    db.wait_for_background().unwrap();
+    assert_eq!(tables(&db.default_family()), [2, 0, 0, 0, 0, 0, 0], "the small ones were merged");
+    assert_eq!((db.get("k07").unwrap(), db.scan(..).count()), (None, 51));
+}
