@@ -104,7 +104,7 @@ properties! {
     "num-running-flushes" => Number, "running flushes of all families";
     "actual-delayed-write-rate" => Number, "bytes per second that slowed writers get; 0: not slowed";
     "is-write-stopped" => Number, "1 when writers wait";
-    "estimate-oldest-key-time" => Refused("RocksDB supports it for FIFO compaction only, which this engine does not have"), "when the oldest key was written";
+    "estimate-oldest-key-time" => Refused("the tables do not record when their oldest key was written"), "when the oldest key was written";
     "block-cache-capacity" => Number, "bytes the cache may hold";
     "block-cache-usage" => Number, "bytes the cache holds";
     "block-cache-pinned-usage" => Number, "bytes of blocks that readers hold after their table was closed";

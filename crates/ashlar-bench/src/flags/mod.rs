@@ -156,11 +156,12 @@ fn one<'a>(
                 (flag.set)(&mut parsed.flags, "false")?;
                 parsed.given.insert(flag.name);
             } else if let Some(flag) = OPTION_FLAGS.iter().find(|f| f.name == name) {
-                let value = if flag.is_switch { value.unwrap_or("true") } else { needed(name)? };
+                let value = if flag.is_switch() { value.unwrap_or("true") } else { needed(name)? };
                 option(parsed, flag, value)?;
-            } else if let (Some(flag), None) =
-                (OPTION_FLAGS.iter().find(|f| f.is_switch && name.strip_prefix("no") == Some(f.name)), value)
-            {
+            } else if let (Some(flag), None) = (
+                OPTION_FLAGS.iter().find(|f| f.is_switch() && name.strip_prefix("no") == Some(f.name)),
+                value,
+            ) {
                 option(parsed, flag, "false")?;
             } else if !without_effect(parsed, name, value)? && !tolerated.contains(name) {
                 return Err(unknown(name));

@@ -8,17 +8,45 @@ use ashlar_options::{Notice, Options, option_names};
 pub(super) struct OptionFlag {
     pub(super) name: &'static str,
     option: &'static str,
+    takes: Takes,
+}
+
+/// The form of a flag's value.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Takes {
+    /// The option's own.
+    Value,
     /// `--name` is on, `--noname` off.
-    pub(super) is_switch: bool,
+    Switch,
+    /// A number; 0 leaves the option at its default.
+    NotZero,
+    /// A number of mebibytes; 0 leaves the option at its default.
+    Mebibytes,
+    /// The index of one of these words.
+    Index(&'static [&'static str]),
+}
+
+impl OptionFlag {
+    pub(super) fn is_switch(&self) -> bool {
+        self.takes == Takes::Switch
+    }
 }
 
 const fn number(name: &'static str) -> OptionFlag {
-    OptionFlag { name, option: name, is_switch: false }
+    OptionFlag { name, option: name, takes: Takes::Value }
 }
 
 const fn switch(name: &'static str) -> OptionFlag {
-    OptionFlag { name, option: name, is_switch: true }
+    OptionFlag { name, option: name, takes: Takes::Switch }
 }
+
+const fn taking(takes: Takes, name: &'static str, option: &'static str) -> OptionFlag {
+    OptionFlag { name, option, takes }
+}
+
+const STYLES: &[&str] =
+    &["kCompactionStyleLevel", "kCompactionStyleUniversal", "kCompactionStyleFIFO", "kCompactionStyleNone"];
+const STOP_STYLES: &[&str] = &["kCompactionStopStyleSimilarSize", "kCompactionStopStyleTotalSize"];
 
 const fn onto(flag: OptionFlag, option: &'static str) -> OptionFlag {
     OptionFlag { option, ..flag }
@@ -59,6 +87,41 @@ pub(super) const OPTION_FLAGS: &[OptionFlag] = &[
     switch("level_compaction_dynamic_level_bytes"),
     number("periodic_compaction_seconds"),
     onto(number("ttl_seconds"), "ttl"),
+    taking(Takes::Index(STYLES), "compaction_style", "compaction_style"),
+    taking(Takes::NotZero, "universal_size_ratio", "compaction_options_universal.size_ratio"),
+    taking(Takes::NotZero, "universal_min_merge_width", "compaction_options_universal.min_merge_width"),
+    taking(Takes::NotZero, "universal_max_merge_width", "compaction_options_universal.max_merge_width"),
+    taking(
+        Takes::NotZero,
+        "universal_max_size_amplification_percent",
+        "compaction_options_universal.max_size_amplification_percent",
+    ),
+    taking(Takes::Index(STOP_STYLES), "universal_stop_style", "compaction_options_universal.stop_style"),
+    onto(switch("universal_allow_trivial_move"), "compaction_options_universal.allow_trivial_move"),
+    onto(
+        number("universal_compression_size_percent"),
+        "compaction_options_universal.compression_size_percent",
+    ),
+    onto(number("universal_max_read_amp"), "compaction_options_universal.max_read_amp"),
+    onto(switch("universal_incremental"), "compaction_options_universal.incremental"),
+    onto(switch("universal_reduce_file_locking"), "compaction_options_universal.reduce_file_locking"),
+    taking(
+        Takes::Mebibytes,
+        "fifo_compaction_max_table_files_size_mb",
+        "compaction_options_fifo.max_table_files_size",
+    ),
+    taking(
+        Takes::Mebibytes,
+        "fifo_compaction_max_data_files_size_mb",
+        "compaction_options_fifo.max_data_files_size",
+    ),
+    onto(switch("fifo_compaction_allow_compaction"), "compaction_options_fifo.allow_compaction"),
+    onto(
+        switch("fifo_compaction_use_kv_ratio_compaction"),
+        "compaction_options_fifo.use_kv_ratio_compaction",
+    ),
+    onto(number("fifo_age_for_warm"), "compaction_options_fifo.age_for_warm"),
+    taking(Takes::NotZero, "fifo_compaction_ttl", "ttl"),
     number("preclude_last_level_data_seconds"),
     number("preserve_internal_time_seconds"),
     number("delete_obsolete_files_period_micros"),
@@ -115,22 +178,32 @@ pub(super) const OPTION_FLAGS: &[OptionFlag] = &[
 /// # Errors
 /// The error of the table for the value.
 pub(super) fn take(options: &mut String, flag: &OptionFlag, value: &str) -> Result<Option<String>, String> {
-    let value = match (flag.is_switch, <bool as Value>::parse(value)) {
-        (true, on) => {
-            if on? {
-                "true"
-            } else {
-                "false"
-            }
-        }
-        (false, _) => value,
-    };
+    let Some(value) = option_value(flag.takes, value)? else { return Ok(None) };
+    let value = value.as_str();
     let taken = Options::default().set(flag.option, value).map_err(|e| e.to_string())?;
     options.push_str(&format!("{}={value};", flag.option));
     let name = flag.option.rsplit('.').next().unwrap_or(flag.option);
     let is_default =
         |notice: &Notice| option_names().iter().any(|o| o.name == name && o.rocksdb_default == notice.value);
     Ok(taken.filter(|notice| !is_default(notice)).map(|notice| notice.why))
+}
+
+/// The value of the option; `None`: it stays at its default.
+fn option_value(takes: Takes, value: &str) -> Result<Option<String>, String> {
+    let number = || <u64 as Value>::parse(value);
+    Ok(match takes {
+        Takes::Value => Some(value.to_owned()),
+        Takes::Switch => Some(<bool as Value>::parse(value)?.to_string()),
+        Takes::NotZero => Some(number()?).filter(|n| *n != 0).map(|n| n.to_string()),
+        Takes::Mebibytes => {
+            Some(number()?).filter(|n| *n != 0).map(|n| n.saturating_mul(1 << 20).to_string())
+        }
+        Takes::Index(words) => {
+            let at = usize::try_from(number()?).unwrap_or(usize::MAX);
+            let word = words.get(at).ok_or_else(|| format!("{value} is not 0 to {}", words.len() - 1))?;
+            Some((*word).to_owned())
+        }
+    })
 }
 
 #[cfg(test)]
@@ -141,7 +214,7 @@ mod tests {
     #[test]
     fn every_option_exists() {
         for flag in OPTION_FLAGS {
-            let value = if flag.is_switch { "false" } else { "1" };
+            let value = if flag.is_switch() { "false" } else { "1" };
             if let Err(said) = take(&mut String::new(), flag, value) {
                 assert!(said.starts_with("Not implemented: "), "{}: {said}", flag.name);
             }

@@ -67,7 +67,7 @@ fn mistakes_are_named() {
     assert!(error("--sync=maybe").contains("expected true or false"));
     assert_eq!(error("fillseq"), "ERROR: \"fillseq\" is not a flag; flags are --name=value");
     assert!(error("--").contains("is not a flag"));
-    assert_eq!(error("--compaction_style=1"), "ERROR: --compaction_style=1 is not supported yet; only 0 is");
+    assert!(error("--compaction_style=4").contains("4 is not 0 to 3"));
     assert!(error("--zipfian_theta=1").contains("is not above 0, or is 1"));
     assert!(error("--readwritepercent=101").contains("not 0 to 100"));
     assert!(error("--use_direct_reads").contains("--use_direct_reads=true: Not implemented"));

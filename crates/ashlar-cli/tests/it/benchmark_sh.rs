@@ -4,7 +4,7 @@ use super::program;
 use std::path::Path;
 
 /// What the script passes to every job, for a small database.
-fn common(dir: &Path) -> Vec<String> {
+fn common(dir: &Path, style: &str) -> Vec<String> {
     let db = dir.join("db");
     let fixed = "--num=4000 --key_size=20 --value_size=400 --block_size=8192 --cache_size=1048576 --cache_numshardbits=6 \
                  --compression_max_dict_bytes=0 --compression_ratio=0.5 --compression_type=zstd --bytes_per_sync=8388608 \
@@ -12,13 +12,23 @@ fn common(dir: &Path) -> Vec<String> {
                  --max_bytes_for_level_base=1048576 --verify_checksum=1 \
                  --delete_obsolete_files_period_micros=62914560 --max_bytes_for_level_multiplier=8 --statistics=0 \
                  --stats_per_interval=1 --stats_interval_seconds=60 --report_interval_seconds=5 --histogram=1 \
-                 --memtablerep=skip_list --bloom_bits=10 --open_files=-1 --subcompactions=1 --compaction_style=0 \
-                 --num_levels=8 --min_level_to_compress=-1 --level_compaction_dynamic_level_bytes=true \
+                 --memtablerep=skip_list --bloom_bits=10 --open_files=-1 --subcompactions=1 \
                  --pin_l0_filter_and_index_blocks_in_cache=1";
     let places = [("db", "db"), ("wal_dir", "db"), ("report_file", "r.csv")];
     let places = places.map(|(flag, name)| format!("--{flag}={}", db.with_file_name(name).display()));
-    places.into_iter().chain(fixed.split_whitespace().map(str::to_owned)).collect()
+    places
+        .into_iter()
+        .chain(fixed.split_whitespace().chain(style.split_whitespace()).map(str::to_owned))
+        .collect()
 }
+
+/// The flags of the script's `COMPACTION_STYLE`, leveled and universal.
+const STYLES: [&str; 2] = [
+    "--compaction_style=0 --num_levels=8 --min_level_to_compress=-1 --level_compaction_dynamic_level_bytes=true",
+    "--compaction_style=1 --num_levels=40 --universal_min_merge_width=2 --universal_max_merge_width=20 \
+     --universal_size_ratio=1 --universal_max_size_amplification_percent=200 \
+     --universal_compression_size_percent=-1 --universal_allow_trivial_move=1",
+];
 
 const WRITES: &str = "--level0_file_num_compaction_trigger=4 --level0_slowdown_writes_trigger=20 \
                       --level0_stop_writes_trigger=30 --max_background_jobs=16 --max_write_buffer_number=8";
@@ -124,13 +134,17 @@ fn same_as_json(text: &str, benchmark: &str, json: &str) {
 
 #[test]
 fn the_scripts_jobs_run_and_its_fields_are_found() {
+    STYLES.into_iter().for_each(jobs_run);
+}
+
+fn jobs_run(style: &str) {
     let dir = tempfile::tempdir().unwrap();
     let json = dir.path().join("lines.json");
     let db_bench = dir.path().join("db_bench");
     std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_ashlar"), &db_bench).unwrap();
     for (benchmark, own, shape, operations) in JOBS {
         let mut words = vec![format!("--benchmarks={benchmark}")];
-        words.extend(common(dir.path()));
+        words.extend(common(dir.path(), style));
         words.push(format!("--json={}", json.display()));
         words.extend(shape.split_whitespace().chain(own.split_whitespace()).map(str::to_owned));
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
