@@ -98,7 +98,7 @@ fn a_universal_tree_holds_what_was_written() {
         }
         let db = builder().open().unwrap();
         db.compact().unwrap();
-        let all: Vec<_> = db.families().iter().map(|family| tables(family)).collect();
+        let all: Vec<_> = db.families().iter().map(tables).collect();
         assert!(all.iter().all(|tables| tables[..6] == [0; 6]), "{all:?}");
         assert!(state_of(&db) == *model.now(), "seed {seed}, compacted");
     }
