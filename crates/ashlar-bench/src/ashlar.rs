@@ -13,8 +13,8 @@ use ashlar_format::filter::FilterPolicy;
 use ashlar_options::{LoadedOptions, family_notices, read_options_file};
 use ashlar_table::TableOptions;
 use ashlardb::{
-    Builder, Compression, Cursor, Db, Family, FormatLevel, Level, MergeOperator, Read as _, SizeOptions,
-    View, Write as _, WriteBatch, WriteOptions, standard_operator,
+    Builder, Compression, Cursor, Db, Family, FormatLevel, Level, MergeOperator, PrefixExtractor, Read as _,
+    SizeOptions, View, Write as _, WriteBatch, WriteOptions, standard_operator,
 };
 use std::path::Path;
 use std::sync::Arc;
@@ -158,6 +158,9 @@ fn settings(mut builder: Builder, flags: &Flags) -> Result<Builder> {
         let (table, tree) = (&mut family.table, &mut family.compaction);
         if !stored || flags.compression_type != Flags::default().compression_type {
             compress(table, flags, codec);
+        }
+        if flags.prefix_size > 0 {
+            table.prefix_extractor = usize::try_from(flags.prefix_size).ok().map(PrefixExtractor::Fixed);
         }
         if flags.bloom_bits >= 0.0 {
             table.filter = (flags.bloom_bits > 0.0).then(|| filter(flags));

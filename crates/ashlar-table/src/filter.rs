@@ -5,11 +5,13 @@
 //! 2. LevelDB's filters are asked after the index has named the block, because they answer by the block's place in the
 //!    file.
 //! 3. A partition that was read stays in memory, and charged, until the table is closed.
+//! 4. A filter may hold prefixes beside whole keys, or instead of them. [`Holds`] says what to ask it for.
 //!
 //! Source: RocksDB `table/block_based/partitioned_filter_block.cc`.
 
 use crate::index::FlatIndex;
 use crate::reader::Reading;
+use ashlar_base::ext::prefix_extractor::PrefixExtractor;
 use ashlar_base::memory::MemoryCharge;
 use ashlar_base::planted::{Bug, planted};
 use ashlar_base::stats::perf::{self, Metric};
@@ -69,35 +71,64 @@ enum Scope {
     LevelDb(LevelDbFilter, Pages<u8>),
 }
 
+/// What a filter holds of each key. The default is the whole user key.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Holds {
+    /// The length of the timestamp at the end of a user key, which filters ignore.
+    pub(crate) timestamp: usize,
+    /// Whole keys are missing.
+    pub(crate) no_whole_keys: bool,
+    /// The rule for prefixes.
+    pub(crate) prefixes: Option<PrefixExtractor>,
+}
+
+impl Holds {
+    /// The part of a user key that the filter knows, if it differs from the user key; `None`: the filter knows nothing of it.
+    #[cold]
+    fn part<'k>(&self, user_key: &'k [u8]) -> Option<&'k [u8]> {
+        let name = user_key.get(..user_key.len().saturating_sub(self.timestamp)).unwrap_or_default();
+        if self.no_whole_keys {
+            self.prefixes.and_then(|extractor| extractor.prefix(name))
+        } else {
+            Some(name)
+        }
+    }
+}
+
 /// The filter of a table, or none.
 #[derive(Debug)]
 pub(crate) struct TableFilter {
     scope: Scope,
-    /// The length of the timestamp at the end of a user key, which filters ignore.
-    timestamp: usize,
+    holds: Holds,
+    /// The filter knows user keys as they are.
+    is_plain: bool,
 }
 
 impl TableFilter {
     /// No filter: every key may be there.
     pub(crate) fn none() -> Self {
-        TableFilter { scope: Scope::Whole(FilterBlock::none()), timestamp: 0 }
+        TableFilter::of(Scope::Whole(FilterBlock::none()), Holds::default())
+    }
+
+    fn of(scope: Scope, holds: Holds) -> Self {
+        TableFilter { scope, holds, is_plain: holds.timestamp == 0 && !holds.no_whole_keys }
     }
 
     /// One filter for all keys.
-    pub(crate) fn whole(bytes: Vec<u8>, timestamp: usize) -> Self {
-        TableFilter { scope: Scope::Whole(FilterBlock::new(bytes)), timestamp }
+    pub(crate) fn whole(bytes: Vec<u8>, holds: Holds) -> Self {
+        TableFilter::of(Scope::Whole(FilterBlock::new(bytes)), holds)
     }
 
     /// A filter in partitions, by the separators between them.
-    pub(crate) fn partitioned(top: FlatIndex, timestamp: usize, charge: MemoryCharge) -> Self {
+    pub(crate) fn partitioned(top: FlatIndex, holds: Holds, charge: MemoryCharge) -> Self {
         let parts = (0..top.len()).map(|_| OnceLock::new()).collect();
-        TableFilter { scope: Scope::Parts(Box::new(FilterParts { top, parts, charge })), timestamp }
+        TableFilter::of(Scope::Parts(Box::new(FilterParts { top, parts, charge })), holds)
     }
 
     /// LevelDB's filters, one for each part of the file; none when the block is not recognised.
     pub(crate) fn leveldb(bytes: Vec<u8>) -> Self {
         match LevelDbFilter::decode(&bytes) {
-            Some(filter) => TableFilter { scope: Scope::LevelDb(filter, bytes.into()), timestamp: 0 },
+            Some(filter) => TableFilter::of(Scope::LevelDb(filter, bytes.into()), Holds::default()),
             None => Self::none(),
         }
     }
@@ -121,16 +152,29 @@ impl TableFilter {
         trailer: Trailer,
         hash: u64,
     ) -> bool {
-        let (name, hash) = match self.timestamp {
-            0 => (user_key, hash),
-            len => {
-                let name = user_key.get(..user_key.len().saturating_sub(len)).unwrap_or_default();
-                (name, xxph3_64(name))
-            }
+        let (name, hash) = match self.is_plain {
+            true => (user_key, hash),
+            false => match self.holds.part(user_key) {
+                Some(name) => (name, xxph3_64(name)),
+                None => return true,
+            },
         };
         match &self.scope {
             Scope::Whole(filter) => filter.may_contain(name, hash),
             Scope::Parts(parts) => parts.may_contain(file, (user_key, trailer), name, hash),
+            Scope::LevelDb(..) => true,
+        }
+    }
+
+    /// False when the table certainly has no point entry in the range, because all keys of the range would have one prefix
+    /// that the filter does not hold. `closed`: the range includes `upper`. In ascending order of bytes.
+    pub(crate) fn may_meet(&self, file: Reading<'_>, lower: &[u8], upper: &[u8], closed: bool) -> bool {
+        let Some(extractor) = self.holds.prefixes.filter(|_| self.holds.timestamp == 0) else { return true };
+        let Some(prefix) = extractor.of_range(lower, upper, closed) else { return true };
+        let hash = xxph3_64(prefix);
+        match &self.scope {
+            Scope::Whole(filter) => filter.may_contain(prefix, hash),
+            Scope::Parts(parts) => parts.may_hold_behind(file, lower, prefix, hash),
             Scope::LevelDb(..) => true,
         }
     }
@@ -203,6 +247,19 @@ impl FilterParts {
         // Keys behind the last separator belong to the last partition.
         let Some(last) = self.top.len().checked_sub(1) else { return true };
         let at = self.top.find(user_key, trailer).min(last);
+        self.part_may_contain(file, at, name, hash)
+    }
+
+    /// Whether the first key at or behind `lower` may have the prefix. That key is in the next partition if `lower` lies
+    /// behind the last key of its own. The own partition should hold the prefix too; not every writer may have added it.
+    fn may_hold_behind(&self, file: Reading<'_>, lower: &[u8], prefix: &[u8], hash: u64) -> bool {
+        let at = self.top.find(lower, Trailer::FIRST);
+        let parts = at..(at + 2).min(self.top.len());
+        parts.into_iter().any(|at| self.part_may_contain(file, at, prefix, hash))
+    }
+
+    #[inline]
+    fn part_may_contain(&self, file: Reading<'_>, at: u32, name: &[u8], hash: u64) -> bool {
         let Some(cell) = self.parts.get(at as usize) else { return true };
         match cell.get() {
             Some(part) => part.may_contain(name, hash),

@@ -1,5 +1,6 @@
 //! The settings for building and reading a table.
 
+use ashlar_base::ext::prefix_extractor::PrefixExtractor;
 use ashlar_base::stats::Statistics;
 use ashlar_base::{Error, FamilyId, FileNumber, Order, Result, SeqNum};
 use ashlar_cache::FramePool;
@@ -60,6 +61,12 @@ pub struct TableOptions {
     pub max_dict_buffer_bytes: usize,
     /// `filter_policy`: the filter; `None` for no filter. A Bloom filter with 10 bits per key.
     pub filter: Option<FilterPolicy>,
+    /// `prefix_extractor`: the rule for the prefixes that filters hold beside keys. Not for keys in a user's order. `None`, the
+    /// default: no prefixes.
+    pub prefix_extractor: Option<PrefixExtractor>,
+    /// `whole_key_filtering`: whether filters hold whole keys. Without them, a get asks the filter for the prefix of the key.
+    /// On.
+    pub whole_key_filtering: bool,
     /// The order of keys. The family's; ascending bytes.
     pub order: Order,
     /// The name of the family's merge operator, which the table properties record. `None`.
@@ -86,6 +93,8 @@ impl Default for TableOptions {
             zstd_max_train_bytes: 0,
             max_dict_buffer_bytes: 0,
             filter: Some(FilterPolicy::Bloom { bits_per_key: 10.0 }),
+            prefix_extractor: None,
+            whole_key_filtering: true,
             order: Order::Bytewise,
             merge_operator: None,
         }
@@ -111,6 +120,11 @@ impl TableOptions {
             filter: self.filter.map(|policy| policy.for_level(level)),
             ..self.clone()
         }
+    }
+
+    /// The extractor of the prefixes that filters hold. A user's order gives no meaning to the first bytes of a key.
+    pub(crate) fn filtered_prefixes(&self) -> Option<PrefixExtractor> {
+        self.prefix_extractor.filter(|_| matches!(self.order, Order::Bytewise | Order::ReverseBytewise))
     }
 
     /// `InvalidArgument`: a value that no table can have. `NotSupported`: an index that is not written.

@@ -258,6 +258,9 @@ impl Walk {
         if (new_user_key || self.partitioned) && !may_contain() {
             return Err("filter denies a key of the table");
         }
+        if new_user_key && !table.filter().may_meet(table.file(), user_key, user_key, true) {
+            return Err("filter denies the prefix of a key of the table");
+        }
         self.entries += 1;
         self.values += u64::from(!value_type.deletes());
         self.last.get_or_insert_with(|| InternalKeyBuf::new(&[], Trailer::LAST)).set(user_key, trailer);

@@ -4,6 +4,7 @@
 
 use crate::adopt::{Adopted, Recorded, SetFamily};
 use crate::{Db, Env, Error, EventListener, FormatLevel, RepairReport, Result, Statistics, Verified};
+use ashlar_base::ext::prefix_extractor::PrefixExtractor;
 use ashlar_base::{Comparator, MergeOperator, Order};
 use ashlar_engine::pressure::Resources;
 use ashlar_options::{CompactionStyle, DbOptions, DbPath, FamilyOptions};
@@ -406,6 +407,14 @@ impl FamilyBuilder {
     /// `compaction_style`.)
     pub fn compaction_style(self, style: CompactionStyle) -> Self {
         self.set(move |options| options.compaction.style = style)
+    }
+
+    /// The prefixes that filters of new tables hold beside keys. Default: none. A scan whose keys all have one prefix, as those
+    /// of [`crate::Read::prefix`] with a prefix at least that long, skips tables without it. The answers are the same. No effect
+    /// with a [`Comparator`]; in descending order tables get prefixes that only RocksDB asks for. (RocksDB:
+    /// `prefix_extractor`.)
+    pub fn prefix_extractor(self, extractor: PrefixExtractor) -> Self {
+        self.set(move |options| options.table.prefix_extractor = Some(extractor))
     }
 
     /// Adds a directory for the family's tables (RocksDB's `cf_paths`), in place of those of the database; see

@@ -110,6 +110,7 @@ pub use ashlar_base::error::{BusyKind, IoKind, ShutdownKind};
 pub use ashlar_base::ext::merge_operator::{
     BytesXor, LastPut, Max, StringAppend, UInt64Add, standard_operator,
 };
+pub use ashlar_base::ext::prefix_extractor::PrefixExtractor;
 pub use ashlar_base::{
     Comparator, Error, ErrorKind, FamilyId, FileNumber, Level, MergeOperator, Result, SeqNum, Trailer,
     ValueType,

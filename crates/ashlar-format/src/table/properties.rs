@@ -6,6 +6,7 @@
 use super::properties_codec::{Codec, Fixed32, Fixed64, Raw, Text, Varint};
 use crate::block::{BlockBuilder, DataBlock, IndexEntries, PlainCursor, PlainEntries, PlainTarget};
 use crate::unreadable::Unreadable;
+use ashlar_base::ext::prefix_extractor::PrefixExtractor;
 use ashlar_base::{FamilyId, Malformed};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -258,6 +259,12 @@ impl Properties {
     /// True when the filter answers for whole user keys.
     pub fn filters_whole_keys(&self) -> bool {
         self.whole_key_filtering.as_deref() != Some("0")
+    }
+
+    /// The extractor of the prefixes that the filter holds; `None`: the filter holds none, or the extractor is not known.
+    pub fn filtered_prefixes(&self) -> Option<PrefixExtractor> {
+        let name = self.prefix_extractor_name.as_deref()?;
+        PrefixExtractor::parse(name).filter(|_| self.prefix_filtering.as_deref() == Some("1"))
     }
 
     /// The place of the eight bytes of the global sequence number in a properties block. Old ingestion patches them

@@ -8,6 +8,7 @@ use super::value::Value;
 use crate::{MOST_LEVELS, Options};
 use ashlar_base::MergeOperator;
 use ashlar_base::ext::merge_operator::{StringAppend, standard_operator};
+use ashlar_base::ext::prefix_extractor::PrefixExtractor;
 use std::any::Any;
 use std::sync::Arc;
 
@@ -97,6 +98,18 @@ fn show_merge_operator(options: &Options) -> String {
     stored.filter(same).or(name).unwrap_or_else(|| "nullptr".to_owned())
 }
 
+fn set_prefix_extractor(options: &mut Options, text: &str) -> Result<(), String> {
+    options.family.table.prefix_extractor = match id_of(text).as_str() {
+        "nullptr" | "" => None,
+        name => Some(PrefixExtractor::parse(name).ok_or_else(|| format!("{name:?} is not built in"))?),
+    };
+    Ok(())
+}
+
+fn show_prefix_extractor(options: &Options) -> String {
+    options.family.table.prefix_extractor.map_or_else(|| "nullptr".to_owned(), |extractor| extractor.name())
+}
+
 #[rustfmt::skip]
 pub(super) const FAMILY: &[Row<Options>] = &[
     // Keys and values.
@@ -104,7 +117,7 @@ pub(super) const FAMILY: &[Row<Options>] = &[
     mapped!("merge_operator", "nullptr", open, "family.merge_operator", Range::Text("nullptr, or the id of a built-in operator"), Some(set_merge_operator), |o| Some(show_merge_operator(o)), "The operator that folds merge operands."),
     refused!("compaction_filter", "nullptr", open, "Filters that drop or change entries in compactions are not supported."),
     refused!("compaction_filter_factory", "nullptr", open, "Filters that drop or change entries in compactions are not supported."),
-    unserved!("prefix_extractor", "nullptr", live, "Not used: scans are in the total order of the keys, and filters hold whole keys. Answers are right without it, but a scan of a prefix skips no tables."),
+    mapped!("prefix_extractor", "nullptr", live, "family.table.prefix_extractor", Range::Text("nullptr, fixed:BYTES, capped:BYTES, rocksdb.Noop"), Some(set_prefix_extractor), |o| Some(show_prefix_extractor(o)), "The prefixes that the filters of new tables hold. A scan of one prefix skips tables without it. Scans are always in the total order of the keys."),
     unserved!("persist_user_defined_timestamps", "true", open, "AshlarDB does not open families whose keys have timestamps."),
     // Memtables.
     uses!("write_buffer_size", "67108864", live, family.write_buffer_bytes, Range::Whole(64 << 10, 4 << 30, BYTES), "A memtable of this size becomes immutable and is flushed."),

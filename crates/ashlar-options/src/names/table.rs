@@ -75,7 +75,7 @@ pub(super) const TABLE: &[Row<Options>] = &[
     uses!("filter_policy", "nullptr", live, family.table.filter, Range::Text("nullptr, bloomfilter:BITS, ribbonfilter:BITS[:LEVEL]; 0.1 to 100 bits per key"), "The filter, which answers \"no such key\" without a read of a data block."),
     uses!("partition_filters", "false", live, family.table.partition_filters, Range::Flag, "Write the filter in partitions. Without a partitioned index the filter stays whole."),
     ignored!("decouple_partitioned_filters", "true", live, "Partitions of the filter end where those of the index end."),
-    unserved!("whole_key_filtering", "true", live, "Filters hold whole keys."),
+    uses!("whole_key_filtering", "true", live, family.table.whole_key_filtering, Range::Flag, "Filters hold whole keys. Without them, a get asks the filter for the prefix of its key."),
     ignored!("optimize_filters_for_memory", "true", live, "The size of a filter follows from its bits per key."),
     ignored!("detect_filter_construct_corruption", "false", live, "The block of a filter has a checksum, like every block."),
     // Memory.

@@ -6,10 +6,12 @@ use crate::range_del::Mask;
 use crate::super_version::SuperVersion;
 use ashlar_base::key::Sharing;
 use ashlar_base::stats::perf::{self, Metric};
-use ashlar_base::{Entry, InternalIterator, InternalKey, Level, Result, SeqNum};
+use ashlar_base::{Entry, InternalIterator, InternalKey, Level, Order, Result, SeqNum};
 use ashlar_memtable::MemtableRep;
 use ashlar_options::ReadTier;
 use ashlar_table::{ReadHow, TableCursor};
+use ashlar_tree::version::FileMeta;
+use std::cmp::Ordering;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -249,15 +251,55 @@ pub(crate) fn runs(cx: &mut RunContext, bounds: &KeyBounds, tier: ReadTier) -> V
     if !tier.asks_tables() {
         return runs;
     }
+    let prefixes = PrefixedRange::of(&version.order, bounds);
+    let may_meet =
+        |files: &[Arc<FileMeta>]| prefixes.is_none_or(|range| range.may_meet(files, &cx.state.how));
     for (at, file) in version.level(Level::ZERO).iter().enumerate() {
-        if bounds.meets(&version.order, file.smallest().user_key(), file.largest().user_key()) {
+        if bounds.meets(&version.order, file.smallest().user_key(), file.largest().user_key())
+            && may_meet(std::slice::from_ref(file))
+        {
             runs.push(Run::Files(FileRun::new(Level::ZERO, at..at + 1, runs.len())));
         }
     }
     for (level, files) in (0u8..).zip(&version.levels).skip(1) {
-        if !files.is_empty() {
+        if !files.is_empty() && may_meet(files) {
             runs.push(Run::Files(FileRun::new(Level(level), 0..files.len(), runs.len())));
         }
     }
     runs
+}
+
+/// A range with both ends, in ascending order of bytes: the filters of tables may hold the prefix of all its keys.
+#[derive(Clone, Copy)]
+struct PrefixedRange<'a> {
+    lower: &'a [u8],
+    upper: &'a [u8],
+    closed: bool,
+}
+
+impl<'a> PrefixedRange<'a> {
+    fn of(order: &Order, bounds: &'a KeyBounds) -> Option<Self> {
+        let (lower, upper) = (bounds.lower.as_deref()?, bounds.upper.as_deref()?);
+        let closed = bounds.upper_closed;
+        matches!(order, Order::Bytewise).then_some(PrefixedRange { lower, upper, closed })
+    }
+
+    /// Whether one of these files may have a point entry or a range tombstone in the range. The files are disjoint and in
+    /// order. Opens no table; a closed one may have both.
+    fn may_meet(self, files: &[Arc<FileMeta>], how: &ReadHow) -> bool {
+        let from = files.partition_point(|file| file.largest().user_key() < self.lower);
+        let behind = |file: &FileMeta| match file.smallest().user_key().cmp(self.upper) {
+            Ordering::Less => false,
+            Ordering::Equal => !self.closed,
+            Ordering::Greater => true,
+        };
+        let met = files.get(from..).unwrap_or_default().iter().take_while(|file| !behind(file));
+        met.into_iter().any(|file| match file.table.get() {
+            Some(table) => {
+                !table.range_tombstones().is_empty()
+                    || table.may_meet(self.lower, self.upper, self.closed, how)
+            }
+            None => true,
+        })
+    }
 }

@@ -1,11 +1,15 @@
 //! The filter of a table that is being written: whole, or cut into partitions between data blocks.
 //!
-//! A partition ends after its last block, and the separator of that block tells this to readers. A user key with
-//! versions on both sides of a cut is in both partitions.
+//! 1. A partition ends after its last block, and the separator of that block tells this to readers. A user key with
+//!    versions on both sides of a cut is in both partitions.
+//! 2. Beside whole keys, or instead of them, a filter holds the prefix of each key, if there is an extractor.
+//! 3. A partition also holds the prefix of the first key behind it, because a scan may begin between its last key and its
+//!    separator; and that of the last key before it, for scans that go backward.
 //!
 //! Source: RocksDB `table/block_based/partitioned_filter_block.cc`.
 
 use crate::options::TableOptions;
+use ashlar_base::ext::prefix_extractor::PrefixExtractor;
 use ashlar_format::filter::{FilterBuilder, FilterPolicy};
 use ashlar_format::table::IndexKind;
 
@@ -30,6 +34,13 @@ pub(super) struct FilterKeys {
     done_bytes: usize,
     done_keys: usize,
     timestamp: usize,
+    whole_keys: bool,
+    prefixes: Option<PrefixExtractor>,
+    /// The prefix added last; meaningless while `has_prefix` is false.
+    prefix: Vec<u8>,
+    has_prefix: bool,
+    /// A partition is due: the number of the data block behind it.
+    due: Option<usize>,
     /// The next key is the first of its builder.
     fresh: bool,
 }
@@ -48,6 +59,11 @@ impl FilterKeys {
             done_bytes: 0,
             done_keys: 0,
             timestamp: options.order.timestamp_len(),
+            whole_keys: options.whole_key_filtering,
+            prefixes: options.filtered_prefixes(),
+            prefix: Vec::new(),
+            has_prefix: false,
+            due: None,
             fresh: true,
         })
     }
@@ -55,17 +71,47 @@ impl FilterKeys {
     /// Adds the user key of an entry. `first`: the entry before it has another user key.
     #[inline]
     pub(super) fn add(&mut self, user_key: &[u8], first: bool) {
-        if self.fresh || first {
-            self.fresh = false;
+        if self.fresh || first || self.due.is_some() {
             let end = user_key.len().saturating_sub(self.timestamp);
-            self.builder.add(user_key.get(..end).unwrap_or_default());
+            let name = user_key.get(..end).unwrap_or_default();
+            if self.prefixes.is_some() || self.due.is_some() {
+                self.add_prefix(name);
+            }
+            self.fresh = false;
+            if self.whole_keys {
+                self.builder.add(name);
+            }
+        }
+    }
+
+    /// Adds the prefix of a key to the filter. Cuts the partition that is due, and adds the prefix on both sides of the cut.
+    #[inline(never)]
+    fn add_prefix(&mut self, name: &[u8]) {
+        let prefix = self.prefixes.and_then(|extractor| extractor.prefix(name));
+        let new = prefix.filter(|prefix| !self.has_prefix || *prefix != self.prefix);
+        if let Some(new) = new {
+            self.builder.add(new);
+        }
+        if let Some(end) = self.due.take() {
+            self.cut(end);
+            if self.has_prefix {
+                self.builder.add(&self.prefix);
+            }
+            if let Some(new) = new {
+                self.builder.add(new);
+            }
+        }
+        if let Some(new) = new {
+            self.prefix.clear();
+            self.prefix.extend_from_slice(new);
+            self.has_prefix = true;
         }
     }
 
     /// Says that data block `end - 1` is closed: the place where a partition may end.
     pub(super) fn close_block(&mut self, end: usize) {
         if self.partition_size.is_some_and(|size| self.builder.size_estimate() >= size) {
-            self.cut(end);
+            self.due = Some(end);
         }
     }
 
@@ -107,7 +153,7 @@ impl FilterKeys {
     /// All partitions, for `blocks` data blocks.
     pub(super) fn partitions(&mut self, blocks: usize) -> Vec<FilterPartition> {
         if self.builder.keys() > 0 {
-            self.cut(blocks);
+            self.cut(self.due.unwrap_or(blocks));
         }
         std::mem::take(&mut self.done)
     }

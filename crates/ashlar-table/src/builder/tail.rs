@@ -137,7 +137,7 @@ impl TableBuilder {
     fn properties(&self, data_size: u64) -> Properties {
         let (options, identity, counts) = (&self.options, &self.identity, &self.counts);
         let text = |s: &str| Some(s.to_owned());
-        let rejected = self.sink.rejected();
+        let (rejected, extractor) = (self.sink.rejected(), options.filtered_prefixes());
         Properties {
             data_size: Some(data_size),
             tail_start_offset: Some(data_size),
@@ -146,8 +146,8 @@ impl TableBuilder {
             filter_size: Some(0),
             num_filter_entries: Some(0),
             filter_policy: self.filter.as_ref().and_then(|_| text("rocksdb.BuiltinBloomFilter")),
-            whole_key_filtering: text("1"),
-            prefix_filtering: text("0"),
+            whole_key_filtering: text(if options.whole_key_filtering { "1" } else { "0" }),
+            prefix_filtering: text(if extractor.is_some() { "1" } else { "0" }),
             raw_key_size: Some(counts.raw_key_bytes),
             raw_value_size: Some(counts.raw_value_bytes),
             num_data_blocks: Some(self.separators.len() as u64),
@@ -162,7 +162,7 @@ impl TableBuilder {
             column_family_name: text(&identity.family_name),
             comparator: text(options.order.name()),
             merge_operator: text(options.merge_operator.as_deref().unwrap_or("nullptr")),
-            prefix_extractor_name: text("nullptr"),
+            prefix_extractor_name: extractor.map(|e| e.name()).or_else(|| text("nullptr")),
             property_collectors: text("[]"),
             creation_time: Some(identity.creation_time),
             oldest_key_time: Some(identity.oldest_key_time),

@@ -1,6 +1,6 @@
 //! Opens a table: reads footer, metaindex, properties, index, range tombstones and filter, in this order.
 
-use crate::filter::TableFilter;
+use crate::filter::{Holds, TableFilter};
 use crate::footer::read_footer;
 use crate::options::ReaderOptions;
 use crate::reader::block_file::DataForm;
@@ -282,25 +282,29 @@ impl Opening {
 
     /// The filter, if it is one that answers for user keys.
     fn filter(&self, meta: &MetaIndex, properties: &Properties, shape: &IndexShape) -> Result<TableFilter> {
-        let timestamp = self.options.order.timestamp_len();
+        let holds = Holds {
+            timestamp: self.options.order.timestamp_len(),
+            no_whole_keys: !properties.filters_whole_keys(),
+            prefixes: properties.filtered_prefixes(),
+        };
         if self.footer.kind == TableKind::LevelDb {
             return match meta.get(MetaIndex::LEVELDB_FILTER) {
                 Some(handle) => Ok(TableFilter::leveldb(self.file.plainly().read_verified(handle)?)),
                 None => Ok(TableFilter::none()),
             };
         }
-        let Some(place) = meta.filter().filter(|_| properties.filters_whole_keys()) else {
+        let Some(place) = meta.filter().filter(|_| !holds.no_whole_keys || holds.prefixes.is_some()) else {
             return Ok(TableFilter::none());
         };
         match place.scope {
             FilterScope::Full => {
-                Ok(TableFilter::whole(self.file.plainly().read_verified(place.handle)?, timestamp))
+                Ok(TableFilter::whole(self.file.plainly().read_verified(place.handle)?, holds))
             }
             FilterScope::Partitioned => {
                 let format = IndexEntries { first_keys: false, ..shape.format };
                 let top = IndexShape { format, ..shape.clone() }.read(self.file.plainly(), place.handle)?;
                 let charge = charge_table(self.options.pool.budget());
-                Ok(TableFilter::partitioned(top, timestamp, charge))
+                Ok(TableFilter::partitioned(top, holds, charge))
             }
         }
     }

@@ -160,6 +160,12 @@ impl TableReader {
         )
     }
 
+    /// False when the table has no point entry in the range, as the prefixes in its filter show. `closed`: the range includes
+    /// `upper`. Only for keys in ascending order of bytes. No data block is read.
+    pub fn may_meet(&self, lower: &[u8], upper: &[u8], closed: bool, how: &ReadHow) -> bool {
+        self.filter.may_meet(self.file.reading(how), lower, upper, closed)
+    }
+
     /// A stored trailer as readers see it.
     #[inline]
     pub(crate) fn present(&self, stored: Trailer) -> Trailer {

@@ -19,6 +19,7 @@
 //! | `upkeep` | do compactions on request leave every answer as it was? |
 //! | `observe` | does what it tells about itself add up, on a small workload to the last count? |
 //! | `manual` | is the manual whole, and true about the tests? |
+//! | `prefixes` | are scans of a prefix right with every extractor, here and in RocksDB, and do they skip tables? |
 //! | `places` | are files in several directories found, written and handed back? |
 //! | `options` | are settings by RocksDB's names stored, loaded, changed, and known to RocksDB? |
 //! | `integrity` | is every damage found, by file, offset and keys, and are checksums over files those of RocksDB? |
@@ -73,6 +74,7 @@ mod modes;
 mod observe;
 mod operations;
 mod places;
+mod prefixes;
 mod options;
 mod quarantine;
 mod quarantine_blobs;
