@@ -46,6 +46,11 @@ pub struct DbOptions {
     /// The limit on the bytes of live WAL files. Above it, the families that need the oldest file are flushed. 0: four
     /// times the sum of all write buffers.
     pub max_total_wal_bytes: u64,
+    /// Seconds for which WAL files that are no longer needed stay in the archive. With this and `wal_archive_mib` at 0 there
+    /// is no archive. 0.
+    pub wal_archive_secs: u64,
+    /// Mebibytes of WAL files in the archive. 0: no bound.
+    pub wal_archive_mib: u64,
     /// The directory of the WAL files. Empty: the one in the newest OPTIONS file, or else the database directory.
     pub wal_dir: String,
     /// The directories of the tables of all families without `cf_paths`. Empty: those in the newest OPTIONS file of
@@ -99,6 +104,8 @@ impl Default for DbOptions {
             rate_limit_bytes: 0,
             scrub_bytes_per_second: 0,
             max_total_wal_bytes: 0,
+            wal_archive_secs: 0,
+            wal_archive_mib: 0,
             wal_dir: String::new(),
             db_paths: Vec::new(),
             atomic_flush: false,

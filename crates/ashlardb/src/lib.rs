@@ -149,5 +149,7 @@ pub use sst_writer::{SstSummary, SstWriter};
 pub use transaction::{
     Deadlock, DeadlockWait, LockMode, Transaction, TransactionFamily, TransactionOptions, Untracked,
 };
-pub use upkeep::{Checkpoint, CheckpointOptions, CompactRangeOptions, Copied, LiveFile};
+pub use upkeep::{
+    Change, Checkpoint, CheckpointOptions, CompactRangeOptions, Copied, LiveFile, Update, Updates,
+};
 pub use write::{Write, WriteOptions, Writer};

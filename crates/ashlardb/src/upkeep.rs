@@ -1,9 +1,9 @@
-//! Requests for background work and copies: compactions, pauses, aborts, quarantine, checkpoints.
+//! Requests for background work and copies: compactions, pauses, aborts, quarantine, checkpoints, updates.
 
 use crate::range::{KeyRange, Keys};
 use crate::{Db, Family, RepairReport, Result};
-pub use ashlar_backup::{Checkpoint, CheckpointOptions, Copied};
-use ashlar_base::{FileNumber, Level};
+pub use ashlar_backup::{Change, Checkpoint, CheckpointOptions, Copied, Update, Updates};
+use ashlar_base::{FileNumber, Level, SeqNum};
 pub use ashlar_engine::LiveFile;
 pub use ashlar_options::CompactRangeOptions;
 use std::path::Path;
@@ -116,6 +116,41 @@ impl Db {
         mut progress: impl FnMut(&Copied),
     ) -> Result<Checkpoint> {
         ashlar_backup::checkpoint(self.engine(), into.as_ref(), options, &mut progress)
+    }
+
+    /// The batches that have a change at or after the sequence number `since`, up to the newest write, in order: for a copy that
+    /// follows, or a feed of changes. Ask again with the number after the last batch for what was written meanwhile. The number
+    /// of a checkpoint is [`Checkpoint::sequence`].
+    ///
+    /// The batches come from the WAL files. Those that the database no longer needs are removed, unless `WAL_ttl_seconds` or
+    /// `WAL_size_limit_MB` keeps them in the directory `archive`. Ingested files, and writes that skipped the WAL, are not among
+    /// the batches. (RocksDB: `GetUpdatesSince`.)
+    ///
+    /// ```
+    /// # use ashlardb::prelude::*;
+    /// use ashlardb::{Change, SeqNum};
+    /// # fn main() -> ashlardb::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// let db = Db::builder(dir.path().join("db")).options("WAL_ttl_seconds=86400").open()?;
+    /// db.put("k", "v")?;
+    /// db.flush()?;
+    /// for update in db.updates_since(SeqNum::new(1).unwrap())? {
+    ///     for change in update?.changes()? {
+    ///         assert!(matches!(change, Change::Put { key: b"k", value: b"v", .. }));
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// `Io(NotFound)`: the WAL files with the first of these writes are gone. `InvalidArgument`: `since` is beyond the number
+    /// after the newest write, or a callback of the database makes the call. `NotSupported`: the database is open for reading
+    /// only. `Corruption`, `Io`: a WAL file could not be read. `Shutdown`; the error that refuses writes.
+    /// # Cost
+    /// Opens the WAL files from the one with `since` on, and reads the beginning of each. The items read the rest.
+    pub fn updates_since(&self, since: SeqNum) -> Result<Updates> {
+        ashlar_backup::updates_since(self.engine(), since)
     }
 
     /// Waits until no background work is running or due. Returns at once after a close.

@@ -19,7 +19,7 @@ use ashlar_read::super_version::SuperVersion;
 use ashlar_recovery::RecoveryReport;
 use ashlar_sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use ashlar_sync::{EpochCell, Mutex, MutexGuard, Signal, Waited};
-use ashlar_tree::files::PendingOutputs;
+use ashlar_tree::files::{Archive, PendingOutputs};
 use ashlar_tree::places::Places;
 use ashlar_tree::version::{OpenTables, VersionSet};
 use std::collections::{BTreeMap, BTreeSet};
@@ -33,6 +33,8 @@ pub(crate) struct Core {
     pub(super) database: DatabaseId,
     pub(crate) env: Env,
     pub(super) places: Arc<Places>,
+    /// Where WAL files go that are no longer needed; `None`: they are removed.
+    pub(super) archive: Option<Archive>,
     pub(crate) dir: PathBuf,
     pub(super) options: EpochCell<DbOptions>,
     /// Held by a thread that changes settings of the database or of a family.

@@ -15,8 +15,10 @@
 use super::Db;
 use super::claim::Claim;
 use super::core::Core;
+use super::parts::wal_dir_of;
 use super::work::Work;
 use ashlar_base::{Error, FileNumber, Result, SeqNum};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// The files of an open database, none of which is removed while this value lives. It counts as running work: a close and
@@ -37,6 +39,8 @@ pub struct Moment {
     /// The WAL files of this session that may be needed, ascending, each with the end of its last record. Later writes go
     /// behind the end of the last one or into files with higher numbers. The bytes may not be durable.
     pub wals: Vec<(FileNumber, u64)>,
+    /// The directory of the WAL files.
+    pub wal_dir: PathBuf,
     /// The newest write.
     pub sequence: SeqNum,
 }
@@ -88,7 +92,8 @@ impl HeldFiles {
             };
             let mut wals = core.committer.wals().closed_sizes();
             wals.push((set.wal.number(), set.wal.log().position()));
-            Ok(Moment { manifest, manifest_bytes, wals, sequence: core.visible() })
+            let wal_dir = wal_dir_of(&core.options(), &core.dir).to_path_buf();
+            Ok(Moment { manifest, manifest_bytes, wals, wal_dir, sequence: core.visible() })
         })
     }
 

@@ -6,7 +6,7 @@
 
 use super::core::{Core, Hold};
 use super::notify::log_header;
-use super::parts::{Parts, statistics, take_memory};
+use super::parts::{Parts, archive_of, statistics, take_memory};
 use super::purge_job::purge_at_open;
 use super::read_only::open_locked;
 use super::replay::Replayer;
@@ -70,21 +70,22 @@ pub(super) fn open(
         drop((replayer, claims));
         return open_locked(entered, dir, options, settings, (lock, memory));
     }
-    let outcome = outcome?;
+    let cut = outcome?.cut;
     check_lost_at_open(&env, dir, &mut report)?;
     claims.strays |= replayer.keeps_blob_files()?;
     let (edits, replayed) = replayer.finish()?;
     claims.stand();
     let unused = UnusedFiles::keep(&*env.fs, dir, &report)?;
-    let wal = begin_session(&entered, &versions, &options, edits, outcome.cut)?;
+    let wal = begin_session(&entered, &versions, &options, edits, cut)?;
     drop(replayed);
     create_missing(&versions, &options, &missing, wal.number())?;
     claims.strays |= note_identity(&env, &versions, &mut report)?;
-    let quarantined = purge_at_open(&env, dir, (&versions, &pending), &mut report, &unused, claims.strays)?;
+    let kept = (&*versions, &*pending, archive_of(&options, dir));
+    let quarantined = purge_at_open(&env, dir, kept, &mut report, &unused, claims.strays)?;
     report.advice = settings.advice(&options, &versions);
     let env = InfoLog::hold_elsewhere(env, &options.info_log);
-    let info_log = InfoLog::open(&env, dir, &options.info_log, &log_header(&report));
     let parts = Parts {
+        info_log: InfoLog::open(&env, dir, &options.info_log, &log_header(&report)),
         env,
         places: entered.places,
         dir: dir.to_path_buf(),
@@ -100,7 +101,6 @@ pub(super) fn open(
         wal,
         memtables: BTreeMap::new(),
         health: HealthState::new(None),
-        info_log,
     };
     let core = parts.assemble(&settings);
     begin(&core, quarantined)?;

@@ -21,11 +21,11 @@ use ashlar_options::DbOptions;
 use ashlar_recovery::RecoveryReport;
 use ashlar_sync::atomic::{AtomicBool, AtomicUsize};
 use ashlar_sync::{EpochCell, Mutex, Rank};
-use ashlar_tree::files::PendingOutputs;
+use ashlar_tree::files::{Archive, ArchiveLimits, PendingOutputs};
 use ashlar_tree::places::Places;
 use ashlar_tree::version::{OpenTables, VersionSet};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
 /// The memory of a database, with the resources that it was given or with its own.
@@ -70,6 +70,17 @@ pub(super) struct Parts {
     pub(super) info_log: Option<InfoLog>,
 }
 
+/// The directory of the WAL files of the database in `dir`.
+pub(super) fn wal_dir_of<'a>(options: &'a DbOptions, dir: &'a Path) -> &'a Path {
+    if options.wal_dir.is_empty() { dir } else { Path::new(&options.wal_dir) }
+}
+
+/// The archive of the WAL files, if the options ask for one.
+pub(super) fn archive_of(options: &DbOptions, dir: &Path) -> Option<Archive> {
+    let bytes = options.wal_archive_mib.saturating_mul(1 << 20);
+    Archive::new(wal_dir_of(options, dir), ArchiveLimits { secs: options.wal_archive_secs, bytes })
+}
+
 impl Parts {
     pub(super) fn assemble(mut self, settings: &Settings) -> Arc<Core> {
         let (mut state, database) = (State::default(), DatabaseId::fresh());
@@ -101,6 +112,7 @@ impl Parts {
             let pressure = Arc::new(Pressure::new());
             committer.attach(Box::new(Host::new(weak.clone(), Arc::clone(&pressure))));
             Core {
+                archive: archive_of(&self.options, &self.dir),
                 database,
                 progress: self.env.jobs.signal(),
                 env: self.env,

@@ -14,7 +14,7 @@ use ashlar_format::filename::FileKind;
 use ashlar_recovery::RecoveryReport;
 use ashlar_sync::ReadPin;
 use ashlar_tree::files::{
-    Live, PendingOutputs, RepairMark, Spared, in_quarantine, lost_is_usable, remove_obsolete,
+    Archive, Live, PendingOutputs, RepairMark, Spared, in_quarantine, lost_is_usable, remove_obsolete,
 };
 use ashlar_tree::version::VersionSet;
 use std::collections::BTreeSet;
@@ -75,7 +75,7 @@ impl Run for PurgeJob {
 pub(super) fn purge_at_open(
     env: &Env,
     dir: &Path,
-    (versions, pending): (&VersionSet, &PendingOutputs),
+    (versions, pending, archive): (&VersionSet, &PendingOutputs, Option<Archive>),
     report: &mut RecoveryReport,
     unused: &UnusedFiles,
     strays: bool,
@@ -94,7 +94,7 @@ pub(super) fn purge_at_open(
     let mut quarantined = in_quarantine(&*env.fs, dir)?;
     quarantined.extend(&unused.whole);
     let live = Live { quarantined: quarantined.clone(), ..Live::now(versions, pending, spared) };
-    let done = remove_obsolete(&*env.fs, dir, versions, &live)?;
+    let done = remove_obsolete(&*env.fs, dir, versions, &live, archive.as_ref())?;
     if unended {
         mark.clear()?;
     }
@@ -163,8 +163,10 @@ impl Core {
         // Read after the live files: a number is in this set before its file becomes obsolete.
         let quarantined = self.state().quarantined.clone();
         let live = Live { quarantined, ..live };
-        let done = remove_obsolete(&*self.env.fs, &self.dir, &self.versions, &live)?;
+        let archive = self.archive.as_ref();
+        let done = remove_obsolete(&*self.env.fs, &self.dir, &self.versions, &live, archive)?;
         self.notify_deleted(&done.removed);
+        archive.map_or(Ok(()), |archive| archive.trim(&*self.env.fs, self.unix_secs()))?;
         self.committer.wals().forget_below(min_wal);
         Ok(())
     }

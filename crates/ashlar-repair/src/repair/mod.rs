@@ -307,7 +307,7 @@ impl Repair<'_> {
         }
         let spared = if unended { Spared::Everything } else { Spared::Orphans };
         let live = Live::now(versions, pending, spared);
-        let done = remove_obsolete(&*self.env.fs, self.dir, versions, &live)?;
+        let done = remove_obsolete(&*self.env.fs, self.dir, versions, &live, None)?;
         report.moved.extend(done.lost);
         report.manifest = versions.manifest_number();
         self.leave_note(report)?;

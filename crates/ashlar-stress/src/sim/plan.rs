@@ -55,16 +55,18 @@ impl Setup {
         let wal_compression = if rng.percent(25) { Compression::Zstd } else { Compression::None };
         let format_level = if rng.percent(50) { FormatLevel::V7_8 } else { FormatLevel::default() };
         let unlogged = rng.percent(15);
-        // These three are not drawn by themselves: known seeds stay what they were.
+        // These four are not drawn by themselves: known seeds stay what they were.
         if family.write_buffer_bytes == 128 << 10 {
             family.compaction.style = CompactionStyle::Universal;
         }
         let mapped_wal = family.max_write_buffers != 3;
         let max_open_files = [-1, 1, 3, -1][family.compaction.l0_stop - 5];
+        let wal_archive_mib = u64::from(family.compaction.l0_stop == 6);
         let db = DbOptions {
             max_open_files,
             block_cache_bytes: 1 << 20,
             max_total_wal_bytes,
+            wal_archive_mib,
             wal_compression,
             manual_wal_flush: rng.percent(40),
             mapped_wal,

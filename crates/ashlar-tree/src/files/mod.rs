@@ -1,6 +1,7 @@
 //! The files of a database directory: what a directory holds, how a database is created there, which files are being
 //! written, which are obsolete, how those go, and how files are copied.
 
+mod archive;
 mod checksum;
 mod copy;
 mod create;
@@ -15,6 +16,7 @@ mod survey;
 mod unlink;
 mod within;
 
+pub use archive::{Archive, ArchiveLimits, archive_beside, archived};
 pub use checksum::{
     CRC32C_FUNCTION, FileChecksum, SummedFile, check_file_checksum, checksum_of_file, summed,
 };

@@ -1,8 +1,10 @@
-//! Removes obsolete files and moves unknown files to `lost/`. No other code unlinks tables, WAL files and MANIFESTs.
+//! Removes obsolete files, moves WAL files to the archive if there is one, and unknown files to `lost/`. No other code unlinks
+//! tables, WAL files and MANIFESTs.
 //!
 //! A file with the name of a WAL file that does not begin as one is not a database file: it moves to `lost/`.
 
 use super::LOST;
+use super::archive::Archive;
 use super::obsolete::{Action, Live, Obsolete, find_obsolete};
 use crate::version::VersionSet;
 use ashlar_base::{Error, Result};
@@ -16,27 +18,68 @@ use std::path::Path;
 pub struct Unlinked {
     /// Names that were removed.
     pub removed: Vec<String>,
+    /// Names of WAL files that moved to the archive.
+    pub archived: Vec<String>,
     /// Names of files that moved to `lost/`.
     pub lost: Vec<String>,
     /// Failures. The files are still there, and the next open finds them again.
     pub failed: Vec<Error>,
 }
 
-/// Removes every obsolete file of the directory that is not in `live`; spared files move to `lost/`. Removes nothing while
+/// Removes every obsolete file of the directory that is not in `live`; spared files move to `lost/`, WAL files to the archive
+/// if there is one. Removes nothing while
 /// it is unknown which MANIFEST a crash would leave.
 ///
 /// # Errors
 /// `Io`: a file could not be removed or moved; it is found again by the next call.
-pub fn remove_obsolete(fs: &dyn Fs, dir: &Path, versions: &VersionSet, live: &Live) -> Result<Unlinked> {
+pub fn remove_obsolete(
+    fs: &dyn Fs,
+    dir: &Path,
+    versions: &VersionSet,
+    live: &Live,
+    archive: Option<&Archive>,
+) -> Result<Unlinked> {
     if !versions.may_unlink() {
         return Ok(Unlinked::default());
     }
     let entries = fs.files(dir)?;
     let obsolete = find_obsolete(entries.iter().map(|e| e.name.as_str()), live);
-    let mut done = unlink(fs, dir, &obsolete);
+    let (wals, others): (Vec<_>, Vec<_>) = obsolete
+        .into_iter()
+        .partition(|file| matches!((file.kind, file.action), (FileKind::Wal(_), Action::Remove)));
+    let mut done = match archive {
+        Some(archive) => {
+            let mut done = unlink(fs, dir, &others);
+            archive_all(fs, dir, &wals, archive, &mut done);
+            done
+        }
+        None => unlink(fs, dir, &[others, wals].concat()),
+    };
     match done.failed.pop() {
         Some(e) => Err(e),
         None => Ok(done),
+    }
+}
+
+/// Moves WAL files to the archive. One that is a link, or does not begin as a WAL file, is handled as [`unlink`] does.
+fn archive_all(fs: &dyn Fs, dir: &Path, wals: &[Obsolete], archive: &Archive, done: &mut Unlinked) {
+    for wal in wals {
+        let path = dir.join(&wal.name);
+        let is_wal = || Ok(!is_link(fs, &path)? && begins_as_log(&*fs.open_read(&path)?)?);
+        let moved = match is_wal() {
+            Ok(true) => archive.take(fs, &path, &wal.name).map(|()| done.archived.push(wal.name.clone())),
+            Ok(false) => {
+                let Unlinked { removed, lost, failed, .. } = unlink(fs, dir, std::slice::from_ref(wal));
+                done.removed.extend(removed);
+                done.lost.extend(lost);
+                failed.into_iter().next().map_or(Ok(()), Err)
+            }
+            Err(e) => Err(e),
+        };
+        match moved {
+            Err(e) if !e.is_not_found() => done.failed.push(e),
+            _ => {}
+        }
     }
 }
 

@@ -94,7 +94,6 @@ fn what_rocksdb_stored_comes_back_as_it_stood() {
         for part in [
             "index_type=kHashSearch",
             "last_level_temperature=kCold",
-            "WAL_ttl_seconds=60",
             "level_compaction_dynamic_level_bytes=false",
             "format_version=7",
         ] {

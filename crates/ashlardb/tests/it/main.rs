@@ -29,6 +29,7 @@
 //! | `repair_sound` | is what a repair leaves sound, and does a check agree? |
 //! | `salvage` | is a damaged directory left as it is, and the copy what its repair would be? |
 //! | `quarantine` | does a damaged table leave an open database with nothing lost but what the report names? |
+//! | `updates` | does a follower that reads the WAL files have what was written, without a silent hole? |
 //! | `unused_logs` | is a log kept that was not replayed to its end, and named what stands there? |
 //! | `scrub` | is damage found without a request? |
 //! | `crafted` | do files with right checksums over wrong contents cost little, and are they told from sound ones? |
@@ -94,4 +95,5 @@ mod threads;
 mod transaction_locks;
 mod transactions;
 mod unused_logs;
+mod updates;
 mod upkeep;
