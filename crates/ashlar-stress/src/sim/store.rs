@@ -403,8 +403,8 @@ impl Store {
     /// The last write that changed the family.
     fn last_write_to(&self, family: &str) -> usize {
         let Some(generation) = self.promise.names.get(family) else { return 0 };
-        let last = self.model.last_write_to(&model_name(family, *generation));
-        if self.setup.unlogged { last } else { last.min(self.promise.logged) }
+        let upto = if self.setup.unlogged { usize::MAX } else { self.promise.logged };
+        self.model.last_write_to(&model_name(family, *generation), upto)
     }
 
     /// What a read looks at, and the states that may answer it.

@@ -148,10 +148,11 @@ impl Model {
         self.writes.len()
     }
 
-    /// The last write that changed the family, 0 for none.
-    pub fn last_write_to(&self, family: &str) -> usize {
+    /// The last of the first `upto` writes that changed the family, 0 for none.
+    pub fn last_write_to(&self, family: &str, upto: usize) -> usize {
         let touches = |changes: &Vec<Change>| changes.iter().any(|c| c.family() == family);
-        self.writes.iter().rposition(touches).map_or(0, |index| index + 1)
+        let writes = self.writes.get(..upto).unwrap_or(&self.writes);
+        writes.iter().rposition(touches).map_or(0, |index| index + 1)
     }
 
     /// Sequence number of the last change.
@@ -316,7 +317,8 @@ mod tests {
         model.apply(&[Change::Put { family: "other".into(), key: vec![2], value: vec![] }]);
         model.apply(&[put("b", "2")]);
         model.acknowledge(2);
-        assert_eq!((model.last_write_to("other"), model.last_write_to("none")), (2, 0));
+        let last = |family, upto| model.last_write_to(family, upto);
+        assert_eq!((last("other", 9), last("none", 9), last("other", 1)), (2, 0, 0));
         let left = model.of_families(|name| name == "default");
         assert_eq!((left.writes(), left.floor(), left.now().names().count()), (3, 2, 1));
         let cut = State::of([("default".to_owned(), vec![(b"a".to_vec(), b"1".to_vec())])]);
