@@ -318,7 +318,7 @@ mod tests {
         model.apply(&[put("b", "2")]);
         model.acknowledge(2);
         let last = |family, upto| model.last_write_to(family, upto);
-        assert_eq!((last("other", 9), last("none", 9), last("other", 1)), (2, 0, 0));
+        assert_eq!((last("other", 9), last("other", 1), last("other", 0), last("none", 9)), (2, 1, 0, 0));
         let left = model.of_families(|name| name == "default");
         assert_eq!((left.writes(), left.floor(), left.now().names().count()), (3, 2, 1));
         let cut = State::of([("default".to_owned(), vec![(b"a".to_vec(), b"1".to_vec())])]);
