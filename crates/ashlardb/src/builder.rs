@@ -3,7 +3,9 @@
 //! A builder records the caller's settings. The open combines them with the stored ones: see `adopt`.
 
 use crate::adopt::{Adopted, Recorded, SetFamily};
-use crate::{Db, Env, Error, EventListener, FormatLevel, RepairReport, Result, Statistics, Verified};
+use crate::{
+    Db, Env, Error, EventListener, FormatLevel, RepairReport, Result, Secondary, Statistics, Verified,
+};
 use ashlar_base::ext::prefix_extractor::PrefixExtractor;
 use ashlar_base::{Comparator, MergeOperator, Order};
 use ashlar_engine::pressure::Resources;
@@ -312,6 +314,14 @@ impl Builder {
             false => ashlar_engine::Db::open_within,
         };
         Db::wrap(open(resources, env, &self.path, db, families, others)?)
+    }
+
+    /// Opens a view that follows the database; see [`Db::open_secondary`].
+    ///
+    /// # Errors
+    /// Those of [`Db::open_read_only`].
+    pub fn open_secondary(self) -> Result<Secondary> {
+        Secondary::open(self)
     }
 }
 

@@ -4,7 +4,7 @@ use crate::{
     Builder, CheckReport, Family, RecoveryReport, Result, Scrubbed, Snapshot, Verified, WriteBatch,
     WriteOptions, Writer,
 };
-use crate::{FamilyBuilder, Pins};
+use crate::{FamilyBuilder, Pins, Secondary};
 use ashlar_base::{Error, SeqNum};
 pub use ashlar_engine::health::{Health, Severity};
 pub use ashlar_engine::pressure::WritePressure;
@@ -78,6 +78,31 @@ impl Db {
     /// An open file for each table and blob file, and memory for all entries in the WAL files.
     pub fn open_read_only(path: impl AsRef<Path>) -> Result<Db> {
         Builder::new(path).read_only(true).open()
+    }
+
+    /// Opens a view of a database that another process writes, and follows it: [`Secondary::catch_up`]. (RocksDB:
+    /// `OpenAsSecondary`, `TryCatchUpWithPrimary`.)
+    ///
+    /// ```
+    /// # use ashlardb::prelude::*;
+    /// # fn main() -> ashlardb::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let path = dir.path().join("db");
+    /// let writer = Db::open(&path)?;
+    /// writer.put(b"k", b"1")?;
+    /// let secondary = Db::open_secondary(&path)?;
+    /// writer.put(b"k", b"2")?;
+    /// assert_eq!(secondary.db().get(b"k")?.as_deref(), Some(&b"1"[..]));
+    /// secondary.catch_up()?;
+    /// assert_eq!(secondary.db().get(b"k")?.as_deref(), Some(&b"2"[..]));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Db::open_read_only`].
+    pub fn open_secondary(path: impl AsRef<Path>) -> Result<Secondary> {
+        Builder::new(path).open_secondary()
     }
 
     /// Settings for an open, a repair or a salvage of the directory `path`.

@@ -100,6 +100,7 @@ pub mod prelude;
 mod range;
 mod read;
 mod scan;
+mod secondary;
 mod snapshot;
 mod sst_writer;
 mod transaction;
@@ -144,6 +145,7 @@ pub use observe::{
 pub use range::KeyRange;
 pub use read::{Read, ReadOptions, ReadTier, Reader};
 pub use scan::Scan;
+pub use secondary::Secondary;
 pub use snapshot::Snapshot;
 pub use sst_writer::{SstSummary, SstWriter};
 pub use transaction::{

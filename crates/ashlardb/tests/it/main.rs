@@ -38,6 +38,7 @@
 //! | `many_families` | does the OPTIONS file tell every family, however many there are? |
 //! | `gone_back` | is a log that two processes wrote to told as damage, and is what stands before kept? |
 //! | `read_options` | does each option of a read hold for every verb? |
+//! | `secondary` | do views follow a writer, and stay as they are? |
 //! | `styles` | do universal and FIFO trees hold what they should, and may RocksDB and we take turns on them? |
 //! | `resources` | do databases share memory and threads without harm to one another? |
 //! | `examples` | do the examples do what they say? |
@@ -89,6 +90,7 @@ mod repair_sound;
 mod resources;
 mod salvage;
 mod scrub;
+mod secondary;
 mod store;
 mod styles;
 mod threads;

@@ -1,0 +1,132 @@
+//! Views that follow a writer: each shows one moment, later ones show more, and earlier ones stay what they are.
+
+use crate::adopt::judge;
+use ashlar_testkit::judge::{MERGING, Opening};
+use ashlar_testkit::{Change, JudgeVersion, Op};
+use ashlardb::{Db, ErrorKind, Read as _, Write as _};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The numbers from 0 on that the view has: all of them up to some number.
+fn count(db: &Db) -> u64 {
+    let mut next = 0u64;
+    for entry in db.scan(..) {
+        let (key, value) = entry.unwrap();
+        assert_eq!(*key, next.to_be_bytes(), "a hole");
+        assert_eq!(&value[..8], &next.to_be_bytes());
+        next += 1;
+    }
+    next
+}
+
+/// Beside a writer that flushes and compacts without pause: every catch-up shows at least as much as the one before, and
+/// views of earlier moments do not change, although the writer deletes their tables.
+#[test]
+fn views_follow_a_writer_and_stay_as_they_are() {
+    let temp = tempfile::tempdir().unwrap();
+    let dir = temp.path().join("db");
+    let options = "write_buffer_size=65536;target_file_size_base=65536;max_bytes_for_level_base=131072";
+    let writer = Db::builder(&dir).options(options).open().unwrap();
+    let secondary = Db::open_secondary(&dir).unwrap();
+    let other = secondary.clone();
+    let done = AtomicBool::new(false);
+    let mut views = vec![(secondary.db(), 0)];
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for n in 0..12_000u64 {
+                writer.put(n.to_be_bytes(), n.to_be_bytes().repeat(30)).unwrap();
+                if n % 3000 == 2999 {
+                    writer.compact().unwrap();
+                }
+            }
+            done.store(true, Ordering::Release);
+        });
+        let mut before = 0;
+        loop {
+            let last = done.load(Ordering::Acquire);
+            let newest = secondary.catch_up().unwrap();
+            let view = secondary.db();
+            assert_eq!(
+                (view.sequence(), other.db().sequence()),
+                (newest, newest),
+                "clones catch up together"
+            );
+            let now = count(&view);
+            assert!(now >= before && now == newest.get(), "{before}, then {now} at {newest}");
+            if now > before + 1500 {
+                views.push((view, now));
+            }
+            before = now;
+            if last {
+                break;
+            }
+        }
+        assert_eq!(before, 12_000);
+    });
+    writer.compact().unwrap();
+    assert!(views.len() > 2, "{}", views.len());
+    for (view, then) in &views {
+        assert_eq!(count(view), *then, "a view of an earlier moment");
+    }
+    let e = secondary.db().put("k", "v").unwrap_err();
+    assert_eq!(e.kind(), ErrorKind::NotSupported, "{e}");
+}
+
+/// Families come and go with the writer's. A catch-up that fails leaves the view.
+#[test]
+fn families_follow_and_a_failed_catch_up_changes_nothing() {
+    let temp = tempfile::tempdir().unwrap();
+    let dir = temp.path().join("db");
+    let writer = Db::open(&dir).unwrap();
+    writer.put("k", "v").unwrap();
+    writer.put("k", "w").unwrap();
+    let secondary = Db::open_secondary(&dir).unwrap();
+    let events = writer.create_family("events").unwrap();
+    events.put("e", "1").unwrap();
+    assert!(secondary.db().family("events").is_err(), "not caught up yet");
+    secondary.catch_up().unwrap();
+    let held = secondary.db().family("events").unwrap();
+    assert_eq!(held.get("e").unwrap().as_deref(), Some(&b"1"[..]));
+    writer.drop_family(&events).unwrap();
+    secondary.catch_up().unwrap();
+    assert!(secondary.db().family("events").is_err());
+    assert_eq!(held.get("e").unwrap().as_deref(), Some(&b"1"[..]), "a family of an earlier view");
+    writer.close().unwrap();
+    std::fs::rename(&dir, temp.path().join("away")).unwrap();
+    assert!(secondary.catch_up().is_err(), "the directory is gone");
+    assert_eq!(secondary.db().get("k").unwrap().as_deref(), Some(&b"w"[..]));
+    let another = Db::open(&dir).unwrap();
+    another.put("k", "of another").unwrap();
+    let e = secondary.catch_up().unwrap_err();
+    assert!(e.kind() == ErrorKind::InvalidArgument && e.to_string().contains("new secondary"), "{e}");
+    assert_eq!(secondary.db().get("k").unwrap().as_deref(), Some(&b"w"[..]));
+    drop(another);
+    std::fs::remove_dir_all(&dir).unwrap();
+    std::fs::rename(temp.path().join("away"), &dir).unwrap();
+    secondary.catch_up().unwrap();
+    assert_eq!(Db::open_secondary(temp.path().join("none")).unwrap_err().kind(), ErrorKind::InvalidArgument);
+}
+
+/// RocksDB writes, we follow.
+#[test]
+fn a_view_follows_rocksdb() {
+    for version in JudgeVersion::ALL {
+        let Some(mut judge) = judge(version, "a_view_follows_rocksdb") else { return };
+        let dir = tempfile::tempdir().unwrap();
+        judge.open(dir.path(), Opening::Create, MERGING).unwrap();
+        let secondary = Db::open_secondary(dir.path()).unwrap();
+        for round in 0..20 {
+            let key = format!("k{round:02}").into_bytes();
+            let put = Change::Put { family: "default".into(), key, value: b"v".to_vec() };
+            judge.write(&[put], false).unwrap();
+            if round % 5 == 4 {
+                judge.apply(&[Op::Flush { family: "default".into() }]).unwrap();
+            }
+            secondary.catch_up().unwrap();
+            assert_eq!(secondary.db().scan(..).count(), round + 1, "{}", version.name());
+        }
+        judge.apply(&[Op::Compact { family: "default".into() }]).unwrap();
+        secondary.catch_up().unwrap();
+        assert_eq!(secondary.db().scan(..).count(), 20);
+        judge.close().unwrap();
+    }
+}
