@@ -21,6 +21,7 @@ pub mod stats;
 
 pub use bytes::{Cursor, Malformed};
 pub use error::{Error, ErrorKind, Result};
+pub use ext::compaction_filter::{CompactionFilter, CompactionFilterFactory, FilterSource};
 pub use ext::comparator::{Comparator, Order};
 pub use ext::merge_operator::MergeOperator;
 pub use ids::{FamilyId, FileNumber, Level};

@@ -94,6 +94,10 @@ bugs! {
     KeyLostInRewrite,
     /// Values get sequence number 0 while older versions lie beneath.
     SequenceZeroedEarly,
+    /// A compaction filter is asked about values that snapshots see.
+    FilterOverSnapshot,
+    /// A value that a compaction filter removed leaves no tombstone while older versions lie beneath.
+    FilteredWithoutTombstone,
     /// Garbage of blob files is counted twice.
     GarbageCountedTwice,
     /// The two ends of a scan pass each other.

@@ -12,13 +12,16 @@
 //! Source: RocksDB `db/compaction/compaction_job.cc` (behaviour).
 
 use crate::inputs::{parts, runs, tombstones};
-use crate::plan::{Action, Compaction, user_range};
+use crate::plan::{Action, Compaction, Reason, user_range};
 use crate::rewrite::{
-    BlobCounters, OutputPlan, Progress, Rewrite, RewriteCounters, TableOutputs, shared_prefix, start,
+    BlobCounters, Filtering, OutputPlan, Progress, Rewrite, RewriteCounters, TableOutputs, shared_prefix,
+    start_filtered,
 };
 use crate::split::KeyRange;
-use ashlar_base::{Error, FamilyId, FileNumber, Result, SeqNum};
+use ashlar_base::ext::compaction_filter::FilterContext;
+use ashlar_base::{Error, FamilyId, FileNumber, FilterSource, Result, SeqNum};
 use ashlar_format::version_edit::VersionEdit;
+use ashlar_table::TableIdentity;
 use ashlar_tree::files::{Numbers, PendingFile};
 use ashlar_tree::version::{TableCounts, Version};
 use std::sync::Arc;
@@ -31,6 +34,8 @@ pub struct CompactionInput {
     pub version: Arc<Version>,
     /// Live snapshots, ascending.
     pub snapshots: Vec<SeqNum>,
+    /// The compaction filter of the family.
+    pub filter: Option<FilterSource>,
     /// Where and how the tables are written. The oldest ancestor time is taken from the inputs that store one.
     pub output: OutputPlan,
     /// Draws the file numbers.
@@ -85,11 +90,12 @@ impl CompactionPart {
     /// Starts a compaction: returns its parts, ascending, at least one.
     ///
     /// # Errors
-    /// `Io` and `Corruption` of the tables; `NotSupported` for tables with data that this engine does not rewrite.
+    /// `Io` and `Corruption` of the tables; `NotSupported` for tables with data that this engine does not rewrite; `Aborted`:
+    /// the filter factory panicked.
     /// # Cost
     /// Opens every table of level 0 and the first of each deeper level; reads the range tombstones of the others.
     pub fn start(input: CompactionInput) -> Result<Vec<CompactionPart>> {
-        let CompactionInput { plan, version, snapshots, mut output, numbers, parts_max } = input;
+        let CompactionInput { plan, version, snapshots, filter, mut output, numbers, parts_max } = input;
         let order = version.order.clone();
         let range = user_range(&order, plan.files().map(|(_, f)| f));
         let skip = range.map_or(0, |range| shared_prefix(range.smallest, range.largest));
@@ -111,7 +117,10 @@ impl CompactionPart {
                 .with_blobs(Arc::clone(version.blobs()));
             let sink = TableOutputs::new(output.clone(), plan.cut_limits(), Arc::clone(&numbers))
                 .with_tombstones(retention.surviving_tombstones(&order));
-            let rewrite = start(&order, skip, runs(&version, &plan, &range, count)?, retention, sink)?;
+            let runs = runs(&version, &plan, &range, count)?;
+            let filter = filter.as_ref().map(|source| filter_of(source, &plan, &version, &output.identity));
+            let filter = filter.transpose()?.flatten();
+            let rewrite = start_filtered(&order, skip, runs, retention, filter, sink)?;
             Ok(CompactionPart { rewrite, spent })
         };
         ranges.into_iter().map(part).collect()
@@ -171,6 +180,21 @@ impl CompactionPart {
         edit.blob_garbage.sort_by_key(|garbage| garbage.number);
         Ok(CompactionOutcome { edit, counts, pending, counters })
     }
+}
+
+/// The filter for one part of a compaction.
+fn filter_of(
+    source: &FilterSource,
+    plan: &Compaction,
+    version: &Version,
+    identity: &TableIdentity,
+) -> Result<Option<Filtering>> {
+    let (family, name) = (identity.family_id, identity.family_name.as_str());
+    let mut context = FilterContext::new(family, name, plan.output_level);
+    context.is_full = plan.files().count() == version.files().count();
+    context.is_manual = matches!(plan.reason, Reason::Manual | Reason::Chosen);
+    context.is_bottommost = plan.is_bottommost();
+    Filtering::new(source, &context, Arc::clone(version.blobs()))
 }
 
 /// Checks that as many entries were read as the inputs claim to have, so that a block that reads as an end loses none.

@@ -51,6 +51,7 @@ fn input(place: &TestDir, version: &Arc<Version>, plan: &Compaction, snapshots: 
         plan: plan.clone(),
         version: Arc::clone(version),
         snapshots: snapshots.iter().map(|s| SeqNum::new(*s).unwrap()).collect(),
+        filter: None,
         output: place.plan(),
         numbers: place.numbers(),
         parts_max: 1,

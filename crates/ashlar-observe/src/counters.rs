@@ -87,6 +87,7 @@ impl Counters {
             (Ticker::CompactWriteBytes, c.bytes_written),
             (Ticker::CompactionKeyDropNew, c.entries.dropped_hidden),
             (Ticker::CompactionKeyDropObsolete, c.entries.dropped_tombstones),
+            (Ticker::CompactionKeyDropUser, c.entries.filtered),
         ] {
             statistics.add(ticker, n);
         }

@@ -5,7 +5,7 @@ use super::paths::{DbPath, fits_a_line, validate};
 use super::{CompactionOptions, FormatLevel, KeptTexts};
 use ashlar_base::ext::merge_operator::borrows_built_in_name;
 use ashlar_base::ext::timestamp_order::timestamp_order;
-use ashlar_base::{Error, MergeOperator, Order, Result};
+use ashlar_base::{Error, FilterSource, MergeOperator, Order, Result};
 use ashlar_blob::BlobOptions;
 use ashlar_table::TableOptions;
 use std::sync::Arc;
@@ -19,6 +19,8 @@ pub struct FamilyOptions {
     pub merge_operator: Option<Arc<dyn MergeOperator>>,
     /// The operator's name in the stored OPTIONS file, kept for the next one.
     pub stored_merge_operator: Option<String>,
+    /// Decides in compactions which values stay. `None`, the default: all stay.
+    pub compaction_filter: Option<FilterSource>,
     /// The size of a memtable, in bytes, at which it is flushed. 64 MiB.
     pub write_buffer_bytes: usize,
     /// The greatest number of memtables of the family, the active one included; beyond it writers wait. 3.
@@ -54,6 +56,7 @@ impl Default for FamilyOptions {
             order: Order::Bytewise,
             merge_operator: None,
             stored_merge_operator: None,
+            compaction_filter: None,
             write_buffer_bytes: 64 << 20,
             max_write_buffers: 3,
             memtable_protection_bytes: 0,
@@ -72,6 +75,9 @@ impl Default for FamilyOptions {
 
 /// The kind of table that the engine writes, as the head of a section names it.
 pub(crate) const BLOCK_BASED: &str = "BlockBasedTable";
+
+/// The objects that RocksDB's TTL wrapper puts into OPTIONS: a family with one of them has values with a time.
+pub const TTL_IDS: [&str; 3] = ["TtlCompactionFilter", "TtlCompactionFilterFactory", "TtlMergeOperator"];
 
 impl FamilyOptions {
     /// Checks the ranges, and that no setting needs a higher level than `level`.
@@ -114,12 +120,12 @@ impl FamilyOptions {
         self.compaction.validate()
     }
 
-    /// Checks the names of the comparator and the merge operator, because files store the names and an open finds the
-    /// built-in ones by them.
+    /// Checks the names of the comparator, the merge operator and the compaction filter, because files store the names and an
+    /// open finds the built-in ones by them.
     ///
     /// # Errors
-    /// `InvalidArgument`: the caller's comparator or operator has no name, or that of a built-in one; the operator's name does
-    /// not come back from a line of an OPTIONS file.
+    /// `InvalidArgument`: what the caller gave has no name, or that of a built-in one; the name of the operator or the filter
+    /// does not come back from a line of an OPTIONS file.
     fn validate_names(&self) -> Result<()> {
         let wrong = |what: &str, name: &str| {
             let text = match name {
@@ -136,19 +142,25 @@ impl FamilyOptions {
                 return wrong("comparator", name);
             }
         }
-        match &self.merge_operator {
-            Some(operator) if operator.name().is_empty() || borrows_built_in_name(&**operator) => {
-                wrong("merge operator", operator.name())
+        let unfit = |what: &str, name: &str| {
+            let text = format!("the {what}'s name {name:?} has a line break, or blanks at its ends");
+            Err(Error::invalid(text).hint("Give it a name that a line of an OPTIONS file can hold"))
+        };
+        let named = [
+            self.merge_operator.as_ref().map(|o| ("merge operator", o.name(), borrows_built_in_name(&**o))),
+            self.compaction_filter
+                .as_ref()
+                .map(|f| ("compaction filter", f.name(), f.borrows_built_in_name())),
+        ];
+        for (what, name, borrowed) in named.into_iter().flatten() {
+            if name.is_empty() || borrowed || TTL_IDS.contains(&name) {
+                return wrong(what, name);
             }
-            Some(operator) if !fits_a_line(operator.name()) => {
-                let text = format!(
-                    "the merge operator's name {:?} has a line break, or blanks at its ends",
-                    operator.name()
-                );
-                Err(Error::invalid(text).hint("Give it a name that a line of an OPTIONS file can hold"))
+            if !fits_a_line(name) {
+                return unfit(what, name);
             }
-            _ => Ok(()),
         }
+        Ok(())
     }
 
     /// The name of the merge operator, or else the stored name.

@@ -27,7 +27,7 @@ pub use events::{
     CompactionEvent, Event, EventListener, FileEvent, FlushEvent, InfoLogLevel, InfoLogOptions, IngestEvent,
     Listeners, StallCondition,
 };
-pub use family::FamilyOptions;
+pub use family::{FamilyOptions, TTL_IDS};
 pub use file::{FamilyText, options_file, options_text, write_options_file, write_options_text};
 pub use format_level::FormatLevel;
 pub use kept::KeptTexts;

@@ -111,6 +111,9 @@ pub struct CompactRangeOptions {
     /// `bottommost_level_compaction`), so that no deleted entry is left. On. Exception: tables of a load in key order move
     /// down unchanged if a rewrite would remove nothing from them.
     pub rewrite_deepest: bool,
+    /// Rewrite the tables of the deepest level if the family has a compaction filter, whatever
+    /// [`CompactRangeOptions::rewrite_deepest`] says (RocksDB's `kIfHaveCompactionFilter`). Off.
+    pub rewrite_deepest_if_filtered: bool,
     /// After the compaction, move all tables of the deepest level to this level without rewriting them (RocksDB's
     /// `change_level`). The levels between must be empty. `None`: do not move them.
     pub target_level: Option<Level>,
@@ -124,6 +127,7 @@ impl Default for CompactRangeOptions {
     fn default() -> Self {
         CompactRangeOptions {
             rewrite_deepest: true,
+            rewrite_deepest_if_filtered: false,
             target_level: None,
             exclusive: false,
             max_subcompactions: 0,
@@ -141,6 +145,11 @@ impl CompactRangeOptions {
     /// Sets [`CompactRangeOptions::rewrite_deepest`].
     pub fn rewrite_deepest(self, rewrite_deepest: bool) -> Self {
         CompactRangeOptions { rewrite_deepest, ..self }
+    }
+
+    /// Sets [`CompactRangeOptions::rewrite_deepest_if_filtered`].
+    pub fn rewrite_deepest_if_filtered(self, rewrite_deepest_if_filtered: bool) -> Self {
+        CompactRangeOptions { rewrite_deepest_if_filtered, ..self }
     }
 
     /// Sets [`CompactRangeOptions::target_level`].

@@ -22,7 +22,7 @@ use ashlar_env::Fs;
 use ashlar_format::filename::FileKind;
 use ashlar_format::options_file::{OptionsFile, Section, SectionKind, unescape};
 use ashlar_format::table::{Properties, TableKind};
-use ashlar_options::{id_of, read_latest_options};
+use ashlar_options::{TTL_IDS, id_of, read_latest_options};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
@@ -75,7 +75,7 @@ pub fn by_settings(file: &OptionsFile, family: &str, reasons: &mut Vec<String>) 
     }
     for name in ["compaction_filter", "compaction_filter_factory", "merge_operator"] {
         let id = settings.get(name).map(|value| id_of(&unescape(value))).unwrap_or_default();
-        if id.starts_with("Ttl") {
+        if TTL_IDS.contains(&id.as_str()) {
             reasons.push(format!(
                 "family {family:?} has {name}={id}: a TTL database, whose values end in 4 bytes of time"
             ));

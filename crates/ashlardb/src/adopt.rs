@@ -4,9 +4,9 @@
 //! our defaults < the OPTIONS file < memory() < what is set for `default` < what is set for the family
 //! ```
 //! 1. A family in the file starts from its settings there. A family that the open creates starts from those of
-//!    `default`, except the directories of its tables.
-//! 2. A setting of `default` holds for every family that the caller does not name. The exceptions are the comparator
-//!    and the merge operator: an existing family keeps its own.
+//!    `default`, except the directories of its tables and the compaction filter.
+//! 2. A setting of `default` holds for every family that the caller does not name. The exceptions are the comparator,
+//!    the merge operator and the compaction filter: an existing family keeps its own.
 //! 3. Settings of directories in the file (`wal_dir`, `db_log_dir`, `db_paths`, `cf_paths`) do not count as set by the
 //!    caller. The engine reads them from the file itself, and first checks whether the files are there.
 //! 4. The file is read without the lock of the database. Another process that closes the database meanwhile may write a
@@ -202,7 +202,8 @@ impl Recorded {
             let mut options = match stored.get(name) {
                 Some(stored) => self.set_for_all(&db, stored, true)?,
                 None => {
-                    let mut new = FamilyOptions { cf_paths: Vec::new(), ..default.clone() };
+                    let mut new =
+                        FamilyOptions { cf_paths: Vec::new(), compaction_filter: None, ..default.clone() };
                     new.inherit_tree();
                     new
                 }
@@ -305,10 +306,11 @@ fn check_order(family: &str, order: &Order, stored: &Order) -> Result<()> {
     }
 }
 
-/// What was set for `default` changes neither the order, the directories nor the merge operator of another family that
-/// exists. A family that is named and has no operator takes that of `default`.
+/// What was set for `default` changes neither the order, the directories, the merge operator nor the compaction filter of
+/// another family that exists. A family that is named and has no operator takes that of `default`.
 fn keep_identity(options: &mut FamilyOptions, stored: &FamilyOptions, named: bool) {
     options.cf_paths.clone_from(&stored.cf_paths);
+    options.compaction_filter.clone_from(&stored.compaction_filter);
     let comparator = stored.kept.get("comparator");
     let given = matches!(&options.order, Order::Custom(_));
     if !(given && comparator.as_deref() == Some(options.order.name())) {

@@ -7,7 +7,9 @@ use crate::{
     Db, Env, Error, EventListener, FormatLevel, RepairReport, Result, Secondary, Statistics, Verified,
 };
 use ashlar_base::ext::prefix_extractor::PrefixExtractor;
-use ashlar_base::{Comparator, MergeOperator, Order};
+use ashlar_base::{
+    CompactionFilter, CompactionFilterFactory, Comparator, FilterSource, MergeOperator, Order,
+};
 use ashlar_engine::pressure::Resources;
 use ashlar_options::{CompactionStyle, DbOptions, DbPath, FamilyOptions};
 use ashlar_repair::Salvage;
@@ -388,6 +390,17 @@ impl FamilyBuilder {
     /// a key with operands fails with `InvalidArgument`.
     pub fn merge_operator(self, operator: Arc<dyn MergeOperator>) -> Self {
         self.set(move |options| options.merge_operator = Some(Arc::clone(&operator)))
+    }
+
+    /// The filter that decides in compactions which values stay. Default: none. It holds for this family only. The database
+    /// stores its name; an open without the filter keeps all values and reports that. See "Compaction filters" in the manual.
+    pub fn compaction_filter(self, filter: Arc<dyn CompactionFilter>) -> Self {
+        self.set(move |options| options.compaction_filter = Some(FilterSource::Filter(Arc::clone(&filter))))
+    }
+
+    /// Makes a filter for each compaction, in place of [`FamilyBuilder::compaction_filter`].
+    pub fn compaction_filter_factory(self, factory: Arc<dyn CompactionFilterFactory>) -> Self {
+        self.set(move |options| options.compaction_filter = Some(FilterSource::Factory(Arc::clone(&factory))))
     }
 
     /// Sorts keys in descending byte order, as RocksDB's `rocksdb.ReverseBytewiseComparator` does.

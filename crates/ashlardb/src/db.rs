@@ -190,7 +190,8 @@ impl Db {
         self.create_family_with(name, |family| family)
     }
 
-    /// Creates a family with settings of its own. What `set` leaves out is as in `default`.
+    /// Creates a family with settings of its own. What `set` leaves out is as in `default`, except
+    /// that the family has no compaction filter.
     ///
     /// ```
     /// # use ashlardb::{Db, Read, StringAppend, Write};
@@ -215,6 +216,7 @@ impl Db {
     ) -> Result<Family> {
         let mut options = (*self.default.options()).clone();
         options.cf_paths.clear();
+        options.compaction_filter = None;
         options.inherit_tree();
         set(FamilyBuilder::default()).apply(&mut options)?;
         let inner = self.engine.create_family(name, options)?;

@@ -108,13 +108,16 @@ mod upkeep;
 mod write;
 
 pub use ashlar_base::error::{BusyKind, IoKind, ShutdownKind};
+pub use ashlar_base::ext::compaction_filter::{
+    Decision, FilterContext, FilterSource, RemoveEmptyValue, standard_filter,
+};
 pub use ashlar_base::ext::merge_operator::{
     BytesXor, LastPut, Max, StringAppend, UInt64Add, standard_operator,
 };
 pub use ashlar_base::ext::prefix_extractor::PrefixExtractor;
 pub use ashlar_base::{
-    Comparator, Error, ErrorKind, FamilyId, FileNumber, Level, MergeOperator, Result, SeqNum, Trailer,
-    ValueType,
+    CompactionFilter, CompactionFilterFactory, Comparator, Error, ErrorKind, FamilyId, FileNumber, Level,
+    MergeOperator, Result, SeqNum, Trailer, ValueType,
 };
 pub use ashlar_engine::pressure::Resources;
 pub use ashlar_engine::{IngestMode, IngestOptions, Ingested};

@@ -54,6 +54,7 @@ names! {
         L2AndUpHit "rocksdb.l2andup.hit",
         CompactionKeyDropNew "rocksdb.compaction.key.drop.new",
         CompactionKeyDropObsolete "rocksdb.compaction.key.drop.obsolete",
+        CompactionKeyDropUser "rocksdb.compaction.key.drop.user",
         CompactionCancelled "rocksdb.compaction.cancelled",
         NumberKeysWritten "rocksdb.number.keys.written",
         NumberKeysRead "rocksdb.number.keys.read",

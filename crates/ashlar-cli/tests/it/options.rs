@@ -11,7 +11,7 @@ fn names_are_explained() {
         assert!(text.contains(part), "{part}: {text}");
     }
     assert!(good(&["options", "explain", "compression_opts.level"], b"").contains("32767"));
-    assert!(good(&["options", "explain", "compaction_filter"], b"").contains("refused"));
+    assert!(good(&["options", "explain", "bottommost_compression_opts"], b"").contains("refused"));
     let near = ashlar(&["options", "explain", "write_bufer_size"], b"");
     assert_eq!(near.status, 1);
     assert!(near.err.contains("Did you mean write_buffer_size?"), "{near:?}");

@@ -5,8 +5,10 @@
 //!    newest run counts.
 //! 2. The sink gets only survivors, in the same order. A held-back tombstone comes before the older version that needs
 //!    it. Merge operands are folded into one value where that value is known.
-//! 3. After an error or `Done` the loop does nothing more.
+//! 3. A user's filter, if there is one, decides on what the rule keeps; see `filter`.
+//! 4. After an error or `Done` the loop does nothing more.
 
+use super::filter::Filtering;
 use super::key_state::{KeyState, Relation};
 use super::merge::Merge;
 use super::operands::Operands;
@@ -31,7 +33,7 @@ pub trait Rewrite<S>: Send {
     ///
     /// # Errors
     /// Those of the runs and of the sink; `Corruption` when a run is out of order; `NotSupported` for a kind of entry
-    /// that this engine must not rewrite.
+    /// that this engine must not rewrite; `Aborted`, `InvalidArgument` of a compaction filter.
     fn step(&mut self, budget_bytes: usize) -> Result<Progress>;
     /// The counts so far.
     fn counters(&self) -> RewriteCounters;
@@ -51,12 +53,34 @@ pub fn start<S: EntrySink + 'static>(
     retention: Retention,
     sink: S,
 ) -> Result<Box<dyn Rewrite<S>>> {
+    start_filtered(order, shared_prefix, runs, retention, None, sink)
+}
+
+/// [`start`] with a compaction filter.
+///
+/// # Errors
+/// As [`start`].
+pub fn start_filtered<S: EntrySink + 'static>(
+    order: &Order,
+    shared_prefix: usize,
+    runs: Vec<Box<dyn RunCursor>>,
+    retention: Retention,
+    filter: Option<Filtering>,
+    sink: S,
+) -> Result<Box<dyn Rewrite<S>>> {
     Ok(match order {
-        Order::Bytewise => Box::new(RewriteLoop::new(BytewiseOrder, shared_prefix, runs, retention, sink)?),
-        Order::ReverseBytewise => {
-            Box::new(RewriteLoop::new(ReverseBytewiseOrder, shared_prefix, runs, retention, sink)?)
+        Order::Bytewise => {
+            let new = RewriteLoop::new(BytewiseOrder, shared_prefix, runs, retention, sink)?;
+            Box::new(new.filtered_by(filter))
         }
-        Order::Custom(c) => Box::new(RewriteLoop::new(CustomOrder(c.clone()), 0, runs, retention, sink)?),
+        Order::ReverseBytewise => {
+            let new = RewriteLoop::new(ReverseBytewiseOrder, shared_prefix, runs, retention, sink)?;
+            Box::new(new.filtered_by(filter))
+        }
+        Order::Custom(c) => {
+            let new = RewriteLoop::new(CustomOrder(c.clone()), 0, runs, retention, sink)?;
+            Box::new(new.filtered_by(filter))
+        }
     })
 }
 
@@ -103,16 +127,25 @@ impl<C: KeyOrder, S: EntrySink> RewriteLoop<C, S> {
         })
     }
 
+    /// Asks `filter` about the survivors.
+    fn filtered_by(mut self, filter: Option<Filtering>) -> Self {
+        self.rule.filter = filter.map(Box::new);
+        self
+    }
+
+    /// Ends the last key and finishes the sink.
+    fn end(&mut self) -> Result<Progress> {
+        self.key.end_chain(&mut self.rule, &mut self.sink, &mut self.counters)?;
+        self.counters.dropped_tombstones += self.key.held.len() as u64;
+        self.key.held.clear();
+        self.sink.finish()?;
+        Ok(Progress::Done)
+    }
+
     fn run(&mut self, budget_bytes: usize) -> Result<Progress> {
         let mut left = budget_bytes;
         loop {
-            let Some(entry) = self.merge.entry() else {
-                self.key.end_chain(&mut self.rule, &mut self.sink, &mut self.counters)?;
-                self.counters.dropped_tombstones += self.key.held.len() as u64;
-                self.key.held.clear();
-                self.sink.finish()?;
-                return Ok(Progress::Done);
-            };
+            let Some(mut entry) = self.merge.entry() else { return self.end() };
             let (user_key, trailer) = entry.key.split();
             let bytes = entry.key.encoded().len() + entry.value.len();
             self.counters.entries_in += 1;
@@ -135,7 +168,13 @@ impl<C: KeyOrder, S: EntrySink> RewriteLoop<C, S> {
             }
             self.key.last = trailer;
             let mut verdict = self.rule.decide(user_key, trailer);
-            if self.key.operands.may_fold(trailer) {
+            let mut trailer = trailer;
+            let new_value;
+            if let (Some(_), Verdict::Keep(kept)) = (&self.rule.filter, verdict) {
+                new_value = self.rule.pass_filter(entry, kept, &mut trailer, &mut verdict)?;
+                entry.value = new_value.as_deref().unwrap_or(entry.value);
+            }
+            if self.key.operands.may_fold(trailer) && verdict != Verdict::Folded {
                 verdict =
                     self.key.chain(&mut self.rule, &mut self.sink, entry, verdict, &mut self.counters)?;
             }
@@ -170,7 +209,8 @@ impl<C: KeyOrder, S: EntrySink> Rewrite<S> for RewriteLoop<C, S> {
     }
 
     fn counters(&self) -> RewriteCounters {
-        self.counters
+        let filtered = self.rule.filter.as_ref().map_or(0, |filter| filter.removed());
+        RewriteCounters { filtered, ..self.counters }
     }
 
     fn sink(&mut self) -> &mut S {

@@ -37,8 +37,8 @@ impl RunCursor for MemoryRun {
 
 /// Collects survivors and checks order and the `first` mark.
 #[derive(Default)]
-struct Collect {
-    entries: Vec<Version>,
+pub(crate) struct Collect {
+    pub(crate) entries: Vec<Version>,
     finished: bool,
 }
 
@@ -57,16 +57,16 @@ impl EntrySink for Collect {
     }
 }
 
-struct Dice(u64);
+pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
-    fn roll(&mut self, sides: u64) -> u64 {
+    pub(crate) fn roll(&mut self, sides: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
         (self.0 >> 11) % sides
     }
-    fn index(&mut self, sides: usize) -> usize {
+    pub(crate) fn index(&mut self, sides: usize) -> usize {
         usize::try_from(self.roll(sides as u64)).unwrap()
     }
 }
@@ -88,7 +88,7 @@ pub(crate) fn orders() -> [Order; 3] {
     [Order::Bytewise, Order::ReverseBytewise, Order::Custom(Arc::new(LongFirst))]
 }
 
-fn sorted(order: &Order, mut entries: Vec<Version>) -> Vec<Version> {
+pub(crate) fn sorted(order: &Order, mut entries: Vec<Version>) -> Vec<Version> {
     entries.sort_by(|a, b| order.compare_parts(&a.0, a.1, &b.0, b.1));
     entries
 }
@@ -116,13 +116,13 @@ fn rewrite(
 
 /// Entries and range tombstones of one or several levels.
 #[derive(Clone, Debug, Default)]
-struct Data {
-    versions: Vec<Version>,
-    tombstones: Vec<RangeTombstone>,
+pub(crate) struct Data {
+    pub(crate) versions: Vec<Version>,
+    pub(crate) tombstones: Vec<RangeTombstone>,
 }
 
 impl Data {
-    fn and(&self, deeper: &Data) -> Data {
+    pub(crate) fn and(&self, deeper: &Data) -> Data {
         Data {
             versions: [&self.versions[..], &deeper.versions].concat(),
             tombstones: [&self.tombstones[..], &deeper.tombstones].concat(),
@@ -131,7 +131,7 @@ impl Data {
 
     /// The result of reading a key at `seq`: merge operands joined behind the base value, or behind the default column
     /// of an entity; an entity's other column comes second.
-    fn read(&self, order: &Order, key: &[u8], seq: SeqNum) -> Option<(Vec<u8>, Option<Vec<u8>>)> {
+    pub(crate) fn read(&self, order: &Order, key: &[u8], seq: SeqNum) -> Option<(Vec<u8>, Option<Vec<u8>>)> {
         let covers = |t: &&RangeTombstone| {
             t.seq <= seq && order.compare(&t.begin, key).is_le() && order.compare(key, &t.end).is_lt()
         };
@@ -163,7 +163,7 @@ impl Data {
     }
 }
 
-fn draw_key(dice: &mut Dice) -> Vec<u8> {
+pub(crate) fn draw_key(dice: &mut Dice) -> Vec<u8> {
     let n = dice.roll(12);
     if dice.roll(2) == 0 {
         format!("shared/prefix/{n:02}").into_bytes()
@@ -173,7 +173,7 @@ fn draw_key(dice: &mut Dice) -> Vec<u8> {
 }
 
 /// Random range tombstones among the sequences `1..=total`: those up to `deep` on the deeper level.
-fn draw_tombstones(dice: &mut Dice, order: &Order, total: u64, deep: u64) -> (Data, Data) {
+pub(crate) fn draw_tombstones(dice: &mut Dice, order: &Order, total: u64, deep: u64) -> (Data, Data) {
     let (mut upper, mut lower) = (Data::default(), Data::default());
     for _ in 0..dice.roll(2) * dice.roll(9) {
         let (a, b, seq) = (draw_key(dice), draw_key(dice), 1 + dice.roll(total));
@@ -185,7 +185,7 @@ fn draw_tombstones(dice: &mut Dice, order: &Order, total: u64, deep: u64) -> (Da
 }
 
 /// An entity of two columns, or one without the default column.
-fn entity(seq: u64) -> Vec<u8> {
+pub(crate) fn entity(seq: u64) -> Vec<u8> {
     let text = format!("v{seq}");
     let column = |name| Column { name, value: ColumnValue::Inline(text.as_bytes()) };
     let columns = if seq.is_multiple_of(3) { vec![column(b"c")] } else { vec![column(b""), column(b"c")] };
@@ -221,7 +221,7 @@ fn draw(dice: &mut Dice, order: &Order) -> (Vec<Vec<Version>>, Vec<Version>) {
     (runs.into_iter().map(|r| sorted(order, r)).collect(), sorted(order, deeper))
 }
 
-fn ranges_of(order: &Order, deeper: &[Version], dice: &mut Dice) -> Beneath {
+pub(crate) fn ranges_of(order: &Order, deeper: &[Version], dice: &mut Dice) -> Beneath {
     if dice.roll(4) == 0 {
         return Beneath::Unknown;
     }

@@ -16,6 +16,7 @@
 //!
 //! Source: RocksDB `db/merge_helper.cc` (behaviour).
 
+use super::filter::Judged;
 use super::key_state::KeyState;
 use super::operands::Base;
 use super::retention::{Rule, Verdict};
@@ -113,11 +114,30 @@ impl KeyState {
         let Some((newest, _)) = self.operands.collected.first() else { return Ok(false) };
         let newest = newest.seq();
         let Some((value_type, value)) = self.operands.fold(self.user_key(), base) else { return Ok(false) };
-        let trailer = rule.settled(Trailer::new(newest, value_type), self.operands.stripe);
+        let trailer = Trailer::new(newest, value_type);
+        let judged = match rule.filter {
+            None => Judged::AsItIs,
+            Some(_) => rule.folded(self.user_key(), trailer, &value)?,
+        };
         counters.folded += self.operands.collected.len() as u64 - 1;
+        let (trailer, value) = match judged {
+            Judged::AsItIs => (rule.settled(trailer, self.operands.stripe), value),
+            Judged::Changed(trailer, value) => (rule.settled(trailer, self.operands.stripe), value),
+            Judged::Removed(tombstone, Verdict::Keep(_)) => (tombstone, Vec::new()),
+            Judged::Removed(tombstone, verdict) => {
+                if verdict == Verdict::Hold {
+                    self.held.push(tombstone);
+                }
+                self.operands.clear();
+                return Ok(true);
+            }
+            Judged::Gone => {
+                self.operands.clear();
+                return Ok(true);
+            }
+        };
         counters.entries_out += self.emit_parts(sink, trailer, &value)?;
-        self.operands.collected.clear();
-        self.operands.bytes = 0;
+        self.operands.clear();
         Ok(true)
     }
 

@@ -1,6 +1,7 @@
 //! Rewriting sorted runs into tables: the code that flush and compaction share.
 //!
 //! `merge` brings the runs into one order, `retention` decides which versions survive, `cut` where an output ends,
+//! `filter` asks a user's compaction filter about what survives,
 //! `tombstones` which range tombstones are kept, `fold` folds merge `operands`, `blobs` handles large values, `output`
 //! writes tables. `key_state` holds the state of the current key. `drive` is the loop through all of them, resumable after any entry.
 //!
@@ -9,6 +10,7 @@
 mod blobs;
 mod cut;
 mod drive;
+mod filter;
 mod fold;
 mod key_state;
 mod merge;
@@ -20,7 +22,8 @@ mod tombstones;
 
 pub use blobs::{BlobCounters, BlobOutcome, BlobPlan};
 pub use cut::{Cut, CutLimits, Grandparent};
-pub use drive::{Progress, Rewrite, RewriteLoop, shared_prefix, start};
+pub use drive::{Progress, Rewrite, RewriteLoop, shared_prefix, start, start_filtered};
+pub use filter::Filtering;
 pub use merge::Merge;
 pub use output::{Output, OutputChecks, OutputPlan, TableOutputs};
 pub use retention::{Beneath, Retention, Rule, Verdict};

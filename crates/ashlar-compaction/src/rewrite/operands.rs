@@ -41,6 +41,12 @@ impl Operands {
             || (trailer.type_byte() == ValueType::Merge as u8 && self.operator.is_some())
     }
 
+    /// Forgets the operands, which were folded.
+    pub(super) fn clear(&mut self) {
+        self.collected.clear();
+        self.bytes = 0;
+    }
+
     fn oldest_first(&self) -> Vec<&[u8]> {
         self.collected.iter().rev().map(|(_, operand)| &operand[..]).collect()
     }

@@ -18,6 +18,7 @@
 //!
 //! Source: RocksDB `db/compaction/compaction_iterator.cc` (behaviour).
 
+use super::filter::Filtering;
 use ashlar_base::MergeOperator;
 use ashlar_base::ext::comparator::KeyOrder;
 use ashlar_base::key::{SeqNum, Trailer, ValueType};
@@ -103,6 +104,8 @@ pub struct Rule<C: KeyOrder> {
     range_at: usize,
     hidden_stripe: Option<usize>,
     zeroed: bool,
+    /// A user's decision on what the rule keeps; `None`: everything stays. See `filter`.
+    pub(super) filter: Option<Box<Filtering>>,
 }
 
 impl<C: KeyOrder> Rule<C> {
@@ -123,7 +126,28 @@ impl<C: KeyOrder> Rule<C> {
             range_at: 0,
             hidden_stripe: None,
             zeroed: false,
+            filter: None,
         }
+    }
+
+    /// The order of the keys.
+    pub(super) fn order(&self) -> &C {
+        &self.order
+    }
+
+    /// The number of snapshots, which is the number of the newest stripe.
+    pub(super) fn snapshot_count(&self) -> usize {
+        self.snapshots.len()
+    }
+
+    /// The tombstone in place of a value that the rule kept and the filter removed, with its verdict.
+    pub(super) fn removed(&mut self, user_key: &[u8], value: Trailer) -> (Trailer, Verdict) {
+        self.zeroed = false;
+        let tombstone = Trailer::new(value.seq(), ValueType::Delete);
+        if planted(Bug::FilteredWithoutTombstone) {
+            return (tombstone, Verdict::Drop);
+        }
+        (tombstone, self.tombstone(user_key, tombstone))
     }
 
     /// Begins a new user key. Keys come in ascending order.

@@ -37,6 +37,9 @@ pub struct RewriteCounters {
     pub folded: u64,
     /// Tombstones dropped because no older version is left.
     pub dropped_tombstones: u64,
+    /// Values and merge operands that a compaction filter removed. The tombstone in place of a value counts in
+    /// `entries_out` or in `dropped_tombstones` too.
+    pub filtered: u64,
     /// Bytes of the entries read.
     pub bytes_in: u64,
 }
@@ -48,6 +51,7 @@ impl std::ops::AddAssign for RewriteCounters {
         self.dropped_hidden += other.dropped_hidden;
         self.folded += other.folded;
         self.dropped_tombstones += other.dropped_tombstones;
+        self.filtered += other.filtered;
         self.bytes_in += other.bytes_in;
     }
 }

@@ -179,6 +179,7 @@ impl Shared {
             plan: Compaction { action: Action::Rewrite, ..self.plan.clone() },
             version,
             snapshots: core.snapshots.all(),
+            filter: options.compaction_filter.clone(),
             output,
             numbers: output_numbers(&core.versions, &core.pending),
             parts_max: self.parts_max(),

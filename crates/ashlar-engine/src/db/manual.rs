@@ -11,7 +11,7 @@ use super::schedule::pick_input;
 use crate::column_family::Family;
 use ashlar_base::{Error, FamilyId, FileNumber, Level, Order, Result};
 use ashlar_compaction::picker::{ManualPick, ManualRange, Shape, Style, pick_chosen, pick_refit};
-use ashlar_compaction::{Compaction, Running};
+use ashlar_compaction::{Action, Compaction, Running};
 use ashlar_env::JobKind;
 use ashlar_options::CompactRangeOptions;
 use std::sync::Arc;
@@ -50,7 +50,8 @@ impl Db {
         core.flush(&[family.id()])?;
         let asks = if options.target_level.is_some() { Asks::Target } else { Asks::Range };
         check_style(family, asks)?;
-        let range = ManualRange::new(begin, end, options.rewrite_deepest);
+        let filtered = options.rewrite_deepest_if_filtered && family.options().compaction_filter.is_some();
+        let range = ManualRange::new(begin, end, options.rewrite_deepest || filtered);
         if !options.exclusive {
             return core.compact_range(family.id(), range, options);
         }
@@ -158,7 +159,13 @@ impl Core {
             let style = Style::of(&settings.compaction);
             Ok(match style.pick_requested(range, &input, self.versions.next_file_number()) {
                 ManualPick::Run(plan) => {
-                    ManualPick::Run(Box::new(Compaction { parts_max: options.max_subcompactions, ..*plan }))
+                    // A request has each entry filtered, so no table moves unread.
+                    let action = match plan.action {
+                        Action::Move if settings.compaction_filter.is_some() => Action::Rewrite,
+                        planned => planned,
+                    };
+                    let parts_max = options.max_subcompactions;
+                    ManualPick::Run(Box::new(Compaction { parts_max, action, ..*plan }))
                 }
                 ManualPick::Done if !from.running.is_empty() => ManualPick::Blocked,
                 other => other,

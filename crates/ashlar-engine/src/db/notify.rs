@@ -73,6 +73,7 @@ impl Core {
         event.outputs = counters.tables_written;
         event.input_entries = counters.entries.entries_in;
         event.output_entries = counters.entries.entries_out;
+        event.filtered_entries = counters.entries.filtered;
         event.micros = micros(took);
         event.levels = self.tree(family.id());
         self.events.tell(&Event::CompactionCompleted(event));

@@ -86,6 +86,10 @@ impl Settings {
             options.order = order.clone();
             options.table.order = order.clone();
         }
+        // The filter of `default` was not written for values of another family.
+        if given.is_none() && name != DEFAULT_FAMILY {
+            options.compaction_filter = None;
+        }
         if let Some(paths) = self.cf_paths.get(name) {
             options.cf_paths.clone_from(paths);
         }

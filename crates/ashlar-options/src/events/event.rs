@@ -53,6 +53,8 @@ pub struct CompactionEvent {
     pub input_entries: u64,
     /// The number of entries written; 0 in [`Event::CompactionBegin`].
     pub output_entries: u64,
+    /// The number of values and operands that the compaction filter removed; 0 in [`Event::CompactionBegin`].
+    pub filtered_entries: u64,
     /// Microseconds since the compaction began; 0 in [`Event::CompactionBegin`].
     pub micros: u64,
     /// The number of tables per level after the compaction; empty in [`Event::CompactionBegin`].
@@ -79,6 +81,7 @@ impl CompactionEvent {
             outputs: 0,
             input_entries: 0,
             output_entries: 0,
+            filtered_entries: 0,
             micros: 0,
             levels: Vec::new(),
         }
@@ -344,6 +347,7 @@ mod tests {
             outputs: 0,
             input_entries: 0,
             output_entries: 0,
+            filtered_entries: 0,
             micros: 0,
             levels: vec![],
         };

@@ -6,9 +6,10 @@ use super::row::{Range, Row, ignored, mapped, refused, unserved, uses};
 use super::table::set_table_factory;
 use super::value::Value;
 use crate::{MOST_LEVELS, Options};
-use ashlar_base::MergeOperator;
+use ashlar_base::ext::compaction_filter::standard_filter;
 use ashlar_base::ext::merge_operator::{StringAppend, standard_operator};
 use ashlar_base::ext::prefix_extractor::PrefixExtractor;
+use ashlar_base::{FilterSource, MergeOperator};
 use std::any::Any;
 use std::sync::Arc;
 
@@ -85,6 +86,45 @@ fn set_merge_operator(options: &mut Options, text: &str) -> Result<(), String> {
     Ok(())
 }
 
+fn set_filter(options: &mut Options, text: &str) -> Result<(), String> {
+    let filter = match text.trim() {
+        "nullptr" | "" => None,
+        text => {
+            let name = id_of(text);
+            let filter = standard_filter(&name);
+            Some(FilterSource::Filter(filter.ok_or_else(|| not_given(&name))?))
+        }
+    };
+    let is_filter = matches!(options.family.compaction_filter, Some(FilterSource::Filter(_)));
+    if filter.is_some() || is_filter {
+        options.family.compaction_filter = filter;
+    }
+    Ok(())
+}
+
+fn set_filter_factory(options: &mut Options, text: &str) -> Result<(), String> {
+    match text.trim() {
+        "nullptr" | "" => {}
+        text => return Err(not_given(&id_of(text))),
+    }
+    if let Some(FilterSource::Factory(_)) = options.family.compaction_filter {
+        options.family.compaction_filter = None;
+    }
+    Ok(())
+}
+
+fn not_given(name: &str) -> String {
+    format!(
+        "{name:?} is not built in, and compactions keep all values without it; give it when you open the family"
+    )
+}
+
+/// The name of the filter or factory, for its option.
+fn show_filter(options: &Options, option: &str) -> String {
+    let given = options.family.compaction_filter.as_ref().filter(|source| source.option() == option);
+    given.map_or_else(|| "nullptr".to_owned(), |source| source.name().to_owned())
+}
+
 /// The stored text, if it still names the operator.
 fn show_merge_operator(options: &Options) -> String {
     if let Some(text) = options.family.merge_operator.as_deref().and_then(printed) {
@@ -115,8 +155,8 @@ pub(super) const FAMILY: &[Row<Options>] = &[
     // Keys and values.
     uses!("comparator", "leveldb.BytewiseComparator", open, family.order, Range::Text("the name of a built-in comparator"), "The order of the keys. The MANIFEST stores its name, and an open with another order fails."),
     mapped!("merge_operator", "nullptr", open, "family.merge_operator", Range::Text("nullptr, or the id of a built-in operator"), Some(set_merge_operator), |o| Some(show_merge_operator(o)), "The operator that folds merge operands."),
-    refused!("compaction_filter", "nullptr", open, "Filters that drop or change entries in compactions are not supported."),
-    refused!("compaction_filter_factory", "nullptr", open, "Filters that drop or change entries in compactions are not supported."),
+    mapped!("compaction_filter", "nullptr", open, "family.compaction_filter", Range::Text("nullptr, or the name of a built-in filter"), Some(set_filter), |o| Some(show_filter(o, "compaction_filter")), "Decides in compactions which values stay. An open without a stored filter that is not built in keeps all values, and the recovery report says so."),
+    mapped!("compaction_filter_factory", "nullptr", open, "family.compaction_filter", Range::Text("nullptr"), Some(set_filter_factory), |o| Some(show_filter(o, "compaction_filter_factory")), "Makes a compaction filter for each compaction. Options without code cannot name one."),
     mapped!("prefix_extractor", "nullptr", live, "family.table.prefix_extractor", Range::Text("nullptr, fixed:BYTES, capped:BYTES, rocksdb.Noop"), Some(set_prefix_extractor), |o| Some(show_prefix_extractor(o)), "The prefixes that the filters of new tables hold. A scan of one prefix skips tables without it. Scans are always in the total order of the keys."),
     unserved!("persist_user_defined_timestamps", "true", open, "AshlarDB does not open families whose keys have timestamps."),
     // Memtables.

@@ -114,16 +114,27 @@ fn set_target_level(options: &mut CompactRangeOptions, text: &str) -> Result<(),
 }
 
 fn set_bottommost(options: &mut CompactRangeOptions, text: &str) -> Result<(), Wrong> {
-    options.rewrite_deepest = match text.trim() {
-        "kSkip" | "kIfHaveCompactionFilter" => false,
-        "kForce" | "kForceOptimized" => true,
+    let (deepest, if_filtered) = match text.trim() {
+        "kSkip" => (false, false),
+        "kIfHaveCompactionFilter" => (false, true),
+        "kForce" | "kForceOptimized" => (true, false),
         other => {
             return Err(format!(
                 "{other:?} is not one of kSkip, kIfHaveCompactionFilter, kForce, kForceOptimized"
             ));
         }
     };
+    (options.rewrite_deepest, options.rewrite_deepest_if_filtered) = (deepest, if_filtered);
     Ok(())
+}
+
+fn show_bottommost(options: &CompactRangeOptions) -> String {
+    let word = match (options.rewrite_deepest, options.rewrite_deepest_if_filtered) {
+        (true, _) => "kForceOptimized",
+        (false, true) => "kIfHaveCompactionFilter",
+        (false, false) => "kSkip",
+    };
+    word.to_owned()
 }
 
 #[rustfmt::skip]
@@ -132,7 +143,7 @@ pub(super) const COMPACT_RANGE: &[Row<CompactRangeOptions>] = &[
     mapped!("change_level", "false", open, "target_level", Range::Flag, Some(set_change_level), |_| None, "With target_level: after the compaction, the tables of the deepest level move there unchanged. Without target_level they stay."),
     mapped!("target_level", "-1", open, "target_level", Range::Text("a level, or -1 for none"), Some(set_target_level), |_| None, "The level of change_level; this option alone is enough."),
     refused!("target_path_id", "0", open, "All files are in the database's directory."),
-    mapped!("bottommost_level_compaction", "kIfHaveCompactionFilter", open, "rewrite_deepest", Range::Text("kSkip, kIfHaveCompactionFilter, kForce, kForceOptimized"), Some(set_bottommost), |o| Some(if o.rewrite_deepest { "kForceOptimized" } else { "kSkip" }.to_owned()), "Rewrite the deepest level too, so that no deleted data is left. Tables that this compaction has just written are never rewritten, so kForce means kForceOptimized. There are no compaction filters, so kIfHaveCompactionFilter means kSkip."),
+    mapped!("bottommost_level_compaction", "kIfHaveCompactionFilter", open, "rewrite_deepest", Range::Text("kSkip, kIfHaveCompactionFilter, kForce, kForceOptimized"), Some(set_bottommost), |o| Some(show_bottommost(o)), "Rewrite the deepest level too, so that no deleted data is left. Tables that this compaction has just written are never rewritten, so kForce means kForceOptimized."),
     ignored!("allow_write_stall", "false", open, "Writers are slowed by the compaction debt, as always."),
     uses!("max_subcompactions", "0", open, max_subcompactions, Range::Whole(0, 1 << 30, "jobs"), "Upper bound on the jobs that share the work. 0: the setting of the database."),
     refused!("full_history_ts_low", "nullptr", open, "AshlarDB does not open families whose keys have timestamps."),

@@ -160,7 +160,7 @@ fn option_strings_set_the_settings() {
 fn names_without_effect_are_told() {
     let mut o = Options::default();
     let notices = o.apply("write_thread_max_yield_usec=7;compaction_filter=nullptr;use_fsync=1").unwrap();
-    assert_eq!(notices.len(), 3);
+    assert_eq!(notices.len(), 2);
     assert!(notices[0].to_string().starts_with("write_thread_max_yield_usec=7: Writers wait on signals"));
     let mut family = o.family.clone();
     let notices = family.apply("block_based_table_factory={block_cache=1G;}").unwrap();
@@ -178,8 +178,8 @@ fn what_is_wrong_is_named_and_changes_nothing() {
     };
     let (kind, text) = fails("max_open_files=5;write_bufer_size=1");
     assert!(kind == ErrorKind::InvalidArgument && text.contains("Did you mean write_buffer_size?"), "{text}");
-    let (kind, text) = fails("write_buffer_size=64M;compaction_filter=mine");
-    assert!(kind == ErrorKind::NotSupported && text.contains("compaction_filter=mine"), "{text}");
+    let (kind, text) = fails("write_buffer_size=64M;cf_allow_ingest_behind=true");
+    assert!(kind == ErrorKind::NotSupported && text.contains("cf_allow_ingest_behind=true"), "{text}");
     for (text, part) in [
         ("write_buffer_size=64MB", "whole number"),
         ("use_fsync=maybe", "neither true nor false"),
@@ -189,6 +189,8 @@ fn what_is_wrong_is_named_and_changes_nothing() {
         ("table_factory=PlainTable", "PlainTable"),
         ("comparator=mine", "hand the comparator over"),
         ("merge_operator=mine", "hand the operator over"),
+        ("compaction_filter=mine", "give it when you open the family"),
+        ("compaction_filter_factory=mine", "give it when you open the family"),
         ("bottommost_compression_opts={enabled=true;level=9;}", "bottommost_compression_opts="),
         ("just words", "option string"),
         ("a={b=1", "option string"),
@@ -217,6 +219,10 @@ fn options_of_one_call() {
     compact.set("target_level", "3").unwrap();
     compact.set("bottommost_level_compaction", "kSkip").unwrap();
     assert!(compact.target_level == Some(Level(3)) && !compact.rewrite_deepest);
+    compact.set("bottommost_level_compaction", "kIfHaveCompactionFilter").unwrap();
+    assert!(compact.rewrite_deepest_if_filtered && !compact.rewrite_deepest);
+    compact.set("bottommost_level_compaction", "kForce").unwrap();
+    assert!(compact.rewrite_deepest && !compact.rewrite_deepest_if_filtered);
     assert!(compact.set("target_level", "-2").is_err() && compact.set("canceled", "it").is_err());
     let mut write = WriteOptions::default();
     assert!(write.set("disableWAL", "1").is_ok() && write.disable_wal);

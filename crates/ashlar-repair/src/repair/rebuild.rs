@@ -266,6 +266,8 @@ impl Repair<'_> {
             plan: plan.clone(),
             version: Arc::clone(&version),
             snapshots: Vec::new(),
+            // A repair keeps what it finds.
+            filter: None,
             output,
             numbers: output_numbers(versions, pending),
             parts_max: 1,

@@ -267,7 +267,7 @@ fn settings_by_rocksdbs_names() {
     db.close().unwrap();
     for (text, kind) in [
         ("write_bufer_size=1M", ErrorKind::InvalidArgument),
-        ("compaction_filter=mine", ErrorKind::NotSupported),
+        ("compaction_filter=mine", ErrorKind::InvalidArgument),
         ("write_buffer_size=1", ErrorKind::InvalidArgument),
     ] {
         let whole = Db::builder(dir.path().join("db")).options(text).open().unwrap_err();

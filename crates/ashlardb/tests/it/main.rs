@@ -41,6 +41,7 @@
 //! | `secondary` | do views follow a writer, and stay as they are? |
 //! | `styles` | do universal and FIFO trees hold what they should, and may RocksDB and we take turns on them? |
 //! | `resources` | do databases share memory and threads without harm to one another? |
+//! | `filters` | does a compaction filter remove what it says, and nothing that a snapshot sees? |
 //! | `examples` | do the examples do what they say? |
 //!
 //! `store` is our side of every comparison; `child` is what a child process of this program does.
@@ -59,6 +60,7 @@ mod direct_blobs;
 mod directories;
 mod door;
 mod examples;
+mod filters;
 mod fork;
 mod gone_back;
 mod golden;

@@ -1,6 +1,8 @@
-//! A comparator, a merge operator and a listener that do what a test tells them.
+//! A comparator, a merge operator, a compaction filter and a listener that do what a test tells them.
 
-use ashlardb::{Builder, Comparator, Db, Event, EventListener, MergeOperator, Result};
+use ashlardb::{
+    Builder, CompactionFilter, Comparator, Db, Decision, Event, EventListener, MergeOperator, Result,
+};
 use std::cmp::Ordering as Order;
 use std::fmt;
 use std::path::Path;
@@ -107,6 +109,21 @@ impl MergeOperator for Merges {
     }
 }
 
+/// Keeps everything. Every call springs the trap.
+#[derive(Debug)]
+struct Filters(Arc<Trap>);
+
+impl CompactionFilter for Filters {
+    fn name(&self) -> &str {
+        "Trapped"
+    }
+
+    fn filter(&self, _: &[u8], _: &[u8]) -> Decision {
+        self.0.call();
+        Decision::Keep
+    }
+}
+
 /// Springs the trap at the events of one name.
 struct Hears(Arc<Trap>, &'static str);
 
@@ -123,6 +140,7 @@ impl EventListener for Hears {
 pub(super) enum Callback {
     Comparator,
     MergeOperator,
+    CompactionFilter,
     /// Of the events of that name.
     Listener(&'static str),
 }
@@ -134,6 +152,9 @@ pub(super) fn trapped(dir: &Path, callback: Callback, trap: &Arc<Trap>) -> Build
     match callback {
         Callback::Comparator => builder.default_family(|f| f.comparator(Arc::new(Compares(trap)))),
         Callback::MergeOperator => builder.default_family(|f| f.merge_operator(Arc::new(Merges(trap)))),
+        Callback::CompactionFilter => {
+            builder.default_family(|f| f.compaction_filter(Arc::new(Filters(trap))))
+        }
         Callback::Listener(name) => builder.listener(Arc::new(Hears(trap, name))),
     }
 }

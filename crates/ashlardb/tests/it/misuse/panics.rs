@@ -181,6 +181,32 @@ fn a_callback_that_panics_in_the_background_stops_writes_and_the_next_open_heals
     }
 }
 
+/// A compaction that fails changes nothing, so nothing has to stop.
+#[test]
+fn a_filter_that_panics_fails_its_compaction_and_nothing_else() {
+    let (dir, trap, db) = opened(Callback::CompactionFilter);
+    for n in 0..3 {
+        db.put(format!("k{n}"), "v").unwrap();
+    }
+    db.flush().unwrap();
+    trap.panics_twice();
+    let other = db.clone();
+    let e = within(SECONDS, "a compaction", move || other.compact()).unwrap_err();
+    assert_eq!(e.kind(), ErrorKind::Aborted);
+    let named = "the compaction filter \"Trapped\" of family \"default\" panicked at key 'k0'";
+    assert!(e.to_string().contains(named), "{e}");
+    let health = db.health();
+    assert_eq!(health.severity, Severity::Soft);
+    assert!(health.cause.unwrap().to_string().contains(named));
+    db.put("later", "v").unwrap();
+    db.flush().unwrap();
+    assert_eq!(listing(db.scan(..)).len(), 4);
+    let other = db.clone();
+    within(SECONDS, "a second compaction", move || other.compact()).unwrap();
+    assert_eq!(db.health().severity, Severity::Healthy);
+    assert_eq!(keys_after_reopen(&dir, Callback::CompactionFilter, db), ["k0", "k1", "k2", "later"]);
+}
+
 /// It unwound through the flush that told of the event, and took the database out of service.
 #[test]
 fn a_listener_that_panics_disturbs_nothing() {

@@ -17,9 +17,10 @@ use tempfile::TempDir;
 const SECONDS: u64 = 30;
 const INVALID: Option<ErrorKind> = Some(ErrorKind::InvalidArgument);
 
-const CALLBACKS: [Callback; 6] = [
+const CALLBACKS: [Callback; 7] = [
     Callback::Comparator,
     Callback::MergeOperator,
+    Callback::CompactionFilter,
     Callback::Listener("memtable_sealed"),
     Callback::Listener("flush_started"),
     Callback::Listener("flush_finished"),
@@ -42,6 +43,7 @@ fn opened(callback: Callback) -> (TempDir, Arc<Trap>, Db) {
 fn spring(callback: Callback, db: &Db) -> ashlardb::Result<()> {
     match callback {
         Callback::Comparator => db.put("trap2", "v"),
+        Callback::CompactionFilter => db.compact(),
         _ => db.flush(),
     }
 }

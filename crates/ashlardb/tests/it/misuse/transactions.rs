@@ -225,6 +225,7 @@ fn transactions_in_callbacks_are_refused_or_served() {
                 spring.merge("a", "2")?;
                 spring.get("a").map(drop)
             }
+            Callback::CompactionFilter => spring.compact(),
             Callback::Listener(_) => spring.flush(),
         })
         .unwrap();
