@@ -5,7 +5,9 @@
 //! |---|---|
 //! | [`corrupt`] | does any damage to any part of any file give a wrong answer, or go unnoticed? |
 //! | [`corrupt::diff`] | of the same damaged directory, do we show less than RocksDB, or otherwise? |
+//! | [`filter`] | does a compaction filter remove and change what it says, and nothing that a snapshot sees? |
 //! | [`txn`] | do transactions read, lock, fail and commit as a model of them says, and lose no update beside threads? |
 
 pub mod corrupt;
+pub mod filter;
 pub mod txn;

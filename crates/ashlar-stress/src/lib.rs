@@ -15,6 +15,7 @@
 //! | [`shuttle`] | does any order of the steps of many threads lose, hang or change anything? |
 //! | [`limits`] | what if others have the directory, nothing is left to open, the disk is full, the directory goes? |
 //! | [`soak`] | does anything grow - memory, threads, descriptors, files - over hours of the same work? |
+//! | [`filter`] | does a compaction filter remove and change what it says, and nothing that a snapshot sees? |
 //! | [`txn`] | do transactions read, lock, fail and commit as a model of them says, and lose no update beside threads? |
 //! | [`bugs`] | do the suites find the mistakes of other systems, made on purpose? |
 //! | [`corrupt::diff`] | of the same damaged directory, do we show less than RocksDB, or otherwise? |
@@ -36,5 +37,5 @@ pub mod soak;
 pub mod sweep;
 pub mod torture;
 
-pub use ashlar_rigs::{corrupt, txn};
+pub use ashlar_rigs::{corrupt, filter, txn};
 pub use ashlar_testkit::suite::{Budget, Failure, Harm, Length, Report};

@@ -1,8 +1,8 @@
 //! The program `rel`: one suite of the reliability rigs at a time (see `--help`).
 
 use ashlar_stress::{
-    Budget, Length, Report, bugs, compat, corrupt, fuzz, limits, meta, power, process, report, shuttle, sim,
-    soak, sweep, torture, txn,
+    Budget, Length, Report, bugs, compat, corrupt, filter, fuzz, limits, meta, power, process, report,
+    shuttle, sim, soak, sweep, torture, txn,
 };
 use ashlar_testkit::heap::CountingHeap;
 use clap::{Args, Parser, Subcommand};
@@ -66,6 +66,8 @@ enum Command {
     Soak(Flags),
     /// Transactions beside each other and beside plain writes, against a model and in threads
     Txn(Flags),
+    /// Compaction filters against a model: what they remove, what snapshots see
+    Filter(Flags),
     /// Bugs of other systems, planted on purpose: checks that the suites find them
     Bugs(Flags),
     /// Internal: the child process of a suite
@@ -83,7 +85,7 @@ enum Command {
 }
 
 /// The suites, as `rel report` lists them.
-const SUITES: [&str; 16] = [
+const SUITES: [&str; 17] = [
     "sim",
     "sweep",
     "meta",
@@ -99,6 +101,7 @@ const SUITES: [&str; 16] = [
     "compat",
     "soak",
     "txn",
+    "filter",
     "bugs",
 ];
 
@@ -189,6 +192,7 @@ fn go(command: Command) -> Result<bool, String> {
         Command::Compat(flags) => suite(flags, compat::run),
         Command::Soak(flags) => suite(flags, soak::run),
         Command::Txn(flags) => suite(flags, txn::run),
+        Command::Filter(flags) => suite(flags, filter::run),
         Command::Child { words } => process::play(&words).map(|()| true),
         Command::Bugs(flags) => suite(flags, bugs::run),
         Command::Report { files } => {

@@ -1,6 +1,8 @@
 //! Every suite, with the budget of an ordinary test run.
 
-use ashlar_stress::{Budget, Length, Report, compat, corrupt, limits, meta, sim, soak, sweep, torture, txn};
+use ashlar_stress::{
+    Budget, Length, Report, compat, corrupt, filter, limits, meta, sim, soak, sweep, torture, txn,
+};
 use ashlar_testkit::report::{figure, scale, skipped};
 use std::sync::Mutex;
 use std::time::Duration;
@@ -124,4 +126,10 @@ fn transactions_answer_as_their_model() {
     {
         assert!(report.figures[what] >= least, "{what}: {report}");
     }
+}
+
+#[test]
+fn filters_leave_what_their_model_says() {
+    let report = clean(filter::run(&Budget::quick()));
+    assert!(report.figures["compactions"] >= 200, "{report}");
 }
