@@ -209,8 +209,8 @@ impl<C: KeyOrder, S: EntrySink> Rewrite<S> for RewriteLoop<C, S> {
     }
 
     fn counters(&self) -> RewriteCounters {
-        let filtered = self.rule.filter.as_ref().map_or(0, |filter| filter.removed());
-        RewriteCounters { filtered, ..self.counters }
+        let (filtered, filter_changed) = self.rule.filter.as_ref().map_or((0, 0), |filter| filter.counts());
+        RewriteCounters { filtered, filter_changed, ..self.counters }
     }
 
     fn sink(&mut self) -> &mut S {

@@ -35,6 +35,7 @@ pub struct Filtering {
     /// Values and operands with a key before this one go.
     skip_until: Option<Vec<u8>>,
     removed: u64,
+    changed: u64,
 }
 
 /// What becomes of an entry that the rule keeps.
@@ -71,12 +72,13 @@ impl Filtering {
             covered: None,
             skip_until: None,
             removed: 0,
+            changed: 0,
         }))
     }
 
-    /// The number of values and operands that were removed.
-    pub(super) fn removed(&self) -> u64 {
-        self.removed
+    /// How many values and operands were removed, and how many were changed.
+    pub(super) fn counts(&self) -> (u64, u64) {
+        (self.removed, self.changed)
     }
 
     fn judge<C: KeyOrder>(&mut self, rule: &mut Rule<C>, entry: Entry<'_>, kept: Trailer) -> Result<Judged> {
@@ -97,7 +99,7 @@ impl Filtering {
         let judged = match self.decide(rule.order(), key, kind, entry.value)? {
             Decision::Keep => Judged::AsItIs,
             Decision::Change(new) => {
-                let (kind, new) = self.changed(key, kind, entry.value, new)?;
+                let (kind, new) = self.change(key, kind, entry.value, new)?;
                 Judged::Changed(Trailer::new(kept.seq(), kind), new)
             }
             Decision::Remove if !is_operand => {
@@ -132,7 +134,7 @@ impl Filtering {
         let judged = match self.decide(rule.order(), key, kind, stored)? {
             Decision::Keep => return Ok(Judged::AsItIs),
             Decision::Change(new) => {
-                let (kind, new) = self.changed(key, kind, stored, new)?;
+                let (kind, new) = self.change(key, kind, stored, new)?;
                 return Ok(Judged::Changed(Trailer::new(trailer.seq(), kind), new));
             }
             Decision::Remove => {
@@ -178,8 +180,8 @@ impl Filtering {
     }
 
     /// The kind and the stored bytes of an entry of `kind` with another value.
-    fn changed(
-        &self,
+    fn change(
+        &mut self,
         key: &[u8],
         kind: ValueType,
         old: &[u8],
@@ -202,6 +204,7 @@ impl Filtering {
             );
             return Err(Error::invalid(text).hint("Return smaller values; the compaction changed nothing"));
         }
+        self.changed += 1;
         Ok((kind, new))
     }
 

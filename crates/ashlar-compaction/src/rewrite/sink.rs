@@ -40,6 +40,8 @@ pub struct RewriteCounters {
     /// Values and merge operands that a compaction filter removed. The tombstone in place of a value counts in
     /// `entries_out` or in `dropped_tombstones` too.
     pub filtered: u64,
+    /// Values and merge operands that a compaction filter changed.
+    pub filter_changed: u64,
     /// Bytes of the entries read.
     pub bytes_in: u64,
 }
@@ -52,6 +54,7 @@ impl std::ops::AddAssign for RewriteCounters {
         self.folded += other.folded;
         self.dropped_tombstones += other.dropped_tombstones;
         self.filtered += other.filtered;
+        self.filter_changed += other.filter_changed;
         self.bytes_in += other.bytes_in;
     }
 }

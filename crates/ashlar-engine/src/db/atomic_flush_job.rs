@@ -108,7 +108,7 @@ impl AtomicFlushJob {
             }
         }
         core.committer.sync_closed()?;
-        core.apply(Change { edits, flushed, counts, pending, log: None })?;
+        core.apply(Change { edits, flushed, counts, pending, ..Change::default() })?;
         for (edit, memtables, entries) in told {
             core.notify_flushed(&edit, memtables, entries, took);
         }

@@ -165,6 +165,7 @@ impl Core {
     /// versions are dropped here, because a thread that later frees deferred memory may hold locks. Super versions that
     /// iterators still read stay until the last handle is dropped.
     fn release_readers(&self) {
+        self.snapshots.forget_views();
         let mut retired = {
             let mut state = self.state();
             let State { families, retired, .. } = &mut *state;

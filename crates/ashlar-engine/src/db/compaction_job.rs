@@ -18,7 +18,7 @@ use super::limited::Limited;
 use crate::column_family::Family;
 use crate::health::Source;
 use ashlar_base::stats::{Distribution, Ticker};
-use ashlar_base::{Error, ErrorKind, Level, Result};
+use ashlar_base::{Error, ErrorKind, Level, Result, SeqNum};
 use ashlar_compaction::rewrite::{BlobPlan, Progress};
 use ashlar_compaction::{
     Action, Compaction, CompactionCounters, CompactionInput, CompactionOutcome, CompactionPart, Reason,
@@ -68,6 +68,8 @@ struct Parts {
     failed: bool,
     /// The outputs are installed in the tree.
     installed: bool,
+    /// The newest snapshot when the compaction began.
+    newest_snapshot: Option<SeqNum>,
 }
 
 impl CompactionJob {
@@ -78,7 +80,14 @@ impl CompactionJob {
         state.running.entry(candidate.family.id()).or_default().extend(claim.clone());
         state.jobs += 1;
         state.compactors += 1;
-        let parts = Parts { jobs: 1, unfinished: 1, finished: Vec::new(), failed: false, installed: false };
+        let parts = Parts {
+            jobs: 1,
+            unfinished: 1,
+            finished: Vec::new(),
+            failed: false,
+            installed: false,
+            newest_snapshot: None,
+        };
         let shared = Shared {
             core: Arc::clone(core),
             family: Arc::clone(&candidate.family),
@@ -175,10 +184,12 @@ impl Shared {
         (output.dir, output.path_id) = core.writer.place(&core.dir, &options, level);
         output.table = options.table.for_level(i32::from(level), i32::from(base), bottommost);
         output.blobs = BlobPlan::new(self.family.id(), &options.blob, level);
+        let snapshots = core.snapshots.all();
+        self.parts.lock().newest_snapshot = snapshots.last().copied();
         CompactionPart::start(CompactionInput {
             plan: Compaction { action: Action::Rewrite, ..self.plan.clone() },
             version,
-            snapshots: core.snapshots.all(),
+            snapshots,
             filter: options.compaction_filter.clone(),
             output,
             numbers: output_numbers(&core.versions, &core.pending),
@@ -244,7 +255,9 @@ impl Shared {
         let took = self.took();
         core.counters.compacted((family, &self.plan), &counters, took, &core.statistics);
         let made = VersionEdit { deleted: Vec::new(), ..edit.clone() };
-        self.apply(Change { edits: vec![edit], counts, pending, ..Change::default() })?;
+        let has_filtered = counters.entries.filtered + counters.entries.filter_changed > 0;
+        let filtered = has_filtered.then(|| (family, self.parts.lock().newest_snapshot));
+        self.apply(Change { edits: vec![edit], counts, pending, filtered, ..Change::default() })?;
         core.notify_created(&made);
         core.notify_compaction(&self.family, &self.plan, Some((&counters, took)));
         Ok(())

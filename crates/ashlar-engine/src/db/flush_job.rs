@@ -53,7 +53,7 @@ impl FlushJob {
         edit.min_log_to_keep = Some(min_log);
         let flushed = vec![(self.family, memtables)];
         let made = edit.clone();
-        core.apply(Change { edits: vec![edit], flushed, counts, pending, log: None })?;
+        core.apply(Change { edits: vec![edit], flushed, counts, pending, ..Change::default() })?;
         core.notify_flushed(&made, memtables, counters.entries_in, took);
         Ok(())
     }

@@ -5,7 +5,7 @@ use crate::health::{HealthState, Severity, Source};
 use crate::wal::Wal;
 use ashlar_base::error::IoKind;
 use ashlar_base::stats::Ticker;
-use ashlar_base::{Error, ErrorKind, FamilyId, FileNumber, Result};
+use ashlar_base::{Error, ErrorKind, FamilyId, FileNumber, Result, SeqNum};
 use ashlar_env::JobKind;
 use ashlar_format::version_edit::VersionEdit;
 use ashlar_options::Event;
@@ -25,6 +25,8 @@ pub(super) struct Change {
     pub(super) counts: Vec<(FileNumber, TableCounts)>,
     /// Protects the added files from the purge until the change is committed.
     pub(super) pending: Vec<PendingFile>,
+    /// A filter removed or changed entries of the family that the snapshots above this sequence see (`None`: all snapshots).
+    pub(super) filtered: Option<(FamilyId, Option<SeqNum>)>,
     /// Resumes writing with this WAL file. All earlier unflushed writes are in the added tables.
     pub(super) log: Option<Arc<Wal>>,
 }
@@ -36,18 +38,24 @@ impl Core {
     /// # Errors
     /// Those of [`VersionSet::commit`](ashlar_tree::version::VersionSet::commit). Readers then keep the previous tree.
     pub(super) fn apply(self: &Arc<Self>, change: Change) -> Result<()> {
-        let Change { edits, flushed, counts, pending, log } = change;
+        let Change { edits, flushed, counts, pending, filtered, log } = change;
         let core = Arc::clone(self);
         let install = move |changed: &[Arc<FamilyState>]| {
             note_counts(changed, &counts);
-            core.install(changed, &flushed, log);
+            core.install(changed, &flushed, filtered, log);
         };
         self.versions.commit_with(edits, Box::new(install))?;
         drop(pending);
         Ok(())
     }
 
-    fn install(&self, changed: &[Arc<FamilyState>], flushed: &[(FamilyId, usize)], log: Option<Arc<Wal>>) {
+    fn install(
+        &self,
+        changed: &[Arc<FamilyState>],
+        flushed: &[(FamilyId, usize)],
+        filtered: Option<(FamilyId, Option<SeqNum>)>,
+        log: Option<Arc<Wal>>,
+    ) {
         let mut state = self.state();
         for family in changed {
             let Some(live) = state.families.get_mut(family.id) else { continue };
@@ -58,7 +66,13 @@ impl Core {
             if let Some(log) = &log {
                 live.memtables.advance_empty(log.number());
             }
-            self.publish(&mut state, family.id);
+            match filtered {
+                Some((id, seen)) if id == family.id => {
+                    let view = live.family.super_version.get();
+                    self.snapshots.keep_views(id, &view, seen, || self.publish(&mut state, id));
+                }
+                _ => self.publish(&mut state, family.id),
+            }
         }
         state.purge_wanted = true;
         if let Some(log) = log {

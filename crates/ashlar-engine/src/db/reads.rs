@@ -150,8 +150,13 @@ impl Core {
         self.check_open()?;
         self.check_own(family)?;
         check_readable(family, &version)?;
-        let seq = options.at.unwrap_or_else(|| version.read_seq(self.visible()));
-        Ok((version, seq))
+        match options.at {
+            None => {
+                let seq = version.read_seq(self.visible());
+                Ok((version, seq))
+            }
+            Some(at) => Ok((self.snapshots.view(family.id(), at).unwrap_or(version), at)),
+        }
     }
 
     /// The options with `ReadTier::Persisted` replaced by `All` while memtables hold logged writes only. Called after the

@@ -1,9 +1,10 @@
 //! The snapshot list and its guards.
 
-use ashlar_base::SeqNum;
 use ashlar_base::planted::{Bug, planted};
+use ashlar_base::{FamilyId, SeqNum};
 use ashlar_env::{Clock, Process};
-use ashlar_sync::atomic::{AtomicU64, Ordering};
+use ashlar_read::super_version::SuperVersion;
+use ashlar_sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use ashlar_sync::{Mutex, Rank};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,6 +14,8 @@ use std::sync::{Arc, OnceLock};
 pub struct SnapshotList {
     /// The number of snapshots at each sequence, and when the first of them was taken.
     live: Mutex<BTreeMap<SeqNum, LiveSnapshots>>,
+    /// The number of kept views; see [`SnapshotList::keep_views`]. Changed under the lock.
+    views: AtomicUsize,
     clock: Option<Arc<dyn Clock>>,
     /// Compactions wait until no snapshot is below this sequence; `u64::MAX`: none waits. Written under no lock: a
     /// stale value only delays the wake-up until the next snapshot is released or the next compaction is scheduled.
@@ -23,10 +26,11 @@ pub struct SnapshotList {
     process: Process,
 }
 
-#[derive(Clone, Copy, Debug)]
 struct LiveSnapshots {
     count: usize,
     unix_secs: u64,
+    /// What the snapshots read of these families in place of the current super version.
+    views: Vec<(FamilyId, Arc<SuperVersion>)>,
 }
 
 impl SnapshotList {
@@ -43,6 +47,7 @@ impl SnapshotList {
     fn make(clock: Option<Arc<dyn Clock>>) -> Arc<SnapshotList> {
         Arc::new(SnapshotList {
             live: Mutex::new(Rank::Inner, BTreeMap::new()),
+            views: AtomicUsize::new(0),
             clock,
             awaited: AtomicU64::new(u64::MAX),
             released: OnceLock::new(),
@@ -65,16 +70,19 @@ impl SnapshotList {
         if !self.process.is_current() {
             return;
         }
-        let oldest = {
+        let (gone, oldest) = {
             let mut live = self.live.lock();
             let Some(taken) = live.get_mut(&seq) else { return };
             taken.count -= 1;
             if taken.count > 0 {
                 return;
             }
-            live.remove(&seq);
-            live.keys().next().map_or(u64::MAX - 1, |oldest| oldest.get())
+            let gone = live.remove(&seq).map(|taken| taken.views).unwrap_or_default();
+            self.views.fetch_sub(gone.len(), Ordering::Relaxed);
+            (gone, live.keys().next().map_or(u64::MAX - 1, |oldest| oldest.get()))
         };
+        // Outside the lock: the views may be the last references to memtables and tables.
+        drop(gone);
         let awaited = self.awaited.load(Ordering::Relaxed);
         if seq.get() < awaited
             && awaited <= oldest
@@ -95,9 +103,53 @@ impl SnapshotList {
         let early = planted(Bug::SnapshotTakenLate).then(&visible);
         let mut live = self.live.lock();
         let seq = early.unwrap_or_else(visible);
-        live.entry(seq).or_insert(LiveSnapshots { count: 0, unix_secs }).count += 1;
+        live.entry(seq).or_insert(LiveSnapshots { count: 0, unix_secs, views: Vec::new() }).count += 1;
         drop(live);
         Snapshot { seq, list: Arc::clone(self) }
+    }
+
+    /// Keeps `view` of a family for the snapshots above `seen`, then runs `publish`, which shows all other readers the next
+    /// super version. For a compaction whose filter removed entries that these snapshots see: they were taken after it
+    /// began. The lock is held over both, so a later snapshot reads the next super version from its first read on.
+    pub(crate) fn keep_views(
+        &self,
+        family: FamilyId,
+        view: &Arc<SuperVersion>,
+        seen: Option<SeqNum>,
+        publish: impl FnOnce(),
+    ) {
+        let mut live = self.live.lock();
+        for (_, taken) in live.iter_mut().filter(|(seq, _)| seen.is_none_or(|seen| **seq > seen)) {
+            // An older view has all that the snapshot sees; a newer one may lack something.
+            if taken.views.iter().all(|(kept, _)| *kept != family) {
+                taken.views.push((family, Arc::clone(view)));
+                self.views.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        publish();
+    }
+
+    /// The view that reads of the family at `seq` use in place of the super version that they have loaded; `None`: they use
+    /// that one.
+    #[inline]
+    pub(crate) fn view(&self, family: FamilyId, seq: SeqNum) -> Option<Arc<SuperVersion>> {
+        // Relaxed: a reader that loaded the next super version sees the count from before its publication.
+        if self.views.load(Ordering::Relaxed) == 0 {
+            return None;
+        }
+        let live = self.live.lock();
+        let (_, view) = live.get(&seq)?.views.iter().find(|(kept, _)| *kept == family)?;
+        Some(Arc::clone(view))
+    }
+
+    /// Drops all kept views, when the database closes.
+    pub(crate) fn forget_views(&self) {
+        let gone: Vec<_> = {
+            let mut live = self.live.lock();
+            self.views.store(0, Ordering::Relaxed);
+            live.values_mut().map(|taken| std::mem::take(&mut taken.views)).collect()
+        };
+        drop(gone);
     }
 
     /// The oldest pinned sequence; `None` without snapshots.

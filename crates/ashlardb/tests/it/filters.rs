@@ -9,10 +9,12 @@ use ashlar_testkit::{Change, Judge, JudgeVersion, Op, report};
 use ashlardb::{
     Builder, CompactRangeOptions, CompactionFilter, CompactionFilterFactory, Db, Decision, ErrorKind, Event,
     EventListener, Family, FamilyBuilder, FileNumber, FilterContext, FormatLevel, Level, Read as _,
-    RemoveEmptyValue, Write as _, standard_operator,
+    RemoveEmptyValue, TransactionOptions, Write as _, standard_operator,
 };
 use std::path::Path;
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// `x…` goes, `c…` becomes `d…`, `to K` goes with all keys before `K`. Counts what it is asked about.
 #[derive(Debug, Default)]
@@ -123,6 +125,73 @@ fn what_a_snapshot_sees_stays_until_the_snapshot_goes() {
     drop(snapshot);
     db.compact().unwrap();
     assert_eq!(text(&db), "b=d1");
+}
+
+/// [`Marked`], and it waits at its first value until the test lets it go on.
+#[derive(Debug, Default)]
+struct Waits(Mutex<Option<(Sender<()>, Receiver<()>)>>);
+
+impl CompactionFilter for Waits {
+    fn name(&self) -> &str {
+        "test.Waits"
+    }
+    fn filter(&self, _: &[u8], value: &[u8]) -> Decision {
+        let first = self.0.lock().unwrap().take();
+        if let Some((reached, go_on)) = first {
+            reached.send(()).unwrap();
+            go_on.recv_timeout(Duration::from_secs(30)).unwrap();
+        }
+        decision(value)
+    }
+}
+
+/// RocksDB gives up here: the values vanish from the snapshot.
+#[test]
+fn a_snapshot_taken_during_a_compaction_shows_one_moment_too() {
+    let (dir, filter) = (tempfile::tempdir().unwrap(), Arc::new(Waits::default()));
+    let given = Arc::clone(&filter);
+    let db = quiet(dir.path()).default_family(move |f| f.compaction_filter(given)).open().unwrap();
+    for (key, value) in [("a", "x"), ("b", "c1"), ("c", "k"), ("d", "to z"), ("e", "1")] {
+        db.put(key, value).unwrap();
+    }
+    db.flush().unwrap();
+    let (reached, at) = channel();
+    let (go, go_on) = channel();
+    *filter.0.lock().unwrap() = Some((reached, go_on));
+    let other = db.clone();
+    let compaction = std::thread::spawn(move || other.compact());
+    at.recv_timeout(Duration::from_secs(30)).unwrap();
+    let (before, again) = (db.snapshot().unwrap(), db.snapshot().unwrap());
+    let transaction = db.begin_with(TransactionOptions::new().snapshot(true)).unwrap();
+    db.put("f", "later").unwrap();
+    let all = "a=x b=c1 c=k d=to z e=1";
+    assert_eq!(text(&before), all);
+    go.send(()).unwrap();
+    compaction.join().unwrap().unwrap();
+    for _ in 0..2 {
+        assert_eq!(text(&before), all);
+        assert_eq!(before.get("a").unwrap().as_deref(), Some(&b"x"[..]));
+        assert_eq!(before.multi_get(&["b", "e"]).unwrap()[1].as_deref().unwrap(), b"1");
+        assert_eq!(text(&db), "b=d1 c=k f=later");
+        assert_eq!(text(&db.snapshot().unwrap()), "b=d1 c=k f=later", "a later one shows what is there");
+        // The next compaction knows these snapshots.
+        db.compact().unwrap();
+    }
+    assert_eq!(transaction.get("a").unwrap().as_deref(), Some(&b"x"[..]));
+    transaction.rollback().unwrap();
+    drop(before);
+    assert_eq!(text(&again.clone()), all);
+    drop(again);
+    db.compact().unwrap();
+    assert_eq!(text(&db), "b=d1 c=k f=later");
+    let tables = std::fs::read_dir(dir.path())
+        .unwrap()
+        .filter(|entry| entry.as_ref().unwrap().file_name().to_string_lossy().ends_with(".sst"));
+    assert_eq!(tables.count(), 1, "the replaced tables are gone with the snapshots");
+    // A close ends what a snapshot keeps, and a snapshot may outlive it.
+    let late = db.snapshot().unwrap();
+    db.close().unwrap();
+    assert!(late.get("b").is_err());
 }
 
 #[test]
