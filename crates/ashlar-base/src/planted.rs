@@ -96,6 +96,8 @@ bugs! {
     SequenceZeroedEarly,
     /// A compaction filter is asked about values that snapshots see.
     FilterOverSnapshot,
+    /// A snapshot taken during a compaction reads what its filter left.
+    ViewNotKept,
     /// A value that a compaction filter removed leaves no tombstone while older versions lie beneath.
     FilteredWithoutTombstone,
     /// Garbage of blob files is counted twice.

@@ -58,6 +58,7 @@ fn owed(bug: Bug) -> (&'static str, &'static str) {
         Bug::KeyLostInRewrite => ("sim", "A40 a processor that miscounts"),
         Bug::SequenceZeroedEarly => ("sim", "A39 RocksDB 6.10"),
         Bug::FilterOverSnapshot => ("filter", "RocksDB since 6.0: filters ignore snapshots"),
+        Bug::ViewNotKept => ("filter", "RocksDB: no repeatable reads beside a filter"),
         Bug::FilteredWithoutTombstone => ("filter", "a skip of RocksDB's filters"),
         Bug::GarbageCountedTwice => ("sim", "blob files removed while linked"),
         Bug::ScanEndsCross => ("meta", "entries shown from both ends"),

@@ -119,7 +119,8 @@ impl SnapshotList {
         publish: impl FnOnce(),
     ) {
         let mut live = self.live.lock();
-        for (_, taken) in live.iter_mut().filter(|(seq, _)| seen.is_none_or(|seen| **seq > seen)) {
+        let loses = |seq: SeqNum| seen.is_none_or(|seen| seq > seen) && !planted(Bug::ViewNotKept);
+        for (_, taken) in live.iter_mut().filter(|(seq, _)| loses(**seq)) {
             // An older view has all that the snapshot sees; a newer one may lack something.
             if taken.views.iter().all(|(kept, _)| *kept != family) {
                 taken.views.push((family, Arc::clone(view)));

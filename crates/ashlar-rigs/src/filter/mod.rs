@@ -8,7 +8,8 @@
 //! 3. After a compaction of some tables, a value is as it was, or what the filter makes of a part that the compaction read. A
 //!    version that was overwritten or deleted never comes back.
 //!
-//! Nothing compacts on its own: a snapshot that is taken during a compaction has no promise.
+//! In some compactions the filter itself takes a snapshot, in the middle, and looks at it.
+//! Nothing compacts on its own, so the model knows which compaction has read what.
 
 mod model;
 
@@ -18,8 +19,8 @@ use ashlardb::prelude::*;
 use ashlardb::{
     CompactRangeOptions, CompactionFilter, Decision, Env, FamilyBuilder, Level, Read, Result, StringAppend,
 };
-use model::{Keys, Seen, verdict};
-use std::sync::Arc;
+use model::{Keys, Seen, difference, verdict};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Cases of a quick run.
@@ -42,14 +43,38 @@ pub fn run(budget: &Budget) -> Report {
 }
 
 /// [`verdict`] as a filter.
-#[derive(Debug)]
-struct Marked;
+#[derive(Debug, Default)]
+struct Marked(Mutex<Taking>);
+
+/// The snapshot that a filter takes in the middle of a compaction.
+#[derive(Debug, Default)]
+struct Taking {
+    /// The database, and the number of values before the snapshot.
+    armed: Option<(Db, usize)>,
+    /// The snapshot, and what each family showed at once.
+    taken: Option<(Snapshot, Vec<Seen>)>,
+}
+
+impl Marked {
+    fn taking(&self) -> MutexGuard<'_, Taking> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 impl CompactionFilter for Marked {
     fn name(&self) -> &str {
         "rel.Marked"
     }
     fn filter(&self, _: &[u8], value: &[u8]) -> Decision {
+        let mut taking = self.taking();
+        match &mut taking.armed {
+            Some((db, 0)) => {
+                let taken = look(db).ok();
+                *taking = Taking { armed: None, taken };
+            }
+            Some((_, left)) => *left -= 1,
+            None => {}
+        }
         verdict(value)
     }
     fn filters_entities(&self) -> bool {
@@ -69,6 +94,7 @@ struct Held {
 
 struct World {
     db: Db,
+    filter: Arc<Marked>,
     families: Vec<(Family, Keys)>,
     held: Vec<Held>,
     rng: Rng,
@@ -78,20 +104,30 @@ fn text<T>(answer: Result<T>) -> std::result::Result<T, String> {
     answer.map_err(|e| e.to_string())
 }
 
+/// A snapshot, and what each family shows in it.
+fn look(db: &Db) -> std::result::Result<(Snapshot, Vec<Seen>), String> {
+    let snapshot = text(db.snapshot())?;
+    let seen = db.families().into_iter().map(|family| entries(&snapshot.family(&family)));
+    let seen = seen.collect::<std::result::Result<_, String>>()?;
+    Ok((snapshot, seen))
+}
+
 fn entries(read: &impl Read) -> std::result::Result<Seen, String> {
     read.scan(..).map(text).collect()
 }
 
 /// The case of a seed.
 fn history(seed: u64, steps: usize, report: &mut Report) -> std::result::Result<(), String> {
+    let filter = Arc::new(Marked::default());
     let given = |f: FamilyBuilder| {
-        f.compaction_filter(Arc::new(Marked)).merge_operator(Arc::new(StringAppend::new(",")))
+        let filter: Arc<dyn CompactionFilter> = filter.clone();
+        f.compaction_filter(filter).merge_operator(Arc::new(StringAppend::new(",")))
     };
     let builder = Db::builder("/db").env(Env::mem());
     let builder = builder.options("disable_auto_compactions=true;target_file_size_base=65536");
     let db = text(builder.default_family(given).family("one", |f| given(f).blob_files(60)).open())?;
     let families = db.families().into_iter().map(|family| (family, Keys::default())).collect();
-    let mut world = World { db, families, held: Vec::new(), rng: Rng::new(seed) };
+    let mut world = World { db, filter, families, held: Vec::new(), rng: Rng::new(seed) };
     for step in 0..steps {
         world.step(report).map_err(|e| format!("step {step}: {e}"))?;
         if step % 25 == 0 {
@@ -109,13 +145,22 @@ impl World {
         match self.rng.below(100) {
             0..=1 => {
                 report.count("compactions", 1);
-                self.compact(at)
+                if self.held.len() >= 3 || !self.rng.percent(30) {
+                    return self.compact(at);
+                }
+                let last = self.families.iter().map(|(_, keys)| keys.last).collect();
+                self.filter.taking().armed = Some((self.db.clone(), self.rng.below(60)));
+                let done = self.compact_some(at);
+                if let Some((snapshot, seen)) = std::mem::take(&mut *self.filter.taking()).taken {
+                    report.count("snapshots inside", 1);
+                    self.held.push(Held { snapshot, last, seen });
+                }
+                done
             }
             2..=4 => text(self.families[at].0.flush()).map(drop),
             5 if self.held.len() < 3 => {
-                let last = self.families.iter().map(|(_, keys)| keys.last).collect();
-                let seen = self.families.iter().map(|(_, keys)| keys.seen()).collect();
-                self.held.push(Held { snapshot: text(self.db.snapshot())?, last, seen });
+                let held = self.hold()?;
+                self.held.push(held);
                 Ok(())
             }
             6 if !self.held.is_empty() => {
@@ -124,6 +169,13 @@ impl World {
             }
             _ => self.write(at),
         }
+    }
+
+    /// A snapshot, with what it shows.
+    fn hold(&self) -> std::result::Result<Held, String> {
+        let last = self.families.iter().map(|(_, keys)| keys.last).collect();
+        let seen = self.families.iter().map(|(_, keys)| keys.seen()).collect();
+        Ok(Held { snapshot: text(self.db.snapshot())?, last, seen })
     }
 
     fn write(&mut self, at: usize) -> std::result::Result<(), String> {
@@ -173,15 +225,16 @@ impl World {
         keys.compacted_all(newest, &entries(family)?)
     }
 
-    /// A compaction of all tables, of a range of keys, or of the oldest table of level 0.
     fn compact(&mut self, at: usize) -> std::result::Result<(), String> {
-        if self.rng.percent(60) {
-            return self.compact_all(at);
-        }
+        if self.rng.percent(60) { self.compact_all(at) } else { self.compact_some(at) }
+    }
+
+    /// A compaction of a range of keys, or of the oldest table of level 0.
+    fn compact_some(&mut self, at: usize) -> std::result::Result<(), String> {
         let newest = self.newest_snapshot(at);
         let Some((family, keys)) = self.families.get_mut(at) else { return Ok(()) };
         if self.rng.percent(50) {
-            let (from, keys) = (self.rng.below(120), self.rng.below(30));
+            let (from, keys) = (self.rng.below(120), self.rng.below(100));
             let range = format!("k{from:03}")..format!("k{:03}", from + keys);
             let options = CompactRangeOptions::new().rewrite_deepest(self.rng.percent(50));
             text(family.compact_range(range, options))?;
@@ -200,9 +253,8 @@ impl World {
         for held in &self.held {
             for ((family, _), seen) in self.families.iter().zip(&held.seen) {
                 let found = entries(&held.snapshot.family(family))?;
-                if found != *seen {
-                    let name = family.name();
-                    return Err(format!("a snapshot of {name} shows {found:?}, and showed {seen:?}"));
+                if let Some(difference) = difference(&found, seen) {
+                    return Err(format!("a snapshot of {} has changed: {difference}", family.name()));
                 }
             }
         }

@@ -6,6 +6,13 @@ use std::collections::BTreeMap;
 /// The entries that a scan shows.
 pub(super) type Seen = BTreeMap<Vec<u8>, Vec<u8>>;
 
+/// The first key at which two states differ.
+pub(super) fn difference(found: &Seen, expected: &Seen) -> Option<String> {
+    let key = found.keys().chain(expected.keys()).find(|key| found.get(*key) != expected.get(*key))?;
+    let text = |seen: &Seen| seen.get(key).map(|value| value.escape_ascii().to_string());
+    Some(format!("{} is {:?}, expected {:?}", key.escape_ascii(), text(found), text(expected)))
+}
+
 /// `x…` goes, `c…` becomes `d…`.
 pub(super) fn verdict(value: &[u8]) -> Decision {
     match value {
@@ -116,9 +123,7 @@ impl Keys {
                 *state = State { base: now.map(|value| (write, value)), operands: Vec::new() };
             }
         }
-        match self.seen() == *found {
-            true => Ok(()),
-            false => Err(format!("a scan shows {found:?}, the model has {:?}", self.seen())),
-        }
+        difference(found, &self.seen())
+            .map_or(Ok(()), |text| Err(format!("a scan differs from the model: {text}")))
     }
 }

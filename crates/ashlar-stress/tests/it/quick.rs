@@ -131,5 +131,7 @@ fn transactions_answer_as_their_model() {
 #[test]
 fn filters_leave_what_their_model_says() {
     let report = clean(filter::run(&Budget::quick()));
-    assert!(report.figures["compactions"] >= 200, "{report}");
+    for (what, least) in [("compactions", 200), ("snapshots inside", 30)] {
+        assert!(report.figures[what] >= least, "{what}: {report}");
+    }
 }
