@@ -2,7 +2,8 @@
 
 use crate::child::mixed;
 use crate::judge::Judges;
-use crate::store::{FAMILIES, copy, listing, state_of, write};
+use crate::store::{FAMILIES, copy, files, listing, state_of, write};
+use ashlar_env::sim::{CallClass, CrashMode, SimEnv};
 use ashlar_testkit::judge::{JudgeError, Opening};
 use ashlar_testkit::ops::{MERGE_OPERATOR, draw};
 use ashlar_testkit::{Change, Judge, JudgeVersion, Op, report};
@@ -463,8 +464,84 @@ fn both_rocksdbs_read_what_a_filter_left() {
         db.close().unwrap();
         judges.read(dir.path(), level, &state, &format!("seed {seed}"));
     }
+    stored_names_open();
     assert!(removed > 100, "{removed} values removed");
     report::figure(&format!("filters: {removed} values removed, read alike by both RocksDBs"));
+}
+
+/// RocksDB loads an OPTIONS file that names a filter which it does not know.
+fn stored_names_open() {
+    let dir = tempfile::tempdir().unwrap();
+    let given = |f: FamilyBuilder| f.compaction_filter(Arc::new(ByLength));
+    let maker = |f: FamilyBuilder| f.compaction_filter_factory(Arc::new(Maker::default()));
+    let db = Db::builder(dir.path()).format_level(FormatLevel::V7_8);
+    let db = db.family("default", given).family("f", maker).open().unwrap();
+    db.put("k", "vv").unwrap();
+    db.close().unwrap();
+    for version in JudgeVersion::ALL {
+        let mut judge = Judge::spawn(version).unwrap();
+        let copy = copy(dir.path());
+        judge.open(copy.path(), Opening::Stored, "").unwrap_or_else(|e| panic!("{}: {e}", version.name()));
+        assert_eq!(judge.dump("default").unwrap(), [(b"k".to_vec(), b"vv".to_vec())]);
+        judge.close().unwrap();
+        let options = newest_options(copy.path());
+        // What RocksDB writes for an object that it does not have.
+        assert!(options.contains("compaction_filter=nullptr"), "{options}");
+    }
+    let ours = newest_options(dir.path());
+    assert!(ours.contains("compaction_filter=test.ByLength\n"), "{ours}");
+    assert!(ours.contains("compaction_filter_factory=test.Maker\n"), "{ours}");
+}
+
+fn newest_options(dir: &Path) -> String {
+    let files = files(dir).into_keys().filter(|name| name.to_string_lossy().starts_with("OPTIONS-"));
+    std::fs::read_to_string(dir.join(files.max().unwrap())).unwrap()
+}
+
+/// A power cut or a kill before each change of the disk: every key has the version of before the compaction or the one of
+/// after it, and none has an older one.
+#[test]
+fn a_crash_during_a_filtered_compaction_loses_and_revives_nothing() {
+    let sim = SimEnv::new(7);
+    let open = |sim: &SimEnv| {
+        let filter = Arc::new(Marked::default());
+        let builder = quiet(Path::new("/db")).env(sim.env());
+        builder.default_family(|f| f.compaction_filter(filter).blob_files(40)).open().unwrap()
+    };
+    let value = |n: usize| ["x", "c", "k"][n % 3].repeat(20 + n);
+    let (keys, mut changed) = (60, 0);
+    let db = open(&sim);
+    (0..keys).for_each(|n| db.put(format!("k{n:02}"), "older").unwrap());
+    db.compact().unwrap();
+    for half in 0..2 {
+        (half * 30..keys - 10 + half * 10).for_each(|n| db.put(format!("k{n:02}"), value(n)).unwrap());
+        db.flush().unwrap();
+    }
+    let from = sim.calls_of(CallClass::Change);
+    for at in 1..=400 {
+        sim.photograph_at(from + at, CrashMode::DROP_ALL);
+        sim.photograph_at(from + at, CrashMode::KILL);
+    }
+    db.compact().unwrap();
+    let after = |n: usize| match decision(value(n).as_bytes()) {
+        Decision::Remove => None,
+        Decision::Change(new) => Some(new),
+        _ => Some(value(n).into_bytes()),
+    };
+    let photographs = sim.photographs();
+    for (at, mode, crashed) in &photographs {
+        let db = open(crashed);
+        let done = db.get("k00").unwrap().is_none();
+        for n in 0..keys {
+            let found = db.get(format!("k{n:02}")).unwrap().map(|view| view.to_vec());
+            let before = Some(value(n).into_bytes());
+            let what = format!("k{n:02} at call {at}, {mode:?}");
+            assert_eq!(found, if done { after(n) } else { before }, "{what}");
+        }
+        changed += usize::from(done);
+        db.verify_db(|_| ()).unwrap();
+    }
+    assert!(0 < changed && changed < photographs.len(), "{changed} of {}", photographs.len());
 }
 
 /// The same writes, compacted by RocksDB with its own filter and by us with ours of that name.

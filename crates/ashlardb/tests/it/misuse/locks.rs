@@ -1,8 +1,8 @@
-//! Comparators and merge operators run under no lock of the engine.
+//! Comparators, merge operators and compaction filters run under no lock of the engine.
 
 use ashlardb::{
-    Builder, CompactRangeOptions, Comparator, Db, MergeOperator, Read as _, Result, SizeOptions, Write as _,
-    WriteBatch,
+    Builder, CompactRangeOptions, CompactionFilter, CompactionFilterFactory, Comparator, Db, Decision,
+    FilterContext, MergeOperator, Read as _, Result, SizeOptions, Write as _, WriteBatch,
 };
 use std::backtrace::Backtrace;
 use std::cmp::Ordering;
@@ -62,6 +62,39 @@ impl MergeOperator for WatchedMerge {
     }
 }
 
+/// Keeps everything. The factory makes others of its kind.
+#[derive(Debug)]
+struct WatchedFilter(Arc<Watch>);
+
+impl CompactionFilter for WatchedFilter {
+    fn name(&self) -> &str {
+        self.0.called();
+        "WatchedFilter"
+    }
+
+    fn filter(&self, _: &[u8], _: &[u8]) -> Decision {
+        self.0.called();
+        Decision::Keep
+    }
+}
+
+impl CompactionFilterFactory for WatchedFilter {
+    fn name(&self) -> &str {
+        "WatchedFilters"
+    }
+
+    fn create(&self, _: &FilterContext<'_>) -> Option<Box<dyn CompactionFilter>> {
+        self.0.called();
+        Some(Box::new(WatchedFilter(Arc::clone(&self.0))))
+    }
+}
+
+impl Drop for WatchedFilter {
+    fn drop(&mut self) {
+        self.0.called();
+    }
+}
+
 const SETTINGS: [&str; 2] = [
     "",
     "atomic_flush=true;ttl=1;periodic_compaction_seconds=1;enable_blob_files=true;min_blob_size=100;\
@@ -71,7 +104,8 @@ const SETTINGS: [&str; 2] = [
 fn watched(dir: &Path, watch: &Arc<Watch>, settings: &str) -> Builder {
     let family = |f: ashlardb::FamilyBuilder| {
         let (order, merge) = (Watched(Arc::clone(watch)), WatchedMerge(Arc::clone(watch)));
-        f.comparator(Arc::new(order)).merge_operator(Arc::new(merge))
+        let filters = Arc::new(WatchedFilter(Arc::clone(watch)));
+        f.comparator(Arc::new(order)).merge_operator(Arc::new(merge)).compaction_filter_factory(filters)
     };
     let small = "write_buffer_size=65536;target_file_size_base=32768;max_bytes_for_level_base=65536;\
                  level0_file_num_compaction_trigger=2;max_subcompactions=4;max_background_jobs=4";
@@ -141,7 +175,7 @@ fn tend(db: &Db) {
 }
 
 #[test]
-fn no_comparator_or_merge_operator_runs_under_a_lock() {
+fn no_comparator_merge_operator_or_filter_runs_under_a_lock() {
     for settings in SETTINGS {
         let (dir, watch) = (tempfile::tempdir().unwrap(), Arc::new(Watch::default()));
         for _ in 0..2 {
