@@ -393,7 +393,7 @@ impl FamilyBuilder {
     }
 
     /// The filter that decides in compactions which values stay. Default: none. It holds for this family only. The database
-    /// stores its name; an open without the filter keeps all values and reports that. See "Compaction filters" in the manual.
+    /// stores its name. An open without the filter keeps all values and reports that.
     pub fn compaction_filter(self, filter: Arc<dyn CompactionFilter>) -> Self {
         self.set(move |options| options.compaction_filter = Some(FilterSource::Filter(Arc::clone(&filter))))
     }

@@ -296,13 +296,13 @@ fn ask(
         ValueType::Put => filter.filter(key, stored),
         ValueType::Merge => filter.filter_merge_operand(key, stored),
         ValueType::Entity if !filter.filters_entities() => Decision::Keep,
-        ValueType::Entity => match blobs.columns(key, Some(kind), stored, &ReadHow::plain()) {
+        ValueType::Entity => match blobs.columns(key, Some(kind), stored, ReadHow::plain()) {
             Ok(columns) => filter.filter_entity(key, &columns.iter().collect::<Vec<_>>()),
             Err(_) => Decision::Keep,
         },
         _ => {
             let by_key = if kind == ValueType::BlobIndex { filter.filter_blob_by_key(key) } else { None };
-            by_key.unwrap_or_else(|| match blobs.value(key, Some(kind), stored, &ReadHow::plain()) {
+            by_key.unwrap_or_else(|| match blobs.value(key, Some(kind), stored, ReadHow::plain()) {
                 Ok(value) => filter.filter(key, &value),
                 Err(_) => Decision::Keep,
             })

@@ -172,7 +172,7 @@ fn a_snapshot_taken_during_a_compaction_shows_one_moment_too() {
     for _ in 0..2 {
         assert_eq!(text(&before), all);
         assert_eq!(before.get("a").unwrap().as_deref(), Some(&b"x"[..]));
-        assert_eq!(before.multi_get(&["b", "e"]).unwrap()[1].as_deref().unwrap(), b"1");
+        assert_eq!(before.multi_get(["b", "e"]).unwrap()[1].as_deref().unwrap(), b"1");
         assert_eq!(text(&db), "b=d1 c=k f=later");
         assert_eq!(text(&db.snapshot().unwrap()), "b=d1 c=k f=later", "a later one shows what is there");
         // The next compaction knows these snapshots.
@@ -457,7 +457,7 @@ fn both_rocksdbs_read_what_a_filter_left() {
         removed += db.ticker("rocksdb.compaction.key.drop.user").unwrap();
         let state = state_of(&db);
         for family in db.families() {
-            let marked = |value: &[u8]| value.len() % 3 == 0;
+            let marked = |value: &[u8]| value.len().is_multiple_of(3);
             assert!(listing(family.scan(..)).iter().all(|(_, value)| !marked(value)), "seed {seed}");
         }
         db.verify_db(|_| ()).unwrap();
