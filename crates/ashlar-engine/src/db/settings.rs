@@ -47,10 +47,11 @@ fn levels_told(
 
 /// The settings of every family, listed or not.
 pub struct Settings {
-    listed: BTreeMap<String, FamilyOptions>,
+    /// Boxed, here and below: a map of ten thousand families has room for twice as many values.
+    listed: BTreeMap<String, Box<FamilyOptions>>,
     others: FamilyOptions,
     /// The settings of existing families, combined with what the OPTIONS file stores.
-    recalled: BTreeMap<String, FamilyOptions>,
+    recalled: BTreeMap<String, Box<FamilyOptions>>,
     /// The table directories per family that the OPTIONS file names.
     cf_paths: BTreeMap<String, Vec<DbPath>>,
 }
@@ -68,7 +69,7 @@ impl Settings {
         for mut family in families {
             family.options.validate(level).map_err(|e| e.hint(format!("In family {:?}", family.name)))?;
             family.options.forget_stored();
-            if listed.insert(family.name.clone(), family.options.at_level(level)).is_some() {
+            if listed.insert(family.name.clone(), Box::new(family.options.at_level(level))).is_some() {
                 return Err(Error::invalid(format!("family {:?} is listed twice", family.name)));
             }
         }
@@ -81,7 +82,7 @@ impl Settings {
     /// takes that order.
     pub fn of(&self, name: &str, order: &Order) -> FamilyOptions {
         let given = self.recalled.get(name).or(self.listed.get(name));
-        let mut options = given.unwrap_or(&self.others).clone();
+        let mut options = given.map_or(&self.others, |given| &**given).clone();
         if given.is_none() || matches!(options.order, Order::Bytewise) {
             options.order = order.clone();
             options.table.order = order.clone();
@@ -163,7 +164,7 @@ impl Settings {
             let levels = family.version.levels.len();
             report.unserved.extend(levels_told(name, &own, levels, stored.get(name).copied()));
             (own.compaction.num_levels, own.only_if_there) = (levels, false);
-            self.recalled.insert(name.to_owned(), own);
+            self.recalled.insert(name.to_owned(), Box::new(own));
         }
         if let Some(loaded) = &loaded {
             options.kept = options.kept.over(&loaded.db.kept);
@@ -211,13 +212,13 @@ impl Settings {
             let Some(family) = stored.get(name) else { continue };
             let mut options = self.of(name, order);
             self.recall_operator(name, &mut options, family.merge_operator.as_deref())?;
-            self.recalled.insert(name.to_owned(), options);
+            self.recalled.insert(name.to_owned(), Box::new(options));
         }
         Ok(())
     }
 
-    /// For each family of [`Settings::recall_operators`], keeps the stored options that the caller did not set, such as the
-    /// compaction style.
+    /// For each family of [`Settings::recall_operators`], keeps the stored options that the caller did not set, such as a
+    /// single level.
     pub fn recall_kept(&mut self, loaded: &LoadedOptions) {
         for (name, stored) in &loaded.families {
             if let Some(own) = self.recalled.get_mut(name) {
@@ -244,20 +245,25 @@ impl Settings {
     /// The order that the caller gave for a family. A family other than `default` has none unless it is listed.
     pub fn given_order(&self, name: &str) -> Order {
         let others = (name == DEFAULT_FAMILY).then_some(&self.others);
-        self.listed.get(name).or(others).map_or(Order::Bytewise, |options| options.order.clone())
+        self.listed
+            .get(name)
+            .map(|listed| &**listed)
+            .or(others)
+            .map_or(Order::Bytewise, |options| options.order.clone())
     }
 
     pub(super) fn families(&self) -> Families {
-        let spec = |(name, o): (&String, &FamilyOptions)| FamilySpec {
+        let spec = |name: &String, o: &FamilyOptions| FamilySpec {
             name: name.clone(),
             order: o.order.clone(),
             levels: o.compaction.num_levels,
             only_if_there: o.only_if_there,
         };
-        let mut listed: Vec<FamilySpec> = self.listed.iter().map(spec).collect();
+        let mut listed: Vec<FamilySpec> =
+            self.listed.iter().map(|(name, options)| spec(name, options)).collect();
         if !self.listed.contains_key(DEFAULT_FAMILY) {
             let default = DEFAULT_FAMILY.to_owned();
-            listed.push(spec((&default, &self.others)));
+            listed.push(spec(&default, &self.others));
         }
         Families { listed, others: Others::Open { levels: self.others.compaction.num_levels } }
     }

@@ -3,7 +3,7 @@
 use super::object::member;
 use super::row::{NotTaken, Range, Row, ignored, mapped, unserved, uses};
 use super::value::{Value, Wrong};
-use crate::Options;
+use crate::{FifoOptions, Options, UniversalOptions};
 use ashlar_format::options_file::split_object;
 
 /// RocksDB's word for "the codec's own default".
@@ -111,12 +111,18 @@ pub(super) fn show_compression(options: &Options) -> String {
     show_members(COMPRESSION, options)
 }
 
-pub(super) fn show_universal(options: &Options) -> String {
-    show_members(UNIVERSAL, options)
+/// `None` at the defaults, which are RocksDB's: the OPTIONS file of many families stays short. A stored text is replaced.
+pub(super) fn show_universal(options: &Options) -> Option<String> {
+    let is_default = options.family.compaction.universal == UniversalOptions::default();
+    let stored = options.family.kept.get("compaction_options_universal").is_some();
+    (!is_default || stored).then(|| show_members(UNIVERSAL, options))
 }
 
-pub(super) fn show_fifo(options: &Options) -> String {
-    show_members(FIFO, options)
+/// As [`show_universal`].
+pub(super) fn show_fifo(options: &Options) -> Option<String> {
+    let is_default = options.family.compaction.fifo == FifoOptions::default();
+    let stored = options.family.kept.get("compaction_options_fifo").is_some();
+    (!is_default || stored).then(|| show_members(FIFO, options))
 }
 
 fn show_members(rows: &[Row<Options>], options: &Options) -> String {
