@@ -15,14 +15,14 @@
 //!
 //! Source: RocksDB `utilities/checkpoint/checkpoint_impl.cc`.
 
+use super::parts::{Part, files_of, newest_options, parts};
 use super::target::Target;
-use ashlar_base::{Error, FileNumber, Result, SeqNum};
+use ashlar_base::{Error, Result, SeqNum};
 use ashlar_engine::{Db, Moment};
-use ashlar_env::{Fs, FsEntry};
+use ashlar_env::Fs;
 use ashlar_format::filename::{FileKind, current_content};
 use ashlar_tree::files::{copy_file, copy_options, link_or_copy};
-use ashlar_tree::version::{Replayed, replay_manifest, write_small};
-use std::collections::BTreeMap;
+use ashlar_tree::version::{replay_manifest, write_small};
 use std::path::Path;
 
 /// Options of a checkpoint. Every option has a default.
@@ -105,13 +105,6 @@ pub fn checkpoint(
     Ok(filled)
 }
 
-/// A file of a checkpoint.
-struct Part {
-    kind: FileKind,
-    name: String,
-    bytes: u64,
-}
-
 /// The work of one checkpoint. `fs` reaches both directories.
 struct Filling<'a> {
     from: &'a Path,
@@ -123,13 +116,12 @@ impl Filling<'_> {
     fn fill(&self, moment: &Moment, progress: &mut dyn FnMut(&Copied)) -> Result<Checkpoint> {
         let manifest = FileKind::Manifest(moment.manifest);
         self.copy(&manifest.name(), moment.manifest_bytes)?;
-        let there: BTreeMap<_, _> =
-            self.fs.files(self.from)?.into_iter().map(|entry| (entry.name.clone(), entry)).collect();
+        let there = files_of(self.fs, self.from)?;
         if let Some(options) = newest_options(&there) {
             copy_options(self.fs, &self.from.join(options), &self.into.join(options))?;
         }
         let replayed = replay_manifest(self.fs, self.into, moment.manifest)?;
-        let parts = self.parts(&replayed, moment, &there)?;
+        let parts = parts(self.from, &replayed, moment, &there)?;
         let bytes_total = parts.iter().map(|part| part.bytes).sum();
         let mut done = Copied { files_total: parts.len(), bytes_total, ..Copied::default() };
         let (mut linked, mut copied) = (0, 0);
@@ -146,50 +138,6 @@ impl Filling<'_> {
         let current = current_content(moment.manifest);
         write_small(self.fs, self.into, &FileKind::Current.name(), current.as_bytes())?;
         Ok(Checkpoint { sequence: moment.sequence, linked, copied, bytes: bytes_total })
-    }
-
-    /// The tables, blob files and WAL files that the MANIFEST needs.
-    fn parts(
-        &self,
-        replayed: &Replayed,
-        moment: &Moment,
-        there: &BTreeMap<String, FsEntry>,
-    ) -> Result<Vec<Part>> {
-        let mut parts = Vec::new();
-        for family in replayed.families.values() {
-            if family.tree.beyond_path(1).is_some() {
-                return Err(Error::not_supported("a checkpoint of tables in several directories (db_paths)"));
-            }
-            for number in family.tree.table_numbers() {
-                let either = [FileKind::Table(number), FileKind::LevelDbTable(number)];
-                parts.push(self.part(&either, there)?);
-            }
-            for number in family.tree.live_blob_numbers() {
-                parts.push(self.part(&[FileKind::Blob(number)], there)?);
-            }
-        }
-        let needed = |number: FileNumber| number >= replayed.logs_from() || number == replayed.db.prev_log;
-        for (number, bytes) in moment.wals.iter().filter(|(number, _)| needed(*number)) {
-            parts.push(Part { bytes: *bytes, ..self.part(&[FileKind::Wal(*number)], there)? });
-        }
-        // Files of earlier sessions that were not replayed into tables. A number above is that of a later switch.
-        let first = moment.wals.first().map(|(number, _)| *number).unwrap_or_default();
-        for name in there.keys() {
-            let Some(kind @ FileKind::Wal(number)) = FileKind::parse_exact(name) else { continue };
-            if number < first && needed(number) {
-                parts.push(self.part(&[kind], there)?);
-            }
-        }
-        Ok(parts)
-    }
-
-    fn part(&self, names: &[FileKind], there: &BTreeMap<String, FsEntry>) -> Result<Part> {
-        let found = names.iter().find_map(|kind| Some((kind, there.get(&kind.name())?)));
-        if let Some((kind, entry)) = found {
-            return Ok(Part { kind: *kind, name: entry.name.clone(), bytes: entry.len });
-        }
-        let name = names.first().map(|kind| kind.name()).unwrap_or_default();
-        Err(Error::corruption("a file of the database is missing").at_path(&self.from.join(name)))
     }
 
     /// Links or copies a file. Returns whether it copied.
@@ -210,12 +158,4 @@ impl Filling<'_> {
         }
         Ok(())
     }
-}
-
-fn newest_options(there: &BTreeMap<String, FsEntry>) -> Option<&str> {
-    let numbered = there.keys().filter_map(|name| match FileKind::parse_exact(name) {
-        Some(FileKind::Options(number)) => Some((number, name.as_str())),
-        _ => None,
-    });
-    numbered.max().map(|(_, name)| name)
 }

@@ -107,7 +107,7 @@ impl<'a> Target<'a> {
 }
 
 /// Whether `into`, which need not exist, is `dir` or lies in it, by its path or behind symbolic links.
-fn is_inside(fs: &dyn Fs, into: &Path, dir: &Path) -> bool {
+pub(super) fn is_inside(fs: &dyn Fs, into: &Path, dir: &Path) -> bool {
     let source = std::path::absolute(dir).unwrap_or_else(|_| dir.to_path_buf());
     if into.starts_with(&source) {
         return true;

@@ -107,6 +107,10 @@ mod transaction;
 mod upkeep;
 mod write;
 
+pub use ashlar_backup::{
+    BackupEngine, BackupEngineBuilder, BackupInfo, BackupOptions, CorruptBackup, CreatedBackup,
+    RestoreOptions, Restored,
+};
 pub use ashlar_base::error::{BusyKind, IoKind, ShutdownKind};
 pub use ashlar_base::ext::compaction_filter::{
     Decision, FilterContext, FilterSource, RemoveEmptyValue, standard_filter,

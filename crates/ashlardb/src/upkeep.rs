@@ -2,6 +2,7 @@
 
 use crate::range::{KeyRange, Keys};
 use crate::{Db, Family, RepairReport, Result};
+use ashlar_backup::BackupSource;
 pub use ashlar_backup::{Change, Checkpoint, CheckpointOptions, Copied, Update, Updates};
 use ashlar_base::{FileNumber, Level, SeqNum};
 pub use ashlar_engine::LiveFile;
@@ -159,6 +160,12 @@ impl Db {
     /// The background error that keeps work from succeeding. `Aborted`: work is due, and background work is paused.
     pub fn wait_for_background(&self) -> Result<()> {
         self.engine().wait_for_background()
+    }
+}
+
+impl BackupSource for Db {
+    fn source(&self) -> &ashlar_engine::Db {
+        self.engine()
     }
 }
 

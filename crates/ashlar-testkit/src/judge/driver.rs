@@ -200,6 +200,51 @@ impl Judge {
         self.say(&format!("ingest {family} {}", paths.join(" "))).map(|_| ())
     }
 
+    /// Adds a backup of the open database to `dir` by RocksDB's engine, after a flush. The judge of before this refuses it, and
+    /// the three calls below.
+    ///
+    /// # Errors
+    /// `Refused` with RocksDB's words.
+    pub fn create_backup(&mut self, dir: &Path) -> Result<(), JudgeError> {
+        self.say(&format!("backup create {}", hex_path(dir))).map(|_| ())
+    }
+
+    /// Restores the newest backup of `dir`.
+    ///
+    /// # Errors
+    /// As [`Judge::create_backup`].
+    pub fn restore_latest(&mut self, dir: &Path, into: &Path) -> Result<(), JudgeError> {
+        self.say(&format!("backup restore {} {}", hex_path(dir), hex_path(into))).map(|_| ())
+    }
+
+    /// Id, number of bytes and number of files of each backup in `dir`, each verified.
+    ///
+    /// # Errors
+    /// As [`Judge::create_backup`].
+    pub fn verified_backups(&mut self, dir: &Path) -> Result<Vec<(u32, u64, usize)>, JudgeError> {
+        let lines = self.say(&format!("backup list {}", hex_path(dir)))?.lines;
+        let mut backups = Vec::new();
+        for line in lines {
+            let numbers: Vec<u64> = line.split(' ').filter_map(|word| word.parse().ok()).collect();
+            let [id, _, bytes, files] = numbers[..] else {
+                return Err(JudgeError::Died(format!("not a backup: {line}")));
+            };
+            self.say(&format!("backup verify {id} {}", hex_path(dir)))?;
+            let number = |n: u64| JudgeError::Died(format!("not a number of a backup: {n}"));
+            let id = u32::try_from(id).map_err(|_| number(id))?;
+            backups.push((id, bytes, usize::try_from(files).map_err(|_| number(files))?));
+        }
+        Ok(backups)
+    }
+
+    /// Deletes all backups of `dir` but the newest `keep`.
+    ///
+    /// # Errors
+    /// As [`Judge::create_backup`].
+    pub fn purge_backups(&mut self, dir: &Path, keep: u32) -> Result<(), JudgeError> {
+        self.say(&format!("backup purge {keep} {}", hex_path(dir))).map(|_| ())
+    }
+
     /// Closes the database in order.
     pub fn close(&mut self) -> Result<(), JudgeError> {
         self.say("close").map(|_| ())
@@ -349,6 +394,10 @@ impl Judge {
 struct Answer {
     lines: Vec<String>,
     word: String,
+}
+
+fn hex_path(path: &Path) -> String {
+    to_hex(path.as_os_str().as_encoded_bytes())
 }
 
 fn hex(text: &str) -> Result<Vec<u8>, JudgeError> {

@@ -38,11 +38,20 @@ pub fn copy_file(fs: &dyn Fs, from: &Path, to: &Path, most: u64) -> Result<u64> 
 /// # Errors
 /// `Corruption`: the file is damaged. `Io`.
 pub fn copy_options(fs: &dyn Fs, from: &Path, to: &Path) -> Result<()> {
+    let text = options_of_copy(fs, from)?;
+    let copy = fs.create(to)?;
+    copy.write_at(text.as_bytes(), 0)?;
+    copy.sync_all()
+}
+
+/// The text that [`copy_options`] writes.
+///
+/// # Errors
+/// `Corruption`: the file is damaged. `Io`.
+pub fn options_of_copy(fs: &dyn Fs, from: &Path) -> Result<String> {
     let mut file = read_options_file(fs, from)?;
     forget_places(&mut file);
-    let copy = fs.create(to)?;
-    copy.write_at(file.print().as_bytes(), 0)?;
-    copy.sync_all()
+    Ok(file.print())
 }
 
 /// [`copy_file`], but a failed read is the decision of `unread`: it gets the offset and length of the page and the error,

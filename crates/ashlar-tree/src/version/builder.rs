@@ -141,6 +141,14 @@ impl TreeBuilder {
         self.blobs.keys().copied()
     }
 
+    /// The checksum that the MANIFEST has for a table or blob file: its function and its value.
+    pub fn recorded_checksum(&self, number: FileNumber) -> Option<(&[u8], &[u8])> {
+        if let Some((_, table)) = self.files.get(&number) {
+            return table.file.checksum_function.as_deref().zip(table.file.checksum.as_deref());
+        }
+        self.blobs.get(&number).map(|blob| (&*blob.added.checksum_method, &*blob.added.checksum))
+    }
+
     /// The numbers of the blob files that a version has. The MANIFEST does not say when a blob file becomes obsolete, so
     /// [`TreeBuilder::blob_numbers`] may have more.
     pub fn live_blob_numbers(&self) -> Vec<FileNumber> {

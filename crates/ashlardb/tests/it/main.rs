@@ -7,6 +7,7 @@
 //! | `modes` | what do the recovery modes make of damaged logs, beside RocksDB? |
 //! | `recycled` | is nothing given up of logs that RocksDB recycles, and no alarm raised? |
 //! | `carried` | what do we do with what we cannot carry along? |
+//! | `backup`, `backup_judged` | are backups whole whatever interrupts a call, and do RocksDB and we read those of one another? |
 //! | `checkpoint` | has a checkpoint the state of one moment? |
 //! | `direct_blobs` | are values read that RocksDB has in blob files of no MANIFEST, and do they stay? |
 //! | `directories` | what if the directory is renamed, replaced or removed while a database is open in it? |
@@ -51,6 +52,8 @@
 #![allow(clippy::disallowed_methods, reason = "tests look at files from outside")]
 
 mod adopt;
+mod backup;
+mod backup_judged;
 mod carried;
 mod checkpoint;
 mod child;

@@ -8,10 +8,12 @@
 //!
 //! Source: RocksDB `include/rocksdb/c.h`.
 
+mod backups;
 mod bulk;
 mod extra;
 mod prepared;
 
+pub use backups::Backups;
 pub use prepared::Prepared;
 
 use ashlar_testkit::{Change, KeyValue};

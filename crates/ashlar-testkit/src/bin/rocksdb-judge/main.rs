@@ -18,7 +18,7 @@ use std::process::ExitCode;
 const HELP: &str = "usage: rocksdb-judge --library PATH-OF-LIBROCKSDB.SO|PATH-OF-LIBLEVELDB.SO [--longest MILLISECONDS-OF-A-COMMAND]\n\
 Reads commands from standard input, one per line, and answers each with lines `= …` and a last line `ok …` or `error: …`.\n\
 Commands: open, with, without, bulk, close, reopen, families, create, drop, put, delete, batch, flush, compact, get, dump, rdump, digest, probe, tables,\n\
-verify.";
+verify, backup.";
 
 /// The library that answers.
 enum Judge {

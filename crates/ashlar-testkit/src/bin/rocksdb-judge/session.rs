@@ -10,6 +10,8 @@
 //! bulk ...                                            as in ashlar_testkit::ops::Bulk
 //! sst FAMILY 0xPATH CHANGE ; CHANGE ; …            writes an SST file outside the database
 //! ingest FAMILY 0xPATH 0xPATH …                     takes such files
+//! backup create|list|verify ID|purge KEEP 0xDIR     backups by RocksDB's engine, in DIR
+//! backup restore 0xDIR 0xINTO                       ... the newest one
 //! close | reopen                                    in order, not by a kill
 //! families | create NAME | drop NAME                column families
 //! put … | delete … | single_delete … | merge … | delete_range … | batch … | flush … | compact … | get …    as in ashlar_testkit::ops
@@ -19,7 +21,7 @@
 //! ```
 //! An answer is any number of lines `= …`, then one line `ok` with perhaps a word after it, or `error: TEXT`.
 
-use crate::capi::{Database, Functions, OpenMode, Prepared};
+use crate::capi::{Backups, Database, Functions, OpenMode, Prepared};
 use ashlar_testkit::judge::Digest;
 use ashlar_testkit::text::{from_hex, to_hex};
 use ashlar_testkit::{Change, Op};
@@ -70,6 +72,7 @@ impl Session {
                 let paths = words.map(c_path).collect::<Result<Vec<_>, _>>()?;
                 self.database()?.ingest_files(family, &paths).map(|()| String::new())
             }
+            "backup" => self.back_up(rest, out),
             "close" => {
                 self.database.take().ok_or("nothing is open")?;
                 Ok(String::new())
@@ -110,6 +113,23 @@ impl Session {
 
     fn database(&self) -> Result<&Database, String> {
         self.database.as_ref().ok_or_else(|| "nothing is open".to_owned())
+    }
+
+    fn back_up(&self, rest: &str, out: &mut impl Write) -> Result<String, String> {
+        let words: Vec<&str> = rest.split_whitespace().collect();
+        let open = |dir: &str| Backups::open(&self.functions, &c_path(dir)?);
+        let number = |text: &str| text.parse().map_err(|_| format!("not a number: {text}"));
+        match words.as_slice() {
+            ["create", dir] => open(dir)?.create(self.database()?),
+            ["restore", dir, into] => open(dir)?.restore(&c_path(into)?),
+            ["verify", id, dir] => open(dir)?.verify(number(id)?),
+            ["purge", keep, dir] => open(dir)?.purge(number(keep)?),
+            ["list", dir] => open(dir)?.list()?.into_iter().try_for_each(|(id, time, bytes, files)| {
+                writeln!(out, "= {id} {time} {bytes} {files}").map_err(|e| e.to_string())
+            }),
+            _ => Err("backup create|list|verify ID|purge KEEP 0xDIR, or backup restore 0xDIR 0xINTO".into()),
+        }
+        .map(|()| String::new())
     }
 
     fn write_sst(&self, rest: &str) -> Result<String, String> {

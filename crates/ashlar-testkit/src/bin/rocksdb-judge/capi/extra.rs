@@ -100,6 +100,21 @@ extra! {
     transactions_iterator = "rocksdb_transactiondb_create_iterator_cf": fn(Opaque, Opaque, Opaque) -> Opaque;
     transactions_get = "rocksdb_transactiondb_get_cf":
         fn(Opaque, Opaque, Opaque, Bytes, usize, *mut usize, ErrorOut) -> *mut c_char;
+    backups_open = "rocksdb_backup_engine_open": fn(Opaque, Bytes, ErrorOut) -> Opaque;
+    backups_create = "rocksdb_backup_engine_create_new_backup_flush": fn(Opaque, Opaque, c_uchar, ErrorOut);
+    backups_restore = "rocksdb_backup_engine_restore_db_from_latest_backup": fn(Opaque, Bytes, Bytes, Opaque, ErrorOut);
+    backups_verify = "rocksdb_backup_engine_verify_backup": fn(Opaque, u32, ErrorOut);
+    backups_purge = "rocksdb_backup_engine_purge_old_backups": fn(Opaque, u32, ErrorOut);
+    backups_close = "rocksdb_backup_engine_close": fn(Opaque);
+    backups_info = "rocksdb_backup_engine_get_backup_info": fn(Opaque) -> Opaque;
+    backups_info_count = "rocksdb_backup_engine_info_count": fn(Opaque) -> c_int;
+    backups_info_id = "rocksdb_backup_engine_info_backup_id": fn(Opaque, c_int) -> u32;
+    backups_info_time = "rocksdb_backup_engine_info_timestamp": fn(Opaque, c_int) -> i64;
+    backups_info_bytes = "rocksdb_backup_engine_info_size": fn(Opaque, c_int) -> u64;
+    backups_info_files = "rocksdb_backup_engine_info_number_files": fn(Opaque, c_int) -> u32;
+    backups_info_destroy = "rocksdb_backup_engine_info_destroy": fn(Opaque);
+    restore_options = "rocksdb_restore_options_create": fn() -> Opaque;
+    restore_options_destroy = "rocksdb_restore_options_destroy": fn(Opaque);
     verify = "rocksdb_verify_checksum": fn(Opaque, ErrorOut);
     total_order = "rocksdb_readoptions_set_total_order_seek": fn(Opaque, c_uchar);
 }
