@@ -59,6 +59,8 @@ Examples:
   ashlar db --db=DIR check                                 what is damaged, and which keys are at risk
   ashlar db --db=DIR repair --into=COPY                    a database from what is readable; DIR stays as it is
   ashlar db --db=DIR checkpoint COPY                       a second database with the state of now, by hard links
+  ashlar db --db=DIR backup BACKUPS --keep=7               an incremental backup in RocksDB's layout; the newest 7 stay
+  ashlar db BACKUPS backups                                lists them; ashlar db --db=DIR restore BACKUPS restores one
   ashlar db --db=DIR write_sst users.sst < SORTED          an SST file; ashlar db --db=DIR ingest users.sst takes it
   ashlar db --db=DIR compact --prefix=user:                merges the tables that hold these keys
   ashlar db --db=DIR property rocksdb.stats                a figure or report by RocksDB's name
@@ -305,6 +307,59 @@ pub(crate) enum DbCommand {
         /// The new directory, as ldb names it
         #[arg(long = "checkpoint_dir", value_name = "INTO", conflicts_with = "into")]
         checkpoint_dir: Option<PathBuf>,
+    },
+    /// Adds a backup of the present state to the directory BACKUPS, in RocksDB's layout. Copies only what earlier backups lack
+    ///
+    /// Needs the LOCK: the program that has the database open uses BackupEngine itself. Example, for every night:
+    /// `ashlar db DIR backup BACKUPS --keep=7 --metadata="before the release"`. RocksDB and its ldb restore these backups.
+    Backup {
+        /// The directory of the backups, which is created if it is missing
+        #[arg(required_unless_present = "backup_dir")]
+        backups: Option<PathBuf>,
+        /// The directory of the backups, as ldb names it
+        #[arg(long = "backup_dir", value_name = "BACKUPS", conflicts_with = "backups")]
+        backup_dir: Option<PathBuf>,
+        /// Flushes the memtables first, so that a restored database has no WAL to replay
+        #[arg(long)]
+        flush: bool,
+        /// A text for the list of backups
+        #[arg(long, value_name = "TEXT", default_value = "")]
+        metadata: String,
+        /// Deletes all backups but the newest N afterwards
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+        keep: Option<u32>,
+        /// The most bytes to copy per second; 0: no limit
+        #[arg(long = "rate_limit", value_name = "BYTES", default_value_t = 0)]
+        rate_limit: u64,
+    },
+    /// Makes DIRECTORY the database of a backup in BACKUPS. An existing database is replaced
+    ///
+    /// Every file is compared with its checksum, and an existing database stays until the whole backup has been verified. The
+    /// database must not be open. WAL files and tables that DIRECTORY kept in other directories stay there, unused.
+    Restore {
+        /// The directory of the backups
+        #[arg(required_unless_present = "backup_dir")]
+        backups: Option<PathBuf>,
+        /// The directory of the backups, as ldb names it
+        #[arg(long = "backup_dir", value_name = "BACKUPS", conflicts_with = "backups")]
+        backup_dir: Option<PathBuf>,
+        /// The backup to restore. Default: the newest usable one
+        #[arg(long, value_name = "N")]
+        id: Option<u32>,
+        /// Keeps the WAL files in DIRECTORY, so that the next open replays the writes after the backup
+        #[arg(long = "keep_log_files")]
+        keep_log_files: bool,
+        /// The most bytes to copy per second; 0: no limit
+        #[arg(long = "rate_limit", value_name = "BYTES", default_value_t = 0)]
+        rate_limit: u64,
+    },
+    /// Lists the backups in DIRECTORY, which is a directory of backups here: ashlar db BACKUPS backups
+    ///
+    /// Ends with status 1 if a backup is damaged. The line of a damaged backup names the file.
+    Backups {
+        /// Reads all files, and compares them with their checksums
+        #[arg(long)]
+        verify: bool,
     },
     /// Writes entries from standard input, as `load` reads them, to the SST file FILE, which `ingest` takes. The database is
     /// only read: its family gives the order and the format

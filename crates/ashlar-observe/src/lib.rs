@@ -30,5 +30,6 @@ pub use counters::{Counters, Scrubbed, StallCause};
 pub use human::bytes as human_bytes;
 pub use info_log::InfoLog;
 pub use levels::{FamilyShape, levelstats, live_data_bytes, tables_text};
+pub use lines::utc;
 pub use stats_text::{BlobNow, DbWrites, FamilyStats, LevelNow, StallCounts, db_text, family_text};
 pub use work::{FamilyWork, LevelWork};

@@ -70,7 +70,7 @@ impl BackupEngine {
 
     /// Removes the files that no backup of the catalog has. The catalog is that of the disk.
     pub(super) fn sweep(&self) -> Result<()> {
-        self.sweep_folder(META, |name| is_temporary(name))?;
+        self.sweep_folder(META, is_temporary)?;
         self.sweep_private()?;
         let paths = self.catalog.paths();
         let may_go = |folder: &str, name: &str| {

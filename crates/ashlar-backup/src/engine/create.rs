@@ -317,7 +317,7 @@ impl Creation<'_> {
         write_durably(self, &temp, meta.print().as_bytes())?;
         fs.rename(&temp, &name)?;
         fs.sync_dir(&folder).inspect_err(|_| {
-            // A backup whose name may vanish is none. If it cannot be removed either, it is complete.
+            // The name may vanish, so it goes. If it cannot be removed, the backup is complete.
             let _ = fs.remove(&name);
         })
     }

@@ -90,7 +90,7 @@ impl BackupEngine {
     /// The newest usable backup.
     ///
     /// # Errors
-    /// `InvalidArgument`: there is none.
+    /// `InvalidArgument`: no backup is usable.
     pub fn latest(&self) -> Result<&BackupInfo> {
         let newest = self.catalog.backups.values().next_back().map(|backup| &backup.info);
         newest.ok_or_else(|| Error::invalid("there is no usable backup").at_path(&self.dir))

@@ -4,6 +4,7 @@
 //! 2. Commands that only read take no lock and write nothing: they work beside a process that has the database open.
 //! 3. Results go to standard output in ldb's format; remarks go to standard error.
 
+mod backups;
 mod check;
 mod checkpoint;
 mod entries;
@@ -26,7 +27,7 @@ use std::path::{Path, PathBuf};
 use text::{Form, Separator};
 
 /// The commands, for messages.
-pub(crate) const COMMANDS: &str = "put, get, delete, scan, dump, load, families, create_family, drop_family, explain, compact, property, check, repair, checkpoint, write_sst, ingest, info, level, rewrite (see ashlar db --help)";
+pub(crate) const COMMANDS: &str = "put, get, delete, scan, dump, load, families, create_family, drop_family, explain, compact, property, check, repair, checkpoint, backup, restore, backups, write_sst, ingest, info, level, rewrite (see ashlar db --help)";
 
 /// A command with its database.
 struct Target {
@@ -124,6 +125,15 @@ pub(crate) fn run(arguments: DbArguments) -> Done {
         DbCommand::Checkpoint { into, checkpoint_dir } => {
             checkpoint::run(&target, into.or(checkpoint_dir).as_deref(), &mut out)
         }
+        DbCommand::Backup { backups, backup_dir, flush, metadata, keep, rate_limit } => {
+            let how = backups::Create { flush, metadata, keep, rate_limit };
+            backups::create(&target, backups.or(backup_dir).as_deref(), how, &mut out)
+        }
+        DbCommand::Restore { backups, backup_dir, id, keep_log_files, rate_limit } => {
+            let how = backups::Restore { id, keep_log_files, rate_limit };
+            backups::restore(&target, backups.or(backup_dir).as_deref(), &how, &mut out)
+        }
+        DbCommand::Backups { verify } => backups::list(&target.directory, verify, &mut out),
         DbCommand::WriteSst { file, tsv } => {
             sst_files::write(&target, &file, tsv, &mut io::stdin().lock(), &mut out)
         }

@@ -415,6 +415,38 @@ fn a_checkpoint_is_a_second_database() {
 }
 
 #[test]
+fn backups_are_made_listed_and_restored() {
+    let (dir, db) = place();
+    let backups = dir.path().join("backups").display().to_string();
+    good(&["db", &db, "put", "--create_if_missing", "k", "1"], b"");
+    let said = good(&["db", &db, "backup", &backups, "--flush", "--metadata=first\u{1b}"], b"");
+    assert!(said.starts_with(&format!("OK: backup 1 in {backups} has the writes up to 1; ")), "{said}");
+    good(&["db", &db, "put", "k", "2"], b"");
+    let said = good(&["db", &db, "backup", &format!("--backup_dir={backups}")], b"");
+    assert!(said.contains("backup 2") && said.contains("1 file shared"), "{said}");
+    let listed = good(&["db", &backups, "backups", "--verify"], b"");
+    assert!(listed.starts_with("1  20") && listed.contains("first\\u{1b}\n2  20"), "{listed}");
+    assert_eq!(listed.matches("  verified").count(), 2);
+    for (id, value) in [("--id=1", "1\n"), ("--id=2", "2\n")] {
+        let said = good(&["db", &db, "restore", &backups, id], b"");
+        assert!(said.starts_with("OK: ") && said.contains("has backup "), "{said}");
+        assert_eq!(good(&["db", &db, "get", "k"], b""), value);
+    }
+    let copy = dir.path().join("copy").display().to_string();
+    good(&["db", &copy, "restore", &backups], b"");
+    assert_eq!(good(&["db", &copy, "get", "k"], b""), "2\n");
+    let said = good(&["db", &db, "backup", &backups, "--keep=2"], b"");
+    assert!(said.ends_with("1 old backup deleted\n"), "{said}");
+    std::fs::remove_file(dir.path().join("backups/private/3/CURRENT")).unwrap();
+    let ran = ashlar(&["db", &backups, "backups"], b"");
+    assert!(ran.status == 1 && ran.out.contains("3  damaged: ") && ran.out.contains("CURRENT"), "{ran:?}");
+    let ran = ashlar(&["db", &copy, "restore", &backups, "--id=3"], b"");
+    assert!(ran.status == 1 && ran.err.contains("CURRENT"), "{ran:?}");
+    let ran = ashlar(&["db", &db, "restore"], b"");
+    assert_eq!(ran.status, 2, "{ran:?}");
+}
+
+#[test]
 fn a_file_is_written_and_ingested_under_ldbs_names_too() {
     let (dir, db) = place();
     let file = dir.path().join("file.sst");

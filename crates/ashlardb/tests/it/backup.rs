@@ -8,6 +8,7 @@ use ashlardb::{
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 pub(crate) type Entries = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -440,4 +441,44 @@ fn a_rate_limit_spreads_the_copying() {
     let made = engine.create_backup(&db).unwrap();
     assert!(made.copied_bytes > 400_000);
     assert!(clock.now() - began >= Duration::from_secs(4), "{:?}", clock.now() - began);
+}
+
+/// Each batch is in both families or in neither, with writes that skip the WAL too.
+#[test]
+fn backups_beside_writers_are_whole() {
+    let home = tempfile::tempdir().unwrap();
+    let db = small(&home.path().join("db"));
+    let mut engine = BackupEngine::open(home.path().join("b")).unwrap();
+    let write = |n: u64, unlogged: bool| {
+        let batch = WriteBatch::new();
+        batch.put(n.to_be_bytes(), vec![b'x'; 300]).unwrap();
+        batch.family(&db.family("other").unwrap()).put(n.to_be_bytes(), vec![b'y'; 600]).unwrap();
+        db.writing(WriteOptions::new().disable_wal(unlogged)).write(&batch).unwrap();
+    };
+    write(0, false);
+    let ended = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            (1..)
+                .take_while(|_| !ended.load(Ordering::Relaxed))
+                .for_each(|n| write(n, n > 2000 && n % 3 == 0));
+        });
+        for round in 0..8 {
+            engine.create_backup_with(&db, &BackupOptions::new().flush(round % 3 == 2), |_| ()).unwrap();
+            if round % 2 == 1 {
+                db.compact_range(.., CompactRangeOptions::default()).unwrap();
+            }
+        }
+        ended.store(true, Ordering::Relaxed);
+        writer.join().unwrap();
+    });
+    let mut before = 0;
+    for backup in engine.backups() {
+        engine.verify(backup.id).unwrap();
+        let (one, two) = restored(&engine, backup.id, &home.path().join("to"));
+        assert_eq!(one.keys().collect::<Vec<_>>(), two.keys().collect::<Vec<_>>());
+        assert_eq!(one.len() as u64 * 2, backup.sequence.get());
+        assert!(one.len() >= before);
+        before = one.len();
+    }
 }
