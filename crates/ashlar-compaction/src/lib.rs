@@ -10,6 +10,7 @@
 
 pub mod rewrite;
 mod session;
+mod expiry;
 mod writer;
 pub mod flush;
 mod split;
@@ -19,6 +20,7 @@ mod level_run;
 mod inputs;
 mod job;
 
+pub use expiry::filter_of;
 pub use job::{CompactionCounters, CompactionInput, CompactionOutcome, CompactionPart, edit_without_io};
 pub use plan::{Action, Compaction, Reason, Running};
 pub use session::new_session_id;

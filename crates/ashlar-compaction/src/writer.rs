@@ -6,6 +6,7 @@ use ashlar_base::memory::MemoryBudget;
 use ashlar_base::stats::Statistics;
 use ashlar_env::Env;
 use ashlar_options::{DbPath, FamilyOptions, path_of_level};
+use ashlar_read::expiry::operator_of;
 use ashlar_table::TableIdentity;
 use ashlar_tree::files::{Numbers, PendingOutputs};
 use ashlar_tree::version::VersionSet;
@@ -80,7 +81,7 @@ impl Writer {
             path_id,
             blob_dir,
             table: options.table.for_level(-1, 1, false),
-            merge_operator: options.merge_operator.clone(),
+            merge_operator: operator_of(options),
             budget: self.budget.clone(),
             statistics: self.statistics.clone(),
             blobs: BlobPlan::new(family.0, &options.blob, 0),

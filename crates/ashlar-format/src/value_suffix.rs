@@ -5,7 +5,7 @@
 //! timed put:  | value | u64 LE |     in tables the preferred sequence number, in WAL and memtable the write time
 //! ```
 //! 1. The MANIFEST does not say that a database has TTL values: the caller that opens it must know.
-//! 2. Reads still return expired values; compactions drop them.
+//! 2. RocksDB's reads still return expired values; its compactions drop them.
 //!
 //! Source: RocksDB `utilities/ttl/db_ttl_impl.h`, `db/dbformat.h` (`ParsePackedValue…`).
 

@@ -21,6 +21,9 @@ pub struct FamilyOptions {
     pub stored_merge_operator: Option<String>,
     /// Decides in compactions which values stay. `None`, the default: all stay.
     pub compaction_filter: Option<FilterSource>,
+    /// Values and operands are stored with the time of their write, as RocksDB's TTL wrapper does, and are over after so many
+    /// seconds; 0: never. `None`, the default: values have no times.
+    pub value_ttl_secs: Option<i32>,
     /// The size of a memtable, in bytes, at which it is flushed. 64 MiB.
     pub write_buffer_bytes: usize,
     /// The greatest number of memtables of the family, the active one included; beyond it writers wait. 3.
@@ -57,6 +60,7 @@ impl Default for FamilyOptions {
             merge_operator: None,
             stored_merge_operator: None,
             compaction_filter: None,
+            value_ttl_secs: None,
             write_buffer_bytes: 64 << 20,
             max_write_buffers: 3,
             memtable_protection_bytes: 0,
@@ -113,6 +117,9 @@ impl FamilyOptions {
             ))
             .hint("Raise the format level, or lower format_version"));
         }
+        if let Some(ttl) = self.value_ttl_secs.filter(|ttl| *ttl < 0) {
+            return Err(Error::invalid(format!("the time to live is {ttl} seconds, it can be 0 or more")));
+        }
         validate("cf_paths", &self.cf_paths)?;
         self.validate_names()?;
         self.blob.validate()?;
@@ -161,6 +168,35 @@ impl FamilyOptions {
             }
         }
         Ok(())
+    }
+
+    /// Whether an OPTIONS file says that values have times.
+    pub fn stores_times(&self) -> bool {
+        let id =
+            |name: &&str| self.kept.get(name).is_some_and(|text| TTL_IDS.contains(&id_of(&text).as_str()));
+        ["compaction_filter", "compaction_filter_factory", "merge_operator"].iter().any(id)
+    }
+
+    /// Checks the time to live against what an OPTIONS file says of an existing family.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: the values of the family have no times.
+    pub fn check_times(&self, family: &str, stored: &FamilyOptions) -> Result<()> {
+        if self.value_ttl_secs.is_none() || stored.stores_times() {
+            return Ok(());
+        }
+        let text = format!(
+            "family {family:?} is opened with a time to live, and its OPTIONS file says that its values have no write times"
+        );
+        Err(Error::invalid(text).hint(
+            "Open it without one, and copy its entries into a new family that has one. If the values do have times, because \
+             RocksDB opened the directory without its TTL wrapper, remove the OPTIONS files first",
+        ))
+    }
+
+    /// Whether compactions ask a filter.
+    pub fn has_filter(&self) -> bool {
+        self.compaction_filter.is_some() || self.value_ttl_secs.is_some()
     }
 
     /// The name of the merge operator, or else the stored name.

@@ -5,6 +5,7 @@
 //! | [`point`] | one key, or many at once: memtables first, then tables from the newest level down |
 //! | [`iter`] | cursors: merge the runs in order, and combine versions to entries |
 //! | [`merge`], [`range_del`], [`visibility`] | the result of several entries of one key |
+//! | [`expiry`] | values that end in the time of their write, and are hidden when they are over |
 //!
 //! This crate writes nothing, waits for no writer, and knows no background work.
 //!
@@ -13,6 +14,7 @@
 pub mod merge;
 pub mod range_del;
 pub mod visibility;
+pub mod expiry;
 pub mod super_version;
 pub mod iter;
 pub mod point;

@@ -5,6 +5,7 @@
 //!    could miss a version that a flush dropped in between. The reader reads at no more than the sequence number at
 //!    which its memtable became immutable.
 
+use crate::expiry::Expiry;
 use crate::merge::Merger;
 use ashlar_base::SeqNum;
 use ashlar_memtable::MemtableRep;
@@ -21,6 +22,8 @@ pub struct SuperVersion {
     pub version: Arc<Version>,
     /// Combines merge operands with values.
     pub merger: Arc<Merger>,
+    /// The expiry of the values; `None`: they have no times.
+    pub expiry: Option<Expiry>,
     /// The number of installations in the family so far.
     pub number: u64,
 }

@@ -33,6 +33,8 @@ pub struct FamilySpec {
     pub levels: usize,
     /// If the family does not exist, it is not reported as missing.
     pub only_if_there: bool,
+    /// The family is opened with a time to live.
+    pub timed: bool,
 }
 
 /// The largest number of levels of a family.
@@ -120,6 +122,7 @@ pub fn recover_in(
     directory.check_superseded(fs, dir, number)?;
     entered.check_paths(&replayed)?;
 
+    let timed = families.listed.iter().filter(|spec| spec.timed).map(|spec| spec.name.clone()).collect();
     let Chosen { mut open, closed } = choose(&replayed, families)?;
     let mut states = Vec::new();
     for (&id, family) in &replayed.families {
@@ -141,7 +144,7 @@ pub fn recover_in(
     if is_leveldb(fs, dir, &replayed)? {
         report.foreign.insert(0, LEVELDB_UPGRADE_NOTICE.to_owned());
     }
-    report.read_only = unwritable::reasons(fs, dir, &states);
+    report.read_only = unwritable::reasons(fs, dir, &states, &timed);
     report.files_checked = states.iter().map(|s| s.version.file_count()).sum();
 
     let (next_file, out_of_numbers) = next_file(dir, &replayed, &directory);
@@ -230,7 +233,7 @@ fn choose(replayed: &Replayed, families: &Families) -> Result<Chosen> {
 
 /// The settings of a family that the caller did not list.
 fn open_other(family: &ReplayedFamily, order: Order, levels: usize) -> FamilySpec {
-    FamilySpec { name: family.name.clone(), order, levels, only_if_there: true }
+    FamilySpec { name: family.name.clone(), order, levels, only_if_there: true, timed: false }
 }
 
 fn check_comparator(family: &ReplayedFamily, order: &Order) -> Result<()> {

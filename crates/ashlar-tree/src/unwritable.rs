@@ -7,7 +7,7 @@
 //! | tables of another kind (PlainTable, CuckooTable) | "Bad table magic number", cannot open | OPTIONS, footers |
 //! | a user-defined index as the primary one, or demanded of each table | "Cannot find the meta block", cannot open | OPTIONS, table properties |
 //! | tables that may be ingested behind all data | a compaction of ours drops tombstones of the last level: ingested keys that were deleted come back | OPTIONS |
-//! | TTL wrapper | "Timestamp < ttl feature release time" | OPTIONS |
+//! | TTL wrapper, unless the caller gives a time to live | "Timestamp < ttl feature release time" | OPTIONS |
 //! | values in blob files that the MANIFEST does not name | their files are gone | the blob files that tables name |
 //!
 //! 1. OPTIONS files contain settings, so a directory whose data is still in its WAL files is recognised too. If the
@@ -30,15 +30,16 @@ use std::sync::Arc;
 /// The number of tables read per family, from each end of the file numbers.
 const LOOKED_AT: usize = 16;
 
-/// Every reason from the settings and tables of the open families, as lines of the report.
-pub fn reasons(fs: &dyn Fs, dir: &Path, families: &[FamilyState]) -> Vec<String> {
+/// Every reason from the settings and tables of the open families, as lines of the report. `timed`: the families that the
+/// caller opens with a time to live.
+pub fn reasons(fs: &dyn Fs, dir: &Path, families: &[FamilyState], timed: &BTreeSet<String>) -> Vec<String> {
     let options = read_latest_options(fs, dir).ok().flatten().map(|(_, file)| file);
     let mut reasons = Vec::new();
     for family in families {
         let before = reasons.len();
         reasons.extend(by_order(&family.name, &family.version.order));
         let described = match &options {
-            Some(file) => by_settings(file, &family.name, &mut reasons),
+            Some(file) => by_settings(file, &family.name, timed.contains(&family.name), &mut reasons),
             None => false,
         };
         if reasons.len() == before {
@@ -56,7 +57,7 @@ fn by_order(family: &str, order: &Order) -> Option<String> {
 }
 
 /// Adds the reasons that an OPTIONS file gives for a family. False when the file does not describe the family.
-pub fn by_settings(file: &OptionsFile, family: &str, reasons: &mut Vec<String>) -> bool {
+pub fn by_settings(file: &OptionsFile, family: &str, timed: bool, reasons: &mut Vec<String>) -> bool {
     let of = |wanted: &SectionKind| file.sections.iter().find(|section| section.kind == *wanted);
     let Some(settings) = of(&SectionKind::Family { name: family.to_owned() }) else { return false };
     if let Some(factory) = unread_factory(settings) {
@@ -75,9 +76,9 @@ pub fn by_settings(file: &OptionsFile, family: &str, reasons: &mut Vec<String>) 
     }
     for name in ["compaction_filter", "compaction_filter_factory", "merge_operator"] {
         let id = settings.get(name).map(|value| id_of(&unescape(value))).unwrap_or_default();
-        if TTL_IDS.contains(&id.as_str()) {
+        if !timed && TTL_IDS.contains(&id.as_str()) {
             reasons.push(format!(
-                "family {family:?} has {name}={id}: a TTL database, whose values end in 4 bytes of time"
+                "family {family:?} has {name}={id}: a TTL database, whose values end in 4 bytes of time; open it with ttl()"
             ));
             break;
         }

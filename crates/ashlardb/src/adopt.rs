@@ -239,7 +239,12 @@ impl Recorded {
             match set {
                 Set::Database(_) => {}
                 Set::Both(set) => set(&mut db, &mut options)?,
-                Set::Default(sets) => sets.iter().try_for_each(|set| set(&mut options))?,
+                Set::Default(sets) => {
+                    // Values that are there have times, or have none.
+                    let ttl = options.value_ttl_secs;
+                    sets.iter().try_for_each(|set| set(&mut options))?;
+                    options.value_ttl_secs = ttl;
+                }
             }
         }
         keep_identity(&mut options, stored, named);

@@ -15,6 +15,7 @@ use ashlar_options::{CompactionStyle, DbOptions, DbPath, FamilyOptions};
 use ashlar_repair::Salvage;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 pub use ashlar_format::compress::Compression;
 pub use ashlar_log::RecoveryMode;
@@ -230,6 +231,16 @@ impl Builder {
         self
     }
 
+    /// Gives the values of every family a time to live, in RocksDB's format (`DBWithTTL`): each put value and merge operand is
+    /// stored with the time of its write. Reads hide what is over at once, and compactions remove it. A merge renews its key.
+    /// Zero: nothing is ever over. Like RocksDB, the database needs this setting at each open; without it, the open is
+    /// read-only, and values end in 4 bytes of time.
+    ///
+    /// An existing family must have been written with a time to live. It refuses entities and ingestion.
+    pub fn ttl(self, ttl: Duration) -> Self {
+        self.tune(move |_, family| family.value_ttl_secs = Some(seconds(ttl)))
+    }
+
     /// Changes the engine's own settings, for those without a method here. The open may call `set` several times: once for
     /// the database with the family `default`, and once for each other family that exists.
     pub fn tune(mut self, set: impl Fn(&mut DbOptions, &mut FamilyOptions) + Send + Sync + 'static) -> Self {
@@ -334,6 +345,12 @@ struct Opening {
     adopted: Adopted,
 }
 
+/// Whole seconds, at least 1 unless it is zero.
+fn seconds(ttl: Duration) -> i32 {
+    let least = u64::from(!ttl.is_zero());
+    i32::try_from(ttl.as_secs().max(least)).unwrap_or(i32::MAX)
+}
+
 /// A path as the option strings and OPTIONS files hold it.
 fn text_of(path: &Path) -> Result<String> {
     let text = path.to_str().map(str::to_owned);
@@ -401,6 +418,11 @@ impl FamilyBuilder {
     /// Makes a filter for each compaction, in place of [`FamilyBuilder::compaction_filter`].
     pub fn compaction_filter_factory(self, factory: Arc<dyn CompactionFilterFactory>) -> Self {
         self.set(move |options| options.compaction_filter = Some(FilterSource::Factory(Arc::clone(&factory))))
+    }
+
+    /// [`Builder::ttl`] for this family.
+    pub fn ttl(self, ttl: Duration) -> Self {
+        self.set(move |options| options.value_ttl_secs = Some(seconds(ttl)))
     }
 
     /// Sorts keys in descending byte order, as RocksDB's `rocksdb.ReverseBytewiseComparator` does.

@@ -12,6 +12,7 @@ use crate::memtable::MemtableList;
 use ashlar_base::{FamilyId, FileNumber, Result};
 use ashlar_memtable::MemtableRep;
 use ashlar_options::{DbOptions, FamilyOptions, FamilyText};
+use ashlar_read::expiry::{Expiry, operator_of};
 use ashlar_read::iter::{CursorPins, DbIter};
 use ashlar_read::merge::Merger;
 use ashlar_read::super_version::SuperVersion;
@@ -152,7 +153,8 @@ impl LiveFamily {
             mem: Arc::clone(&memtables.current().rep),
             imm: memtables.immutable_newest_first(),
             version: Arc::clone(&version),
-            merger: Arc::new(Merger::new(name, options.merge_operator.clone())),
+            merger: Arc::new(Merger::new(name, operator_of(&options))),
+            expiry: Expiry::of(&options),
             number: 1,
         };
         let family = Arc::new(Family {
@@ -183,6 +185,7 @@ impl LiveFamily {
             imm: self.memtables.immutable_newest_first(),
             version: Arc::clone(&self.version),
             merger: Arc::clone(&before.merger),
+            expiry: before.expiry,
             number: before.number + 1,
         }));
         before
@@ -197,6 +200,7 @@ impl LiveFamily {
             imm: Box::default(),
             version: Arc::new(Version::empty(self.version.levels.len(), Arc::clone(self.version.tables()))),
             merger: Arc::clone(&before.merger),
+            expiry: before.expiry,
             number: before.number + 1,
         }));
         before

@@ -22,7 +22,7 @@ use ashlar_base::{Error, ErrorKind, Level, Result, SeqNum};
 use ashlar_compaction::rewrite::{BlobPlan, Progress};
 use ashlar_compaction::{
     Action, Compaction, CompactionCounters, CompactionInput, CompactionOutcome, CompactionPart, Reason,
-    Running, edit_without_io, output_numbers,
+    Running, edit_without_io, filter_of, output_numbers,
 };
 use ashlar_env::{JobKind, StepBudget, StepResult};
 use ashlar_format::version_edit::VersionEdit;
@@ -190,7 +190,7 @@ impl Shared {
             plan: Compaction { action: Action::Rewrite, ..self.plan.clone() },
             version,
             snapshots,
-            filter: options.compaction_filter.clone(),
+            filter: filter_of(&options, &core.env.clock),
             output,
             numbers: output_numbers(&core.versions, &core.pending),
             parts_max: self.parts_max(),

@@ -61,6 +61,8 @@ pub(crate) struct Core {
     pub(super) aborts: AtomicUsize,
     /// Some family has `disallow_memtable_writes`: every batch is checked before it is written.
     pub(super) some_disallow: AtomicBool,
+    /// Whether the values of some family have a time to live.
+    pub(super) some_expire: AtomicBool,
     /// Set once, under the state lock; refuses new operations and new background work.
     pub(crate) closed: AtomicBool,
     pub(crate) state: Mutex<State>,

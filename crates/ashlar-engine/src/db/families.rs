@@ -70,9 +70,9 @@ impl Core {
         // Leads alone, so that the current WAL file holds no data of the new family yet.
         let made = self.committer.lead_alone(|| {
             self.make_places(&options)?;
-            if !options.cf_paths.is_empty() {
+            if !options.cf_paths.is_empty() || options.value_ttl_secs.is_some() {
                 // OPTIONS names the directories before the commit: a crash after the commit must not leave a family
-                // whose directories no file names.
+                // whose directories no file names, or whose values are not known to have times.
                 self.write_options_noting(Some((name, &options)))?;
             }
             // Writes earlier than the family reach the operating system first: if a crash keeps the family, it also
@@ -84,6 +84,7 @@ impl Core {
             let made = made.inspect_err(|e| self.commit_failed(e))?;
             made.version.tables().count_into(&self.statistics);
             self.some_disallow.fetch_or(options.disallow_memtable_writes, Ordering::Relaxed);
+            self.some_expire.fetch_or(options.value_ttl_secs.is_some(), Ordering::Relaxed);
             let memtables = MemtableList::new(new_memtable(&options, self.memory.account()), wal.number());
             let live = LiveFamily::new(
                 (self.database, made.id),

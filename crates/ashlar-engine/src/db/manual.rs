@@ -50,7 +50,7 @@ impl Db {
         core.flush(&[family.id()])?;
         let asks = if options.target_level.is_some() { Asks::Target } else { Asks::Range };
         check_style(family, asks)?;
-        let filtered = options.rewrite_deepest_if_filtered && family.options().compaction_filter.is_some();
+        let filtered = options.rewrite_deepest_if_filtered && family.options().has_filter();
         let range = ManualRange::new(begin, end, options.rewrite_deepest || filtered);
         if !options.exclusive {
             return core.compact_range(family.id(), range, options);
@@ -161,7 +161,7 @@ impl Core {
                 ManualPick::Run(plan) => {
                     // A request has each entry filtered, so no table moves unread.
                     let action = match plan.action {
-                        Action::Move if settings.compaction_filter.is_some() => Action::Rewrite,
+                        Action::Move if settings.has_filter() => Action::Rewrite,
                         planned => planned,
                     };
                     let parts_max = options.max_subcompactions;

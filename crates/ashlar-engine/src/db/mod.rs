@@ -64,6 +64,7 @@ mod schedule;
 mod sizes;
 mod verify;
 mod settings;
+mod stamp;
 mod stats;
 mod switch;
 mod notify;

@@ -96,6 +96,7 @@ impl Parts {
             state.families.insert(LiveFamily::new(ids, &family.name, options, memtables, version));
         }
         let some_disallow = state.families.iter().any(|live| live.family.options().disallow_memtable_writes);
+        let some_expire = state.families.iter().any(|live| live.family.options().value_ttl_secs.is_some());
         let set = Arc::new(Core::write_set(&state, &self.memory, self.wal));
         let tally = WriteTally::new(Arc::clone(&self.statistics));
         let committer =
@@ -137,6 +138,7 @@ impl Parts {
                 writer,
                 aborts: AtomicUsize::new(0),
                 some_disallow: AtomicBool::new(some_disallow),
+                some_expire: AtomicBool::new(some_expire),
                 closed: AtomicBool::new(false),
                 state: Mutex::new(Rank::State, state),
                 joined: Mutex::new(Rank::Leaf, Vec::new()),

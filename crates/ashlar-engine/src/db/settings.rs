@@ -146,6 +146,7 @@ impl Settings {
             let mut own = self.of(name, order);
             match stored.get(name) {
                 Some(stored) => {
+                    own.check_times(name, stored)?;
                     self.recall_operator(name, &mut own, stored.stored_merge_operator.as_deref())?;
                     own.kept_over(stored);
                 }
@@ -258,6 +259,7 @@ impl Settings {
             order: o.order.clone(),
             levels: o.compaction.num_levels,
             only_if_there: o.only_if_there,
+            timed: o.value_ttl_secs.is_some(),
         };
         let mut listed: Vec<FamilySpec> =
             self.listed.iter().map(|(name, options)| spec(name, options)).collect();

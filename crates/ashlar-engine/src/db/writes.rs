@@ -28,7 +28,8 @@ impl Db {
         if !core.check_write(batch, options)? {
             return Ok(core.visible());
         }
-        core.committer.commit(batch.encoder(), options)
+        let mut stamped = core.with_times(batch)?;
+        core.committer.commit(stamped.as_mut().unwrap_or(batch).encoder(), options)
     }
 
     /// [`Db::write`] after `check`, which runs while no write is in progress: no other write comes between the check and the
@@ -47,7 +48,8 @@ impl Db {
         if !core.check_write(batch, options)? {
             return Ok(core.visible());
         }
-        core.committer.commit_checked(batch.encoder(), options, check)
+        let mut stamped = core.with_times(batch)?;
+        core.committer.commit_checked(stamped.as_mut().unwrap_or(batch).encoder(), options, check)
     }
 
     /// Whether this thread may make a call that waits or changes something, such as the one named `call`.
@@ -83,6 +85,13 @@ impl Core {
             self.admit(batch.encoder().byte_len(), options)?;
         }
         Ok(true)
+    }
+
+    /// The batch to write in place of `batch`, if it has values of a family whose values expire.
+    #[inline]
+    fn with_times(&self, batch: &WriteBatch) -> Result<Option<WriteBatch>> {
+        // Relaxed: a family is known to a caller only after the flag was set.
+        if self.some_expire.load(Ordering::Relaxed) { self.stamped(batch) } else { Ok(None) }
     }
 
     /// On a full disk deletions are accepted, because they may free space.

@@ -58,6 +58,10 @@ fn printed(operator: &dyn MergeOperator) -> Option<String> {
 /// A merge operator as an OPTIONS file of `release` names it; `None` if there is no operator. A joining operator without
 /// a delimiter gets an empty one, because RocksDB prints the delimiter of all other joining operators since 6.24.
 pub(crate) fn stored_operator(text: String, release: &str) -> Option<String> {
+    let text = match id_of(&text).as_str() {
+        "TtlMergeOperator" => member(&text, "user_operator").unwrap_or_default(),
+        _ => text,
+    };
     if matches!(text.as_str(), "" | "nullptr") {
         return None;
     }
@@ -119,14 +123,32 @@ fn not_given(name: &str) -> String {
     )
 }
 
-/// The name of the filter or factory, for its option.
+/// The name of the filter or factory, for its option. With a time to live, inside the object of RocksDB's TTL wrapper.
 fn show_filter(options: &Options, option: &str) -> String {
-    let given = options.family.compaction_filter.as_ref().filter(|source| source.option() == option);
-    given.map_or_else(|| "nullptr".to_owned(), |source| source.name().to_owned())
+    let source = options.family.compaction_filter.as_ref();
+    let given = source.filter(|source| source.option() == option);
+    let name = given.map_or("nullptr", |source| source.name());
+    let wraps = given.is_some() || option == "compaction_filter_factory" && source.is_none();
+    match options.family.value_ttl_secs.filter(|_| wraps) {
+        None => name.to_owned(),
+        Some(ttl) if option == "compaction_filter" => {
+            format!("{{id=TtlCompactionFilter;user_filter={name};ttl={ttl};}}")
+        }
+        Some(ttl) => format!("{{id=TtlCompactionFilterFactory;user_filter_factory={name};ttl={ttl};}}"),
+    }
+}
+
+/// The operator, inside the object of RocksDB's TTL wrapper if values have times.
+fn show_merge_operator(options: &Options) -> String {
+    let operator = show_user_operator(options);
+    match options.family.value_ttl_secs {
+        Some(_) if operator != "nullptr" => format!("{{id=TtlMergeOperator;user_operator={operator};}}"),
+        _ => operator,
+    }
 }
 
 /// The stored text, if it still names the operator.
-fn show_merge_operator(options: &Options) -> String {
+fn show_user_operator(options: &Options) -> String {
     if let Some(text) = options.family.merge_operator.as_deref().and_then(printed) {
         return text;
     }

@@ -30,6 +30,7 @@ mod resolve;
 use super::merging::Stepped;
 use super::tally::{Call, IterTally};
 use super::{CursorPins, KeyBounds, MergingIter, RunContext, runs};
+use crate::expiry::{ExpiryNow, without_suffix};
 use crate::range_del::Stretch;
 use crate::super_version::SuperVersion;
 use ashlar_base::ext::sort::CHECK_THE_COMPARATOR;
@@ -98,6 +99,8 @@ pub struct DbIter {
     key: Vec<u8>,
     value: Vec<u8>,
     row: Option<Row>,
+    /// The expiry of the values when the cursor was made; `None`: they have no times.
+    expiry: Option<ExpiryNow>,
     /// The place of the last seek. While the cursor passes deleted keys, the gap that it may note begins here.
     target: InternalKeyBuf,
     passed: Passed,
@@ -124,6 +127,7 @@ impl DbIter {
         let how = options.how(from.version.tables().clock())?;
         let tier = options.tier;
         let order = from.version.order.clone();
+        let expiry = from.expiry.map(|expiry| expiry.now(&**from.version.tables().clock()));
         let mut cx = RunContext::new(from, how, seq);
         let merge = MergingIter::new(order.clone(), runs(&mut cx, &range, tier));
         if let Some(statistics) = cx.state.from.version.tables().statistics() {
@@ -139,6 +143,7 @@ impl DbIter {
             key: Vec::with_capacity(KEY_ROOM),
             value: Vec::new(),
             row: None,
+            expiry,
             target: InternalKeyBuf::with_room(KEY_ROOM),
             passed: Passed::default(),
             whole: tier == ReadTier::All,
@@ -186,6 +191,43 @@ impl DbIter {
     /// Key and value under the cursor; `None` off the end.
     #[inline]
     pub fn entry(&self) -> Option<(&[u8], &[u8])> {
+        let (key, stored) = self.stored_entry()?;
+        match self.expiry {
+            Some(_) if self.has_time() => Some((key, without_suffix(stored))),
+            _ => Some((key, stored)),
+        }
+    }
+
+    /// Whether the shown value ends in its time, in a family whose values have times: all do, except entities.
+    fn has_time(&self) -> bool {
+        self.shown == Shown::Merge || self.row.is_none()
+    }
+
+    /// Passes the values that are over.
+    #[cold]
+    fn pass_expired(&mut self, direction: Direction) -> Result<()> {
+        while let (Some(now), Some((key, stored))) = (self.expiry, self.stored_entry())
+            && self.has_time()
+        {
+            match now.open(key, stored) {
+                Ok(Some(_)) => break,
+                Ok(None) => {}
+                Err(e) => {
+                    self.shown = Shown::Nothing;
+                    return Err(e);
+                }
+            }
+            match direction {
+                Direction::Forward => self.next_any()?,
+                Direction::Backward => self.prev_any()?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Key and stored value under the cursor; `None` off the end.
+    #[inline]
+    fn stored_entry(&self) -> Option<(&[u8], &[u8])> {
         match self.shown {
             Shown::Nothing => None,
             Shown::Merge => self.merge.entry().map(|entry| (entry.key.user_key(), entry.value)),
@@ -225,11 +267,14 @@ impl DbIter {
     }
 
     /// Runs a call that positions the cursor, and counts it and its time.
-    fn position(&mut self, act: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
+    fn position(&mut self, direction: Direction, act: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
         self.check_process()?;
         self.shown = Shown::Nothing;
         let start = self.statistics().and_then(Statistics::now);
-        let outcome = act(self);
+        let mut outcome = act(self);
+        if self.expiry.is_some() && outcome.is_ok() {
+            outcome = self.pass_expired(direction);
+        }
         if let Some(statistics) = self.statistics() {
             statistics.took(Distribution::DbSeekMicros, start);
         }

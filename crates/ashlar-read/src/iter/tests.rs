@@ -302,7 +302,7 @@ impl Family {
         version.levels = levels;
         let mem = ashlar_memtable::memtable(self.order.clone());
         let (imm, merger) = (Box::new([]), Arc::new(Merger::new("lone", None)));
-        Arc::new(SuperVersion { mem, imm, version: Arc::new(version), merger, number: 1 })
+        Arc::new(SuperVersion { mem, imm, version: Arc::new(version), merger, expiry: None, number: 1 })
     }
 
     /// Removes every file of the family that are not open yet.
@@ -360,6 +360,7 @@ impl Family {
             imm,
             version: Arc::new(version.with_blobs(self.blobs.clone())),
             merger,
+            expiry: None,
             number: 1,
         })
     }
@@ -513,7 +514,14 @@ fn cursors_over_single_versions_show_what_the_model_shows() {
                 let held = family.holding(levels);
                 let imm = Box::new([memtable(&order, &parts[2])]);
                 let (mem, version) = (memtable(&order, &parts[3]), Arc::clone(&held.version));
-                Arc::new(SuperVersion { mem, imm, version, merger: Arc::clone(&held.merger), number: 1 })
+                Arc::new(SuperVersion {
+                    mem,
+                    imm,
+                    version,
+                    merger: Arc::clone(&held.merger),
+                    expiry: None,
+                    number: 1,
+                })
             }
         };
         for seq in [family.history.len() as u64, 150, 500] {

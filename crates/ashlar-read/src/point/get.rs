@@ -98,7 +98,9 @@ pub fn get_entity(
     let _time = statistics.and_then(|s| s.time(Distribution::DbGetMicros));
     let how = options.how(from.version.tables().clock())?;
     let mut search = Search::new(key, (&how, options.tier));
-    let mut columns = match search.find(from)? {
+    let base = search.find(from)?;
+    let is_entity = base.as_ref().is_some_and(Base::is_entity);
+    let mut columns = match base {
         None => None,
         Some(Base { view, wrapped }) => {
             Some(from.version.blobs().columns(key.user_key, wrapped, &view, &how)?)
@@ -110,6 +112,13 @@ pub fn get_entity(
         let base = columns.as_ref().map(|columns| columns.default_column().unwrap_or_default());
         let value = from.merger.fold(key.user_key, base, search.operands.iter().rev())?;
         columns.get_or_insert_with(|| Columns::new(Vec::new())).set_default(&value);
+    }
+    if let (Some(expiry), Some(stored)) = (from.expiry, &columns)
+        && !is_entity
+    {
+        let now = expiry.now(&**from.version.tables().clock());
+        let value = now.open(key.user_key, stored.default_column().unwrap_or_default())?;
+        columns = value.map(Columns::of_value);
     }
     if let Some(statistics) = statistics {
         search.count(statistics, None);
@@ -145,6 +154,12 @@ struct Base {
     view: View,
     /// Its type, if these bytes are not the value itself.
     wrapped: Option<ValueType>,
+}
+
+impl Base {
+    fn is_entity(&self) -> bool {
+        self.wrapped == Some(ValueType::Entity)
+    }
 }
 
 /// A running search.
@@ -221,6 +236,26 @@ impl<'k> Search<'k> {
 
     #[inline]
     fn value(&self, from: &SuperVersion, base: Option<Base>) -> Result<Option<View>> {
+        match from.expiry {
+            None => self.stored_value(from, base),
+            Some(expiry) => {
+                let is_entity = base.as_ref().is_some_and(Base::is_entity);
+                let stored = self.stored_value(from, base)?;
+                match stored {
+                    Some(stored) if !is_entity => {
+                        let now = expiry.now(&**from.version.tables().clock());
+                        let len = now.open(self.key.user_key, &stored)?.map(<[u8]>::len);
+                        Ok(len.map(|len| stored.first(len)))
+                    }
+                    other => Ok(other),
+                }
+            }
+        }
+    }
+
+    /// The value as it is stored: with its time, if the family's values have times.
+    #[inline]
+    fn stored_value(&self, from: &SuperVersion, base: Option<Base>) -> Result<Option<View>> {
         let user_key = self.key.user_key;
         let base = match base {
             None => None,
@@ -440,7 +475,9 @@ impl<'k> Search<'k> {
         let step = self.in_memtables(from)?;
         match (step, self.base.take()) {
             _ if !self.operands.is_empty() => return Ok(MayExist::Maybe),
-            (Step::Ended, Some(Base { view, wrapped: None })) => return Ok(MayExist::Value(view)),
+            (Step::Ended, base @ Some(Base { wrapped: None, .. })) => {
+                return Ok(self.value(from, base)?.map_or(MayExist::No, MayExist::Value));
+            }
             (Step::Ended, Some(_)) => return Ok(MayExist::Maybe),
             (Step::Ended, None) => return Ok(MayExist::No),
             (Step::GoOn, _) => {}

@@ -52,6 +52,24 @@ impl View {
         Some(View(Home::Inline { len: u8::try_from(value.len()).ok()?, bytes }))
     }
 
+    /// The first `len` bytes of the view.
+    pub(crate) fn first(self, len: usize) -> View {
+        View(match self.0 {
+            Home::Inline { len: all, bytes } => {
+                Home::Inline { len: all.min(u8::try_from(len).unwrap_or(all)), bytes }
+            }
+            Home::Frame { pin, value } => {
+                let end = value.end.min(value.start.saturating_add(len));
+                Home::Frame { pin, value: value.start..end }
+            }
+            Home::Owned(bytes) => {
+                let mut bytes = bytes.into_vec();
+                bytes.truncate(len);
+                Home::Owned(bytes.into())
+            }
+        })
+    }
+
     /// The value as an owned vector. Costs one copy, or none for a value on the heap.
     pub fn into_vec(self) -> Vec<u8> {
         match self.0 {
@@ -117,7 +135,14 @@ mod tests {
             assert_eq!(copied, block[..len]);
             assert_eq!(pinned, block[..len]);
             assert_eq!(pinned, copied);
-            assert_eq!(pinned.clone().into_vec(), copied.into_vec());
+            assert_eq!(pinned.clone().into_vec(), copied.clone().into_vec());
+            for first in [0, 1, 60, 64, 199, 300] {
+                let expected = &block[..len.min(first)];
+                assert_eq!(
+                    (&*copied.clone().first(first), &*pinned.clone().first(first)),
+                    (expected, expected)
+                );
+            }
         }
         assert!(View::pinned(FramePin::unpooled(block), 150..201).is_empty());
     }

@@ -193,6 +193,7 @@ fn families_are_chosen() {
         order,
         levels: 7,
         only_if_there: false,
+        timed: false,
     };
     let listed = vec![spec("default", Order::Bytewise), spec("new", Order::Bytewise)];
     let families = |others| Families { listed: listed.clone(), others };

@@ -207,7 +207,7 @@ fn options_there(fs: &dyn Fs, dir: &Path, report: &mut RepairReport) -> Result<O
 fn refuse_unserved<'a>(file: &OptionsFile, families: impl Iterator<Item = &'a str>) -> Result<()> {
     let mut reasons = Vec::new();
     for family in families {
-        by_settings(file, family, &mut reasons);
+        by_settings(file, family, false, &mut reasons);
     }
     match reasons.is_empty() {
         true => Ok(()),

@@ -43,6 +43,7 @@
 //! | `styles` | do universal and FIFO trees hold what they should, and may RocksDB and we take turns on them? |
 //! | `resources` | do databases share memory and threads without harm to one another? |
 //! | `filters` | does a compaction filter remove what it says, and nothing that a snapshot sees? |
+//! | `ttl` | are values that are over hidden at once, and removed? do RocksDB's wrapper and we read each other? |
 //! | `examples` | do the examples do what they say? |
 //!
 //! `store` is our side of every comparison; `child` is what a child process of this program does.
@@ -101,6 +102,7 @@ mod styles;
 mod threads;
 mod transaction_locks;
 mod transactions;
+mod ttl;
 mod unused_logs;
 mod updates;
 mod upkeep;

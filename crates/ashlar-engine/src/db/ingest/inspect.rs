@@ -151,6 +151,12 @@ fn check_family(said: &Properties, family: &Family) -> Result<()> {
             options.order.name()
         )));
     }
+    if options.value_ttl_secs.is_some() {
+        return Err(Error::not_supported(format!(
+            "ingestion into column family {name:?}, whose values expire"
+        ))
+        .hint("Write the entries: values in a file have no write times"));
+    }
     if options.order.timestamp_len() > 0 {
         return Err(Error::not_supported("ingestion into a family whose keys have timestamps"));
     }

@@ -14,7 +14,7 @@ use ashlar_base::{Direction, InternalKey, Result, Trailer, ValueType};
 impl DbIter {
     /// Moves to the last key at or before `key`.
     pub fn seek_for_prev(&mut self, key: &[u8]) -> Result<()> {
-        self.position(|cursor| cursor.seek_back_to(key))
+        self.position(Direction::Backward, |cursor| cursor.seek_back_to(key))
     }
 
     fn seek_back_to(&mut self, key: &[u8]) -> Result<()> {
@@ -30,7 +30,7 @@ impl DbIter {
 
     /// Moves to the last key.
     pub fn last(&mut self) -> Result<()> {
-        self.position(Self::seek_last)
+        self.position(Direction::Backward, Self::seek_last)
     }
 
     fn seek_last(&mut self) -> Result<()> {
@@ -47,6 +47,13 @@ impl DbIter {
     /// Moves to the preceding key.
     #[inline]
     pub fn prev(&mut self) -> Result<()> {
+        self.prev_any()?;
+        if self.expiry.is_some() { self.pass_expired(Direction::Backward) } else { Ok(()) }
+    }
+
+    /// [`DbIter::prev`], and the value may be over.
+    #[inline]
+    pub(super) fn prev_any(&mut self) -> Result<()> {
         self.check_process()?;
         if self.shown == Shown::Merge
             && self.cx.mask.is_empty()

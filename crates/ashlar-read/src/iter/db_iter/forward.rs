@@ -15,7 +15,7 @@ use std::cmp::Ordering;
 impl DbIter {
     /// Moves to the first key at or after `key`.
     pub fn seek(&mut self, key: &[u8]) -> Result<()> {
-        self.position(|cursor| cursor.seek_to(key))
+        self.position(Direction::Forward, |cursor| cursor.seek_to(key))
     }
 
     fn seek_to(&mut self, key: &[u8]) -> Result<()> {
@@ -68,7 +68,7 @@ impl DbIter {
 
     /// Moves to the first key.
     pub fn first(&mut self) -> Result<()> {
-        self.position(Self::seek_first)
+        self.position(Direction::Forward, Self::seek_first)
     }
 
     fn seek_first(&mut self) -> Result<()> {
@@ -97,6 +97,13 @@ impl DbIter {
         reason = "a cursor, not an Iterator: it lends its entries and may fail"
     )]
     pub fn next(&mut self) -> Result<()> {
+        self.next_any()?;
+        if self.expiry.is_some() { self.pass_expired(Direction::Forward) } else { Ok(()) }
+    }
+
+    /// [`DbIter::next`], and the value may be over.
+    #[inline]
+    pub(super) fn next_any(&mut self) -> Result<()> {
         self.check_process()?;
         if self.shown != Shown::Merge {
             return self.step_forward();

@@ -55,6 +55,7 @@ fn deleted_series(family: &mut Family, random: &mut Random) -> Arc<SuperVersion>
         imm: Box::new([]),
         version,
         merger,
+        expiry: None,
         number: 1,
     })
 }

@@ -1,0 +1,130 @@
+//! Values that end in the time of their write, as RocksDB's TTL wrapper stores them, and expire.
+//!
+//! 1. Each put value and each merge operand of such a family ends in its write time. Reads return the value without the time.
+//! 2. A value is over when its time and the family's time to live lie before now. Reads hide it at once, whatever snapshot
+//!    they use; a compaction removes it later.
+//! 3. A merge renews its key: the combined value has the newest time of its parts. A part that was over when the next one was
+//!    written counts no more, so a merge never revives a value. One answer depends on compactions: a renewed value is lost if a
+//!    compaction meets it without its operands after its own time. RocksDB gives a combined value the time of the combination.
+//! 4. Entities have no time. They are not written to such a family.
+//!
+//! Source: RocksDB `utilities/ttl/db_ttl_impl.h` (format, names).
+
+use ashlar_base::{Error, Malformed, MergeOperator, Result};
+use ashlar_env::Clock;
+use ashlar_format::value_suffix::{is_expired, put_write_time, split_write_time};
+use ashlar_options::FamilyOptions;
+use std::sync::Arc;
+
+/// The length of a write time.
+const TIME_BYTES: usize = 4;
+
+/// The time to live of a family's values, in seconds; 0: they are never over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Expiry(i32);
+
+/// [`Expiry`] at a moment.
+#[derive(Clone, Copy, Debug)]
+pub struct ExpiryNow {
+    ttl: i32,
+    now: i64,
+}
+
+/// Seconds since 1970.
+pub fn unix_seconds(clock: &dyn Clock) -> i64 {
+    i64::try_from(clock.unix_micros() / 1_000_000).unwrap_or(i64::MAX)
+}
+
+impl Expiry {
+    /// That of a family; `None`: its values have no times.
+    pub fn of(options: &FamilyOptions) -> Option<Expiry> {
+        options.value_ttl_secs.map(Expiry)
+    }
+
+    /// The expiry at this moment.
+    pub fn now(self, clock: &dyn Clock) -> ExpiryNow {
+        ExpiryNow { ttl: self.0, now: unix_seconds(clock) }
+    }
+}
+
+impl ExpiryNow {
+    /// The value in the stored bytes; `None`: it is over.
+    ///
+    /// # Errors
+    /// `Corruption`: the bytes do not end in a time.
+    pub fn open<'a>(&self, key: &[u8], stored: &'a [u8]) -> Result<Option<&'a [u8]>> {
+        let (value, time) = split_write_time(stored).map_err(|m| without_time(key, m))?;
+        Ok((!is_expired(time, self.ttl, self.now)).then_some(value))
+    }
+}
+
+/// Stored bytes without their time.
+#[inline]
+pub(crate) fn without_suffix(stored: &[u8]) -> &[u8] {
+    stored.get(..stored.len().saturating_sub(TIME_BYTES)).unwrap_or_default()
+}
+
+#[cold]
+fn without_time(key: &[u8], wrong: Malformed) -> Error {
+    wrong.into_error().hint(format!(
+        "The value of key '{}' has no write time: it was written without a time to live",
+        key.escape_ascii()
+    ))
+}
+
+/// The operator that combines the stored bytes of a family: the user's, which sees values without times.
+pub fn operator_of(options: &FamilyOptions) -> Option<Arc<dyn MergeOperator>> {
+    let operator = options.merge_operator.clone()?;
+    Some(match options.value_ttl_secs {
+        None => operator,
+        Some(ttl) => Arc::new(TimedMerge { operator, ttl }),
+    })
+}
+
+/// A user's operator over values and operands with times.
+#[derive(Debug)]
+struct TimedMerge {
+    operator: Arc<dyn MergeOperator>,
+    ttl: i32,
+}
+
+impl MergeOperator for TimedMerge {
+    fn name(&self) -> &str {
+        "TtlMergeOperator"
+    }
+
+    fn full_merge(&self, key: &[u8], existing: Option<&[u8]>, operands: &[&[u8]]) -> Result<Vec<u8>> {
+        // Newest first, down to the part that was over when the next one was written.
+        let (mut newer, mut newest, mut base, mut plain) = (None, None, None, Vec::new());
+        let stored = operands.iter().rev().map(|operand| (*operand, false));
+        for (stored, is_base) in stored.chain(existing.map(|existing| (existing, true))) {
+            let (part, time) = split_write_time(stored).map_err(|m| without_time(key, m))?;
+            if newer.is_some_and(|newer| is_expired(time, self.ttl, newer)) {
+                break;
+            }
+            newest = newest.max(Some(time));
+            newer = Some(i64::from(time));
+            if is_base { base = Some(part) } else { plain.push(part) }
+        }
+        plain.reverse();
+        let mut merged = self.operator.full_merge(key, base, &plain)?;
+        put_write_time(&mut merged, newest.unwrap_or_default());
+        Ok(merged)
+    }
+
+    fn partial_merge(&self, key: &[u8], operands: &[&[u8]]) -> Option<Vec<u8>> {
+        let (mut before, mut newest, mut plain) = (None, None, Vec::new());
+        for stored in operands {
+            let (operand, time) = split_write_time(stored).ok()?;
+            // One operand has one time: the oldest decides on what lies below, the newest on the key.
+            if self.ttl > 0 && before.is_some_and(|before| before != time) {
+                return None;
+            }
+            (before, newest) = (Some(time), newest.max(Some(time)));
+            plain.push(operand);
+        }
+        let mut combined = self.operator.partial_merge(key, &plain)?;
+        put_write_time(&mut combined, newest?);
+        Some(combined)
+    }
+}

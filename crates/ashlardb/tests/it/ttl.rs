@@ -1,0 +1,417 @@
+//! Values with a time to live: hidden at once by every read, removed by compactions, in RocksDB's bytes.
+
+use crate::store::{copy, files, listing};
+use ashlar_env::sim::SimEnv;
+use ashlar_testkit::golden::golden;
+use ashlar_testkit::judge::{Opening, place};
+use ashlar_testkit::oracle::first_difference;
+use ashlar_testkit::{Judge, JudgeVersion, Rng, report};
+use ashlardb::{
+    Builder, CompactionFilter, Db, Decision, ErrorKind, Family, FormatLevel, IngestOptions, MayExist,
+    Read as _, SstWriter, StringAppend, Write as _,
+};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+const NOW: u64 = 1_700_000_000;
+const MINUTE: Duration = Duration::from_secs(60);
+
+fn at(sim: &SimEnv, seconds: u64) {
+    sim.clock().set_unix_micros((NOW + seconds) * 1_000_000);
+}
+
+fn on(sim: &SimEnv) -> Builder {
+    Db::builder("/db").env(sim.env()).options("disable_auto_compactions=true")
+}
+
+fn joining(f: ashlardb::FamilyBuilder) -> ashlardb::FamilyBuilder {
+    f.merge_operator(Arc::new(StringAppend::new(",")))
+}
+
+fn text(read: &impl ashlardb::Read) -> String {
+    let lines = listing(read.scan(..));
+    let mut back = listing(read.scan(..).rev());
+    back.reverse();
+    assert_eq!(lines, back, "backwards");
+    let line = |(k, v): &(Vec<u8>, Vec<u8>)| format!("{}={}", k.escape_ascii(), v.escape_ascii());
+    lines.iter().map(line).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn every_read_hides_what_is_over_and_shows_values_without_times() {
+    for stored in ["memory", "tables", "blobs"] {
+        let sim = SimEnv::new(3);
+        at(&sim, 0);
+        let blobs = |f: ashlardb::FamilyBuilder| if stored == "blobs" { f.blob_files(1) } else { f };
+        let db = on(&sim).ttl(MINUTE).default_family(|f| joining(blobs(f))).open().unwrap();
+        let long = "v".repeat(500);
+        for key in ["a", "c", "e"] {
+            db.put(key, "old").unwrap();
+        }
+        at(&sim, 40);
+        db.put("b", "new").unwrap();
+        db.put("d", &long).unwrap();
+        db.put("f", "").unwrap();
+        if stored != "memory" {
+            db.flush().unwrap();
+        }
+        let snapshot = db.snapshot().unwrap();
+        assert_eq!(text(&db), format!("a=old b=new c=old d={long} e=old f="));
+        assert_eq!(db.get("a").unwrap().as_deref(), Some(&b"old"[..]));
+        at(&sim, 61);
+        let left = format!("b=new d={long} f=");
+        assert_eq!(text(&db), left, "{stored}");
+        assert_eq!(text(&snapshot), left);
+        assert!(db.get("a").unwrap().is_none() && snapshot.get("c").unwrap().is_none());
+        assert_eq!(db.get("f").unwrap().as_deref(), Some(&b""[..]));
+        assert_eq!(db.get("d").unwrap().unwrap(), long.as_bytes());
+        let many = db.multi_get(["a", "b", "d", "e"]).unwrap();
+        let many: Vec<_> = many.iter().map(|value| value.as_ref().map(|view| view.len())).collect();
+        assert_eq!(many, [None, Some(3), Some(500), None]);
+        assert!(db.get_entity("a").unwrap().is_none());
+        assert_eq!(db.get_entity("b").unwrap().unwrap().default_column(), Some(&b"new"[..]));
+        match db.key_may_exist("b").unwrap() {
+            MayExist::Value(value) => assert_eq!(value, b"new"),
+            other => assert_eq!(other, MayExist::Maybe),
+        }
+        let mut cursor = db.scan(..).cursor().unwrap();
+        cursor.seek("c").unwrap();
+        assert_eq!(cursor.entry().map(|(key, _)| key), Some(&b"d"[..]));
+        cursor.seek_for_prev("c").unwrap();
+        assert_eq!(cursor.entry().map(|(key, _)| key), Some(&b"b"[..]));
+        cursor.prev().unwrap();
+        assert_eq!(cursor.entry().map(|(key, _)| key), None);
+        let transaction = db.begin().unwrap();
+        assert!(transaction.get("a").unwrap().is_none());
+        assert_eq!(transaction.get("b").unwrap().as_deref(), Some(&b"new"[..]));
+        transaction.put("a", "again").unwrap();
+        transaction.merge("b", "er").unwrap();
+        assert_eq!(text(&transaction), format!("a=again b=new,er d={long} f="));
+        transaction.commit().unwrap();
+        let batch = db.indexed_batch();
+        batch.merge("a", "pending").unwrap();
+        assert_eq!(batch.get("a").unwrap().as_deref(), Some(&b"again,pending"[..]));
+        db.flush().unwrap();
+        assert_eq!(text(&db), format!("a=again b=new,er d={long} f="));
+        at(&sim, 122);
+        assert_eq!(text(&db), "");
+        drop((cursor, snapshot));
+        db.compact().unwrap();
+        assert_eq!(db.int_property("rocksdb.estimate-num-keys"), Some(0), "{stored}");
+        assert!(db.ticker("rocksdb.compaction.key.drop.user").unwrap() >= 3);
+        db.close().unwrap();
+    }
+}
+
+#[test]
+fn a_merge_renews_its_key() {
+    for compacts in [false, true] {
+        let sim = SimEnv::new(4);
+        at(&sim, 0);
+        let db = on(&sim).ttl(MINUTE).default_family(joining).open().unwrap();
+        db.put("k", "1").unwrap();
+        at(&sim, 50);
+        db.merge("k", "2").unwrap();
+        for seconds in [61, 90, 110] {
+            at(&sim, seconds);
+            if compacts {
+                db.compact().unwrap();
+            }
+            assert_eq!(text(&db), "k=1,2");
+        }
+        at(&sim, 111);
+        db.flush().unwrap();
+        assert_eq!(text(&db), "");
+        db.merge("k", "3").unwrap();
+        assert_eq!(text(&db), "k=3", "a merge revives nothing");
+    }
+}
+
+#[test]
+fn the_users_filter_sees_values_without_times() {
+    #[derive(Debug)]
+    struct Shortens;
+    impl CompactionFilter for Shortens {
+        fn name(&self) -> &str {
+            "test.Shortens"
+        }
+        fn filter(&self, _: &[u8], value: &[u8]) -> Decision {
+            match value {
+                b"gone" => Decision::Remove,
+                [first, _, ..] => Decision::Change(vec![*first]),
+                _ => Decision::Keep,
+            }
+        }
+    }
+    let sim = SimEnv::new(5);
+    at(&sim, 0);
+    let open =
+        || on(&sim).ttl(MINUTE).default_family(|f| f.compaction_filter(Arc::new(Shortens))).open().unwrap();
+    let db = open();
+    db.put("a", "gone").unwrap();
+    db.put("b", "long").unwrap();
+    at(&sim, 30);
+    db.put("c", "x").unwrap();
+    db.compact().unwrap();
+    assert_eq!(text(&db), "b=l c=x");
+    at(&sim, 61);
+    assert_eq!(text(&db), "c=x", "a changed value keeps its time");
+    db.close().unwrap();
+    let db = open();
+    assert!(db.recovery().unserved.is_empty(), "{}", db.recovery());
+    db.compact().unwrap();
+    assert_eq!(db.int_property("rocksdb.estimate-num-keys"), Some(1));
+}
+
+#[test]
+fn an_open_must_know_whether_values_have_times() {
+    let sim = SimEnv::new(6);
+    at(&sim, 0);
+    let db = on(&sim).ttl(MINUTE).open().unwrap();
+    db.put("k", "v").unwrap();
+    db.create_family("made").unwrap().put("k", "v").unwrap();
+    db.close().unwrap();
+    let db = on(&sim).open().unwrap();
+    assert!(
+        db.recovery().read_only.iter().any(|why| why.contains("open it with ttl()")),
+        "{}",
+        db.recovery()
+    );
+    assert_eq!(db.put("k", "w").unwrap_err().kind(), ErrorKind::NotSupported);
+    assert_eq!(db.get("k").unwrap().unwrap().len(), 1 + 4);
+    db.close().unwrap();
+    let db = on(&sim).ttl(MINUTE).read_only(true).open().unwrap();
+    assert_eq!(text(&db), "k=v");
+    at(&sim, 61);
+    assert_eq!(text(&db), "");
+    db.close().unwrap();
+    let db = on(&sim).ttl(Duration::ZERO).open().unwrap();
+    at(&sim, 1_000_000);
+    assert_eq!((text(&db), text(&db.family("made").unwrap())), ("k=v".to_owned(), "k=v".to_owned()));
+    db.put("k", "w").unwrap();
+    db.compact().unwrap();
+    assert_eq!(text(&db), "k=w");
+    db.close().unwrap();
+
+    let plain = SimEnv::new(7);
+    at(&plain, 0);
+    on(&plain).open().unwrap().put("k", "v").unwrap();
+    let e = on(&plain).ttl(MINUTE).open().unwrap_err();
+    assert!(e.kind() == ErrorKind::InvalidArgument && e.to_string().contains("have no write times"), "{e}");
+    // A new family beside it may have one.
+    let db = on(&plain).family("sessions", |f| f.ttl(MINUTE)).open().unwrap();
+    let sessions = db.family("sessions").unwrap();
+    sessions.put("s", "1").unwrap();
+    at(&plain, 61);
+    assert_eq!((text(&db), text(&sessions)), ("k=v".to_owned(), String::new()));
+    db.close().unwrap();
+    let db = on(&plain).family("sessions", |f| f.ttl(MINUTE)).open().unwrap();
+    assert!(db.recovery().read_only.is_empty(), "{}", db.recovery());
+    assert_eq!(text(&db), "k=v");
+}
+
+#[test]
+fn what_has_no_place_for_a_time_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Db::builder(dir.path().join("db")).ttl(MINUTE).open().unwrap();
+    let e = db.put_entity("k", &[("column", "v")]).unwrap_err();
+    assert!(e.kind() == ErrorKind::NotSupported && e.to_string().contains("whose values expire"), "{e}");
+    let path = dir.path().join("file.sst");
+    let mut writer = SstWriter::create(&path).unwrap();
+    writer.put("k", "v").unwrap();
+    writer.finish().unwrap();
+    let e = db.ingest(&[&path], IngestOptions::new()).unwrap_err();
+    assert!(e.kind() == ErrorKind::NotSupported && e.to_string().contains("whose values expire"), "{e}");
+    assert_eq!(text(&db), "");
+}
+
+/// A value that has no time, as a program without a time to live leaves it, is `Corruption` in every read.
+#[test]
+fn a_value_without_a_time_is_corruption() {
+    let sim = SimEnv::new(8);
+    at(&sim, 0);
+    let db = on(&sim).ttl(MINUTE).open().unwrap();
+    // The clock stands before there were TTL databases.
+    sim.clock().set_unix_micros(1_000_000);
+    db.put("k", "v").unwrap();
+    at(&sim, 0);
+    assert!(db.get("k").unwrap_err().is_corruption());
+    assert!(db.multi_get(["k"]).is_err());
+    assert!(db.scan(..).next().unwrap().unwrap_err().is_corruption());
+    assert!(db.scan(..).next_back().unwrap().unwrap_err().is_corruption());
+    db.compact().unwrap();
+    assert!(db.get("k").unwrap_err().is_corruption(), "a compaction keeps it");
+}
+
+#[test]
+fn directories_of_rocksdbs_wrapper_take_writes() {
+    for (name, keys) in [("rocksdb-11.8.1/ttl", 25), ("rocksdb-7.8.3/ttl", 2)] {
+        let golden = golden(name).unwrap_or_else(|skip| panic!("{skip}"));
+        let db = Db::builder(golden.path()).ttl(Duration::ZERO).open().unwrap();
+        assert!(db.recovery().read_only.is_empty(), "{}", db.recovery());
+        let before = listing(db.scan(..));
+        assert_eq!(before.len(), keys);
+        db.put("ours", "too").unwrap();
+        db.compact().unwrap();
+        assert_eq!(listing(db.scan(..)).len(), keys + 1);
+        db.close().unwrap();
+        // An hour is long over for what they wrote in the past.
+        let db = Db::builder(golden.path()).ttl(Duration::from_secs(3600)).open().unwrap();
+        assert!(db.get("ours").unwrap().is_some());
+        db.close().unwrap();
+    }
+}
+
+fn ldb(program: &Path, dir: &Path, words: &[&str]) -> String {
+    let db = format!("--db={}", dir.display());
+    let done = Command::new(program).args([&*db, "--ttl"]).args(words).output().unwrap();
+    let (out, err) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
+    // On every existing directory the tool does its work, and then fails with this complaint.
+    let done = done.status.success() || err.contains("doesn't support TTL DB with multiple column families");
+    assert!(done, "{words:?}: {out}{err}");
+    out.into_owned()
+}
+
+/// RocksDB's tools open our directory with `--ttl`, and we open theirs.
+#[test]
+fn rocksdbs_wrapper_reads_ours_and_we_read_its_values() {
+    let program: PathBuf = match place("ldb") {
+        Ok(program) => program,
+        Err(skip) => return skip.announce("rocksdbs_wrapper_reads_ours_and_we_read_its_values"),
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let open = |dir: &Path| {
+        let builder = Db::builder(dir).format_level(FormatLevel::V7_8).ttl(Duration::from_secs(3600));
+        builder.default_family(joining).open().unwrap()
+    };
+    let db = open(dir.path());
+    for n in 0..50 {
+        db.put(format!("k{n:02}"), format!("value {n}")).unwrap();
+    }
+    db.compact().unwrap();
+    db.put("logged", "too").unwrap();
+    db.merge("k00", "more").unwrap();
+    db.compact().unwrap();
+    let ours = listing(db.scan(..));
+    db.close().unwrap();
+    let theirs = copy(dir.path());
+    let found = ldb(&program, theirs.path(), &["scan"]);
+    let lines: Vec<&str> =
+        found.lines().filter(|line| line.contains(" : ") || line.contains(" ==> ")).collect();
+    assert_eq!(lines.len(), ours.len(), "{found}");
+    for ((key, value), line) in ours.iter().zip(lines) {
+        let (key, value) = (String::from_utf8_lossy(key), String::from_utf8_lossy(value));
+        assert!(line.starts_with(&*key) && line.ends_with(&*value), "{key}={value}: {line}");
+    }
+    // Both versions load our OPTIONS file, and see each value with its time.
+    for version in JudgeVersion::ALL {
+        let mut judge = Judge::spawn(version).unwrap();
+        let stored = copy(dir.path());
+        judge.open(stored.path(), Opening::Stored, "").unwrap_or_else(|e| panic!("{}: {e}", version.name()));
+        let raw = judge.dump("default").unwrap();
+        assert_eq!(raw.len(), ours.len());
+        for ((key, value), (same, plain)) in raw.iter().zip(&ours) {
+            assert!(key == same && value[..value.len() - 4] == plain[..], "{}", version.name());
+        }
+        judge.close().unwrap();
+        // Without its wrapper, RocksDB stores that there is none. Then only the caller knows better.
+        for name in
+            files(stored.path()).into_keys().filter(|name| name.to_string_lossy().starts_with("OPTIONS"))
+        {
+            std::fs::remove_file(stored.path().join(name)).unwrap();
+        }
+        let db = open(stored.path());
+        assert_eq!(listing(db.scan(..)), ours, "after {}", version.name());
+        db.close().unwrap();
+    }
+    let theirs = tempfile::tempdir().unwrap();
+    ldb(&program, theirs.path(), &["--create_if_missing", "put", "theirs", "value"]);
+    let db = open(theirs.path());
+    assert!(db.recovery().read_only.is_empty(), "{}", db.recovery());
+    assert_eq!(text(&db), "theirs=value");
+}
+
+/// A key of the model: its value, and the time of its newest part.
+type Modelled = BTreeMap<Vec<u8>, (Vec<u8>, u64)>;
+
+fn shown(model: &Modelled, ttl: u64, now: u64) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let live = model.iter().filter(|(_, (_, time))| time + ttl >= now);
+    live.map(|(key, (value, _))| (key.clone(), value.clone())).collect()
+}
+
+#[test]
+fn histories_read_as_the_model() {
+    let mut compared = 0;
+    for seed in 0..report::scale(12, 200) as u64 {
+        let (sim, mut rng, mut now) = (SimEnv::new(seed), Rng::new(seed), 0);
+        at(&sim, now);
+        let ttl = 30;
+        let given = |f: ashlardb::FamilyBuilder| {
+            let f = joining(f).ttl(Duration::from_secs(ttl));
+            if seed % 2 == 0 { f.blob_files(20) } else { f }
+        };
+        let open = || on(&sim).default_family(given).open().unwrap();
+        let (mut db, mut model) = (open(), Modelled::new());
+        let mut snapshots: Vec<(ashlardb::Snapshot, Modelled)> = vec![];
+        for step in 0..600 {
+            let key = format!("k{:02}", rng.below(30)).into_bytes();
+            let value = format!("v{step}").repeat(if rng.percent(20) { 8 } else { 1 }).into_bytes();
+            match rng.below(40) {
+                0 => {
+                    db.delete(&key).unwrap();
+                    model.remove(&key);
+                }
+                1..=8 => {
+                    db.merge(&key, &value).unwrap();
+                    let before = model.remove(&key).filter(|(_, time)| time + ttl >= now);
+                    let merged = before.map_or(value.clone(), |(before, _)| [before, value].join(&b','));
+                    model.insert(key, (merged, now));
+                }
+                9..=13 => {
+                    now += rng.below(6) as u64;
+                    at(&sim, now);
+                }
+                14 => db.flush().unwrap(),
+                15 => db.compact().unwrap(),
+                16 if snapshots.len() < 3 => snapshots.push((db.snapshot().unwrap(), model.clone())),
+                17 if !snapshots.is_empty() => drop(snapshots.remove(0)),
+                18 if rng.percent(20) => {
+                    snapshots.clear();
+                    db.close().unwrap();
+                    db = open();
+                }
+                _ => {
+                    db.put(&key, &value).unwrap();
+                    model.insert(key, (value, now));
+                }
+            }
+            if step % 10 == 0 {
+                compare(&db.default_family(), &shown(&model, ttl, now), &format!("seed {seed}, step {step}"));
+                for (snapshot, model) in &snapshots {
+                    assert_eq!(
+                        listing(snapshot.scan(..)),
+                        shown(model, ttl, now),
+                        "seed {seed}, step {step}"
+                    );
+                }
+                compared += 1;
+            }
+        }
+    }
+    report::figure(&format!("ttl: {compared} states as the model"));
+}
+
+fn compare(family: &Family, expected: &[(Vec<u8>, Vec<u8>)], what: &str) {
+    assert_eq!(first_difference(&listing(family.scan(..)), expected), None, "{what}");
+    let mut back = listing(family.scan(..).rev());
+    back.reverse();
+    assert_eq!(back, expected, "{what}, backwards");
+    for n in 0..30 {
+        let key = format!("k{n:02}").into_bytes();
+        let want = expected.iter().find(|(k, _)| *k == key).map(|(_, value)| &value[..]);
+        assert_eq!(family.get(&key).unwrap().as_deref(), want, "{what}: k{n:02}");
+    }
+}
