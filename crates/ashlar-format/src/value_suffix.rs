@@ -12,7 +12,7 @@
 use ashlar_base::Malformed;
 
 /// The earliest write time that is believed: when TTL databases came to be.
-const MIN_TIME: i32 = 1_368_146_402;
+pub const MIN_TIME: i32 = 1_368_146_402;
 
 /// Appends the write time of a TTL database.
 pub fn put_write_time(value: &mut Vec<u8>, unix_seconds: i32) {

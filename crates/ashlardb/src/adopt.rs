@@ -240,7 +240,7 @@ impl Recorded {
                 Set::Database(_) => {}
                 Set::Both(set) => set(&mut db, &mut options)?,
                 Set::Default(sets) => {
-                    // Values that are there have times, or have none.
+                    // The stored values of a family have times or lack them, whatever `default` gets.
                     let ttl = options.value_ttl_secs;
                     sets.iter().try_for_each(|set| set(&mut options))?;
                     options.value_ttl_secs = ttl;

@@ -3,7 +3,7 @@
 use super::core::Core;
 use crate::batch::WriteBatch;
 use ashlar_base::{Error, FamilyId, Result};
-use ashlar_format::value_suffix::put_write_time;
+use ashlar_format::value_suffix::{MIN_TIME, put_write_time};
 use ashlar_format::write_batch::BatchOp;
 use ashlar_read::expiry::unix_seconds;
 
@@ -11,7 +11,7 @@ impl Core {
     /// The batch with the present time at the end of each value and operand of such a family; `None`: it has none of them.
     ///
     /// # Errors
-    /// `NotSupported`: an entity. `InvalidArgument`: a value that is too large with its time.
+    /// `NotSupported`: an entity. `InvalidArgument`: a value that is too large with its time; a clock that is decades behind.
     #[cold]
     pub(super) fn stamped(&self, batch: &WriteBatch) -> Result<Option<WriteBatch>> {
         let expiring: Vec<FamilyId> = {
@@ -28,6 +28,12 @@ impl Core {
             return Ok(None);
         }
         let time = i32::try_from(unix_seconds(&*self.env.clock)).unwrap_or(i32::MAX);
+        if time < MIN_TIME {
+            let text = format!(
+                "the clock shows {time} seconds since 1970, and values whose time is before 2013 are damage"
+            );
+            return Err(Error::invalid(text).hint("Set the clock of the machine"));
+        }
         let mut stamped = WriteBatch::protected();
         let mut value = Vec::new();
         for op in batch.operations().iter() {

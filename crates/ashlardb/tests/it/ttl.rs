@@ -228,22 +228,37 @@ fn what_has_no_place_for_a_time_is_refused() {
     assert_eq!(text(&db), "");
 }
 
-/// A value that has no time, as a program without a time to live leaves it, is `Corruption` in every read.
+/// A value that has no time is `Corruption` in every read, as in RocksDB. No OPTIONS file says that there are such values.
 #[test]
 fn a_value_without_a_time_is_corruption() {
     let sim = SimEnv::new(8);
     at(&sim, 0);
+    let db = on(&sim).open().unwrap();
+    for (key, value) in [("k1", "abc"), ("k2", "ends in zeros\0\0\0\0")] {
+        db.put(key, value).unwrap();
+    }
+    db.close().unwrap();
+    for entry in sim.env().fs.list(Path::new("/db")).unwrap() {
+        if entry.name.starts_with("OPTIONS") {
+            sim.env().fs.remove(&Path::new("/db").join(entry.name)).unwrap();
+        }
+    }
     let db = on(&sim).ttl(MINUTE).open().unwrap();
-    // The clock stands before there were TTL databases.
+    for _ in 0..2 {
+        for key in ["k1", "k2"] {
+            let e = db.get(key).unwrap_err();
+            assert!(e.is_corruption() && e.to_string().contains(key), "{e}");
+        }
+        assert!(db.multi_get(["k1"]).is_err());
+        assert!(db.scan(..).next().unwrap().unwrap_err().is_corruption());
+        assert!(db.scan(..).next_back().unwrap().unwrap_err().is_corruption());
+        // A compaction keeps it.
+        db.compact().unwrap();
+    }
+    // What could not be read again is not written.
     sim.clock().set_unix_micros(1_000_000);
-    db.put("k", "v").unwrap();
-    at(&sim, 0);
-    assert!(db.get("k").unwrap_err().is_corruption());
-    assert!(db.multi_get(["k"]).is_err());
-    assert!(db.scan(..).next().unwrap().unwrap_err().is_corruption());
-    assert!(db.scan(..).next_back().unwrap().unwrap_err().is_corruption());
-    db.compact().unwrap();
-    assert!(db.get("k").unwrap_err().is_corruption(), "a compaction keeps it");
+    let e = db.put("k3", "v").unwrap_err();
+    assert!(e.kind() == ErrorKind::InvalidArgument && e.to_string().contains("clock"), "{e}");
 }
 
 #[test]
@@ -317,7 +332,7 @@ fn rocksdbs_wrapper_reads_ours_and_we_read_its_values() {
             assert!(key == same && value[..value.len() - 4] == plain[..], "{}", version.name());
         }
         judge.close().unwrap();
-        // Without its wrapper, RocksDB stores that there is none. Then only the caller knows better.
+        // Without its wrapper, RocksDB stores no name of it. Then only the caller can say that values have times.
         for name in
             files(stored.path()).into_keys().filter(|name| name.to_string_lossy().starts_with("OPTIONS"))
         {
