@@ -100,3 +100,58 @@ impl CompactionFilter for Expires {
         timed(decision, i32::try_from(self.now).unwrap_or(i32::MAX))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Removes `x`, changes `c`, and knows the key `gone` without its value.
+    #[derive(Debug)]
+    struct User;
+
+    impl CompactionFilter for User {
+        fn name(&self) -> &str {
+            "user"
+        }
+        fn filter(&self, _: &[u8], value: &[u8]) -> Decision {
+            match value {
+                b"x" => Decision::Remove,
+                b"c" => Decision::Change(b"changed".to_vec()),
+                _ => Decision::Keep,
+            }
+        }
+        fn filter_blob_by_key(&self, key: &[u8]) -> Option<Decision> {
+            Some(if key == b"gone" { Decision::Remove } else { Decision::Keep })
+        }
+        fn filter_merge_operand(&self, key: &[u8], operand: &[u8]) -> Decision {
+            self.filter(key, operand)
+        }
+    }
+
+    #[test]
+    fn age_decides_first_and_the_users_filter_sees_no_times() {
+        let start = 1_700_000_000;
+        let at = |value: &str, seconds: i32| {
+            let mut stored = value.as_bytes().to_vec();
+            put_write_time(&mut stored, start + seconds);
+            stored
+        };
+        let now = i64::from(start + 100);
+        let with = Expires { ttl: 60, now, user: Some(Arc::new(User)) };
+        let alone = Expires { ttl: 60, now, user: None };
+        for filter in [&with, &alone] {
+            assert_eq!(filter.filter(b"k", &at("v", 39)), Decision::Remove);
+            assert_eq!(filter.filter(b"k", &at("v", 40)), Decision::Keep);
+            assert_eq!(filter.filter(b"k", b"v"), Decision::Keep, "no time");
+            assert_eq!(filter.filter_merge_operand(b"k", &at("v", 0)), Decision::Keep);
+        }
+        assert_eq!(with.filter(b"k", &at("x", 90)), Decision::Remove);
+        assert_eq!(with.filter(b"k", &at("c", 90)), Decision::Change(at("changed", 90)));
+        assert_eq!(with.filter_merge_operand(b"k", &at("c", 1)), Decision::Change(at("changed", 1)));
+        assert_eq!(alone.filter(b"k", &at("c", 90)), Decision::Keep);
+        // A value that the user's filter keeps may be over.
+        assert_eq!(with.filter_blob_by_key(b"k"), None);
+        assert_eq!(with.filter_blob_by_key(b"gone"), Some(Decision::Remove));
+        assert_eq!(alone.filter_blob_by_key(b"gone"), None);
+    }
+}

@@ -128,3 +128,52 @@ impl MergeOperator for TimedMerge {
         Some(combined)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ashlar_base::ext::merge_operator::standard_operator;
+
+    const START: i32 = 1_700_000_000;
+
+    fn at(value: &str, seconds: i32) -> Vec<u8> {
+        let mut stored = value.as_bytes().to_vec();
+        put_write_time(&mut stored, START + seconds);
+        stored
+    }
+
+    #[test]
+    fn a_value_is_over_one_second_behind_its_time() {
+        let now = |seconds: i32| ExpiryNow { ttl: 60, now: i64::from(START + seconds) };
+        let stored = at("v", 0);
+        assert_eq!(now(60).open(b"k", &stored).unwrap(), Some(&b"v"[..]));
+        assert_eq!(now(61).open(b"k", &stored).unwrap(), None);
+        let never = ExpiryNow { ttl: 0, now: i64::MAX };
+        assert_eq!(never.open(b"k", &stored).unwrap(), Some(&b"v"[..]));
+        let e = now(0).open(b"k", b"abc").unwrap_err();
+        assert!(e.is_corruption() && e.to_string().contains("written without a time to live"), "{e}");
+        assert_eq!((without_suffix(&stored), without_suffix(b"ab")), (&b"v"[..], &b""[..]));
+    }
+
+    #[test]
+    fn a_merge_takes_what_was_alive_when_the_next_part_was_written() {
+        let operator = standard_operator("stringappend").unwrap();
+        let merge = TimedMerge { operator, ttl: 60 };
+        let full = |existing: Option<&Vec<u8>>, operands: &[&Vec<u8>]| {
+            let operands: Vec<&[u8]> = operands.iter().map(|operand| &operand[..]).collect();
+            merge.full_merge(b"k", existing.map(|existing| &existing[..]), &operands).unwrap()
+        };
+        let (base, first, second, late) = (at("0", 0), at("1", 50), at("2", 100), at("3", 161));
+        assert_eq!(full(Some(&base), &[&first, &second]), at("0,1,2", 100));
+        assert_eq!(full(Some(&base), &[&second]), at("2", 100), "the base was over at 61");
+        assert_eq!(full(Some(&base), &[&first, &second, &late]), at("3", 161));
+        assert_eq!(full(None, &[&first, &second]), at("1,2", 100));
+        let partial = |operands: &[&Vec<u8>]| {
+            let operands: Vec<&[u8]> = operands.iter().map(|operand| &operand[..]).collect();
+            merge.partial_merge(b"k", &operands)
+        };
+        assert_eq!(partial(&[&first, &at("4", 50)]), Some(at("1,4", 50)));
+        assert_eq!(partial(&[&first, &second]), None, "two times");
+        assert!(merge.full_merge(b"k", Some(b"x"), &[&first]).unwrap_err().is_corruption());
+    }
+}

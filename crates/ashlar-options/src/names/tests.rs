@@ -5,6 +5,7 @@ use super::row::{Answer, AnswerKind, Group, Range, Row};
 use super::*;
 use crate::{CompactRangeOptions, FormatLevel, Options, ReadOptions, WriteOptions};
 use ashlar_base::ErrorKind;
+use ashlar_base::FilterSource;
 use ashlar_base::Level;
 use ashlar_format::compress::Compression;
 use ashlar_format::filter::FilterPolicy;
@@ -242,4 +243,27 @@ fn rocksdbs_own_files_are_taken() {
             assert!(!matches!(row.answer, Answer::Refused(_)) || taken.is_ok());
         }
     }
+}
+
+#[test]
+fn a_time_to_live_is_stored_as_rocksdbs_wrapper_stores_it() {
+    use ashlar_base::ext::compaction_filter::standard_filter;
+    use ashlar_base::ext::merge_operator::standard_operator;
+    let shown = |options: &Options| {
+        let all = options.stored(crate::Group::Family);
+        let names = ["compaction_filter", "compaction_filter_factory", "merge_operator"];
+        names.map(|name| all.iter().find(|(n, _)| *n == name).unwrap().1.clone())
+    };
+    let mut options = Options::default();
+    assert_eq!(shown(&options), ["nullptr"; 3]);
+    options.family.value_ttl_secs = Some(60);
+    let factory = "{id=TtlCompactionFilterFactory;user_filter_factory=nullptr;ttl=60;}";
+    assert_eq!(shown(&options), ["nullptr", factory, "nullptr"]);
+    options.family.merge_operator = standard_operator("uint64add");
+    let filter = standard_filter("RemoveEmptyValueCompactionFilter").unwrap();
+    options.family.compaction_filter = Some(FilterSource::Filter(filter));
+    let [filter, factory, operator] = shown(&options);
+    assert_eq!(filter, "{id=TtlCompactionFilter;user_filter=RemoveEmptyValueCompactionFilter;ttl=60;}");
+    assert_eq!(factory, "nullptr");
+    assert_eq!(operator, "{id=TtlMergeOperator;user_operator=UInt64AddOperator;}");
 }
