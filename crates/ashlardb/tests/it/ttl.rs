@@ -8,7 +8,7 @@ use ashlar_testkit::oracle::first_difference;
 use ashlar_testkit::{Judge, JudgeVersion, Rng, report};
 use ashlardb::{
     Builder, CompactionFilter, Db, Decision, ErrorKind, Family, FormatLevel, IngestOptions, MayExist,
-    Read as _, SstWriter, StringAppend, Write as _,
+    Read as _, SstWriter, StringAppend, UInt64Add, Write as _,
 };
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -211,6 +211,24 @@ fn an_open_must_know_whether_values_have_times() {
     let db = on(&plain).family("sessions", |f| f.ttl(MINUTE)).open().unwrap();
     assert!(db.recovery().read_only.is_empty(), "{}", db.recovery());
     assert_eq!(text(&db), "k=v");
+}
+
+/// The OPTIONS file has the operator inside the one of the TTL wrapper.
+#[test]
+fn the_stored_operator_is_found_and_no_other_is_taken() {
+    let sim = SimEnv::new(9);
+    at(&sim, 0);
+    let db = on(&sim).ttl(MINUTE).default_family(joining).open().unwrap();
+    db.put("k", "1").unwrap();
+    db.merge("k", "2").unwrap();
+    db.close().unwrap();
+    let db = on(&sim).ttl(MINUTE).open().unwrap();
+    assert!(db.recovery().unserved.is_empty(), "{}", db.recovery());
+    db.merge("k", "3").unwrap();
+    assert_eq!(text(&db), "k=1,2,3");
+    db.close().unwrap();
+    let other = on(&sim).ttl(MINUTE).default_family(|f| f.merge_operator(Arc::new(UInt64Add)));
+    assert_eq!(other.open().unwrap_err().kind(), ErrorKind::InvalidArgument);
 }
 
 #[test]
