@@ -4,7 +4,8 @@ use crate::adopt::judge;
 use ashlar_testkit::judge::{MERGING, Opening};
 use ashlar_testkit::{Change, JudgeVersion, Op};
 use ashlardb::{Db, ErrorKind, Read as _, Write as _};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 /// The numbers from 0 on that the view has: all of them up to some number.
 fn count(db: &Db) -> u64 {
@@ -28,7 +29,7 @@ fn views_follow_a_writer_and_stay_as_they_are() {
     let writer = Db::builder(&dir).options(options).open().unwrap();
     let secondary = Db::open_secondary(&dir).unwrap();
     let other = secondary.clone();
-    let done = AtomicBool::new(false);
+    let (done, seen) = (AtomicBool::new(false), AtomicU64::new(0));
     let mut views = vec![(secondary.db(), 0)];
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -36,6 +37,9 @@ fn views_follow_a_writer_and_stay_as_they_are() {
                 writer.put(n.to_be_bytes(), n.to_be_bytes().repeat(30)).unwrap();
                 if n % 3000 == 2999 {
                     writer.compact().unwrap();
+                    while seen.load(Ordering::Acquire) < n - 1000 {
+                        std::thread::sleep(Duration::from_millis(1));
+                    }
                 }
             }
             done.store(true, Ordering::Release);
@@ -52,10 +56,11 @@ fn views_follow_a_writer_and_stay_as_they_are() {
             );
             let now = count(&view);
             assert!(now >= before && now == newest.get(), "{before}, then {now} at {newest}");
-            if now > before + 1500 {
+            if now > before && views.last().is_some_and(|(_, then)| now > then + 1500) {
                 views.push((view, now));
             }
             before = now;
+            seen.store(now, Ordering::Release);
             if last {
                 break;
             }
