@@ -70,9 +70,9 @@ impl Core {
         // Leads alone, so that the current WAL file holds no data of the new family yet.
         let made = self.committer.lead_alone(|| {
             self.make_places(&options)?;
-            if !options.cf_paths.is_empty() || options.value_ttl_secs.is_some() {
+            if !options.cf_paths.is_empty() {
                 // OPTIONS names the directories before the commit: a crash after the commit must not leave a family
-                // whose directories no file names, or whose values are not known to have times.
+                // whose directories no file names.
                 self.write_options_noting(Some((name, &options)))?;
             }
             // Writes earlier than the family reach the operating system first: if a crash keeps the family, it also

@@ -1,14 +1,14 @@
 //! Values with a time to live: hidden at once by every read, removed by compactions, in RocksDB's bytes.
 
 use crate::store::{copy, files, listing};
-use ashlar_env::sim::SimEnv;
+use ashlar_env::sim::{CallClass, CrashMode, SimEnv};
 use ashlar_testkit::golden::golden;
 use ashlar_testkit::judge::{Opening, place};
 use ashlar_testkit::oracle::first_difference;
 use ashlar_testkit::{Judge, JudgeVersion, Rng, report};
 use ashlardb::{
     Builder, CompactionFilter, Db, Decision, ErrorKind, Family, FormatLevel, IngestOptions, MayExist,
-    Read as _, SstWriter, StringAppend, UInt64Add, Write as _,
+    Read as _, SstWriter, StringAppend, UInt64Add, Write as _, WriteOptions,
 };
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -211,6 +211,45 @@ fn an_open_must_know_whether_values_have_times() {
     let db = on(&plain).family("sessions", |f| f.ttl(MINUTE)).open().unwrap();
     assert!(db.recovery().read_only.is_empty(), "{}", db.recovery());
     assert_eq!(text(&db), "k=v");
+}
+
+/// A crash at any moment leaves no family whose values have times that the next open does not know of.
+#[test]
+fn a_family_made_with_a_time_to_live_is_known_after_a_crash() {
+    let sim = SimEnv::new(10);
+    at(&sim, 0);
+    let db = on(&sim).open().unwrap();
+    db.put("k", "v").unwrap();
+    db.sync().unwrap();
+    let from = sim.calls_of(CallClass::Change);
+    for call in 1..=200 {
+        sim.photograph_at(from + call, CrashMode::DROP_ALL);
+        sim.photograph_at(from + call, CrashMode::KILL);
+    }
+    let made = db.create_family_with("made", |f| f.ttl(MINUTE)).unwrap();
+    db.writing(WriteOptions::synced()).put("k2", "v").unwrap();
+    made.writing(WriteOptions::synced()).put("s", "1").unwrap();
+    db.flush().unwrap();
+    at(&sim, 61);
+    assert_eq!((text(&db), text(&made)), ("k=v k2=v".to_owned(), String::new()));
+    let (mut with, mut without) = (0, 0);
+    for (call, mode, crashed) in sim.photographs() {
+        let db = Db::builder("/db").env(crashed.env()).open().unwrap();
+        match db.family("made") {
+            Ok(made) => {
+                // Nothing was written to it before the OPTIONS file had its settings.
+                let known = db.recovery().read_only.iter().any(|why| why.contains("family \"made\""));
+                let is_empty = made.scan(..).next().is_none();
+                assert!(known || is_empty, "call {call}, {mode:?}: {}", db.recovery());
+                with += usize::from(made.get("s").unwrap().is_some());
+            }
+            Err(_) => {
+                assert!(db.recovery().read_only.is_empty(), "call {call}, {mode:?}: {}", db.recovery());
+                without += 1;
+            }
+        }
+    }
+    assert!(with > 0 && without > 0, "{with} with, {without} without");
 }
 
 /// The OPTIONS file has the operator inside the one of the TTL wrapper.
