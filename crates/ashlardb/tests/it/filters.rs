@@ -356,6 +356,34 @@ fn a_request_filters_every_table_that_could_move() {
     assert_eq!(db.property("rocksdb.levelstats"), tables, "without a filter it means kSkip");
 }
 
+/// A universal tree has its older runs in deeper levels; a removal must hold there too.
+#[test]
+fn a_universal_tree_is_filtered_too() {
+    for num_levels in [2, 7] {
+        let (dir, filter) = (tempfile::tempdir().unwrap(), Arc::new(Marked::default()));
+        let style = format!("compaction_style=kCompactionStyleUniversal;num_levels={num_levels}");
+        let db = quiet(dir.path())
+            .options(&style)
+            .default_family(move |f| f.compaction_filter(filter))
+            .open()
+            .unwrap();
+        for round in ["k", "c", "x"] {
+            for n in 0..30 {
+                db.put(format!("{n:02}"), format!("{}{n}", if n % 3 == 0 { round } else { "k" })).unwrap();
+            }
+            db.flush().unwrap();
+        }
+        let snapshot = db.snapshot().unwrap();
+        db.compact().unwrap();
+        assert_eq!((listing(db.scan(..)).len(), listing(snapshot.scan(..)).len()), (30, 30));
+        drop(snapshot);
+        db.compact().unwrap();
+        assert_eq!(listing(db.scan(..)).len(), 20, "{num_levels} levels");
+        assert!(db.get("00").unwrap().is_none());
+        db.verify_db(|_| ()).unwrap();
+    }
+}
+
 #[derive(Default)]
 struct Filtered(Mutex<Vec<(u64, u64, u64)>>);
 
