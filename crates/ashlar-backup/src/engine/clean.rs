@@ -63,13 +63,16 @@ impl BackupEngine {
             self.catalog.backups.remove(id);
             self.catalog.corrupt.remove(id);
         }
-        // A meta file that comes back after a power cut would name files that are gone.
-        self.fs.sync_dir(&meta)?;
         self.sweep()
     }
 
     /// Removes the files that no backup of the catalog has. The catalog is that of the disk.
     pub(super) fn sweep(&self) -> Result<()> {
+        let meta = self.dir.join(META);
+        if self.fs.metadata(&meta)?.is_some() {
+            // A meta file that comes back after a power cut would name files that are gone.
+            self.fs.sync_dir(&meta)?;
+        }
         self.sweep_folder(META, is_temporary)?;
         self.sweep_private()?;
         let paths = self.catalog.paths();
