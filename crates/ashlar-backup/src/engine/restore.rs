@@ -6,13 +6,14 @@ use super::{BackupEngine, BackupInfo, lock_directory};
 use crate::Copied;
 use crate::target::is_inside;
 use ashlar_base::{Error, FileNumber, Result, SeqNum};
-use ashlar_env::{EntryKind, Fs};
+use ashlar_env::{EntryKind, Fs, FsEntry, ReadFile};
 use ashlar_format::filename::{FileKind, current_content, parse_current};
-use ashlar_log::{LogReader, RecoveryMode};
+use ashlar_log::{LogReader, LogRecordKind, RecoveryMode};
 use ashlar_tree::files::{check_named, holds_remains, make_directory};
 use ashlar_tree::version::{SMALL, write_small};
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Options of a restore. Every option has a default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -223,10 +224,7 @@ impl BackupEngine {
         }
         for number in logs.keys().filter(|number| **number > newest) {
             let source = fs.open_read(&into.join(FileKind::Wal(*number).name()))?;
-            let mut reader = LogReader::open(source, *number, RecoveryMode::PointInTime);
-            let Some(first) = reader.next()?.and_then(|record| first_sequence(record.payload)) else {
-                continue;
-            };
+            let Some(first) = first_sequence(source, *number)? else { continue };
             if first > backup.info.sequence.get().saturating_add(1) {
                 let what =
                     format!("it begins with write {first}, the backup ends at {}", backup.info.sequence);
@@ -238,9 +236,15 @@ impl BackupEngine {
     }
 }
 
-/// The sequence number at the beginning of a write batch.
-fn first_sequence(batch: &[u8]) -> Option<u64> {
-    batch.first_chunk().map(|bytes| u64::from_le_bytes(*bytes))
+/// The sequence number of the first write in a WAL file. `None`: the file has no readable write.
+fn first_sequence(source: Arc<dyn ReadFile>, number: FileNumber) -> Result<Option<u64>> {
+    let mut reader = LogReader::open(source, number, RecoveryMode::PointInTime);
+    while let Some(record) = reader.next()? {
+        if record.kind == LogRecordKind::Data {
+            return Ok(record.payload.first_chunk().map(|bytes| u64::from_le_bytes(*bytes)));
+        }
+    }
+    Ok(None)
 }
 
 /// # Errors
@@ -254,9 +258,8 @@ fn check_replaceable(fs: &dyn Fs, into: &Path) -> Result<()> {
         Some(_) => {}
     }
     let entries = fs.list(into)?;
-    let is_own = |entry: &ashlar_env::FsEntry| {
-        entry.kind == EntryKind::File && FileKind::parse_exact(&entry.name).is_some()
-    };
+    let is_own =
+        |entry: &FsEntry| entry.kind == EntryKind::File && FileKind::parse_exact(&entry.name).is_some();
     if entries.iter().all(is_own) || holds_remains(fs, into)? {
         return Ok(());
     }

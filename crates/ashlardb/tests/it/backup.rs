@@ -273,8 +273,8 @@ const MODES: [CrashMode; 5] = [
 ];
 
 /// A database with tables, a WAL file and two families, on a simulated machine, and a backup of an earlier state.
-fn simulated() -> (SimEnv, Db, BackupEngine, Entries) {
-    let sim = SimEnv::new(7);
+fn simulated(seed: u64) -> (SimEnv, Db, BackupEngine, Entries) {
+    let sim = SimEnv::new(seed);
     let db = Db::builder("/db").env(sim.env()).family("other", |f| f.blob_files(30)).open().unwrap();
     for n in 0..200_u32 {
         db.put(n.to_be_bytes(), vec![b'v'; 50]).unwrap();
@@ -319,7 +319,7 @@ fn backups_are_whole(sim: &SimEnv, states: &[&Entries], least: usize, what: &str
 
 #[test]
 fn a_power_cut_during_a_creation_leaves_the_earlier_backups() {
-    let (sim, db, mut engine, first) = simulated();
+    let (sim, db, mut engine, first) = simulated(7);
     let second = entries(&db);
     let before = sim.calls_of(CallClass::Change);
     for at in 1..200 {
@@ -337,7 +337,7 @@ fn a_power_cut_during_a_creation_leaves_the_earlier_backups() {
 
 #[test]
 fn a_power_cut_during_a_deletion_leaves_the_other_backups() {
-    let (sim, db, mut engine, _) = simulated();
+    let (sim, db, mut engine, _) = simulated(7);
     let second = entries(&db);
     engine.create_backup(&db).unwrap();
     let before = sim.calls_of(CallClass::Change);
@@ -366,7 +366,7 @@ fn a_creation_that_fails_leaves_the_earlier_backups_and_the_next_attempt_succeed
             let mut at = 0;
             loop {
                 at += 1;
-                let (sim, db, mut engine, first) = simulated();
+                let (sim, db, mut engine, first) = simulated(7);
                 let second = entries(&db);
                 sim.fail_call(class, sim.calls_of(class) + at, repeat, IoKind::NoSpace);
                 let made = engine.create_backup(&db);
@@ -393,7 +393,7 @@ fn a_creation_that_fails_leaves_the_earlier_backups_and_the_next_attempt_succeed
 /// The directory of a restore is a database with the backup's state, or none.
 #[test]
 fn an_interrupted_restore_leaves_no_database_and_can_be_repeated() {
-    let (sim, db, _, first) = simulated();
+    let (sim, db, _, first) = simulated(7);
     let second = entries(&db);
     db.close().unwrap();
     let restore = |sim: &SimEnv| {
@@ -409,17 +409,20 @@ fn an_interrupted_restore_leaves_no_database_and_can_be_repeated() {
         restore(sim).unwrap_or_else(|e| panic!("{what}: {e}"));
         assert_eq!(entries(&Db::builder("/db").env(sim.env()).open().unwrap()), first, "{what}");
     };
-    let whole = sim.crash(CrashMode::KILL);
-    let before = whole.calls_of(CallClass::Change);
-    for at in 1..100 {
-        MODES.iter().for_each(|mode| whole.photograph_at(before + at, *mode));
-    }
-    restore(&whole).unwrap();
-    let photographs = whole.photographs();
-    assert!(photographs.len() > 20);
-    state(&whole.crash(CrashMode::DROP_ALL), "after the call");
-    for (at, mode, machine) in photographs {
-        state(&machine, &format!("call {}, {mode:?}", at - before));
+    for seed in 0..8 {
+        let (sim, db, ..) = simulated(seed);
+        db.close().unwrap();
+        let before = sim.calls_of(CallClass::Change);
+        for at in 1..100 {
+            MODES.iter().for_each(|mode| sim.photograph_at(before + at, *mode));
+        }
+        restore(&sim).unwrap();
+        let photographs = sim.photographs();
+        assert!(photographs.len() > 20);
+        state(&sim.crash(CrashMode::DROP_ALL), "after the call");
+        for (at, mode, machine) in photographs {
+            state(&machine, &format!("seed {seed}, call {}, {mode:?}", at - before));
+        }
     }
     for class in [CallClass::Read, CallClass::Change] {
         for at in 1.. {
