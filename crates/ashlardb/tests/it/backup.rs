@@ -495,3 +495,46 @@ fn backups_beside_writers_are_whole() {
         before = one.len();
     }
 }
+
+/// Their tables have neither a session nor the ending `sst`.
+#[test]
+fn tables_of_leveldb_are_backed_up_and_restored() {
+    let home = tempfile::tempdir().unwrap();
+    let golden = ashlar_testkit::golden::golden("leveldb-1.23/level0").unwrap();
+    let db = Db::builder(golden.path()).options("disable_auto_compactions=true").open().unwrap();
+    let state = entries(&db);
+    let mut engine = BackupEngine::open(home.path().join("b")).unwrap();
+    let made = engine.create_backup(&db).unwrap();
+    assert!(names(&home.path().join("b/shared_checksum")).len() > 1 && made.shared_files == 0);
+    let again = engine.create_backup(&db).unwrap();
+    assert!(again.shared_files > 1, "{again:?}");
+    engine.verify(2).unwrap();
+    engine.restore(2, home.path().join("copy")).unwrap();
+    let copy = Db::open(home.path().join("copy")).unwrap();
+    assert!(copy.recovery().is_clean(), "{}", copy.recovery());
+    assert_eq!(entries(&copy), state);
+}
+
+#[test]
+fn a_table_that_differs_from_its_checksum_is_not_backed_up() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("db");
+    let checksums = "file_checksum_gen_factory=FileChecksumGenCrc32cFactory";
+    let db = Db::builder(&path).options(checksums).open().unwrap();
+    db.put("k", vec![7; 1000]).unwrap();
+    db.flush().unwrap();
+    let mut engine = BackupEngine::open(home.path().join("b")).unwrap();
+    engine.create_backup(&db).unwrap();
+    db.put("l", vec![8; 1000]).unwrap();
+    db.flush().unwrap();
+    let table = names(&path).into_iter().rfind(|name| name.ends_with(".sst")).unwrap();
+    let mut bytes = fs::read(path.join(&table)).unwrap();
+    bytes[10] ^= 1;
+    fs::write(path.join(&table), bytes).unwrap();
+    let e = engine.create_backup(&db).unwrap_err();
+    assert!(e.is_corruption() && e.to_string().contains(&table), "{e}");
+    assert_eq!(engine.backups().len(), 1);
+    assert_eq!(names(&home.path().join("b/shared_checksum")).len(), 1);
+    assert_eq!(names(&home.path().join("b/private")), ["1"]);
+    engine.verify(1).unwrap();
+}
