@@ -1,6 +1,6 @@
 //! Makes a backup.
 
-use super::catalog::{META, PRIVATE, SHARED_CHECKSUM, Stored};
+use super::catalog::{META, PRIVATE, SHARED_CHECKSUM, Stored, list};
 use super::copy::{Pace, Sum, check, copy};
 use super::{BackupEngine, BackupInfo};
 use crate::Copied;
@@ -113,15 +113,20 @@ impl BackupEngine {
             return Err(Error::invalid(what));
         }
         self.refresh()?;
-        // What cannot be removed is in the way of nothing but its own id, which is checked below.
-        let _ = self.sweep();
+        let swept = self.sweep();
         let id = self.catalog.next_id()?;
+        let private = self.dir.join(PRIVATE).join(id.to_string());
+        // What could not be removed is in the way only here.
+        if let Some(other) = list(&*self.fs, &private)?.first() {
+            swept?;
+            let what = format!("{:?} is in the folder of the new backup", other.name);
+            return Err(Error::invalid(what).at_path(&private).hint("Move it away"));
+        }
         if options.flush || db.has_unlogged() {
             db.flush(&db.families())?;
         }
         let held = db.hold_files()?;
         let moment = held.moment()?;
-        let private = self.dir.join(PRIVATE).join(id.to_string());
         let created = Creation {
             db,
             engine: self,
@@ -187,10 +192,6 @@ impl Creation<'_> {
             make_directory(fs, &dir.join(folder))?;
         }
         make_directory(fs, &self.private)?;
-        if let Some(other) = fs.list(&self.private)?.first() {
-            let what = format!("{:?} is in the folder of the new backup", other.name);
-            return Err(Error::invalid(what).at_path(&self.private).hint("Move it away"));
-        }
         let manifest = FileKind::Manifest(moment.manifest);
         self.copy_private(&manifest.name(), moment.manifest_bytes)?;
         let there = files_of(&*self.db.env().fs, self.db.path())?;

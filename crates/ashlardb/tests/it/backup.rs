@@ -158,6 +158,18 @@ fn wrong_places_and_a_second_writer_are_refused() {
     fs::write(at("db/note"), "mine").unwrap();
     restored(&engine, 1, &at("db"));
     assert_eq!(fs::read(at("db/note")).unwrap(), b"mine");
+    // Remains of an interrupted backup go, what is foreign does not, and its id is not used.
+    fs::create_dir_all(at("b/private/2/mine")).unwrap();
+    fs::write(at("b/shared_checksum/.000009.sst.tmp"), "half").unwrap();
+    fs::write(at("b/shared_checksum/note"), "mine").unwrap();
+    let db = small(&at("db"));
+    let e = engine.create_backup(&db).unwrap_err();
+    assert!(at("b/private/2/mine").exists() && e.to_string().contains("private/2"), "{e}");
+    fs::remove_dir(at("b/private/2/mine")).unwrap();
+    engine.create_backup(&db).unwrap();
+    assert!(at("b/shared_checksum/note").exists() && !at("b/shared_checksum/.000009.sst.tmp").exists());
+    engine.delete(2).unwrap();
+    db.close().unwrap();
     let read_only = Db::builder(at("db")).read_only(true).open().unwrap();
     assert_eq!(engine.create_backup(&read_only).unwrap_err().kind(), ErrorKind::NotSupported);
     assert_eq!(engine.backups().len(), 1);
