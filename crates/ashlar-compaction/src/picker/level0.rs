@@ -9,7 +9,8 @@
 //!    waits up to twice the trigger. With more than four times as many, it waits up to three fifths of the slowdown
 //!    threshold. The rest of the threshold is for tables that come while the compaction runs.
 //! 4. A merge within level 0 takes an unbroken sequence of its newest files, so that the result has their position: its
-//!    epoch number is the smallest of theirs. The result is one file, and any key may lie beneath it.
+//!    epoch number is the smallest of theirs. The result is one file, and any key may lie beneath it. Files that were
+//!    ingested beside a memtable wait for its flush, and the sequence numbers of the result reach among no other's.
 //!
 //! Source: RocksDB `db/compaction/compaction_picker_level.cc` (`PickIntraL0Compaction`), `compaction_picker.cc`
 //! (`FindIntraL0Compaction`).
@@ -125,7 +126,8 @@ pub(super) fn pick_within(
     options: &CompactionOptions,
     running: &[Running],
 ) -> Option<Compaction> {
-    let files = shape.level(0);
+    let among = shape.level(0).iter().take_while(|f| shape.is_among_unflushed(f)).count();
+    let files = shape.level(0).get(among..)?;
     if files.len() < options.l0_trigger.saturating_add(2) {
         return None;
     }
@@ -149,7 +151,7 @@ pub(super) fn pick_within(
         count -= 1;
     }
     let row = files.get(..count)?;
-    if count < WITHIN_MIN || any_busy(row) {
+    if count < WITHIN_MIN || any_busy(row) || !shape.stays_in_order(row) {
         return None;
     }
     let inputs = vec![(as_level(0), row.to_vec())];

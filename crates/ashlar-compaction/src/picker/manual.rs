@@ -103,6 +103,7 @@ impl ManualRange {
     pub(super) fn pick_whole(
         &mut self,
         shape: &Shape<'_>,
+        running: &[Running],
         is_one: bool,
         all: impl FnOnce() -> Option<Compaction>,
     ) -> ManualPick {
@@ -110,7 +111,11 @@ impl ManualRange {
         if self.deepest_done || !in_range || is_one && !self.rewrite_deepest {
             return ManualPick::Done;
         }
-        let Some(plan) = all() else { return ManualPick::Blocked };
+        let Some(plan) = all() else {
+            // Without a running compaction nothing can be merged: what is in level 0 waits for a flush.
+            let busy = !running.is_empty() || shape.levels.iter().any(|files| any_busy(files));
+            return if busy { ManualPick::Blocked } else { ManualPick::Done };
+        };
         self.deepest_done = true;
         self.started = plan.running(shape.order);
         ManualPick::Run(Box::new(plan))

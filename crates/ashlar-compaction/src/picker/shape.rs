@@ -8,7 +8,7 @@
 
 use super::targets::Targets;
 use crate::plan::{Running, UserRange, user_range};
-use ashlar_base::{Level, Order};
+use ashlar_base::{Level, Order, SeqNum};
 use ashlar_options::{CompactionOptions, DbPath, path_of_level};
 use ashlar_table::TableOptions;
 use ashlar_tree::version::{FileMeta, Version};
@@ -28,12 +28,21 @@ pub struct Shape<'a> {
     pub paths: &'a [DbPath],
     /// A new table is expected in level 0: a flush is running, or writers fill memtables quickly.
     pub arriving: bool,
+    /// Entries that are not flushed are newer than this; `None`: every entry is in a table.
+    pub unflushed_since: Option<SeqNum>,
 }
 
 impl<'a> Shape<'a> {
     /// The files of `version`.
     pub fn of(version: &'a Version) -> Self {
-        Shape { order: &version.order, levels: &version.levels, table: None, paths: &[], arriving: false }
+        Shape {
+            order: &version.order,
+            levels: &version.levels,
+            table: None,
+            paths: &[],
+            arriving: false,
+            unflushed_since: None,
+        }
     }
 
     /// Whether a table of level `from` may move to level `to` unchanged, because the options want no other codec there.
@@ -121,6 +130,27 @@ impl<'a> Shape<'a> {
     /// Whether two files share a user key, or one lies within the other.
     pub(super) fn overlaps(&self, a: &FileMeta, b: &FileMeta) -> bool {
         UserRange::of(a).meets(self.order, &UserRange::of(b))
+    }
+
+    /// Whether a merge of files of level 0 may stay there: the sequence numbers of the result must not reach among those of
+    /// another table, or of entries that are not flushed. Else RocksDB before 8.0, which orders level 0 by sequence numbers,
+    /// does not open the tree. An ingested file has one sequence number, and may lie among the others.
+    pub(super) fn stays_in_order(&self, merged: &[Arc<FileMeta>]) -> bool {
+        let lowest = merged.iter().map(|f| f.file.smallest_seq).min().unwrap_or_default();
+        let highest = merged.iter().map(|f| f.file.largest_seq).max().unwrap_or_default();
+        let is_merged = |file: &Arc<FileMeta>| merged.iter().any(|m| m.number() == file.number());
+        let reaches = |file: &FileMeta| {
+            let (from, to) = (file.file.smallest_seq, file.file.largest_seq);
+            from != to && from < highest && lowest < to
+        };
+        self.unflushed_since.is_none_or(|since| highest <= since)
+            && !self.level(0).iter().any(|file| reaches(file) && !is_merged(file))
+    }
+
+    /// Whether the entries of a file of level 0 may have newer sequence numbers than entries that are not flushed: it was
+    /// ingested beside a memtable.
+    pub(super) fn is_among_unflushed(&self, file: &FileMeta) -> bool {
+        self.unflushed_since.is_some_and(|since| file.file.largest_seq > since)
     }
 
     /// Whether no two of the files overlap.

@@ -176,8 +176,14 @@ impl Stream {
     fn pick(&mut self) {
         while self.compacting.is_none() {
             let arriving = self.tells;
-            let shape =
-                Shape { order: &Order::Bytewise, levels: &self.levels, table: None, paths: &[], arriving };
+            let shape = Shape {
+                order: &Order::Bytewise,
+                levels: &self.levels,
+                table: None,
+                paths: &[],
+                arriving,
+                unflushed_since: None,
+            };
             let Some(plan) = pick_overfull(&shape, &self.options, &[]) else { return };
             if plan.action == Action::Move {
                 self.relevel(&plan);

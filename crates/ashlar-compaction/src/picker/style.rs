@@ -62,9 +62,11 @@ impl Style {
         let PickInput { shape, options, running, .. } = input;
         match self {
             Style::Leveled => request.pick(shape, options, running, next_file),
-            Style::Universal => request.pick_whole(shape, universal::is_one_run(shape, options), || {
-                universal::pick_all(shape, options, running)
-            }),
+            Style::Universal => {
+                request.pick_whole(shape, running, universal::is_one_run(shape, options), || {
+                    universal::pick_all(shape, options, running)
+                })
+            }
             Style::Fifo if running.is_empty() => {
                 fifo::pick(input).map_or(ManualPick::Done, |plan| ManualPick::Run(Box::new(plan)))
             }

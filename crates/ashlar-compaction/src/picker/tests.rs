@@ -34,7 +34,14 @@ struct Tree {
 
 impl Tree {
     fn shape(&self) -> Shape<'_> {
-        Shape { order: &self.order, levels: &self.levels, table: None, paths: &[], arriving: false }
+        Shape {
+            order: &self.order,
+            levels: &self.levels,
+            table: None,
+            paths: &[],
+            arriving: false,
+            unflushed_since: None,
+        }
     }
 }
 

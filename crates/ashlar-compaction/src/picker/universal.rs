@@ -10,7 +10,9 @@
 //!    together too large in proportion to the oldest? Then all runs are merged. Are runs, from some run on, alike in size?
 //!    Then these are merged. Are there more runs than the trigger? Then the newest are merged.
 //! 4. When a table is older than the periodic limit or the ttl, all runs are merged.
-//! 5. Tables of level 0 with one epoch number are one run, because they came into the tree together and do not overlap.
+//! 5. A result that stays in level 0 reaches with its sequence numbers among those of no other table and of no memtable; see
+//!    [`Shape::stays_in_order`]. If that forbids a merge for the number of runs, all of level 0 is merged.
+//! 6. Tables of level 0 with one epoch number are one run, because they came into the tree together and do not overlap.
 //!
 //! Source: RocksDB `db/compaction/compaction_picker_universal.cc` (behaviour).
 
@@ -76,9 +78,13 @@ pub(super) fn pick(input: &PickInput<'_>) -> Option<Compaction> {
         return None;
     }
     let wasteful = wasteful(&runs, options).and_then(|range| merge(range, Reason::SpaceAmplification));
+    let alike = || alike(&runs, options).and_then(|range| merge(range, Reason::SizeRatio));
+    let too_many = too_many(&runs, options);
+    let all_of_level0 = || level0_in_order(shape, &runs).and_then(|range| merge(range, Reason::RunCount));
     wasteful
-        .or_else(|| alike(&runs, options).and_then(|range| merge(range, Reason::SizeRatio)))
-        .or_else(|| too_many(&runs, options).and_then(|range| merge(range, Reason::RunCount)))
+        .or_else(alike)
+        .or_else(|| too_many.clone().and_then(|range| merge(range, Reason::RunCount)))
+        .or_else(|| too_many.is_some().then(all_of_level0).flatten())
 }
 
 /// The merge of all runs; `None` while a compaction has claimed one of them, or if the tree has no table.
@@ -175,6 +181,15 @@ fn too_many(runs: &[Run<'_>], options: &CompactionOptions) -> Option<Range<usize
     (end - start >= 2).then_some(start..end)
 }
 
+/// The runs of level 0 without those that wait for a flush: what is merged when no smaller group may stay in level 0.
+fn level0_in_order(shape: &Shape<'_>, runs: &[Run<'_>]) -> Option<Range<usize>> {
+    let waits = |run: &&Run<'_>| run.files.iter().any(|file| shape.is_among_unflushed(file));
+    let level0 = runs.iter().take_while(|run| run.level == 0).count();
+    let waiting = runs.iter().take(level0).take_while(waits).count();
+    let start = if level0 < runs.len() { 0 } else { waiting };
+    (level0 > start + 1).then_some(start..level0)
+}
+
 /// Rule 2: the plan that merges these runs. `None` when a compaction has claimed one of them, or writes to their place.
 fn merged(
     shape: &Shape<'_>,
@@ -200,6 +215,10 @@ fn merged(
     plan.grandparents.clear();
     plan.overlap_bytes_max = u64::MAX;
     if output == 0 {
+        let files: Vec<_> = plan.files().map(|(_, file)| Arc::clone(file)).collect();
+        if !shape.stays_in_order(&files) {
+            return None;
+        }
         plan.target_file_bytes = u64::MAX;
         if next.is_some_and(|run| run.level == 0) {
             let range = user_range(shape.order, chosen.iter().flat_map(|run| run.files))?;

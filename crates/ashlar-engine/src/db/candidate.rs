@@ -6,7 +6,7 @@
 
 use super::core::State;
 use crate::column_family::{Family, LiveFamily};
-use ashlar_base::FamilyId;
+use ashlar_base::{FamilyId, SeqNum};
 use ashlar_compaction::{Compaction, Running};
 use ashlar_tree::version::Version;
 use std::collections::BTreeMap;
@@ -23,6 +23,8 @@ pub(super) struct Candidate {
     pub(super) running: Vec<Running>,
     /// A table comes to level 0 soon: a flush is under way or due, or the next one is expected.
     pub(super) arriving: bool,
+    /// Entries in memtables are newer than this; `None`: there are none.
+    pub(super) unflushed_since: Option<SeqNum>,
 }
 
 impl Candidate {
@@ -34,6 +36,7 @@ impl Candidate {
             family: Arc::clone(&live.family),
             version: Arc::clone(&live.version),
             running: running_of(running, live.family.id()).to_vec(),
+            unflushed_since: live.memtables.unflushed_since(),
             arriving: under_way || now.is_some_and(|now| live.flush_rate.is_expected(now)),
         }
     }

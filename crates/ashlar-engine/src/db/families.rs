@@ -6,7 +6,7 @@ use super::open::refuse_timestamps;
 use crate::column_family::{Family, LiveFamily};
 use crate::health::Source;
 use crate::memtable::{MemtableList, new_memtable};
-use ashlar_base::{Error, FamilyId, Result};
+use ashlar_base::{Error, FamilyId, Result, SeqNum};
 use ashlar_options::FamilyOptions;
 use ashlar_sync::atomic::Ordering;
 use ashlar_tree::files::make_directory;
@@ -85,7 +85,8 @@ impl Core {
             made.version.tables().count_into(&self.statistics);
             self.some_disallow.fetch_or(options.disallow_memtable_writes, Ordering::Relaxed);
             self.some_expire.fetch_or(options.value_ttl_secs.is_some(), Ordering::Relaxed);
-            let memtables = MemtableList::new(new_memtable(&options, self.memory.account()), wal.number());
+            let empty = new_memtable(&options, self.memory.account());
+            let memtables = MemtableList::new(empty, wal.number(), SeqNum::ZERO);
             let live = LiveFamily::new(
                 (self.database, made.id),
                 name,

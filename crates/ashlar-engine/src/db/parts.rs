@@ -84,12 +84,13 @@ pub(super) fn archive_of(options: &DbOptions, dir: &Path) -> Option<Archive> {
 impl Parts {
     pub(super) fn assemble(mut self, settings: &Settings) -> Arc<Core> {
         let (mut state, database) = (State::default(), DatabaseId::fresh());
+        let last_sequence = self.versions.last_sequence();
         for family in self.versions.families() {
             let order = &family.version.order;
             let replayed = self.memtables.remove(&family.id);
             let options = settings.of(&family.name, order);
             let current = replayed.unwrap_or_else(|| new_memtable(&options, self.memory.account()));
-            let memtables = MemtableList::new(current, self.wal.number());
+            let memtables = MemtableList::new(current, self.wal.number(), last_sequence);
             let version = Arc::clone(&family.version);
             version.tables().count_into(&self.statistics);
             let ids = (database, family.id);

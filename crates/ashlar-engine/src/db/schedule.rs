@@ -334,7 +334,13 @@ pub(super) fn pick_input<'a>(
     let arriving = look.severity < Severity::Soft && candidate.arriving;
     let paths = if options.cf_paths.is_empty() { look.db_paths } else { &options.cf_paths };
     PickInput {
-        shape: Shape { table: Some(&options.table), paths, arriving, ..Shape::of(version) },
+        shape: Shape {
+            table: Some(&options.table),
+            paths,
+            arriving,
+            unflushed_since: candidate.unflushed_since,
+            ..Shape::of(version)
+        },
         options: &options.compaction,
         running: &candidate.running,
         oldest_snapshot: look.oldest,

@@ -25,6 +25,8 @@ pub(crate) fn new_memtable(options: &FamilyOptions, budget: &Arc<MemoryBudget>) 
 pub(crate) struct Memtable {
     pub(crate) rep: Arc<dyn MemtableRep>,
     pub(crate) first_wal: FileNumber,
+    /// Every entry is newer than this.
+    since: SeqNum,
 }
 
 impl Memtable {
@@ -42,8 +44,15 @@ pub(crate) struct MemtableList {
 }
 
 impl MemtableList {
-    pub(crate) fn new(rep: Arc<dyn MemtableRep>, first_wal: FileNumber) -> Self {
-        MemtableList { current: Memtable { rep, first_wal }, immutable: VecDeque::new() }
+    /// A list of one memtable, whose entries are newer than `since`.
+    pub(crate) fn new(rep: Arc<dyn MemtableRep>, first_wal: FileNumber, since: SeqNum) -> Self {
+        MemtableList { current: Memtable { rep, first_wal, since }, immutable: VecDeque::new() }
+    }
+
+    /// Every entry of every memtable is newer than this; `None`: there is no entry.
+    pub(crate) fn unflushed_since(&self) -> Option<SeqNum> {
+        let used = self.immutable.iter().chain([&self.current]).find(|memtable| !memtable.rep.is_empty());
+        used.map(|oldest| oldest.since)
     }
 
     /// The memtable that takes writes.
@@ -54,7 +63,7 @@ impl MemtableList {
     /// Seals the current memtable at `last`, if it has entries, and replaces it with `rep`, whose data starts in
     /// `first_wal`.
     pub(crate) fn switch(&mut self, rep: Arc<dyn MemtableRep>, first_wal: FileNumber, last: SeqNum) {
-        let before = std::mem::replace(&mut self.current, Memtable { rep, first_wal });
+        let before = std::mem::replace(&mut self.current, Memtable { rep, first_wal, since: last });
         if !before.rep.is_empty() {
             before.rep.seal(last);
             self.immutable.push_back(before);

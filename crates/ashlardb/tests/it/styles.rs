@@ -6,11 +6,11 @@ use ashlar_base::Level;
 use ashlar_testkit::judge::{MERGING, Opening};
 use ashlar_testkit::ops::{MERGE_OPERATOR, Mix, draw};
 use ashlar_testkit::oracle::Model;
-use ashlar_testkit::{Change, JudgeVersion, Op};
+use ashlar_testkit::{Change, JudgeVersion, Op, Rng};
 use ashlardb::options::UniversalOptions;
 use ashlardb::{
-    Builder, CompactRangeOptions, CompactionStyle, Db, ErrorKind, Family, FileNumber, FormatLevel, Read as _,
-    Write as _, standard_operator,
+    Builder, CompactRangeOptions, CompactionStyle, Db, ErrorKind, Family, FileNumber, FormatLevel,
+    IngestOptions, Read as _, Write as _, standard_operator,
 };
 use std::path::Path;
 
@@ -255,4 +255,47 @@ fn a_tombstone_outlives_a_merge_in_level_0() {
     db.wait_for_background().unwrap();
     assert_eq!(tables(&db.default_family()), [2, 0, 0, 0, 0, 0, 0], "the small ones were merged");
     assert_eq!((db.get("k07").unwrap(), db.scan(..).count()), (None, 51));
+}
+
+/// Files that were ingested beside a memtable are newer than some of its entries and older than others. A merge of such files
+/// in level 0 would reach among the entries that a flush brings there later, and RocksDB 7.8.3 would not open the tree.
+#[test]
+fn ingested_files_in_level_0_stay_in_order() {
+    let Some(mut judge) = judge(JudgeVersion::V7, "ingested_files_in_level_0_stay_in_order") else { return };
+    for (style, count) in [CompactionStyle::Universal, CompactionStyle::Fifo]
+        .into_iter()
+        .flat_map(|s| (3..12).map(move |n| (s, n)))
+    {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("db");
+        let db = builder(&path, FormatLevel::V7_8, style)
+            .tune(|_, family| {
+                family.compaction.l0_trigger = 4;
+                family.compaction.fifo.allow_compaction = true;
+            })
+            .open()
+            .unwrap();
+        // So large that the small tables are not merged with it.
+        db.put("m", Rng::new(1).bytes(60_000)).unwrap();
+        db.flush().unwrap();
+        db.put("m0", "older than the files").unwrap();
+        for n in 0..count {
+            let file = dir.path().join(format!("{n}.sst"));
+            let mut writer = db.default_family().sst_writer(&file).unwrap();
+            writer.put(format!("x{n}"), "ingested").unwrap();
+            writer.finish().unwrap();
+            db.ingest(&[&file], IngestOptions::new()).unwrap();
+        }
+        db.wait_for_background().unwrap();
+        db.abort_compactions().unwrap();
+        db.put("m1", "newer than the files").unwrap();
+        db.flush().unwrap();
+        let entries = db.scan(..).count();
+        db.close().unwrap();
+        judge
+            .open(&path, Opening::Existing, MERGING)
+            .unwrap_or_else(|e| panic!("{style}, {count} files: {e}"));
+        assert_eq!(judge.dump("default").unwrap().len(), entries, "{style}, {count} files");
+        judge.close().unwrap();
+    }
 }
