@@ -171,11 +171,16 @@ impl World {
         }
     }
 
-    /// A snapshot, with what it shows.
+    /// A snapshot, with what it shows: the same as an earlier one at the same write, or else what the model has.
     fn hold(&self) -> std::result::Result<Held, String> {
+        let snapshot = text(self.db.snapshot())?;
         let last = self.families.iter().map(|(_, keys)| keys.last).collect();
-        let seen = self.families.iter().map(|(_, keys)| keys.seen()).collect();
-        Ok(Held { snapshot: text(self.db.snapshot())?, last, seen })
+        let twin = self.held.iter().find(|held| held.snapshot.sequence() == snapshot.sequence());
+        let seen = match twin {
+            Some(twin) => twin.seen.clone(),
+            None => self.families.iter().map(|(_, keys)| keys.seen()).collect(),
+        };
+        Ok(Held { snapshot, last, seen })
     }
 
     fn write(&mut self, at: usize) -> std::result::Result<(), String> {
