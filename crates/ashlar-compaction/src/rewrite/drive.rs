@@ -142,7 +142,8 @@ impl<C: KeyOrder, S: EntrySink> RewriteLoop<C, S> {
         Ok(Progress::Done)
     }
 
-    fn run(&mut self, budget_bytes: usize) -> Result<Progress> {
+    /// One step. Compiled twice, so that a loop without a filter has no trace of one.
+    fn run<const FILTERED: bool>(&mut self, budget_bytes: usize) -> Result<Progress> {
         let mut left = budget_bytes;
         loop {
             let Some(mut entry) = self.merge.entry() else { return self.end() };
@@ -170,7 +171,7 @@ impl<C: KeyOrder, S: EntrySink> RewriteLoop<C, S> {
             let mut verdict = self.rule.decide(user_key, trailer);
             let mut trailer = trailer;
             let new_value;
-            if let (Some(_), Verdict::Keep(kept)) = (&self.rule.filter, verdict) {
+            if FILTERED && let Verdict::Keep(kept) = verdict {
                 new_value = self.rule.pass_filter(entry, kept, &mut trailer, &mut verdict)?;
                 entry.value = new_value.as_deref().unwrap_or(entry.value);
             }
@@ -203,7 +204,10 @@ impl<C: KeyOrder, S: EntrySink> Rewrite<S> for RewriteLoop<C, S> {
         if self.finished {
             return Ok(Progress::Done);
         }
-        let outcome = self.run(budget_bytes);
+        let outcome = match self.rule.filter {
+            None => self.run::<false>(budget_bytes),
+            Some(_) => self.run::<true>(budget_bytes),
+        };
         self.finished = !matches!(outcome, Ok(Progress::More));
         outcome
     }
