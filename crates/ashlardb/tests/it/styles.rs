@@ -25,12 +25,12 @@ fn builder(dir: &Path, level: FormatLevel, style: CompactionStyle) -> Builder {
     FAMILIES.iter().fold(builder, |builder, name| builder.family(name, |f| f))
 }
 
-/// Writes `count` drawn operations, with flushes, requested compactions and snapshots between them.
-fn work(db: &Db, model: &mut Model, seed: u64, count: usize) {
+/// Writes `count` drawn operations, with flushes and snapshots between them, and with requested compactions if it `compacts`.
+fn work(db: &Db, model: &mut Model, seed: u64, (count, compacts): (usize, bool)) {
     let mix = Mix {
         families: FAMILIES.map(String::from).to_vec(),
         max_value_bytes: 4000,
-        compact_per_mille: 8,
+        compact_per_mille: if compacts { 8 } else { 0 },
         flush_per_mille: 60,
         reopen_per_mille: 0,
         ..Mix::writes_only()
@@ -86,7 +86,7 @@ fn a_universal_tree_holds_what_was_written() {
         for part in 0..3 {
             let db = builder().open().unwrap();
             assert!(state_of(&db) == *model.now(), "seed {seed}, part {part}, opened");
-            work(&db, &mut model, seed * 100 + part, 250);
+            work(&db, &mut model, seed * 100 + part, (250, true));
             db.flush().unwrap();
             db.wait_for_background().unwrap();
             assert!(state_of(&db) == *model.now(), "seed {seed}, part {part}");
@@ -116,7 +116,7 @@ fn rocksdb_and_we_take_turns_on_a_universal_tree() {
         for turn in 0..3 {
             let db = builder(dir.path(), level, CompactionStyle::Universal).open().unwrap();
             assert!(state_of(&db) == *model.now(), "{} turn {turn}", version.name());
-            work(&db, &mut model, 40 + turn, 200);
+            work(&db, &mut model, 40 + turn, (200, true));
             db.close().unwrap();
             judge
                 .open(dir.path(), Opening::Existing, &options)
@@ -207,24 +207,7 @@ fn a_tree_changes_its_style() {
     {
         let db = builder(dir.path(), FormatLevel::V9_11, style).open().unwrap();
         assert!(state_of(&db) == *model.now(), "turn {turn}: opened as {style}");
-        let mix = Mix {
-            families: FAMILIES.map(String::from).to_vec(),
-            max_value_bytes: 4000,
-            flush_per_mille: 60,
-            compact_per_mille: 0,
-            reopen_per_mille: 0,
-            ..Mix::writes_only()
-        };
-        for op in draw(70 + turn as u64, 150, &mix) {
-            match op {
-                Op::Write { changes, sync } => {
-                    model.apply(&changes);
-                    write(&db, &changes, sync);
-                }
-                Op::Flush { family } => db.family(&family).unwrap().flush().unwrap(),
-                _ => {}
-            }
-        }
+        work(&db, &mut model, 70 + turn as u64, (150, style != None));
         if style != None {
             db.compact().unwrap();
         }
