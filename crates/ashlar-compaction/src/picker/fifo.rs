@@ -2,8 +2,9 @@
 //!
 //! 1. Tables whose newest data has reached the ttl are deleted, the oldest first, if the others are within the limit of all
 //!    bytes. Else the oldest tables are deleted until the others are. The age of a table is the time since it was written.
-//! 2. A tree that had another style may have tables in deeper levels. These are older, and go first: from the deepest level
-//!    up, and within a level in the order of the keys.
+//! 2. A tree that had another style may have tables in deeper levels. For their keys these are older, and go first: from the
+//!    deepest level up, and within a level in the order of the keys. A table that has reached the ttl waits for every table
+//!    beneath it in a deeper level, whatever that one's age. So no older version of a key comes back.
 //! 3. With `allow_compaction`, small tables are merged within level 0 when nothing is to be deleted.
 //! 4. One compaction at a time. A deletion gives no thought to snapshots: cursors that are open keep their tables.
 //!
@@ -12,7 +13,7 @@
 use super::level0::pick_within;
 use super::pick_input::PickInput;
 use super::shape::{Shape, any_busy, as_level, bytes};
-use crate::plan::{Action, Compaction, Reason};
+use crate::plan::{Action, Compaction, Reason, UserRange};
 use ashlar_base::Level;
 use ashlar_options::CompactionOptions;
 use ashlar_tree::version::FileMeta;
@@ -26,9 +27,9 @@ pub(super) fn pick(input: &PickInput<'_>) -> Option<Compaction> {
     }
     let total = shape.levels.iter().map(|files| bytes(files)).fold(0, u64::saturating_add);
     let limit = options.fifo.max_table_files_size;
-    let expired = expired(shape, options, input.now);
+    let (level, expired) = expired(shape, options, input.now);
     if !expired.is_empty() && total.saturating_sub(bytes(&expired)) <= limit {
-        return Some(deletion(options, (0, expired), Reason::Ttl));
+        return Some(deletion(options, (level, expired), Reason::Ttl));
     }
     if total > limit {
         return oldest(shape, total - limit).map(|tables| deletion(options, tables, Reason::FifoSize));
@@ -42,7 +43,8 @@ pub(super) fn pick(input: &PickInput<'_>) -> Option<Compaction> {
 /// The seconds until the oldest table reaches the ttl; `None` when there is no ttl.
 pub(super) fn next_age(shape: &Shape<'_>, options: &CompactionOptions, now: u64) -> Option<u64> {
     let limit = Some(options.ttl_secs).filter(|ttl| *ttl > 0)?;
-    let due = shape.level(0).iter().filter_map(|file| made(file)?.saturating_add(limit).checked_sub(now));
+    let files = shape.levels.iter().flatten();
+    let due = files.filter_map(|file| made(file)?.saturating_add(limit).checked_sub(now));
     Some(due.fold(limit, u64::min).saturating_add(1))
 }
 
@@ -50,14 +52,24 @@ fn made(file: &FileMeta) -> Option<u64> {
     file.file.file_creation_time.filter(|made| *made > 0)
 }
 
-/// The oldest tables of level 0 up to the first that has not reached the ttl. Newest first.
-fn expired(shape: &Shape<'_>, options: &CompactionOptions, now: u64) -> Vec<Arc<FileMeta>> {
+/// Tables of one level that have reached the ttl, and have nothing beneath them: of the deepest level with any, or else the
+/// oldest ones of level 0, newest first.
+fn expired(shape: &Shape<'_>, options: &CompactionOptions, now: u64) -> (usize, Vec<Arc<FileMeta>>) {
     let limit = options.ttl_secs;
-    let has_reached =
-        |file: &&Arc<FileMeta>| limit > 0 && made(file).is_some_and(|made| made.saturating_add(limit) < now);
-    let mut files: Vec<_> = shape.level(0).iter().rev().take_while(has_reached).cloned().collect();
+    let may_go = |level: usize, file: &Arc<FileMeta>| {
+        let has_reached = limit > 0 && made(file).is_some_and(|made| made.saturating_add(limit) < now);
+        let range = UserRange::of(file);
+        has_reached && (level + 1..shape.levels.len()).all(|below| shape.overlap(below, &range).is_empty())
+    };
+    for level in (1..shape.levels.len()).rev() {
+        let files: Vec<_> = shape.level(level).iter().filter(|file| may_go(level, file)).cloned().collect();
+        if !files.is_empty() {
+            return (level, files);
+        }
+    }
+    let mut files: Vec<_> = shape.level(0).iter().rev().take_while(|file| may_go(0, file)).cloned().collect();
     files.reverse();
-    files
+    (0, files)
 }
 
 /// The oldest tables of the deepest level in use, with `over` bytes together, or all tables of the level.

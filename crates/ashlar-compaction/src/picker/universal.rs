@@ -11,7 +11,7 @@
 //!    Then these are merged. Are there more runs than the trigger? Then the newest are merged.
 //! 4. When a table is older than the periodic limit or the ttl, all runs are merged.
 //! 5. A result that stays in level 0 reaches with its sequence numbers among those of no other table and of no memtable; see
-//!    [`Shape::stays_in_order`]. If that forbids a merge for the number of runs, all of level 0 is merged.
+//!    [`Shape::stays_in_order`]. If that forbids a merge for the number of runs, all of level 0 goes to a deeper level.
 //! 6. Tables of level 0 with one epoch number are one run, because they came into the tree together and do not overlap.
 //!
 //! Source: RocksDB `db/compaction/compaction_picker_universal.cc` (behaviour).
@@ -49,9 +49,10 @@ fn runs<'a>(shape: &Shape<'a>) -> Vec<Run<'a>> {
     level0.chain(deeper.filter(|(_, files)| !files.is_empty())).map(run).collect()
 }
 
-/// The number of runs.
+/// The number of runs. Those that wait for a flush do not count: only further writes bring that flush.
 pub(super) fn run_count(shape: &Shape<'_>) -> usize {
-    runs(shape).len()
+    let waits = |run: &Run<'_>| run.files.iter().any(|file| shape.is_among_unflushed(file));
+    runs(shape).iter().filter(|run| !waits(run)).count()
 }
 
 /// Whether the tree is one run, where a merge of all runs would put it.
@@ -72,7 +73,8 @@ pub(super) fn pick(input: &PickInput<'_>) -> Option<Compaction> {
     if is_old(&runs, options, input.now)
         && let Some(plan) = movable_end(&runs).and_then(|start| merge(start..runs.len(), Reason::Periodic))
     {
-        return Some(plan);
+        // A table that is moved keeps its age.
+        return Some(Compaction { action: Action::Rewrite, ..plan });
     }
     if runs.len() < options.l0_trigger {
         return None;
@@ -80,7 +82,8 @@ pub(super) fn pick(input: &PickInput<'_>) -> Option<Compaction> {
     let wasteful = wasteful(&runs, options).and_then(|range| merge(range, Reason::SpaceAmplification));
     let alike = || alike(&runs, options).and_then(|range| merge(range, Reason::SizeRatio));
     let too_many = too_many(&runs, options);
-    let all_of_level0 = || level0_in_order(shape, &runs).and_then(|range| merge(range, Reason::RunCount));
+    let all_of_level0 =
+        || whole_level0(shape, options, &runs).and_then(|range| merge(range, Reason::RunCount));
     wasteful
         .or_else(alike)
         .or_else(|| too_many.clone().and_then(|range| merge(range, Reason::RunCount)))
@@ -181,13 +184,17 @@ fn too_many(runs: &[Run<'_>], options: &CompactionOptions) -> Option<Range<usize
     (end - start >= 2).then_some(start..end)
 }
 
-/// The runs of level 0 without those that wait for a flush: what is merged when no smaller group may stay in level 0.
-fn level0_in_order(shape: &Shape<'_>, runs: &[Run<'_>]) -> Option<Range<usize>> {
-    let waits = |run: &&Run<'_>| run.files.iter().any(|file| shape.is_among_unflushed(file));
+/// What is merged when no smaller group may stay in level 0: all of level 0, into a deeper level. If level 1 is used, it comes
+/// along. In a tree with one level, the runs that wait for a flush stay out.
+fn whole_level0(shape: &Shape<'_>, options: &CompactionOptions, runs: &[Run<'_>]) -> Option<Range<usize>> {
     let level0 = runs.iter().take_while(|run| run.level == 0).count();
-    let waiting = runs.iter().take(level0).take_while(waits).count();
-    let start = if level0 < runs.len() { 0 } else { waiting };
-    (level0 > start + 1).then_some(start..level0)
+    let waits = |run: &&Run<'_>| run.files.iter().any(|file| shape.is_among_unflushed(file));
+    let range = match runs.get(level0) {
+        Some(next) if next.level == 1 => 0..level0 + 1,
+        None if options.single_level => runs.iter().take_while(waits).count()..level0,
+        _ => 0..level0,
+    };
+    (range.len() >= 2).then_some(range)
 }
 
 /// Rule 2: the plan that merges these runs. `None` when a compaction has claimed one of them, or writes to their place.
@@ -230,9 +237,13 @@ fn merged(
     Some(plan)
 }
 
-/// Whether the tables may go to the output level as they are: they do not overlap, and codec and directory stay.
+/// Whether the tables may go to the output level as they are: they do not overlap, codec and directory stay, and none is
+/// there already.
 fn may_move(shape: &Shape<'_>, options: &CompactionOptions, plan: &Compaction) -> bool {
     let to = plan.output_level.index();
+    if plan.inputs.iter().any(|(level, _)| *level == plan.output_level) {
+        return false;
+    }
     let files: Vec<_> = plan.files().map(|(_, file)| Arc::clone(file)).collect();
     shape.are_disjoint(&files)
         && shape.keeps_place(&files, to, options)

@@ -351,13 +351,17 @@ pub(super) fn pick_input<'a>(
 }
 
 fn gauges(family: &LiveFamily) -> Gauges {
-    gauges_of(&family.version, &family.family)
+    let unflushed_since = family.memtables.unflushed_since();
+    gauges_in(&Shape { unflushed_since, ..Shape::of(&family.version) }, &family.family)
 }
 
 /// The gauges of a family whose tables are those of `version`.
 pub(super) fn gauges_of(version: &Version, family: &Family) -> Gauges {
+    gauges_in(&Shape::of(version), family)
+}
+
+fn gauges_in(shape: &Shape<'_>, family: &Family) -> Gauges {
     let options = family.options();
-    let options = &options.compaction;
-    let (style, shape) = (Style::of(options), Shape::of(version));
-    Gauges { l0_tables: style.counted_runs(&shape), debt_bytes: style.debt(&shape, options) }
+    let (options, style) = (&options.compaction, Style::of(&options.compaction));
+    Gauges { l0_tables: style.counted_runs(shape), debt_bytes: style.debt(shape, options) }
 }
