@@ -96,7 +96,7 @@ pub fn checkpoint(
     if options.flush || db.has_unlogged() {
         db.flush(&db.families())?;
     }
-    let held = db.hold_files()?;
+    let held = db.hold_files("checkpoint()")?;
     let moment = held.moment()?;
     let building = target.begin()?;
     let filled =

@@ -172,7 +172,7 @@ impl Update {
 /// A read of the first record of each WAL file, newest first, up to the one where the reading begins. The files stay open
 /// until the value is dropped.
 pub fn updates_since(db: &Db, since: SeqNum) -> Result<Updates> {
-    let held = db.hold_files()?;
+    let held = db.hold_files("updates_since()")?;
     let moment = held.moment()?;
     let newest = moment.sequence;
     if since.get() > newest.get().saturating_add(1) {
@@ -197,7 +197,10 @@ pub fn updates_since(db: &Db, since: SeqNum) -> Result<Updates> {
         Some(first) if first > since => Err(gone(format!(
             "the write with sequence number {since} is in no WAL file: the oldest begins with {first}"
         ))),
-        _ => Ok(Updates { files, reader: None, since, next: None, before: None }),
+        None => {
+            Err(gone(format!("the write with sequence number {since} is in no WAL file: they are empty")))
+        }
+        Some(_) => Ok(Updates { files, reader: None, since, next: None, before: None }),
     }
 }
 

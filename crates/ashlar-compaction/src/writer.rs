@@ -1,9 +1,9 @@
 //! How a database writes tables: the plan that flushes, compactions, replays and repairs share.
 
 use crate::rewrite::{BlobPlan, OutputChecks, OutputPlan};
-use ashlar_base::FamilyId;
 use ashlar_base::memory::MemoryBudget;
 use ashlar_base::stats::Statistics;
+use ashlar_base::{FamilyId, MergeOperator, Result};
 use ashlar_env::Env;
 use ashlar_options::{DbPath, FamilyOptions, path_of_level};
 use ashlar_read::expiry::operator_of;
@@ -81,7 +81,7 @@ impl Writer {
             path_id,
             blob_dir,
             table: options.table.for_level(-1, 1, false),
-            merge_operator: operator_of(options),
+            merge_operator: apart_for_a_filter(operator_of(options), options),
             budget: self.budget.clone(),
             statistics: self.statistics.clone(),
             blobs: BlobPlan::new(family.0, &options.blob, 0),
@@ -91,6 +91,32 @@ impl Writer {
                 read_back: options.read_back_outputs,
             },
         }
+    }
+}
+
+/// The operator of a family with a compaction filter: it leaves operands without a value apart, so that the filter is asked
+/// about each of them. A combined one would take newer operands with it when the filter removes it.
+fn apart_for_a_filter(
+    operator: Option<Arc<dyn MergeOperator>>,
+    options: &FamilyOptions,
+) -> Option<Arc<dyn MergeOperator>> {
+    match options.compaction_filter {
+        None => operator,
+        Some(_) => operator.map(|operator| Arc::new(Apart(operator)) as _),
+    }
+}
+
+/// An operator that combines no operands without a value.
+#[derive(Debug)]
+struct Apart(Arc<dyn MergeOperator>);
+
+impl MergeOperator for Apart {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn full_merge(&self, key: &[u8], existing: Option<&[u8]>, operands: &[&[u8]]) -> Result<Vec<u8>> {
+        self.0.full_merge(key, existing, operands)
     }
 }
 

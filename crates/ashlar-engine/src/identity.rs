@@ -84,7 +84,7 @@ impl DatabaseId {
         match self.is_entered(executor) {
             false => Ok(()),
             true => Err(Error::invalid(format!(
-                "{call} inside a listener, merge operator or comparator that the database called"
+                "{call} inside a listener, merge operator, comparator or compaction filter that the database called"
             ))
             .hint("Make the call on a thread of your own")),
         }

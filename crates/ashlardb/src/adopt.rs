@@ -67,6 +67,8 @@ pub(crate) struct Adopted {
     pub(crate) families: Vec<OpenFamily>,
     /// The settings of `default`, and of families that `families` does not hold.
     pub(crate) others: FamilyOptions,
+    /// The time to live that every family gets, in seconds.
+    pub(crate) ttl_of_all: Option<i32>,
     /// The settings of the file that are not used; a repair reports them.
     pub(crate) notices: Vec<String>,
 }
@@ -183,10 +185,17 @@ impl Recorded {
     ) -> Result<Adopted> {
         self.set_memory(&mut db, &mut default);
         let before = Options { db: db.clone(), family: default.clone() };
+        // What every family gets: that of `default` alone holds for no other one, here as in `set_for_all`.
+        let mut ttl_of_all = None;
         for set in &self.sets {
             match set {
                 Set::Database(set) => set(&mut db),
-                Set::Both(set) => set(&mut db, &mut default)?,
+                Set::Both(set) => {
+                    let own = std::mem::replace(&mut default.value_ttl_secs, ttl_of_all);
+                    set(&mut db, &mut default)?;
+                    ttl_of_all = default.value_ttl_secs;
+                    default.value_ttl_secs = ttl_of_all.or(own);
+                }
                 Set::Default(sets) => sets.iter().try_for_each(|set| set(&mut default))?,
             }
         }
@@ -202,8 +211,12 @@ impl Recorded {
             let mut options = match stored.get(name) {
                 Some(stored) => self.set_for_all(&db, stored, true)?,
                 None => {
-                    let mut new =
-                        FamilyOptions { cf_paths: Vec::new(), compaction_filter: None, ..default.clone() };
+                    let mut new = FamilyOptions {
+                        cf_paths: Vec::new(),
+                        compaction_filter: None,
+                        value_ttl_secs: ttl_of_all,
+                        ..default.clone()
+                    };
                     new.inherit_tree();
                     new
                 }
@@ -225,7 +238,7 @@ impl Recorded {
                 listed.push(OpenFamily { name, options });
             }
         }
-        Ok(Adopted { db, families: listed, others: default, notices: Vec::new() })
+        Ok(Adopted { db, families: listed, others: default, ttl_of_all, notices: Vec::new() })
     }
 
     /// The settings of a family in the file, with the settings for all families applied.

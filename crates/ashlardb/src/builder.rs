@@ -11,6 +11,7 @@ use ashlar_base::{
     CompactionFilter, CompactionFilterFactory, Comparator, FilterSource, MergeOperator, Order,
 };
 use ashlar_engine::pressure::Resources;
+use ashlar_format::filename::FileKind;
 use ashlar_options::{CompactionStyle, DbOptions, DbPath, FamilyOptions};
 use ashlar_repair::Salvage;
 use std::path::{Path, PathBuf};
@@ -264,7 +265,7 @@ impl Builder {
     /// Reads every byte of the database once, and rewrites each damaged table and each WAL file.
     pub fn repair(self, mut progress: impl FnMut(&Verified)) -> Result<RepairReport> {
         let Opening { env, path, adopted, .. } = self.for_repair()?;
-        let Adopted { db, families, others, notices } = adopted;
+        let Adopted { db, families, others, notices, .. } = adopted;
         let mut report = ashlar_repair::repair(env, &path, db, families, others, &mut progress)?;
         report.remarks.extend(notices);
         Ok(report)
@@ -299,7 +300,7 @@ impl Builder {
         mut progress: impl FnMut(&Verified),
     ) -> Result<RepairReport> {
         let Opening { env, path, adopted, .. } = self.for_repair()?;
-        let Adopted { db, families, others, notices } = adopted;
+        let Adopted { db, families, others, notices, .. } = adopted;
         let salvage = Salvage { dir: &path, into, around_unreadable };
         let mut report = ashlar_repair::salvage(env, salvage, db, families, others, &mut progress)?;
         report.remarks.extend(notices);
@@ -320,13 +321,23 @@ impl Builder {
     /// [`Builder::options`].
     pub fn open(self) -> Result<Db> {
         let env = self.env.map_or_else(Env::os, Ok)?;
-        let Adopted { db, families, others, .. } = self.recorded.over_database(&env, &self.path)?;
+        let Adopted { db, families, others, ttl_of_all, .. } =
+            self.recorded.over_database(&env, &self.path)?;
         let resources = self.recorded.resources.as_ref();
         let open = match self.read_only {
             true => ashlar_engine::Db::open_read_only_within,
             false => ashlar_engine::Db::open_within,
         };
-        Db::wrap(open(resources, env, &self.path, db, families, others)?)
+        Db::wrap(open(resources, env, &self.path, db, families, others)?, ttl_of_all)
+    }
+
+    /// The content of the IDENTITY file; `None`: it cannot be read.
+    pub(crate) fn identity(&self) -> Option<Vec<u8>> {
+        let env = self.env.clone().map_or_else(Env::os, Ok).ok()?;
+        let file = env.fs.open_read(&self.path.join(FileKind::Identity.name())).ok()?;
+        let mut content = vec![0; usize::try_from(file.len().min(4096)).unwrap_or_default()];
+        file.read_exact_at(&mut content, 0).ok()?;
+        Some(content)
     }
 
     /// Opens a view that follows the database; see [`Db::open_secondary`].

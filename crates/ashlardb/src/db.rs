@@ -30,6 +30,8 @@ use std::sync::Arc;
 pub struct Db {
     engine: ashlar_engine::Db,
     default: Arc<ashlar_engine::column_family::Family>,
+    /// The time to live that the builder gave all families, in seconds: what a new family has.
+    ttl_of_all: Option<i32>,
 }
 
 impl Db {
@@ -110,11 +112,11 @@ impl Db {
         Builder::new(path)
     }
 
-    pub(crate) fn wrap(engine: ashlar_engine::Db) -> Result<Db> {
+    pub(crate) fn wrap(engine: ashlar_engine::Db, ttl_of_all: Option<i32>) -> Result<Db> {
         let default = engine
             .family(ashlar_engine::column_family::DEFAULT_FAMILY)
             .ok_or_else(|| Error::corruption("a database without the family default"))?;
-        Ok(Db { engine, default })
+        Ok(Db { engine, default, ttl_of_all })
     }
 
     pub(crate) fn default(&self) -> &Arc<ashlar_engine::column_family::Family> {
@@ -191,7 +193,7 @@ impl Db {
     }
 
     /// Creates a family with settings of its own. What `set` leaves out is as in `default`, except
-    /// that the family has no compaction filter.
+    /// that the family has no compaction filter, and only a time to live that [`Builder::ttl`] gave all families.
     ///
     /// ```
     /// # use ashlardb::{Db, Read, StringAppend, Write};
@@ -217,6 +219,7 @@ impl Db {
         let mut options = (*self.default.options()).clone();
         options.cf_paths.clear();
         options.compaction_filter = None;
+        options.value_ttl_secs = self.ttl_of_all;
         options.inherit_tree();
         set(FamilyBuilder::default()).apply(&mut options)?;
         let inner = self.engine.create_family(name, options)?;

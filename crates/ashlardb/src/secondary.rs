@@ -4,11 +4,12 @@
 //! 2. A catch-up opens a new view and puts it in the place of the old one. What was made from the old one, cursors and
 //!    snapshots, goes on to show the old moment.
 //! 3. A catch-up that fails leaves the view as it was.
+//! 4. The newest sequence number may go back: a flush of RocksDB leaves out what a later write has undone.
 //!
 //! Nothing is written into the directory, and no lock is taken: any number of secondaries follow one writer, RocksDB or
 //! AshlarDB.
 
-use crate::{Builder, Db, Error, ErrorKind, Result, SeqNum};
+use crate::{Builder, Db, Error, Result, SeqNum};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 /// A view of a database that another process writes. Made by [`Db::open_secondary`]; cheap to clone, and all clones catch up
@@ -21,6 +22,8 @@ pub struct Secondary {
 #[derive(Debug)]
 struct Shared {
     builder: Builder,
+    /// The content of the IDENTITY file at the open; `None`: it could not be read.
+    identity: Option<Vec<u8>>,
     view: RwLock<Db>,
     /// One catch-up at a time, so that a later moment is never replaced by an earlier one.
     catching_up: Mutex<()>,
@@ -29,8 +32,10 @@ struct Shared {
 impl Secondary {
     pub(crate) fn open(builder: Builder) -> Result<Secondary> {
         let builder = builder.read_only(true);
+        let identity = builder.identity();
         let view = RwLock::new(builder.clone().open()?);
-        Ok(Secondary { shared: Arc::new(Shared { builder, view, catching_up: Mutex::new(()) }) })
+        let catching_up = Mutex::new(());
+        Ok(Secondary { shared: Arc::new(Shared { builder, identity, view, catching_up }) })
     }
 
     /// The view of the last catch-up, or of the open. It stays as it is; ask again after a catch-up.
@@ -38,26 +43,23 @@ impl Secondary {
         self.shared.view.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Makes the newest writes visible to [`Secondary::db`]. Returns the sequence number of the newest one.
+    /// Makes the newest writes visible to [`Secondary::db`]. Returns the newest sequence number that the files hold.
+    ///
+    /// A family that the writer creates or drops during the call may be missing from the view, or still be in it.
     ///
     /// # Errors
-    /// Those of [`Db::open_read_only`]. `InvalidArgument` also when the newest write is older than before, because the directory
-    /// holds another database now. The view stays as it was.
+    /// Those of [`Db::open_read_only`]. `InvalidArgument` also when the IDENTITY file of the directory is that of another
+    /// database. The view stays as it was.
     /// # Cost
     /// That of an open: the MANIFEST and the needed WAL files are read, and the tables are opened. Until the old view is
     /// dropped, both take memory: give them [`Builder::resources`] to share one cap.
     pub fn catch_up(&self) -> Result<SeqNum> {
         let _alone = self.shared.catching_up.lock().unwrap_or_else(PoisonError::into_inner);
-        let (old, new) = (self.db(), self.shared.builder.clone().open()?);
-        if new.sequence() < old.sequence() {
-            let what = format!(
-                "the database has sequence number {}, and had {} before: it is another one, or lost writes that were not durable",
-                new.sequence(),
-                old.sequence()
-            );
-            return Err(Error::new(ErrorKind::InvalidArgument, what)
-                .at_path(old.engine().path())
-                .hint("Open a new secondary"));
+        let builder = &self.shared.builder;
+        let (identity, new) = (builder.identity(), builder.clone().open()?);
+        if identity.is_some() && self.shared.identity.is_some() && identity != self.shared.identity {
+            let e = Error::invalid("another database is in the directory now: its IDENTITY is another");
+            return Err(e.at_path(new.engine().path()).hint("Open a new secondary"));
         }
         let newest = new.sequence();
         *self.shared.view.write().unwrap_or_else(PoisonError::into_inner) = new;

@@ -125,7 +125,7 @@ impl BackupEngine {
         if options.flush || db.has_unlogged() {
             db.flush(&db.families())?;
         }
-        let held = db.hold_files()?;
+        let held = db.hold_files("create_backup()")?;
         let moment = held.moment()?;
         let created = Creation {
             db,

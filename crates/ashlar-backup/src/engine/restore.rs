@@ -5,12 +5,13 @@ use super::copy::{check, copy};
 use super::{BackupEngine, BackupInfo, lock_directory};
 use crate::Copied;
 use crate::target::is_inside;
-use ashlar_base::{Error, FileNumber, Result, SeqNum};
+use ashlar_base::{Error, FamilyId, FileNumber, Result, SeqNum};
 use ashlar_env::{EntryKind, Fs, FsEntry, ReadFile};
 use ashlar_format::filename::{FileKind, current_content, parse_current};
+use ashlar_format::write_batch::BatchReader;
 use ashlar_log::{LogReader, LogRecordKind, RecoveryMode};
-use ashlar_tree::files::{check_named, holds_remains, make_directory};
-use ashlar_tree::version::{SMALL, write_small};
+use ashlar_tree::files::{check_named, holds_remains, make_directory, options_of_copy};
+use ashlar_tree::version::{SMALL, replay_manifest, write_small};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -152,6 +153,9 @@ impl BackupEngine {
                 let source = self.fs.open_read(&from)?;
                 let sum = copy(&*source, Some((fs, &to)), u64::MAX, &mut pace)?;
                 check(&from, sum, file.bytes, file.checksum)?;
+                if matches!(file.kind, FileKind::Options(_)) {
+                    self.forget_places(fs, &from, &to)?;
+                }
             }
             done.files += 1;
             done.bytes += file.bytes;
@@ -169,6 +173,19 @@ impl BackupEngine {
             files: done.files,
             bytes: done.bytes,
         })
+    }
+
+    /// Writes the OPTIONS file `from` of a backup to `to`, without the directories of the original. Backups of RocksDB name
+    /// them, and an open of the restored database would read the WAL files of the original there.
+    fn forget_places(&self, fs: &dyn Fs, from: &Path, to: &Path) -> Result<()> {
+        let text = match options_of_copy(&*self.fs, from) {
+            // An open of the restored database reports the file.
+            Err(e) if e.is_corruption() => return Ok(()),
+            text => text?,
+        };
+        let file = fs.create(to)?;
+        file.write_at(text.as_bytes(), 0)?;
+        file.sync_all()
     }
 
     /// The MANIFEST that `CURRENT` of the backup names, and that the backup has.
@@ -190,10 +207,21 @@ impl BackupEngine {
         Err(Error::corruption("CURRENT names a MANIFEST that the backup does not have").at_path(&path))
     }
 
+    /// The newest column family that the backup knows, dropped ones included.
+    fn newest_family(&self, backup: &Backup) -> Result<FamilyId> {
+        let manifest = self.manifest_of(backup)?;
+        let file = backup.files.iter().find(|file| file.kind == FileKind::Manifest(manifest));
+        let path = self.dir.join(file.map_or("", |file| &file.path));
+        let replayed = replay_manifest(&*self.fs, path.parent().unwrap_or(&self.dir), manifest)?;
+        let listed = replayed.families.keys().next_back().copied().unwrap_or_default();
+        Ok(listed.max(replayed.db.max_family))
+    }
+
     /// The WAL files of the directory that continue the backup, with their lengths.
     ///
     /// # Errors
     /// `InvalidArgument`: writes between the backup and the files are missing, or a file is another one than in the backup.
+    /// Or a file has data of a column family that the backup does not know.
     fn logs_to_keep(&self, fs: &dyn Fs, into: &Path, backup: &Backup) -> Result<BTreeMap<FileNumber, u64>> {
         let mut logs = BTreeMap::new();
         for entry in fs.files(into)?.into_iter().filter(|entry| entry.kind == EntryKind::File) {
@@ -207,6 +235,16 @@ impl BackupEngine {
                 Error::invalid(format!("the WAL file does not continue the backup: {what}")).at_path(&path);
             Err(e.hint("Restore without keep_log_files, or move the WAL files away"))
         };
+        let newest_family = self.newest_family(backup)?;
+        for number in logs.keys() {
+            let source = fs.open_read(&into.join(FileKind::Wal(*number).name()))?;
+            if let Some(family) = newer_family(source, *number, newest_family)? {
+                return refuse(
+                    *number,
+                    &format!("it has data of column family {family}, which was created later"),
+                );
+            }
+        }
         let mut newest = FileNumber(0);
         for file in &backup.files {
             let FileKind::Wal(number) = file.kind else { continue };
@@ -234,6 +272,19 @@ impl BackupEngine {
         }
         Ok(logs)
     }
+}
+
+/// The family of a write in a WAL file, if it was created after the family `newest`.
+fn newer_family(source: Arc<dyn ReadFile>, number: FileNumber, newest: FamilyId) -> Result<Option<u32>> {
+    let mut reader = LogReader::open(source, number, RecoveryMode::PointInTime);
+    while let Some(record) = reader.next()? {
+        let batch = BatchReader::new(record.payload).ok().filter(|_| record.kind == LogRecordKind::Data);
+        let families = batch.iter().flat_map(BatchReader::iter).filter_map(|op| op.ok()?.family());
+        if let Some(newer) = families.into_iter().find(|family| *family > newest) {
+            return Ok(Some(newer.0));
+        }
+    }
+    Ok(None)
 }
 
 /// The sequence number of the first write in a WAL file. `None`: the file has no readable write.

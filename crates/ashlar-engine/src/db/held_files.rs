@@ -46,14 +46,14 @@ pub struct Moment {
 }
 
 impl Db {
-    /// Holds all files.
+    /// Holds all files, for the call `what`.
     ///
     /// # Errors
     /// `NotSupported`: the database is open for reading only. `InvalidArgument`: the call comes from a callback of the
     /// database. `Shutdown`; the background error that keeps a running purge from its end.
-    pub fn hold_files(&self) -> Result<HeldFiles> {
+    pub fn hold_files(&self, what: &str) -> Result<HeldFiles> {
         let core = self.core();
-        core.check_outside("checkpoint()")?;
+        core.check_outside(what)?;
         if core.health.is_read_only() {
             return core.health.check_writable().and(Err(Error::closed()));
         }

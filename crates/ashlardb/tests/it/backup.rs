@@ -550,3 +550,24 @@ fn a_table_that_differs_from_its_checksum_is_not_backed_up() {
     assert_eq!(names(&home.path().join("b/private")), ["1"]);
     engine.verify(1).unwrap();
 }
+
+/// WAL files with data of a family that was created after the backup do not continue it: the restored MANIFEST lacks the family.
+#[test]
+fn log_files_of_a_later_family_are_not_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("db");
+    let db = Db::open(&path).unwrap();
+    db.put("a", "1").unwrap();
+    let mut engine = BackupEngine::open(dir.path().join("backups")).unwrap();
+    let id = engine.create_backup(&db).unwrap().info.id;
+    db.create_family("later").unwrap().put("k", "v").unwrap();
+    db.close().unwrap();
+    let keep = RestoreOptions::new().keep_log_files(true);
+    let e = engine.restore_with(id, &path, keep, |_| ()).unwrap_err();
+    assert!(e.kind() == ErrorKind::InvalidArgument && e.to_string().contains("created later"), "{e}");
+    let db = Db::open(&path).unwrap();
+    assert_eq!(db.family("later").unwrap().get("k").unwrap().as_deref(), Some(&b"v"[..]), "nothing changed");
+    db.close().unwrap();
+    engine.restore(id, &path).unwrap();
+    assert_eq!(Db::open(&path).unwrap().get("a").unwrap().as_deref(), Some(&b"1"[..]));
+}

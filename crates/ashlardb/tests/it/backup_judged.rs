@@ -138,6 +138,31 @@ fn we_list_verify_restore_and_delete_rocksdbs_backups() {
     });
 }
 
+/// RocksDB writes `wal_dir` into the OPTIONS file that its backup holds. The restored database must not read the WAL
+/// files of the original, which continue after the backup.
+#[test]
+fn a_restored_database_reads_no_wal_of_the_original() {
+    judged("a backup of a database with wal_dir", |version| {
+        let mut judge = Judge::spawn(version)?;
+        let home = tempfile::tempdir().unwrap();
+        let at = |name: &str| home.path().join(name);
+        let put = |key: &str| Change::Put { family: "default".into(), key: key.into(), value: b"1".to_vec() };
+        let options = format!("{MERGING};wal_dir={}", at("wal").display());
+        judge.open(&at("db"), Opening::Create, &options)?;
+        judge.write(&[put("before")], true)?;
+        judge.create_backup(&at("b"))?;
+        judge.write(&[put("after")], true)?;
+        judge.close()?;
+        let wals = fs::read_dir(at("wal")).unwrap().flatten();
+        assert!(wals.filter_map(|entry| entry.metadata().ok()).any(|wal| wal.len() > 0));
+
+        BackupEngine::open(at("b")).unwrap().restore_latest(at("copy")).unwrap();
+        let db = Db::open(at("copy")).unwrap();
+        assert_eq!(entries(&db), Entries::from([(b"before".to_vec(), b"1".to_vec())]));
+        Ok(())
+    });
+}
+
 /// The backup directory that RocksDB 7.8.3 left.
 #[test]
 fn the_golden_backup_directory_is_listed_verified_and_restored() {

@@ -615,3 +615,40 @@ fn the_built_in_filter_removes_what_rocksdbs_removes() {
         judge.close().unwrap();
     }
 }
+
+/// Removes operands that begin with `r`.
+#[derive(Debug)]
+struct Operands;
+
+impl CompactionFilter for Operands {
+    fn name(&self) -> &str {
+        "test.Operands"
+    }
+    fn filter(&self, _: &[u8], _: &[u8]) -> Decision {
+        Decision::Keep
+    }
+    fn filter_merge_operand(&self, _: &[u8], operand: &[u8]) -> Decision {
+        if operand.starts_with(b"r") { Decision::Remove } else { Decision::Keep }
+    }
+}
+
+/// An operator that combines operands must not do so before the filter has seen each of them: the combined operand would take
+/// newer ones with it.
+#[test]
+fn each_operand_is_asked_about_by_itself() {
+    let dir = tempfile::tempdir().unwrap();
+    let given = |f: FamilyBuilder| {
+        f.compaction_filter(Arc::new(Operands)).merge_operator(standard_operator(MERGE_OPERATOR).unwrap())
+    };
+    let db = quiet(dir.path()).default_family(given).open().unwrap();
+    db.merge("k", "r0").unwrap();
+    db.merge("k", "m1").unwrap();
+    db.put("l", "p").unwrap();
+    db.flush().unwrap();
+    db.merge("l", "m1").unwrap();
+    db.flush().unwrap();
+    db.merge("l", "r2").unwrap();
+    db.merge("l", "m3").unwrap();
+    db.compact().unwrap();
+    assert_eq!(text(&db), "k=m1 l=p,m1,m3");
+}

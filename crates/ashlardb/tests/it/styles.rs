@@ -3,6 +3,7 @@
 use crate::adopt::judge;
 use crate::store::{FAMILIES, state_of, write};
 use ashlar_base::Level;
+use ashlar_env::sim::SimEnv;
 use ashlar_testkit::judge::{MERGING, Opening};
 use ashlar_testkit::ops::{MERGE_OPERATOR, Mix, draw};
 use ashlar_testkit::oracle::Model;
@@ -13,6 +14,7 @@ use ashlardb::{
     IngestOptions, Read as _, Write as _, standard_operator,
 };
 use std::path::Path;
+use std::time::Duration;
 
 fn builder(dir: &Path, level: FormatLevel, style: CompactionStyle) -> Builder {
     let builder = Db::builder(dir).format_level(level).tune(move |_, family| {
@@ -281,4 +283,63 @@ fn ingested_files_in_level_0_stay_in_order() {
         assert_eq!(judge.dump("default").unwrap().len(), entries, "{style}, {count} files");
         judge.close().unwrap();
     }
+}
+
+/// A tree that was leveled and becomes a FIFO tree with a ttl: a table that has reached it waits for older versions beneath.
+#[test]
+fn no_older_version_comes_back_in_a_fifo_tree() {
+    let sim = SimEnv::new(42);
+    let open = |style| {
+        let builder = Db::builder("/db").env(sim.env()).options("disable_auto_compactions=true");
+        builder.default_family(|f| f.compaction_style(style)).open().unwrap()
+    };
+    let later = |seconds| sim.clock().advance(Duration::from_secs(seconds));
+    let db = open(CompactionStyle::Level);
+    db.put("k", "old").unwrap();
+    db.put("gone", "old").unwrap();
+    db.compact().unwrap();
+    later(10);
+    db.put("k", "new").unwrap();
+    db.delete("gone").unwrap();
+    db.flush().unwrap();
+    later(200);
+    let default = db.default_family();
+    let deep = default.live_files().unwrap().iter().find(|file| file.level == Level(6)).unwrap().number;
+    default.compact_files(&[deep], Level(6), 0).unwrap();
+    db.close().unwrap();
+    let db = open(CompactionStyle::Fifo);
+    db.default_family().set_options(&[("ttl", "100"), ("disable_auto_compactions", "false")]).unwrap();
+    for _ in 0..4 {
+        db.put("other", "1").unwrap();
+        db.flush().unwrap();
+        db.wait_for_background().unwrap();
+        let k = db.get("k").unwrap();
+        assert!(k.as_deref() != Some(&b"old"[..]), "{k:?}");
+        assert_eq!(db.get("gone").unwrap(), None);
+        later(60);
+    }
+    assert_eq!(db.get("k").unwrap(), None, "all is over at last");
+}
+
+/// A tree with `allow_trivial_move` whose tables are old is rewritten once, and then waits for the next age.
+#[test]
+fn an_aged_universal_tree_comes_to_rest() {
+    let sim = SimEnv::new(43);
+    let db = Db::builder("/db")
+        .env(sim.env())
+        .default_family(|f| f.compaction_style(CompactionStyle::Universal))
+        .options("compaction_options_universal={allow_trivial_move=true;};periodic_compaction_seconds=100")
+        .open()
+        .unwrap();
+    db.put("k", "v").unwrap();
+    db.compact().unwrap();
+    let before = db.default_family().live_files().unwrap()[0].number;
+    sim.clock().advance(Duration::from_secs(200));
+    db.put("l", "v").unwrap();
+    db.flush().unwrap();
+    db.wait_for_background().unwrap();
+    let files = db.default_family().live_files().unwrap();
+    assert!(files.iter().all(|file| file.number > before), "the old table was rewritten");
+    db.wait_for_background().unwrap();
+    assert_eq!(db.default_family().live_files().unwrap().len(), files.len(), "and nothing more happens");
 }

@@ -487,3 +487,23 @@ fn compare(family: &Family, expected: &[(Vec<u8>, Vec<u8>)], what: &str) {
         assert_eq!(family.get(&key).unwrap().as_deref(), want, "{what}: k{n:02}");
     }
 }
+
+/// A time to live of `default` holds for `default`: another family of the builder has none, at its first open as at the next.
+#[test]
+fn a_named_family_has_no_time_to_live_of_defaults() {
+    let sim = SimEnv::new(41);
+    at(&sim, 0);
+    let open = || on(&sim).default_family(|f| f.ttl(MINUTE)).family("f", |f| f.write_buffer(1 << 20)).open();
+    for round in 0..2 {
+        let db = open().unwrap();
+        let f = db.family("f").unwrap();
+        assert_eq!(f.get("k").unwrap().is_some(), round == 1);
+        let g = if round == 0 { db.create_family("g") } else { db.family("g") }.unwrap();
+        g.put("k", "v").unwrap();
+        f.put("k", "v").unwrap();
+        db.put("k", "v").unwrap();
+        at(&sim, 100 * (round + 1));
+        assert_eq!((f.get("k").unwrap().as_deref(), db.get("k").unwrap()), (Some(&b"v"[..]), None));
+        db.close().unwrap();
+    }
+}

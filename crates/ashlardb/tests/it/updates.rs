@@ -224,6 +224,20 @@ fn writes_that_are_gone_are_named() {
     }
 }
 
+/// After a flush and a new open, no WAL file has a write: a follower that lacks some is not left in the belief that it has all.
+#[test]
+fn an_open_without_wal_files_names_what_is_gone() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = builder(dir.path(), "").open().unwrap();
+    (0..10).for_each(|n| db.put(format!("{n}"), "v").unwrap());
+    db.flush().unwrap();
+    db.close().unwrap();
+    let db = builder(dir.path(), "").open().unwrap();
+    let e = db.updates_since(seq(1)).unwrap_err();
+    assert_eq!(e.kind(), ErrorKind::Io(IoKind::NotFound), "{e}");
+    assert_eq!(db.updates_since(seq(11)).unwrap().count(), 0, "nothing is newer");
+}
+
 /// What is not in the WAL leaves a gap in the numbers and nothing else. A damaged file ends the reading with its name.
 #[test]
 fn ingestions_and_unlogged_writes_leave_gaps() {
