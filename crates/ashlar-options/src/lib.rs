@@ -38,7 +38,7 @@ pub use load::{
     read_latest_options, read_options_file, unfinished_options,
 };
 pub use load::{
-    NEXT_WAL_DIR, StoredFamily, StoredPlaces, forget_places, note_paths, stored_families, stored_places,
+    StoredFamily, StoredPlaces, forget_places, note_next_wal_dir, note_paths, stored_families, stored_places,
 };
 pub use names::Together;
 pub use names::id_of;

@@ -322,7 +322,10 @@ fn take_own(db: &mut DbOptions, name: &str, value: &str, notices: &mut Vec<Strin
 const PLACES: [&str; 2] = ["wal_dir", "db_paths"];
 
 /// The name of the line for [`StoredPlaces::next_wal_dir`] in the comment block.
-pub const NEXT_WAL_DIR: &str = "next_wal_dir";
+const NEXT_WAL_DIR: &str = "next_wal_dir";
+
+/// The name of the line for [`StoredPlaces::announced`].
+const ANNOUNCED: &str = "next_wal_dir_after";
 
 /// The directories of files in an OPTIONS file.
 #[derive(Clone, Debug, Default)]
@@ -331,6 +334,8 @@ pub struct StoredPlaces {
     pub wal_dir: Option<String>,
     /// The `wal_dir` to which an open was about to change.
     pub next_wal_dir: Option<String>,
+    /// The WAL files of that directory have higher numbers. `None`: unknown.
+    pub announced: Option<FileNumber>,
     /// `db_log_dir`, as stored.
     pub db_log_dir: Option<String>,
     /// `db_paths`; empty in a file of RocksDB.
@@ -346,11 +351,19 @@ impl StoredPlaces {
     pub fn wal_dirs(&self) -> impl Iterator<Item = &Path> {
         self.wal_dir.iter().chain(&self.next_wal_dir).map(Path::new)
     }
+
+    /// [`StoredPlaces::wal_dirs`], without the next one if the change to it was not committed. `needed` is the smallest WAL
+    /// file that the MANIFEST needs, 0 if unknown. The commit of the change needs one that is newer than the announcement.
+    pub fn wal_dirs_in_use(&self, needed: FileNumber) -> impl Iterator<Item = &Path> {
+        let is_committed = needed == FileNumber(0) || self.announced.is_none_or(|number| needed > number);
+        let next = self.next_wal_dir.as_ref().filter(|_| is_committed);
+        self.wal_dir.iter().chain(next).map(Path::new)
+    }
 }
 
 /// Removes the directories from a file.
 pub fn forget_places(file: &mut OptionsFile) {
-    file.own.retain(|(name, value)| name != NEXT_WAL_DIR && own_line(name, value).is_none());
+    file.own.retain(|(name, value)| !is_of_next(name) && own_line(name, value).is_none());
     for section in file.sections.iter_mut().filter(|section| section.kind == SectionKind::Db) {
         section.entries.retain(|(name, _)| name != "wal_dir" && name != "db_log_dir");
     }
@@ -361,6 +374,24 @@ pub fn note_paths(file: &mut OptionsFile, db: &[DbPath], families: &BTreeMap<Str
     let families: Vec<_> = families.iter().map(|(name, paths)| (&**name, &**paths)).collect();
     file.own.retain(|(name, value)| own_line(name, value).is_none());
     file.own.extend(own_lines(db, &families));
+}
+
+fn is_of_next(name: &str) -> bool {
+    [NEXT_WAL_DIR, ANNOUNCED].contains(&name)
+}
+
+/// Announces in the comment block of a file that `wal_dir` changes to `next`, whose WAL files have higher numbers than
+/// `number`. A file that announces another change may be of one that was committed: then no number is noted.
+pub fn note_next_wal_dir(file: &mut OptionsFile, next: &str, number: FileNumber) {
+    let before = stored_places(file).next_wal_dir;
+    if before.as_deref() == Some(next) {
+        return;
+    }
+    file.own.retain(|(name, _)| !is_of_next(name));
+    file.own.push((NEXT_WAL_DIR.to_owned(), next.to_owned()));
+    if before.is_none() {
+        file.own.push((ANNOUNCED.to_owned(), number.0.to_string()));
+    }
 }
 
 /// The release that a file was written for; empty if the file does not contain it.
@@ -375,9 +406,11 @@ pub fn stored_places(file: &OptionsFile) -> StoredPlaces {
         let value = unescape(file.db()?.get(name)?);
         (!value.is_empty()).then_some(value)
     };
+    let own = |line| file.own.iter().find(|(name, _)| name == line).map(|(_, value)| value.clone());
     let mut stored = StoredPlaces {
         wal_dir: text("wal_dir"),
-        next_wal_dir: file.own.iter().find(|(name, _)| name == NEXT_WAL_DIR).map(|(_, dir)| dir.clone()),
+        next_wal_dir: own(NEXT_WAL_DIR),
+        announced: own(ANNOUNCED).and_then(|number| number.parse().ok()).map(FileNumber),
         db_log_dir: text("db_log_dir"),
         major: release_of(file).split('.').next().and_then(|n| n.parse().ok()).unwrap_or_default(),
         ..StoredPlaces::default()

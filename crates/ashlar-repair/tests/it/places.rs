@@ -215,6 +215,51 @@ fn opens_that_move_the_logs_and_crash_leave_a_database_that_opens() {
     }
 }
 
+/// A power cut took the name of the newest WAL file, which has no write. Then an open that moves the WAL files crashes.
+/// Regression: before its commit, the OPTIONS file named a directory without a WAL file, and the database did not open.
+/// After the commit a directory without WAL files is refused.
+#[test]
+fn a_move_of_the_logs_that_crashed_is_no_loss_before_its_commit_and_one_after() {
+    let open = |sim: &SimEnv, wal_dir: &str| {
+        let options = DbOptions { wal_dir: wal_dir.to_owned(), ..DbOptions::default() };
+        let names = ["default", "other"]
+            .map(|name| OpenFamily { name: name.to_owned(), options: FamilyOptions::default() });
+        Db::open(sim.env(), Path::new(DIR), options, names.into(), FamilyOptions::default())
+    };
+    let remove_logs = |sim: &SimEnv, dir: &str| {
+        let fs = &sim.env().fs;
+        let names = fs.list(Path::new(dir)).unwrap_or_default().into_iter().map(|file| file.name);
+        names.filter(|name| name.ends_with(".log")).for_each(|name| {
+            fs.remove(&Path::new(dir).join(name)).unwrap();
+        });
+    };
+    let sim = SimEnv::new(5);
+    let db = open(&sim, "").unwrap();
+    put(&db, 0);
+    db.flush(&db.families()).unwrap();
+    let cut = sim.crash(CrashMode::KILL);
+    remove_logs(&cut, DIR);
+    (1..200).for_each(|at| cut.photograph_at(at, CrashMode::KILL));
+    open(&cut, "/wal").unwrap().close().unwrap();
+    let mut is_committed = false;
+    for (at, _, image) in cut.photographs() {
+        let gone = image.crash(CrashMode::KILL);
+        assert_eq!(prefix(&open(&image, "").unwrap()), 1, "before call {at}");
+        // A second open, which crashes as well, changes nothing about that.
+        let again = gone.crash(CrashMode::KILL);
+        (1..30).step_by(3).for_each(|at| again.photograph_at(at, CrashMode::KILL));
+        drop(open(&again, "/wal").unwrap());
+        for (inner, _, image) in again.photographs() {
+            assert_eq!(prefix(&open(&image, "").unwrap()), 1, "before calls {at} and {inner}");
+        }
+        remove_logs(&gone, "/wal");
+        let opened = open(&gone, "").map(drop);
+        assert!(opened.is_err() || !is_committed, "before call {at}: the WAL files are gone");
+        is_committed = opened.is_err();
+    }
+    assert!(is_committed);
+}
+
 /// Wherever a crash comes, an existing family has its directories: the OPTIONS file names them before the commit.
 #[test]
 fn a_crash_in_create_family_leaves_no_family_without_its_directories() {

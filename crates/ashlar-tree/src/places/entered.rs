@@ -25,7 +25,7 @@ use ashlar_env::{Env, FileLock, Fs, FsEntry};
 use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::NewFile;
 use ashlar_options::{
-    DbPath, NEXT_WAL_DIR, StoredPlaces, note_paths, read_latest_options, write_options_file,
+    DbPath, StoredPlaces, note_next_wal_dir, note_paths, read_latest_options, write_options_file,
 };
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -252,11 +252,10 @@ impl Entered {
             return Ok(());
         };
         note_paths(&mut file, db_paths, cf_paths);
-        if !logs_stay {
-            file.own.retain(|(name, _)| name != NEXT_WAL_DIR);
-            file.own.push((NEXT_WAL_DIR.to_owned(), next.clone()));
-        }
         let temp = numbers();
+        if !logs_stay {
+            note_next_wal_dir(&mut file, next, temp);
+        }
         write_options_file(&self.env, &self.dir, &file, temp, numbers())
     }
 

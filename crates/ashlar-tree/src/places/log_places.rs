@@ -16,7 +16,8 @@
 //! 6. If the OPTIONS file names a `wal_dir` and no needed WAL file exists anywhere, the open is refused, because every
 //!    open leaves a WAL file there. A repair continues and reports it. Exception: RocksDB with
 //!    `optimize_manifest_for_recovery` marks all WAL files as not needed when it closes. Then the directory holds the
-//!    WAL file right below the first needed number.
+//!    WAL file right below the first needed number. Second exception: a `wal_dir` to which an open was about to change
+//!    has a WAL file only once the open has committed. The MANIFEST then needs a higher number than the announcement's.
 //! 7. RocksDB before 8 continues when it cannot store its settings, which are then in `OPTIONS-N.dbtmp`. The `wal_dir`
 //!    of such a file, if newer, is searched beside that of the OPTIONS file. Without either file RocksDB's info log
 //!    names the `wal_dir`.
@@ -58,7 +59,7 @@ pub(super) struct Logs {
     given: Option<Candidate>,
     /// The directories that the OPTIONS file names, except the database directory and the given one.
     stored: Vec<Candidate>,
-    /// The OPTIONS file names a directory other than the database's.
+    /// The OPTIONS file names a directory other than the database's, and an open has made a WAL file there.
     elsewhere: bool,
     is_new: bool,
     /// The database needs WAL files, and there is neither an OPTIONS file nor an info log of RocksDB.
@@ -87,12 +88,12 @@ impl Logs {
         let named = stored.into_iter().flat_map(StoredPlaces::wal_dirs).map(whole);
         let mut named: Vec<PathBuf> = named.filter(|named| !same_directory(fs, dir, named)).collect();
         named.dedup();
-        let elsewhere = !named.is_empty();
+        let is_named = !named.is_empty();
         let given = (!given.is_empty()).then(|| whole(Path::new(given)));
         named.retain(|n| given.as_ref().is_none_or(|g| !same_directory(fs, g, n)));
-        if is_told && !elsewhere && given.is_none() {
+        if is_told && !is_named && given.is_none() {
             let (here, stored) = (Candidate::empty(dir), Vec::new());
-            return Ok(Logs { here, given: None, stored, elsewhere, is_new: false, is_silent: false });
+            return Ok(Logs { here, given: None, stored, elsewhere: false, is_new: false, is_silent: false });
         }
         let (mut from, mut is_new) = (FileNumber(0), false);
         match read_manifest_beside(fs, dir) {
@@ -102,6 +103,8 @@ impl Logs {
             Err(e) if e.kind() == ErrorKind::InvalidArgument => is_new = purpose == Purpose::Write,
             Err(e) => return Err(e),
         }
+        let in_use = stored.into_iter().flat_map(|stored| stored.wal_dirs_in_use(from)).map(whole);
+        let elsewhere = in_use.into_iter().any(|named| !same_directory(fs, dir, &named));
         let look = |place: &Path| Candidate::look(fs, place, from);
         let aside = |place: &Path| same_directory(fs, dir, place);
         let given = given.map(|g| if aside(&g) { look(dir) } else { look(&g) }).transpose()?;
