@@ -19,7 +19,9 @@ pub enum Rank {
     Writers,
     /// The unwritten tail of a log file, or its sync. Held over the write itself.
     Log,
-    /// One structure that is used under the locks above: a shard of the block cache, the list of snapshots, an arena, a gap.
+    /// The list of snapshots. Held while a super version is published, which may free older ones with their caches and arenas.
+    Snapshots,
+    /// One structure that is used under the locks above: a shard of the block cache, an arena, a gap.
     Inner,
     /// A value that is read or replaced in one step: counters, a batch, a published version. Only locks of the environment are
     /// taken under such a lock.

@@ -46,7 +46,7 @@ impl SnapshotList {
 
     fn make(clock: Option<Arc<dyn Clock>>) -> Arc<SnapshotList> {
         Arc::new(SnapshotList {
-            live: Mutex::new(Rank::Inner, BTreeMap::new()),
+            live: Mutex::new(Rank::Snapshots, BTreeMap::new()),
             views: AtomicUsize::new(0),
             clock,
             awaited: AtomicU64::new(u64::MAX),
@@ -245,5 +245,16 @@ mod tests {
         assert!(c.seq() == at(9) && c.is_of(&list) && !c.is_of(&SnapshotList::new()));
         drop(c);
         assert_eq!(list.count(), 0);
+    }
+
+    /// [`SnapshotList::keep_views`] publishes under the lock. That may free older super versions, whose tables give their
+    /// places in the cache back under a lock of [`Rank::Inner`].
+    #[test]
+    fn a_publication_under_the_list_may_take_the_locks_of_what_it_frees() {
+        let (list, cache) = (SnapshotList::new(), Mutex::new(Rank::Inner, 1));
+        let live = list.live.lock();
+        *cache.lock() += 1;
+        drop(live);
+        assert_eq!(*cache.lock(), 2);
     }
 }
