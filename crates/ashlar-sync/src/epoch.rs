@@ -5,7 +5,8 @@
 //! 1. Under a pin there is no I/O, no lock, no sleep and no user code, because a pin delays all freeing.
 //! 2. Any thread may drop the old value of a cell: inside [`ReadPin::enter`], [`EpochCell::set`] or the drop of a cell,
 //!    possibly while that thread holds a lock. So the value's `Drop` takes only locks from `Rank::Inner` on, and does no
-//!    I/O; it may notify a signal. A thread that may enter or replace holds no lock from `Rank::Inner` on.
+//!    I/O; it may notify a signal. The `Drop` of user code in options must therefore call no database. A thread that may
+//!    enter or replace holds no lock from `Rank::Inner` on.
 
 use crate::primitive::pin;
 use crossbeam_epoch::{Atomic, Guard, Owned};

@@ -33,6 +33,9 @@ pub enum Decision {
 /// is tried again after a pause.
 ///
 /// Several threads may call one filter at the same time. A filter of a [`CompactionFilterFactory`] serves one thread.
+///
+/// The last reference to a filter of the options may be dropped by any thread of the process, also under a lock of a
+/// database: its `Drop` must call no database. A filter of a factory is dropped under no lock.
 pub trait CompactionFilter: Any + Send + Sync + fmt::Debug {
     /// The name, which OPTIONS files store. It must not be empty or equal the name of a built-in filter.
     fn name(&self) -> &str;
@@ -92,7 +95,8 @@ impl<'a> FilterContext<'a> {
     }
 }
 
-/// Makes a filter for each compaction, and for each part of one that several threads share.
+/// Makes a filter for each compaction, and for each part of one that several threads share. The `Drop` of a factory must
+/// call no database, as that of a [`CompactionFilter`] of the options.
 pub trait CompactionFilterFactory: Send + Sync + fmt::Debug {
     /// The name, which OPTIONS files store. It must not be empty.
     fn name(&self) -> &str;

@@ -62,9 +62,13 @@ impl MergeOperator for WatchedMerge {
     }
 }
 
-/// Keeps everything. The factory makes others of its kind.
+/// Keeps everything.
 #[derive(Debug)]
 struct WatchedFilter(Arc<Watch>);
+
+/// Makes them. It may be dropped under a lock, as [`CompactionFilterFactory`] says; the filters may not.
+#[derive(Debug)]
+struct WatchedFactory(Arc<Watch>);
 
 impl CompactionFilter for WatchedFilter {
     fn name(&self) -> &str {
@@ -78,7 +82,7 @@ impl CompactionFilter for WatchedFilter {
     }
 }
 
-impl CompactionFilterFactory for WatchedFilter {
+impl CompactionFilterFactory for WatchedFactory {
     fn name(&self) -> &str {
         "WatchedFilters"
     }
@@ -104,7 +108,7 @@ const SETTINGS: [&str; 2] = [
 fn watched(dir: &Path, watch: &Arc<Watch>, settings: &str) -> Builder {
     let family = |f: ashlardb::FamilyBuilder| {
         let (order, merge) = (Watched(Arc::clone(watch)), WatchedMerge(Arc::clone(watch)));
-        let filters = Arc::new(WatchedFilter(Arc::clone(watch)));
+        let filters = Arc::new(WatchedFactory(Arc::clone(watch)));
         f.comparator(Arc::new(order)).merge_operator(Arc::new(merge)).compaction_filter_factory(filters)
     };
     let small = "write_buffer_size=65536;target_file_size_base=32768;max_bytes_for_level_base=65536;\
