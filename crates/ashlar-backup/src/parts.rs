@@ -4,7 +4,7 @@ use ashlar_base::{Error, FileNumber, Result};
 use ashlar_engine::Moment;
 use ashlar_env::{Fs, FsEntry};
 use ashlar_format::filename::FileKind;
-use ashlar_tree::files::CRC32C_FUNCTION;
+use ashlar_tree::files::recorded_crc32c;
 use ashlar_tree::version::{Replayed, ReplayedFamily};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -65,10 +65,7 @@ pub(super) fn parts(
 
 fn recorded(family: &ReplayedFamily, number: FileNumber) -> Option<u32> {
     let (function, sum) = family.tree.recorded_checksum(number)?;
-    if function != CRC32C_FUNCTION {
-        return None;
-    }
-    sum.try_into().ok().map(u32::from_be_bytes)
+    recorded_crc32c(function, sum)
 }
 
 fn part(from: &Path, names: &[FileKind], there: &BTreeMap<String, FsEntry>) -> Result<Part> {

@@ -38,9 +38,7 @@ impl<'a> Target<'a> {
     /// # Errors
     /// `InvalidArgument`: something is in `into`, or it lies in `dir`.
     pub(super) fn new(fs: &'a dyn Fs, dir: &Path, into: &Path) -> Result<Target<'a>> {
-        check_named(into)?;
-        let into = std::path::absolute(into)
-            .map_err(|e| Error::invalid("a path that the system cannot complete").at_path(into).because(e))?;
+        let into = whole(into)?;
         let Some(name) = into.file_name() else {
             return Err(Error::invalid("a checkpoint needs a directory with a name").at_path(&into));
         };
@@ -75,10 +73,7 @@ impl<'a> Target<'a> {
         }
         make_directory(self.fs, &self.temp)?;
         // By its name: a copy that was completed meanwhile has another name, and is not reached.
-        let lock = self.fs.lock(&self.temp.join(FileKind::Lock.name())).map_err(|e| match e.kind() {
-            ErrorKind::Busy(BusyKind::Locked) => e.hint("Another checkpoint to this directory is being made"),
-            _ => e,
-        })?;
+        let lock = lock_directory(self.fs, &self.temp, "Another checkpoint to this directory is being made")?;
         let fs = self.fs.hold(&self.temp)?;
         let building = Building { target: self, fs, lock: Some(lock) };
         building.target.check_remains()?;
@@ -104,6 +99,24 @@ impl<'a> Target<'a> {
             }
         }
     }
+}
+
+/// A path that the caller names, from the root.
+///
+/// # Errors
+/// `InvalidArgument`: the path is empty, or has no meaning without a working directory.
+pub(super) fn whole(path: &Path) -> Result<PathBuf> {
+    check_named(path)?;
+    std::path::absolute(path)
+        .map_err(|e| Error::invalid("a path that the system cannot complete").at_path(path).because(e))
+}
+
+/// Locks the LOCK file of a directory. `hint`: what to do if another holds the lock.
+pub(super) fn lock_directory(fs: &dyn Fs, dir: &Path, hint: &str) -> Result<Box<dyn FileLock>> {
+    fs.lock(&dir.join(FileKind::Lock.name())).map_err(|e| match e.kind() {
+        ErrorKind::Busy(BusyKind::Locked) => e.hint(hint),
+        _ => e,
+    })
 }
 
 /// Whether `into`, which need not exist, is `dir` or lies in it, by its path or behind symbolic links.

@@ -20,8 +20,8 @@ use ashlar_format::Unreadable;
 use ashlar_format::filename::FileKind;
 use ashlar_format::write_batch::{BatchOp, BatchReader};
 use ashlar_log::{LogEnd, LogReader, LogRecordKind, RecoveryMode};
-use ashlar_tree::files::{archive_beside, archived};
-use ashlar_tree::logs::{goes_back_to, link_of};
+use ashlar_tree::files::{archive_beside, wal_files};
+use ashlar_tree::logs::{first_sequence, goes_back_to, link_of};
 use std::collections::VecDeque;
 use std::fmt;
 use std::path::Path;
@@ -186,7 +186,7 @@ pub fn updates_since(db: &Db, since: SeqNum) -> Result<Updates> {
     }
     let mut oldest = None;
     for candidate in candidates(db, &moment)?.into_iter().rev() {
-        let first = first_sequence(&candidate)?;
+        let first = first_sequence(&candidate.file, candidate.number)?;
         files.push_front(candidate);
         oldest = first.or(oldest);
         if first.is_some_and(|first| first <= since) {
@@ -225,26 +225,13 @@ fn candidates(db: &Db, moment: &Moment) -> Result<Vec<WalFile>> {
             file => files.push(file?),
         }
     }
-    for (number, _) in archived(fs, &archive)? {
+    for (number, _) in wal_files(fs, &archive)? {
         if files.iter().all(|file| file.number != number) {
             files.push(open(&archive, number, None)?);
         }
     }
     files.sort_by_key(|file| file.number);
     Ok(files)
-}
-
-/// The sequence number of the first record; `None`: the file has no record.
-fn first_sequence(wal: &WalFile) -> Result<Option<SeqNum>> {
-    let mut reader = LogReader::open(Arc::clone(&wal.file), wal.number, RecoveryMode::TolerateTail);
-    while let Some(record) = reader.next()? {
-        if record.kind == LogRecordKind::Data {
-            let (offset, batch) = (record.offset, BatchReader::new(record.payload));
-            let batch = batch.map_err(|e| Unreadable::Malformed(e).in_file(wal.file.path(), offset))?;
-            return Ok(Some(batch.seq()));
-        }
-    }
-    Ok(None)
 }
 
 impl fmt::Debug for Updates {
@@ -295,8 +282,9 @@ impl Updates {
         let Some(before) = self.before else { return Ok(()) };
         let mut reader = LogReader::open(Arc::clone(&file.file), file.number, RecoveryMode::TolerateTail);
         let Some(record) = reader.next()? else { return Ok(()) };
-        let link = BatchReader::new(record.payload).and_then(|batch| link_of(&batch));
-        match link.ok().flatten() {
+        let misread = |e| Unreadable::Malformed(e).in_file(file.file.path(), record.offset);
+        let batch = BatchReader::new(record.payload).map_err(misread)?;
+        match link_of(&batch).map_err(misread)? {
             Some(link) if link.number != before => Err(gone(format!(
                 "WAL file {} continues {}, which is gone; the one before is {before}",
                 file.number, link.number

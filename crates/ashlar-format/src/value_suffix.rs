@@ -32,6 +32,12 @@ pub fn split_write_time(stored: &[u8]) -> Result<(&[u8], i32), Malformed> {
     }
 }
 
+/// The user's value in a stored value whose write time was checked; empty if there is no room for a time.
+#[inline]
+pub fn without_write_time(stored: &[u8]) -> &[u8] {
+    stored.split_last_chunk::<4>().map_or(&[], |(value, _)| value)
+}
+
 /// Whether a value written at `write_time` may be dropped at `now`; never when `ttl_seconds` is 0 or less.
 pub fn is_expired(write_time: i32, ttl_seconds: i32, now: i64) -> bool {
     ttl_seconds > 0 && i64::from(write_time) + i64::from(ttl_seconds) < now

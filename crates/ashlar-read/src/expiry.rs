@@ -16,9 +16,6 @@ use ashlar_format::value_suffix::{is_expired, put_write_time, split_write_time};
 use ashlar_options::FamilyOptions;
 use std::sync::Arc;
 
-/// The length of a write time.
-const TIME_BYTES: usize = 4;
-
 /// The time to live of a family's values, in seconds; 0: they are never over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expiry(i32);
@@ -56,12 +53,6 @@ impl ExpiryNow {
         let (value, time) = split_write_time(stored).map_err(|m| without_time(key, m))?;
         Ok((!is_expired(time, self.ttl, self.now)).then_some(value))
     }
-}
-
-/// Stored bytes without their time.
-#[inline]
-pub(crate) fn without_suffix(stored: &[u8]) -> &[u8] {
-    stored.get(..stored.len().saturating_sub(TIME_BYTES)).unwrap_or_default()
 }
 
 #[cold]
@@ -133,6 +124,7 @@ impl MergeOperator for TimedMerge {
 mod tests {
     use super::*;
     use ashlar_base::ext::merge_operator::standard_operator;
+    use ashlar_format::value_suffix::without_write_time;
 
     const START: i32 = 1_700_000_000;
 
@@ -152,7 +144,7 @@ mod tests {
         assert_eq!(never.open(b"k", &stored).unwrap(), Some(&b"v"[..]));
         let e = now(0).open(b"k", b"abc").unwrap_err();
         assert!(e.is_corruption() && e.to_string().contains("written without a time to live"), "{e}");
-        assert_eq!((without_suffix(&stored), without_suffix(b"ab")), (&b"v"[..], &b""[..]));
+        assert_eq!((without_write_time(&stored), without_write_time(b"ab")), (&b"v"[..], &b""[..]));
     }
 
     #[test]

@@ -3,9 +3,10 @@
 
 use ashlar_base::{FileNumber, Malformed, Result, SeqNum};
 use ashlar_env::ReadFile;
+use ashlar_format::Unreadable;
 use ashlar_format::log_record::LogLink;
 use ashlar_format::write_batch::{BatchOp, BatchReader};
-use ashlar_log::{LogReader, RecoveryMode};
+use ashlar_log::{LogReader, LogRecordKind, RecoveryMode};
 use std::sync::Arc;
 
 /// The marks of transactions in a batch.
@@ -59,6 +60,22 @@ pub fn has_transactions(file: &Arc<dyn ReadFile>, number: FileNumber) -> Result<
 /// `Io`.
 pub fn has_marks(file: &Arc<dyn ReadFile>, number: FileNumber, marks: Marks) -> Result<bool> {
     holds(file, number, |op| Marks::of(op) == marks)
+}
+
+/// The sequence number of the first batch of a WAL file; `None`: it has none that is readable.
+///
+/// # Errors
+/// `Corruption`: the batch is malformed. `Io`.
+pub fn first_sequence(file: &Arc<dyn ReadFile>, number: FileNumber) -> Result<Option<SeqNum>> {
+    let mut reader = LogReader::open(Arc::clone(file), number, RecoveryMode::TolerateTail);
+    while let Some(record) = reader.next()? {
+        if record.kind == LogRecordKind::Data {
+            let (offset, batch) = (record.offset, BatchReader::new(record.payload));
+            let batch = batch.map_err(|e| Unreadable::Malformed(e).in_file(file.path(), offset))?;
+            return Ok(Some(batch.seq()));
+        }
+    }
+    Ok(None)
 }
 
 /// Whether a record of the WAL file has an operation for which `such` is true. Damage is skipped.

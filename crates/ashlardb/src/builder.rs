@@ -11,9 +11,9 @@ use ashlar_base::{
     CompactionFilter, CompactionFilterFactory, Comparator, FilterSource, MergeOperator, Order,
 };
 use ashlar_engine::pressure::Resources;
-use ashlar_format::filename::FileKind;
 use ashlar_options::{CompactionStyle, DbOptions, DbPath, FamilyOptions};
 use ashlar_repair::Salvage;
+use ashlar_tree::version::read_identity;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -331,13 +331,10 @@ impl Builder {
         Db::wrap(open(resources, env, &self.path, db, families, others)?, ttl_of_all)
     }
 
-    /// The content of the IDENTITY file; `None`: it cannot be read.
-    pub(crate) fn identity(&self) -> Option<Vec<u8>> {
+    /// The database id in the IDENTITY file; `None`: the file is missing or cannot be read.
+    pub(crate) fn identity(&self) -> Option<String> {
         let env = self.env.clone().map_or_else(Env::os, Ok).ok()?;
-        let file = env.fs.open_read(&self.path.join(FileKind::Identity.name())).ok()?;
-        let mut content = vec![0; usize::try_from(file.len().min(4096)).unwrap_or_default()];
-        file.read_exact_at(&mut content, 0).ok()?;
-        Some(content)
+        read_identity(&*env.fs, &self.path).ok()?
     }
 
     /// Opens a view that follows the database; see [`Db::open_secondary`].

@@ -22,8 +22,8 @@ pub struct Secondary {
 #[derive(Debug)]
 struct Shared {
     builder: Builder,
-    /// The content of the IDENTITY file at the open; `None`: it could not be read.
-    identity: Option<Vec<u8>>,
+    /// The database id in the IDENTITY file at the open; `None`: the file was missing, or could not be read.
+    identity: Option<String>,
     view: RwLock<Db>,
     /// One catch-up at a time, so that a later moment is never replaced by an earlier one.
     catching_up: Mutex<()>,

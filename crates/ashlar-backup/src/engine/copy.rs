@@ -3,12 +3,10 @@
 use ashlar_base::checksum::crc32c_append;
 use ashlar_base::{Error, Result};
 use ashlar_env::{Clock, Fs, ReadFile};
+use ashlar_tree::files::read_pieces;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// Bytes copied at a time.
-const PIECE: u64 = 1 << 20;
 
 /// Keeps copying below a rate: after each piece the copying thread sleeps until the piece is due.
 pub(super) struct Pace {
@@ -59,28 +57,19 @@ pub(super) fn copy(
     pace: &mut Pace,
 ) -> Result<Sum> {
     let target = to.map(|(fs, path)| fs.create(path)).transpose()?;
-    let len = source.len().min(most);
-    let mut piece = vec![0; usize::try_from(len.clamp(1, PIECE)).unwrap_or(1)];
-    let mut sum = Sum { bytes: 0, crc: 0 };
-    while sum.bytes < len {
-        let wanted = usize::try_from(PIECE.min(len - sum.bytes)).unwrap_or(1);
-        let Some(buffer) = piece.get_mut(..wanted) else { break };
-        let read = source.read_at(buffer, sum.bytes)?;
-        let bytes = buffer.get(..read).unwrap_or_default();
-        if bytes.is_empty() {
-            break;
-        }
-        sum.crc = crc32c_append(sum.crc, bytes);
+    let mut crc = 0;
+    let bytes = read_pieces(source, most, &mut |at, piece| {
+        crc = crc32c_append(crc, piece);
         if let Some(target) = &target {
-            target.write_at(bytes, sum.bytes)?;
+            target.write_at(piece, at)?;
         }
-        sum.bytes += read as u64;
-        pace.passed(read as u64);
-    }
+        pace.passed(piece.len() as u64);
+        Ok(())
+    })?;
     if let Some(target) = target {
         target.sync_all()?;
     }
-    Ok(sum)
+    Ok(Sum { bytes, crc })
 }
 
 /// Checks that a read of `path` found what was expected.

@@ -12,10 +12,10 @@ use ashlar_env::ReadFile;
 use ashlar_format::backup_meta::{BackupFile, BackupMeta, SharedName};
 use ashlar_format::filename::{FileKind, current_content};
 use ashlar_table::Anatomy;
-use ashlar_tree::files::{make_directory, options_of_copy};
+use ashlar_tree::files::{make_directory, options_of_copy, write_file};
 use ashlar_tree::version::replay_manifest;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// The most bytes that an application may add to a backup, as in RocksDB.
@@ -115,7 +115,7 @@ impl BackupEngine {
         self.refresh()?;
         let swept = self.sweep();
         let id = self.catalog.next_id()?;
-        let private = self.dir.join(PRIVATE).join(id.to_string());
+        let private = self.private(id);
         // What could not be removed is in the way only here.
         if let Some(other) = list(&*self.fs, &private)?.first() {
             swept?;
@@ -237,9 +237,7 @@ impl Creation<'_> {
     }
 
     fn write_private(&mut self, name: &str, content: &[u8]) -> Result<()> {
-        let file = self.engine.fs.create(&self.private.join(name))?;
-        file.write_at(content, 0)?;
-        file.sync_all()?;
+        write_file(&*self.engine.fs, &self.private.join(name), content)?;
         self.add_private(name, crc32c(content));
         Ok(())
     }
@@ -315,19 +313,13 @@ impl Creation<'_> {
             ..BackupMeta::default()
         };
         let (temp, name) = (folder.join(format!(".{}.tmp", self.id)), folder.join(self.id.to_string()));
-        write_durably(self, &temp, meta.print().as_bytes())?;
+        write_file(fs, &temp, meta.print().as_bytes())?;
         fs.rename(&temp, &name)?;
         fs.sync_dir(&folder).inspect_err(|_| {
             // The name may vanish, so it goes. If it cannot be removed, the backup is complete.
             let _ = fs.remove(&name);
         })
     }
-}
-
-fn write_durably(creation: &Creation<'_>, path: &Path, content: &[u8]) -> Result<()> {
-    let file = creation.engine.fs.create(path)?;
-    file.write_at(content, 0)?;
-    file.sync_all()
 }
 
 /// The name of a file by its checksum. RocksDB knows the ending of tables only as `sst`; a LevelDB table may have either.

@@ -27,12 +27,14 @@ mod restore;
 pub use create::{BackupOptions, BackupSource, CreatedBackup};
 pub use restore::{RestoreOptions, Restored};
 
-use ashlar_base::error::{BusyKind, IoKind};
+use crate::Copied;
+use crate::target::{lock_directory, whole};
+use ashlar_base::error::IoKind;
 use ashlar_base::{Error, ErrorKind, Result, SeqNum};
 use ashlar_env::{Clock, Env, FileLock, Fs};
 use ashlar_format::filename::FileKind;
-use ashlar_tree::files::{check_named, make_directory};
-use catalog::{Backup, Catalog};
+use ashlar_tree::files::make_directory;
+use catalog::{Backup, Catalog, PRIVATE};
 use copy::{Pace, check, copy};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -101,11 +103,8 @@ impl BackupEngineBuilder {
     /// # Cost
     /// Reads all meta files, and lists the folders.
     pub fn open(self) -> Result<BackupEngine> {
-        check_named(&self.dir)?;
+        let dir = whole(&self.dir)?;
         let env = self.env.map_or_else(Env::os, Ok)?;
-        let dir = std::path::absolute(&self.dir).map_err(|e| {
-            Error::invalid("a path that the system cannot complete").at_path(&self.dir).because(e)
-        })?;
         if env.fs.metadata(&dir.join(FileKind::Current.name()))?.is_some() {
             let e = Error::invalid("the directory of backups is that of a database").at_path(&dir);
             return Err(e.hint("Name another directory"));
@@ -125,14 +124,6 @@ impl BackupEngineBuilder {
         let catalog = Catalog::load(&*fs, &dir)?;
         Ok(BackupEngine { fs, clock: env.clock, dir, lock, bytes_per_second: self.bytes_per_second, catalog })
     }
-}
-
-/// Locks the LOCK file of a directory.
-fn lock_directory(fs: &dyn Fs, dir: &Path, hint: &str) -> Result<Box<dyn FileLock>> {
-    fs.lock(&dir.join(FileKind::Lock.name())).map_err(|e| match e.kind() {
-        ErrorKind::Busy(BusyKind::Locked) => e.hint(hint),
-        _ => e,
-    })
 }
 
 /// A directory of backups. See the documentation of the module for its layout.
@@ -185,12 +176,25 @@ impl BackupEngine {
     /// # Cost
     /// Reads [`BackupInfo::bytes`] bytes.
     pub fn verify(&self, id: u32) -> Result<()> {
+        self.verify_with(id, |_| ())
+    }
+
+    /// [`BackupEngine::verify`]. `progress` is called after each file.
+    ///
+    /// # Errors
+    /// Those of [`BackupEngine::verify`].
+    pub fn verify_with(&self, id: u32, mut progress: impl FnMut(&Copied)) -> Result<()> {
         self.verify_sizes(id)?;
-        let mut pace = self.pace();
-        for file in &self.backup(id)?.files {
+        let (backup, mut pace) = (self.backup(id)?, self.pace());
+        let mut done =
+            Copied { files_total: backup.info.files, bytes_total: backup.info.bytes, ..Copied::default() };
+        for file in &backup.files {
             let path = self.dir.join(&file.path);
             let found = copy(&*self.fs.open_read(&path)?, None, u64::MAX, &mut pace)?;
             check(&path, found, file.bytes, file.checksum)?;
+            done.files += 1;
+            done.bytes += file.bytes;
+            progress(&done);
         }
         Ok(())
     }
@@ -214,6 +218,11 @@ impl BackupEngine {
             }
         }
         self.manifest_of(backup).map(|_| ())
+    }
+
+    /// The directory of the files that only backup `id` has.
+    fn private(&self, id: u32) -> PathBuf {
+        self.dir.join(PRIVATE).join(id.to_string())
     }
 
     fn pace(&self) -> Pace {

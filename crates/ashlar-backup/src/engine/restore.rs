@@ -2,16 +2,17 @@
 
 use super::catalog::Backup;
 use super::copy::{check, copy};
-use super::{BackupEngine, BackupInfo, lock_directory};
+use super::{BackupEngine, BackupInfo};
 use crate::Copied;
-use crate::target::is_inside;
+use crate::target::{is_inside, lock_directory, whole};
 use ashlar_base::{Error, FamilyId, FileNumber, Result, SeqNum};
 use ashlar_env::{EntryKind, Fs, FsEntry, ReadFile};
-use ashlar_format::filename::{FileKind, current_content, parse_current};
+use ashlar_format::filename::{FileKind, current_content};
 use ashlar_format::write_batch::BatchReader;
 use ashlar_log::{LogReader, LogRecordKind, RecoveryMode};
-use ashlar_tree::files::{check_named, holds_remains, make_directory, options_of_copy};
-use ashlar_tree::version::{SMALL, replay_manifest, write_small};
+use ashlar_tree::files::{copy_options, holds_remains, make_directory, wal_files};
+use ashlar_tree::logs::first_sequence;
+use ashlar_tree::version::{read_current, replay_manifest, write_small};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -105,11 +106,9 @@ impl BackupEngine {
         options: RestoreOptions,
         progress: &mut dyn FnMut(&Copied),
     ) -> Result<Restored> {
-        check_named(into)?;
+        let into = whole(into)?;
         let backup = self.backup(id)?;
         self.verify_sizes(id)?;
-        let into = std::path::absolute(into)
-            .map_err(|e| Error::invalid("a path that the system cannot complete").at_path(into).because(e))?;
         if is_inside(&*self.fs, &into, &self.dir) {
             let e = Error::invalid("the database would lie inside the directory of backups").at_path(&into);
             return Err(e.hint("Name a directory elsewhere"));
@@ -125,7 +124,7 @@ impl BackupEngine {
             keep = self.logs_to_keep(&*fs, &into, backup)?;
         }
         if fs.metadata(&into.join(FileKind::Current.name()))?.is_some() {
-            self.verify(id)?;
+            self.verify_with(id, &mut *progress)?;
         }
         remove_database(&*fs, &into, &keep)?;
         self.fill(&*fs, &into, backup, &keep, progress)
@@ -154,7 +153,7 @@ impl BackupEngine {
                 let sum = copy(&*source, Some((fs, &to)), u64::MAX, &mut pace)?;
                 check(&from, sum, file.bytes, file.checksum)?;
                 if matches!(file.kind, FileKind::Options(_)) {
-                    self.forget_places(fs, &from, &to)?;
+                    forget_places(fs, &to)?;
                 }
             }
             done.files += 1;
@@ -175,44 +174,20 @@ impl BackupEngine {
         })
     }
 
-    /// Writes the OPTIONS file `from` of a backup to `to`, without the directories of the original. Backups of RocksDB name
-    /// them, and an open of the restored database would read the WAL files of the original there.
-    fn forget_places(&self, fs: &dyn Fs, from: &Path, to: &Path) -> Result<()> {
-        let text = match options_of_copy(&*self.fs, from) {
-            // An open of the restored database reports the file.
-            Err(e) if e.is_corruption() => return Ok(()),
-            text => text?,
-        };
-        let file = fs.create(to)?;
-        file.write_at(text.as_bytes(), 0)?;
-        file.sync_all()
-    }
-
     /// The MANIFEST that `CURRENT` of the backup names, and that the backup has.
     pub(super) fn manifest_of(&self, backup: &Backup) -> Result<FileNumber> {
-        let Some(file) = backup.files.iter().find(|file| file.kind == FileKind::Current) else {
-            return Err(Error::corruption("a backup without CURRENT").at_path(&self.dir));
-        };
-        let path = self.dir.join(&file.path);
-        let source = self.fs.open_read(&path)?;
-        if source.len() > SMALL {
-            return Err(Error::corruption("CURRENT is too long").at_path(&path));
-        }
-        let mut content = vec![0; usize::try_from(source.len()).unwrap_or_default()];
-        source.read_exact_at(&mut content, 0)?;
-        let number = parse_current(&content).map_err(|e| e.in_file(&path, 0))?;
-        if backup.files.iter().any(|file| file.kind == FileKind::Manifest(number)) {
-            return Ok(number);
-        }
-        Err(Error::corruption("CURRENT names a MANIFEST that the backup does not have").at_path(&path))
+        let private = self.private(backup.info.id);
+        let named = read_current(&*self.fs, &private).map_err(|e| e.hint("Use another backup"))?;
+        let has = |number: &FileNumber| backup.files.iter().any(|f| f.kind == FileKind::Manifest(*number));
+        named.filter(has).ok_or_else(|| {
+            Error::corruption("CURRENT names a MANIFEST that the backup does not have").at_path(&private)
+        })
     }
 
     /// The newest column family that the backup knows, dropped ones included.
     fn newest_family(&self, backup: &Backup) -> Result<FamilyId> {
         let manifest = self.manifest_of(backup)?;
-        let file = backup.files.iter().find(|file| file.kind == FileKind::Manifest(manifest));
-        let path = self.dir.join(file.map_or("", |file| &file.path));
-        let replayed = replay_manifest(&*self.fs, path.parent().unwrap_or(&self.dir), manifest)?;
+        let replayed = replay_manifest(&*self.fs, &self.private(backup.info.id), manifest)?;
         let listed = replayed.families.keys().next_back().copied().unwrap_or_default();
         Ok(listed.max(replayed.db.max_family))
     }
@@ -223,12 +198,7 @@ impl BackupEngine {
     /// `InvalidArgument`: writes between the backup and the files are missing, or a file is another one than in the backup.
     /// Or a file has data of a column family that the backup does not know.
     fn logs_to_keep(&self, fs: &dyn Fs, into: &Path, backup: &Backup) -> Result<BTreeMap<FileNumber, u64>> {
-        let mut logs = BTreeMap::new();
-        for entry in fs.files(into)?.into_iter().filter(|entry| entry.kind == EntryKind::File) {
-            if let Some(FileKind::Wal(number)) = FileKind::parse_exact(&entry.name) {
-                logs.insert(number, entry.len);
-            }
-        }
+        let logs = wal_files(fs, into)?;
         let refuse = |number, what: &str| {
             let path = into.join(FileKind::Wal(number).name());
             let e =
@@ -262,8 +232,8 @@ impl BackupEngine {
         }
         for number in logs.keys().filter(|number| **number > newest) {
             let source = fs.open_read(&into.join(FileKind::Wal(*number).name()))?;
-            let Some(first) = first_sequence(source, *number)? else { continue };
-            if first > backup.info.sequence.get().saturating_add(1) {
+            let Some(first) = first_sequence(&source, *number)? else { continue };
+            if first.get() > backup.info.sequence.get().saturating_add(1) {
                 let what =
                     format!("it begins with write {first}, the backup ends at {}", backup.info.sequence);
                 return refuse(*number, &what);
@@ -287,15 +257,14 @@ fn newer_family(source: Arc<dyn ReadFile>, number: FileNumber, newest: FamilyId)
     Ok(None)
 }
 
-/// The sequence number of the first write in a WAL file. `None`: the file has no readable write.
-fn first_sequence(source: Arc<dyn ReadFile>, number: FileNumber) -> Result<Option<u64>> {
-    let mut reader = LogReader::open(source, number, RecoveryMode::PointInTime);
-    while let Some(record) = reader.next()? {
-        if record.kind == LogRecordKind::Data {
-            return Ok(record.payload.first_chunk().map(|bytes| u64::from_le_bytes(*bytes)));
-        }
+/// Removes the directories of the original from a restored OPTIONS file. Backups of RocksDB name them, and an open of the
+/// restored database would read the WAL files of the original there.
+fn forget_places(fs: &dyn Fs, path: &Path) -> Result<()> {
+    match copy_options(fs, path, path) {
+        // An open of the restored database reports the file.
+        Err(e) if e.is_corruption() => Ok(()),
+        copied => copied,
     }
-    Ok(None)
 }
 
 /// # Errors

@@ -90,7 +90,13 @@ pub(super) fn list(dir: &Path, verify: bool, out: &mut dyn Write) -> Done {
     let mut damaged = engine.corrupt_backups().len();
     for info in engine.backups() {
         let at = u64::try_from(info.unix_seconds).map_or_else(|_| "?".to_owned(), ashlar_observe::utc);
-        let state = match verify.then(|| engine.verify(info.id)) {
+        let verified = || {
+            let bar = check::bar();
+            let verified = engine.verify_with(info.id, |done| show(&bar, done));
+            bar.finish_and_clear();
+            verified
+        };
+        let state = match verify.then(verified) {
             None => String::new(),
             Some(Ok(())) => "  verified".to_owned(),
             Some(Err(e)) => {

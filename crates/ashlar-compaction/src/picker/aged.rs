@@ -37,12 +37,20 @@ pub fn pick_aged(
 pub fn next_age(shape: &Shape<'_>, options: &CompactionOptions, now: u64) -> Option<u64> {
     let of = |reason: Reason| {
         let limit = limit(options, reason)?;
-        let left =
-            tables(shape, reason).filter_map(|(_, _, made)| made.saturating_add(limit).checked_sub(now));
-        // A table created from now on reaches the limit later than that.
-        Some(left.fold(limit, u64::min).saturating_add(1))
+        Some(seconds_left(tables(shape, reason).map(|(_, _, made)| made), limit, now))
     };
     [of(Reason::Ttl), of(Reason::Periodic)].into_iter().flatten().min()
+}
+
+/// When a table was written, in seconds since 1970; `None`: unknown.
+pub(super) fn made(file: &FileMeta) -> Option<u64> {
+    file.file.file_creation_time.filter(|made| *made > 0)
+}
+
+/// The seconds until one of the tables `made` at these times is older than `limit`, or one that is made from now on.
+pub(super) fn seconds_left(made: impl Iterator<Item = u64>, limit: u64, now: u64) -> u64 {
+    let left = made.filter_map(|made| made.saturating_add(limit).checked_sub(now));
+    left.fold(limit, u64::min).saturating_add(1)
 }
 
 /// A table that is due.
@@ -69,12 +77,11 @@ fn tables<'a>(
     files
         .flat_map(|(level, files)| files.iter().enumerate().map(move |(at, file)| ((level, at), file)))
         .filter_map(move |(place, file)| {
-            let said = if reason == Reason::Ttl {
-                file.file.oldest_ancestor_time
-            } else {
-                file.file.file_creation_time
+            let since = match reason {
+                Reason::Ttl => file.file.oldest_ancestor_time.filter(|time| *time > 0),
+                _ => made(file),
             };
-            Some((place, file, said.filter(|made| *made > 0)?))
+            Some((place, file, since?))
         })
 }
 

@@ -10,6 +10,7 @@
 //!
 //! Source: RocksDB `db/compaction/compaction_picker_fifo.cc` (behaviour).
 
+use super::aged::{made, seconds_left};
 use super::level0::pick_within;
 use super::pick_input::PickInput;
 use super::shape::{Shape, any_busy, as_level, bytes};
@@ -43,13 +44,8 @@ pub(super) fn pick(input: &PickInput<'_>) -> Option<Compaction> {
 /// The seconds until the oldest table reaches the ttl; `None` when there is no ttl.
 pub(super) fn next_age(shape: &Shape<'_>, options: &CompactionOptions, now: u64) -> Option<u64> {
     let limit = Some(options.ttl_secs).filter(|ttl| *ttl > 0)?;
-    let files = shape.levels.iter().flatten();
-    let due = files.filter_map(|file| made(file)?.saturating_add(limit).checked_sub(now));
-    Some(due.fold(limit, u64::min).saturating_add(1))
-}
-
-fn made(file: &FileMeta) -> Option<u64> {
-    file.file.file_creation_time.filter(|made| *made > 0)
+    let times = shape.levels.iter().flatten().filter_map(|file| made(file));
+    Some(seconds_left(times, limit, now))
 }
 
 /// Tables of one level that have reached the ttl, and have nothing beneath them: of the deepest level with any, or else the

@@ -16,6 +16,7 @@
 //!
 //! Source: RocksDB `db/compaction/compaction_picker_universal.cc` (behaviour).
 
+use super::aged::{made, seconds_left};
 use super::finish::planned;
 use super::pick_input::PickInput;
 use super::shape::{Shape, any_busy, as_level, bytes};
@@ -32,6 +33,13 @@ struct Run<'a> {
     files: &'a [Arc<FileMeta>],
     bytes: u64,
     busy: bool,
+}
+
+impl Run<'_> {
+    /// Whether the run waits for a flush.
+    fn waits(&self, shape: &Shape<'_>) -> bool {
+        self.files.iter().any(|file| shape.is_among_unflushed(file))
+    }
 }
 
 /// The runs of the tree, newest first.
@@ -51,8 +59,7 @@ fn runs<'a>(shape: &Shape<'a>) -> Vec<Run<'a>> {
 
 /// The number of runs. Those that wait for a flush do not count: only further writes bring that flush.
 pub(super) fn run_count(shape: &Shape<'_>) -> usize {
-    let waits = |run: &Run<'_>| run.files.iter().any(|file| shape.is_among_unflushed(file));
-    runs(shape).iter().filter(|run| !waits(run)).count()
+    runs(shape).iter().filter(|run| !run.waits(shape)).count()
 }
 
 /// Whether the tree is one run, where a merge of all runs would put it.
@@ -114,18 +121,13 @@ pub(super) fn debt(shape: &Shape<'_>, options: &CompactionOptions) -> u64 {
 pub(super) fn next_age(shape: &Shape<'_>, options: &CompactionOptions, now: u64) -> Option<u64> {
     let limit = age_limit(options)?;
     let runs = runs(shape);
-    let files = runs.iter().flat_map(|run| run.files);
-    let left = files.filter_map(|file| made(file)?.saturating_add(limit).checked_sub(now));
-    Some(left.fold(limit, u64::min).saturating_add(1))
+    let times = runs.iter().flat_map(|run| run.files).filter_map(|file| made(file));
+    Some(seconds_left(times, limit, now))
 }
 
 /// Rule 4: both limits mean the same here.
 fn age_limit(options: &CompactionOptions) -> Option<u64> {
     [options.periodic_secs, options.ttl_secs].into_iter().filter(|limit| *limit > 0).min()
-}
-
-fn made(file: &FileMeta) -> Option<u64> {
-    file.file.file_creation_time.filter(|made| *made > 0)
 }
 
 fn is_old(runs: &[Run<'_>], options: &CompactionOptions, now: u64) -> bool {
@@ -188,10 +190,9 @@ fn too_many(runs: &[Run<'_>], options: &CompactionOptions) -> Option<Range<usize
 /// along. In a tree with one level, the runs that wait for a flush stay out.
 fn whole_level0(shape: &Shape<'_>, options: &CompactionOptions, runs: &[Run<'_>]) -> Option<Range<usize>> {
     let level0 = runs.iter().take_while(|run| run.level == 0).count();
-    let waits = |run: &&Run<'_>| run.files.iter().any(|file| shape.is_among_unflushed(file));
     let range = match runs.get(level0) {
         Some(next) if next.level == 1 => 0..level0 + 1,
-        None if options.single_level => runs.iter().take_while(waits).count()..level0,
+        None if options.single_level => runs.iter().take_while(|run| run.waits(shape)).count()..level0,
         _ => 0..level0,
     };
     (range.len() >= 2).then_some(range)

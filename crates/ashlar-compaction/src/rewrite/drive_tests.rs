@@ -172,6 +172,26 @@ pub(crate) fn draw_key(dice: &mut Dice) -> Vec<u8> {
     }
 }
 
+/// What a rewrite must keep: fewer than `snapshots` snapshots, and everything that `deeper` may need.
+pub(crate) fn draw_retention(
+    dice: &mut Dice,
+    order: &Order,
+    snapshots: u64,
+    deeper: &[Version],
+    data: &Data,
+) -> Retention {
+    let mut snapshots: Vec<SeqNum> =
+        (0..dice.roll(snapshots)).map(|_| SeqNum::new(dice.roll(130)).unwrap()).collect();
+    snapshots.sort_unstable();
+    Retention {
+        snapshots,
+        beneath: ranges_of(order, deeper, dice),
+        tombstones: Arc::new(FragmentedTombstones::new(order, &data.tombstones)),
+        operator: (dice.roll(3) > 0).then(|| standard_operator("stringappend").unwrap()),
+        blobs: None,
+    }
+}
+
 /// Random range tombstones among the sequences `1..=total`: those up to `deep` on the deeper level.
 pub(crate) fn draw_tombstones(dice: &mut Dice, order: &Order, total: u64, deep: u64) -> (Data, Data) {
     let (mut upper, mut lower) = (Data::default(), Data::default());
@@ -245,16 +265,7 @@ fn every_live_reader_sees_the_same() {
         let deep = deeper.iter().map(|v| v.1.seq().get()).max().unwrap_or(0);
         let (mut data, mut below) = draw_tombstones(&mut dice, &order, 121, deep);
         (data.versions, below.versions) = (runs.concat(), deeper.clone());
-        let mut snapshots: Vec<SeqNum> =
-            (0..dice.roll(4)).map(|_| SeqNum::new(dice.roll(130)).unwrap()).collect();
-        snapshots.sort_unstable();
-        let keep = Retention {
-            snapshots: snapshots.clone(),
-            beneath: ranges_of(&order, &deeper, &mut dice),
-            tombstones: Arc::new(FragmentedTombstones::new(&order, &data.tombstones)),
-            operator: (dice.roll(3) > 0).then(|| standard_operator("stringappend").unwrap()),
-            blobs: None,
-        };
+        let keep = draw_retention(&mut dice, &order, 4, &deeper, &data);
         let width = 1 + dice.index(Window::CAPACITY);
         let skip = if dice.roll(2) == 0 { 0 } else { "shared/".len() };
         let after = rewrite(&order, skip, &runs, width, &keep);
@@ -267,7 +278,7 @@ fn every_live_reader_sees_the_same() {
         let left = Data { versions: after.clone(), tombstones: tombstones.collect() };
         let (before, left) = (data.and(&below), left.and(&below));
         for (key, ..) in &before.versions {
-            for seq in snapshots.iter().copied().chain([SeqNum::MAX]) {
+            for seq in keep.snapshots.iter().copied().chain([SeqNum::MAX]) {
                 assert_eq!(
                     before.read(&order, key, seq),
                     left.read(&order, key, seq),

@@ -96,26 +96,11 @@ impl Filtering {
             self.removed += 1;
             return Ok(Judged::Gone);
         }
-        let judged = match self.decide(rule.order(), key, kind, entry.value)? {
-            Decision::Keep => Judged::AsItIs,
-            Decision::Change(new) => {
-                let (kind, new) = self.change(key, kind, entry.value, new)?;
-                Judged::Changed(Trailer::new(kept.seq(), kind), new)
-            }
-            Decision::Remove if !is_operand => {
-                let (tombstone, verdict) = rule.removed(key, trailer);
-                Judged::Removed(tombstone, verdict)
-            }
-            Decision::Remove | Decision::RemoveAndSkipUntil(_) => Judged::Gone,
-        };
-        match judged {
-            Judged::Removed(..) | Judged::Gone => self.removed += 1,
-            _ if is_operand => {
-                let covered = self.covered.get_or_insert_default();
-                covered.clear();
-                covered.extend_from_slice(key);
-            }
-            _ => {}
+        let judged = self.judge_alone(rule, (key, trailer, kind), kept.seq(), entry.value)?;
+        if is_operand && matches!(judged, Judged::AsItIs | Judged::Changed(..)) {
+            let covered = self.covered.get_or_insert_default();
+            covered.clear();
+            covered.extend_from_slice(key);
         }
         Ok(judged)
     }
@@ -128,20 +113,31 @@ impl Filtering {
         trailer: Trailer,
         stored: &[u8],
     ) -> Result<Judged> {
-        let Some(kind) = trailer.value_type().filter(|_| rule.is_unseen(trailer.seq())) else {
-            return Ok(Judged::AsItIs);
-        };
+        match trailer.value_type().filter(|_| rule.is_unseen(trailer.seq())) {
+            Some(kind) => self.judge_alone(rule, (key, trailer, kind), trailer.seq(), stored),
+            None => Ok(Judged::AsItIs),
+        }
+    }
+
+    /// The filter's decision on an entry, whatever else there is of its key. A changed entry gets the sequence number `seq`.
+    fn judge_alone<C: KeyOrder>(
+        &mut self,
+        rule: &mut Rule<C>,
+        (key, trailer, kind): (&[u8], Trailer, ValueType),
+        seq: SeqNum,
+        stored: &[u8],
+    ) -> Result<Judged> {
         let judged = match self.decide(rule.order(), key, kind, stored)? {
             Decision::Keep => return Ok(Judged::AsItIs),
             Decision::Change(new) => {
                 let (kind, new) = self.change(key, kind, stored, new)?;
-                return Ok(Judged::Changed(Trailer::new(trailer.seq(), kind), new));
+                return Ok(Judged::Changed(Trailer::new(seq, kind), new));
             }
-            Decision::Remove => {
+            Decision::Remove if kind != ValueType::Merge => {
                 let (tombstone, verdict) = rule.removed(key, trailer);
                 Judged::Removed(tombstone, verdict)
             }
-            Decision::RemoveAndSkipUntil(_) => Judged::Gone,
+            Decision::Remove | Decision::RemoveAndSkipUntil(_) => Judged::Gone,
         };
         self.removed += 1;
         Ok(judged)

@@ -1,7 +1,8 @@
 //! The filter in the loop: every decision, and random runs against a model in which the filter is a pure function.
 
 use super::super::drive::tests::{
-    Collect, Data, Dice, MemoryRun, Version, draw_key, draw_tombstones, entity, orders, ranges_of, sorted,
+    Collect, Data, Dice, MemoryRun, Version, draw_key, draw_retention, draw_tombstones, entity, orders,
+    sorted,
 };
 use super::super::retention::{Beneath, Retention};
 use super::super::{Progress, RewriteCounters, start_filtered};
@@ -334,16 +335,7 @@ fn random_runs_read_as_the_model() {
         let (runs, deeper, deep) = draw(&mut dice, &order);
         let (mut data, mut below) = draw_tombstones(&mut dice, &order, 121, deep);
         (data.versions, below.versions) = (runs.concat(), deeper.clone());
-        let mut snapshots: Vec<SeqNum> =
-            (0..dice.roll(3)).map(|_| SeqNum::new(dice.roll(130)).unwrap()).collect();
-        snapshots.sort_unstable();
-        let keep = Retention {
-            snapshots: snapshots.clone(),
-            beneath: ranges_of(&order, &deeper, &mut dice),
-            tombstones: Arc::new(FragmentedTombstones::new(&order, &data.tombstones)),
-            operator: (dice.roll(3) > 0).then(|| standard_operator("stringappend").unwrap()),
-            blobs: None,
-        };
+        let keep = draw_retention(&mut dice, &order, 3, &deeper, &data);
         let (after, counters) = rewritten(&order, &runs, &keep, DRAWN).unwrap();
         assert_eq!(counters.entries_out, after.len() as u64, "case {case}");
         let tombstones = keep.surviving_tombstones(&order);
@@ -352,10 +344,11 @@ fn random_runs_read_as_the_model() {
         });
         let left = Data { versions: after.clone(), tombstones: tombstones.collect() };
         let (before, left) = (data.and(&below), left.and(&below));
-        let is_asked = |seq: SeqNum| seq.get() > deep && snapshots.last().is_none_or(|newest| seq > *newest);
+        let is_asked =
+            |seq: SeqNum| seq.get() > deep && keep.snapshots.last().is_none_or(|newest| seq > *newest);
         for (key, ..) in &before.versions {
             let what = || format!("case {case}: {}, {keep:?}\n{before:?}\n{left:?}", key.escape_ascii());
-            for seq in snapshots.iter().copied() {
+            for seq in keep.snapshots.iter().copied() {
                 assert_eq!(left.read(&order, key, seq), before.read(&order, key, seq), "{seq} {}", what());
             }
             let expected = filtered_read(&before, &order, key, is_asked);

@@ -30,7 +30,7 @@ mod resolve;
 use super::merging::Stepped;
 use super::tally::{Call, IterTally};
 use super::{CursorPins, KeyBounds, MergingIter, RunContext, runs};
-use crate::expiry::{ExpiryNow, without_suffix};
+use crate::expiry::ExpiryNow;
 use crate::range_del::Stretch;
 use crate::super_version::SuperVersion;
 use ashlar_base::ext::sort::CHECK_THE_COMPARATOR;
@@ -38,6 +38,7 @@ use ashlar_base::stats::perf::{self, Metric};
 use ashlar_base::stats::{Distribution, Statistics, Ticker};
 use ashlar_base::{Direction, Error, InternalKey, InternalKeyBuf, Order, Result, SeqNum, ValueType};
 use ashlar_env::Process;
+use ashlar_format::value_suffix::without_write_time;
 use ashlar_options::{ReadOptions, ReadTier};
 use ashlar_tree::columns::Columns;
 use resolve::Row;
@@ -193,7 +194,7 @@ impl DbIter {
     pub fn entry(&self) -> Option<(&[u8], &[u8])> {
         let (key, stored) = self.stored_entry()?;
         match self.expiry {
-            Some(_) if self.has_time() => Some((key, without_suffix(stored))),
+            Some(_) if self.has_time() => Some((key, without_write_time(stored))),
             _ => Some((key, stored)),
         }
     }

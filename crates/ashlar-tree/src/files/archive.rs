@@ -23,11 +23,11 @@ pub fn archive_beside(wal_dir: &Path) -> PathBuf {
     wal_dir.join(ARCHIVE)
 }
 
-/// The WAL files in the archive `dir`, ascending, with their lengths. Empty without an archive.
+/// The WAL files in the directory `dir`, ascending, with their lengths. Empty without the directory.
 ///
 /// # Errors
 /// `Io`.
-pub fn archived(fs: &dyn Fs, dir: &Path) -> Result<BTreeMap<FileNumber, u64>> {
+pub fn wal_files(fs: &dyn Fs, dir: &Path) -> Result<BTreeMap<FileNumber, u64>> {
     let entries = match fs.files(dir) {
         Err(e) if e.is_not_found() => return Ok(BTreeMap::new()),
         entries => entries?,
@@ -76,7 +76,7 @@ impl Archive {
     /// # Errors
     /// `Io`: a file could not be removed; the next call tries again.
     pub fn trim(&self, fs: &dyn Fs, now: u64) -> Result<()> {
-        let files = archived(fs, &self.dir)?;
+        let files = wal_files(fs, &self.dir)?;
         let arrivals = {
             let mut arrivals = self.arrivals.lock();
             arrivals.retain(|number, _| files.contains_key(number));

@@ -8,6 +8,7 @@
 //!
 //! Source: RocksDB `util/file_checksum_helper.h`, `include/rocksdb/file_checksum.h`.
 
+use super::copy::read_pieces;
 use ashlar_base::checksum::crc32c_append;
 use ashlar_base::{Error, Result};
 use ashlar_env::{Fs, WriteFile};
@@ -21,9 +22,6 @@ pub const CRC32C_FUNCTION: &[u8] = b"FileChecksumCrc32c";
 
 /// The function name that RocksDB up to 7.8 records when there is no checksum.
 const UNKNOWN_FUNCTION: &[u8] = b"Unknown";
-
-/// Bytes read at a time.
-const PIECE: usize = 1 << 20;
 
 /// A file that one thread at a time writes front to back, with a checksum computed on the way.
 pub struct SummedFile {
@@ -154,16 +152,18 @@ pub fn checksum_of_file(fs: &dyn Fs, path: &Path) -> Result<[u8; 4]> {
 /// The checksum of a file, and its length.
 fn read_sum(fs: &dyn Fs, path: &Path) -> Result<(u32, u64)> {
     let file = fs.open_read(path)?;
-    let (mut sum, mut at) = (0, 0);
-    let mut piece = vec![0; usize::try_from(file.len()).unwrap_or(PIECE).min(PIECE)];
-    while at < file.len() {
-        let left = usize::try_from(file.len() - at).unwrap_or(PIECE);
-        piece.truncate(left);
-        file.read_exact_at(&mut piece, at)?;
-        sum = crc32c_append(sum, &piece);
-        at += piece.len() as u64;
-    }
-    Ok((sum, at))
+    let mut sum = 0;
+    let bytes = read_pieces(&*file, u64::MAX, &mut |_, piece| {
+        sum = crc32c_append(sum, piece);
+        Ok(())
+    })?;
+    Ok((sum, bytes))
+}
+
+/// The CRC-32C that the MANIFEST records for a file; `None`: it records none, or that of another function.
+pub fn recorded_crc32c(function: &[u8], recorded: &[u8]) -> Option<u32> {
+    let sum = (function == CRC32C_FUNCTION).then_some(recorded)?;
+    sum.try_into().ok().map(u32::from_be_bytes)
 }
 
 /// The file, with a checksum of its bytes if the caller wants one.

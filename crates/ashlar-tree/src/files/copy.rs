@@ -1,7 +1,7 @@
 //! Copies of database files: hard links where a file never changes and the file system allows it, else copies.
 
 use ashlar_base::{Error, ErrorKind, Result};
-use ashlar_env::Fs;
+use ashlar_env::{Fs, ReadFile};
 use ashlar_options::{forget_places, read_options_file};
 use std::path::Path;
 
@@ -38,10 +38,43 @@ pub fn copy_file(fs: &dyn Fs, from: &Path, to: &Path, most: u64) -> Result<u64> 
 /// # Errors
 /// `Corruption`: the file is damaged. `Io`.
 pub fn copy_options(fs: &dyn Fs, from: &Path, to: &Path) -> Result<()> {
-    let text = options_of_copy(fs, from)?;
-    let copy = fs.create(to)?;
-    copy.write_at(text.as_bytes(), 0)?;
-    copy.sync_all()
+    write_file(fs, to, options_of_copy(fs, from)?.as_bytes())
+}
+
+/// Writes a file whole and makes it durable, but not its name.
+///
+/// # Errors
+/// `Io`.
+pub fn write_file(fs: &dyn Fs, path: &Path, content: &[u8]) -> Result<()> {
+    let file = fs.create(path)?;
+    file.write_at(content, 0)?;
+    file.sync_all()
+}
+
+/// Shows `see` the first bytes of a file, at `most` that many, piece by piece: the offset and the bytes. Returns how many bytes
+/// the file had of them.
+///
+/// # Errors
+/// `Io`; the errors of `see`.
+pub fn read_pieces(
+    source: &dyn ReadFile,
+    most: u64,
+    see: &mut dyn FnMut(u64, &[u8]) -> Result<()>,
+) -> Result<u64> {
+    let len = source.len().min(most);
+    let mut piece = vec![0; usize::try_from(len.clamp(1, PIECE)).unwrap_or(1)];
+    let mut at = 0;
+    while at < len {
+        let wanted = usize::try_from(PIECE.min(len - at)).unwrap_or(1);
+        let Some(buffer) = piece.get_mut(..wanted) else { break };
+        let read = source.read_at(buffer, at)?;
+        if read == 0 {
+            break;
+        }
+        see(at, buffer.get(..read).unwrap_or_default())?;
+        at += read as u64;
+    }
+    Ok(at)
 }
 
 /// The text that [`copy_options`] writes.

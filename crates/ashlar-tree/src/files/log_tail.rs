@@ -6,6 +6,7 @@
 //! and is never removed.
 
 use super::LOST;
+use super::copy::write_file;
 use ashlar_base::{FileNumber, Result};
 use ashlar_env::{Fs, ReadFile};
 use ashlar_format::filename::FileKind;
@@ -56,9 +57,7 @@ pub fn keep_tail(
     file.read_exact_at(&mut bytes, offset)?;
     let (lost, name) = (dir.join(LOST), format!("{}.tail-{offset}", FileKind::Wal(number).name()));
     fs.create_dir_all(&lost)?;
-    let copy = fs.create(&lost.join(&name))?;
-    copy.write_at(&bytes, 0)?;
-    copy.sync_all()?;
+    write_file(fs, &lost.join(&name), &bytes)?;
     let mut tails: Vec<_> =
         fs.list(&lost)?.into_iter().filter_map(|e| Some((tail_of(&e.name)?, e.name))).collect();
     tails.sort_unstable();

@@ -1,5 +1,6 @@
 //! The directory `lost/` of a database: damaged files, files that no part of the database claims, and notes about both.
 
+use super::copy::write_file;
 use ashlar_base::Result;
 use ashlar_env::Fs;
 use std::path::Path;
@@ -11,9 +12,7 @@ pub const LOST: &str = "lost";
 pub fn leave_in_lost(fs: &dyn Fs, dir: &Path, name: &str, text: &str) -> Result<()> {
     let lost = dir.join(LOST);
     fs.create_dir_all(&lost)?;
-    let file = fs.create(&lost.join(name))?;
-    file.write_at(text.as_bytes(), 0)?;
-    file.sync_all()?;
+    write_file(fs, &lost.join(name), text.as_bytes())?;
     fs.sync_dir(&lost)?;
     fs.sync_dir(dir)
 }

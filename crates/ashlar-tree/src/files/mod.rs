@@ -16,11 +16,11 @@ mod survey;
 mod unlink;
 mod within;
 
-pub use archive::{Archive, ArchiveLimits, archive_beside, archived};
+pub use archive::{Archive, ArchiveLimits, archive_beside, wal_files};
 pub use checksum::{
-    CRC32C_FUNCTION, FileChecksum, SummedFile, check_file_checksum, checksum_of_file, summed,
+    CRC32C_FUNCTION, FileChecksum, SummedFile, check_file_checksum, checksum_of_file, recorded_crc32c, summed,
 };
-pub use copy::{copy_file, copy_options, copy_with, link_or_copy, options_of_copy};
+pub use copy::{copy_file, copy_options, copy_with, link_or_copy, options_of_copy, read_pieces, write_file};
 pub use create::{Settled, create_database, make_directory, settle_identity};
 pub use directory::hold_directory;
 pub use directory::{check_lost, check_named, check_there, holds_remains, lost_is_usable, misnamed};

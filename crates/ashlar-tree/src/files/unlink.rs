@@ -27,8 +27,7 @@ pub struct Unlinked {
 }
 
 /// Removes every obsolete file of the directory that is not in `live`; spared files move to `lost/`, WAL files to the archive
-/// if there is one. Removes nothing while
-/// it is unknown which MANIFEST a crash would leave.
+/// if there is one. Removes nothing while it is unknown which MANIFEST a crash would leave.
 ///
 /// # Errors
 /// `Io`: a file could not be removed or moved; it is found again by the next call.
@@ -44,17 +43,14 @@ pub fn remove_obsolete(
     }
     let entries = fs.files(dir)?;
     let obsolete = find_obsolete(entries.iter().map(|e| e.name.as_str()), live);
-    let (wals, others): (Vec<_>, Vec<_>) = obsolete
-        .into_iter()
-        .partition(|file| matches!((file.kind, file.action), (FileKind::Wal(_), Action::Remove)));
-    let mut done = match archive {
-        Some(archive) => {
-            let mut done = unlink(fs, dir, &others);
-            archive_all(fs, dir, &wals, archive, &mut done);
-            done
-        }
-        None => unlink(fs, dir, &[others, wals].concat()),
+    let goes_to_archive = |file: &Obsolete| {
+        archive.is_some() && matches!((file.kind, file.action), (FileKind::Wal(_), Action::Remove))
     };
+    let (wals, others): (Vec<_>, Vec<_>) = obsolete.into_iter().partition(goes_to_archive);
+    let mut done = unlink(fs, dir, &others);
+    if let Some(archive) = archive {
+        archive_all(fs, dir, &wals, archive, &mut done);
+    }
     match done.failed.pop() {
         Some(e) => Err(e),
         None => Ok(done),

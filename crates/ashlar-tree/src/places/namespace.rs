@@ -13,6 +13,7 @@
 //! 4. A sync of the database directory syncs each directory in which a name changed since its last sync.
 //! 5. Errors name the real path.
 
+use crate::files::read_pieces;
 use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{Error, ErrorKind, Result};
 use ashlar_env::{FileLock, Fs, FsEntry, ReadFile, WriteFile};
@@ -21,9 +22,6 @@ use ashlar_sync::atomic::{AtomicU64, Ordering};
 use ashlar_sync::{Mutex, Rank};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-/// The number of bytes per copy step, when a file cannot be renamed because the target is on another file system.
-const PIECE: usize = 1 << 20;
 
 /// A directory beside the database directory.
 #[derive(Debug)]
@@ -314,15 +312,7 @@ impl Places {
         let fs = self.fs_of_both(from, to);
         let source = fs.open_read(from)?;
         let target = fs.create(to)?;
-        let (mut piece, mut at) = (vec![0; PIECE], 0);
-        loop {
-            let read = source.read_at(&mut piece, at)?;
-            if read == 0 {
-                break;
-            }
-            target.write_at(piece.get(..read).unwrap_or_default(), at)?;
-            at += read as u64;
-        }
+        read_pieces(&*source, u64::MAX, &mut |at, piece| target.write_at(piece, at))?;
         target.sync_all()?;
         if let Some(parent) = to.parent() {
             fs.sync_dir(parent)?;

@@ -75,7 +75,9 @@ fn backups_are_incremental_and_each_restores_its_moment() {
     assert_eq!(listed.iter().map(|b| b.id).collect::<Vec<_>>(), [1, 2, 3, 4, 5]);
     assert!(listed.windows(2).all(|two| two[0].sequence < two[1].sequence));
     for (backup, state) in listed.iter().zip(&states) {
-        engine.verify(backup.id).unwrap();
+        let mut done = Vec::new();
+        engine.verify_with(backup.id, |copied| done.push((copied.files, copied.bytes))).unwrap();
+        assert_eq!((done.len(), done.last()), (backup.files, Some(&(backup.files, backup.bytes))));
         assert_eq!(&restored(&engine, backup.id, &at(&format!("to {}", backup.id))), state);
         // The same directory again and again, with a database in it.
         assert_eq!(&restored(&engine, backup.id, &at("in place")), state);

@@ -2,13 +2,17 @@
 
 use crate::adopt::judge;
 use crate::store::{FAMILIES, state_of, write};
+use ashlar_env::Env;
+use ashlar_format::log_record::LogLink;
+use ashlar_format::write_batch::BatchEncoder;
+use ashlar_log::{Framing, LogWriter};
 use ashlar_testkit::judge::{MERGING, Opening};
 use ashlar_testkit::ops::{MERGE_OPERATOR, Mix, draw};
 use ashlar_testkit::oracle::{Model, State};
 use ashlar_testkit::{JudgeVersion, Op};
 use ashlardb::{
-    Builder, Change, Db, ErrorKind, FamilyId, FormatLevel, IngestOptions, IoKind, SeqNum, Update, Write as _,
-    WriteOptions, standard_operator,
+    Builder, Change, Db, ErrorKind, FamilyId, FileNumber, FormatLevel, IngestOptions, IoKind, SeqNum, Update,
+    Write as _, WriteOptions, standard_operator,
 };
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -222,6 +226,29 @@ fn writes_that_are_gone_are_named() {
             assert!(told.iter().any(|item| item.as_ref().is_err_and(|e| e.to_string().contains("is gone"))));
         }
     }
+}
+
+/// The link at the beginning of a WAL file says which file came before. One that cannot be read is damage, not a file without a link.
+#[test]
+fn a_damaged_link_is_an_error() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = builder(dir.path(), "WAL_ttl_seconds=1000").open().unwrap();
+    for _ in 0..3 {
+        db.put("k", "v").unwrap();
+        db.flush().unwrap();
+    }
+    db.wait_for_background().unwrap();
+    assert_eq!(db.updates_since(seq(1)).unwrap().filter(Result::is_ok).count(), 3);
+    let archive = std::fs::read_dir(dir.path().join("archive")).unwrap();
+    let newest = archive.map(|file| file.unwrap().path()).max().unwrap();
+    let number = FileNumber(newest.file_stem().unwrap().to_str().unwrap().parse().unwrap());
+    let link = LogLink { number, end: 0 }.encode();
+    let mut batch = BatchEncoder::new();
+    batch.log_data(&link[..link.len() - 1]).unwrap();
+    let log = LogWriter::create(Env::os().unwrap().fs, &newest, number, Framing::Legacy).unwrap();
+    log.append(batch.finish(seq(3)), true).unwrap();
+    let last = db.updates_since(seq(1)).unwrap().last().unwrap().unwrap_err();
+    assert!(last.is_corruption() && last.to_string().contains("log link"), "{last}");
 }
 
 /// After a flush and a new open, no WAL file has a write: a follower that lacks some is not left in the belief that it has all.
