@@ -192,11 +192,14 @@ impl DbIter {
     /// Key and value under the cursor; `None` off the end.
     #[inline]
     pub fn entry(&self) -> Option<(&[u8], &[u8])> {
-        let (key, stored) = self.stored_entry()?;
-        match self.expiry {
-            Some(_) if self.has_time() => Some((key, without_write_time(stored))),
-            _ => Some((key, stored)),
-        }
+        let stored = self.stored_entry()?;
+        Some(if self.expiry.is_none() { stored } else { self.without_time(stored) })
+    }
+
+    /// The shown entry without its time, if it has one.
+    #[cold]
+    fn without_time<'a>(&self, (key, stored): (&'a [u8], &'a [u8])) -> (&'a [u8], &'a [u8]) {
+        (key, if self.has_time() { without_write_time(stored) } else { stored })
     }
 
     /// Whether the shown value ends in its time, in a family whose values have times: all do, except entities.
