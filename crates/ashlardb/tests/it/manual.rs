@@ -7,8 +7,10 @@ use std::path::{Path, PathBuf};
 
 const MANUAL: &str = include_str!("../../../../docs/manual.md");
 const GUARANTEES: &str = include_str!("../../../../docs/guarantees.md");
-/// The section with the table.
+/// The section with the table of tests.
 const TABLE: &str = "What holds it";
+/// The section with RocksDB's contents.
+const CONTENTS: &str = "RocksDB's manual, entry by entry";
 
 fn crates() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
@@ -19,9 +21,14 @@ fn sections() -> Vec<(&'static str, &'static str)> {
     MANUAL.split("\n## ").skip(1).filter_map(|section| section.split_once('\n')).collect()
 }
 
-/// The rows of the table, their cells trimmed.
-fn rows() -> Vec<Vec<&'static str>> {
-    let table = sections().into_iter().find(|(heading, _)| *heading == TABLE).unwrap().1;
+/// The chapters: all sections but the two tables.
+fn chapters() -> Vec<(&'static str, &'static str)> {
+    sections().into_iter().filter(|(heading, _)| ![TABLE, CONTENTS].contains(heading)).collect()
+}
+
+/// The rows of the table in a section, their cells trimmed.
+fn rows(section: &str) -> Vec<Vec<&'static str>> {
+    let table = sections().into_iter().find(|(heading, _)| *heading == section).unwrap().1;
     let rows = table.lines().filter(|line| line.starts_with("| ")).skip(1);
     rows.map(|row| row.trim_matches('|').split('|').map(str::trim).collect()).collect()
 }
@@ -46,11 +53,10 @@ fn references(text: &str) -> impl Iterator<Item = &str> {
 
 #[test]
 fn every_entry_has_an_example_and_a_row() {
-    let headings: Vec<&str> =
-        sections().iter().map(|(heading, _)| *heading).filter(|h| *h != TABLE).collect();
-    let rows = rows();
+    let headings: Vec<&str> = chapters().iter().map(|(heading, _)| *heading).collect();
+    let rows = rows(TABLE);
     assert_eq!(rows.iter().map(|row| row[0]).collect::<Vec<_>>(), headings);
-    for (heading, text) in sections().into_iter().filter(|(heading, _)| *heading != TABLE) {
+    for (heading, text) in chapters() {
         assert!(text.contains("\n```rust\n"), "{heading}: no example that runs");
     }
     let (mut both, mut cells) = (0, 0);
@@ -67,6 +73,28 @@ fn every_entry_has_an_example_and_a_row() {
         "manual: {} entries, each with an example and an oracle; {both} go both ways, {cells} sides judged",
         rows.len()
     ));
+}
+
+#[test]
+fn each_entry_of_rocksdbs_manual_has_its_chapters() {
+    let rows = rows(CONTENTS);
+    assert_eq!(rows.len(), 72);
+    let headings: Vec<&str> = chapters().iter().map(|(heading, _)| *heading).collect();
+    for row in &rows {
+        let [entry, here, later] = row.as_slice() else { panic!("{row:?}") };
+        assert!(*here != "-" || *later != "-", "{entry}: neither here nor later");
+        // A link is to a page of its own.
+        for chapter in
+            here.split("; ").filter(|name| !["-", "this manual"].contains(name) && !name.starts_with('['))
+        {
+            assert!(headings.contains(&chapter), "{entry}: no chapter '{chapter}'");
+        }
+        for link in [here, later].iter().filter_map(|cell| cell.split_once("](")?.1.split_once(')')) {
+            assert!(crates().join("../docs").join(link.0).exists(), "{entry}: no page {}", link.0);
+        }
+    }
+    let whole = rows.iter().filter(|row| row[1] != "-" && row[2] == "-").count();
+    figure(&format!("RocksDB's manual: {} entries, {whole} of them without a remainder", rows.len()));
 }
 
 #[test]

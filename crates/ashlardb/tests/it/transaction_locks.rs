@@ -29,30 +29,38 @@ fn a_deadlock_is_refused_and_names_its_circle() {
             t.family(&family).put(key(n), "mine").unwrap();
         }
         let ids: Vec<u64> = transactions.iter().map(Transaction::id).collect();
-        let mut transactions = transactions.into_iter();
-        let last = transactions.next_back().unwrap();
-        scope(|scope| {
-            for (n, t) in transactions.enumerate() {
+        // Each waits for the next one; the one that comes last is refused.
+        let refused = scope(|scope| {
+            let asks = transactions.into_iter().enumerate().map(|(n, t)| {
                 let family = &family;
                 scope.spawn(move || {
-                    t.family(family).get_for_update(key(n + 1)).unwrap();
-                    t.commit().unwrap();
-                });
-                a_moment();
-            }
-            let e = last.family(&family).get_for_share(key(0)).unwrap_err();
-            assert_eq!(e.kind(), DEADLOCK);
-            for (n, id) in ids.iter().enumerate() {
-                let wait = format!("transaction {id} waits for key '{}' of family \"f\"", key(n + 1));
-                assert!(e.to_string().contains(&wait), "{e}");
-            }
-            last.rollback().unwrap();
+                    let asked = t.family(family).get_for_share(key(n + 1));
+                    if asked.is_ok() {
+                        t.commit().unwrap()
+                    } else {
+                        t.rollback().unwrap()
+                    }
+                    asked.map(drop)
+                })
+            });
+            let asks: Vec<_> = asks.collect();
+            let asked = asks.into_iter().map(|ask| ask.join().unwrap()).enumerate();
+            asked.filter_map(|(n, asked)| asked.err().map(|e| (n, e))).collect::<Vec<_>>()
         });
+        let [(victim, e)] = refused.as_slice() else { panic!("{refused:?}") };
+        assert_eq!(e.kind(), DEADLOCK);
+        for (n, id) in ids.iter().enumerate() {
+            let wait = format!("transaction {id} waits for key '{}' of family \"f\"", key(n + 1));
+            assert!(e.to_string().contains(&wait), "{e}");
+        }
         let found = db.deadlocks().unwrap();
         assert_eq!((found.len(), found[0].waits.len()), (1, size));
-        assert_eq!(found[0].waits[0].mode, LockMode::Shared);
-        assert_eq!(family.get(key(size - 1)).unwrap(), None, "rolled back");
-        assert_eq!(family.get(key(0)).unwrap().as_deref(), Some(&b"mine"[..]));
+        let first = &found[0].waits[0];
+        assert_eq!((first.transaction, first.mode), (ids[*victim], LockMode::Shared));
+        for n in 0..size {
+            let committed = family.get(key(n)).unwrap().is_some();
+            assert_eq!(committed, n != *victim, "key {n}, rolled back: {victim}");
+        }
     }
     // The closure form rolls back, waits and runs again.
     let (_dir, db) = fresh();
