@@ -3,9 +3,9 @@
 use crate::write::Writable;
 use crate::{Family, Write};
 use ashlar_base::{Error, FamilyId, Result};
-use ashlar_engine::batch::WriteBatch as EngineBatch;
+use ashlar_engine::batch::{Mark, WriteBatch as EngineBatch};
 use ashlar_engine::column_family::DatabaseId;
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, RefCell, RefMut};
 
 /// Operations that are written together: all of them, or none. Fill it with the methods of [`Write`], and write it with
 /// [`crate::Db::write`], which empties it.
@@ -55,6 +55,7 @@ struct Content {
     operations: EngineBatch,
     /// The database of the families in it.
     database: Option<DatabaseId>,
+    savepoints: Vec<Mark>,
 }
 
 impl WriteBatch {
@@ -67,7 +68,7 @@ impl WriteBatch {
     /// the WAL, and answers `Corruption` if the batch has changed in memory.
     pub fn protected() -> Self {
         let operations = EngineBatch::protected();
-        WriteBatch { content: RefCell::new(Content { operations, database: None }), ..Self::default() }
+        WriteBatch { content: RefCell::new(Content { operations, ..Content::default() }), ..Self::default() }
     }
 
     /// Adds operations on `family` to the batch: `batch.family(&events).put(k, v)?`.
@@ -93,11 +94,83 @@ impl WriteBatch {
         self.size().bytes
     }
 
-    /// Removes all operations and keeps the memory. The batch then belongs to no database.
+    /// Adds bytes for readers of the WAL, such as [`crate::Db::updates_since`]. They are no operation, and no read answers them.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: 4 GiB or more, or the batch is being written.
+    pub fn put_log_data(&self, blob: impl AsRef<[u8]>) -> Result<()> {
+        self.changed()?.operations.put_log_data(blob.as_ref())
+    }
+
+    /// Sets a savepoint, to which [`WriteBatch::rollback_to_savepoint`] returns. Savepoints nest; a write or `clear` removes
+    /// them.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: the batch is being written.
+    pub fn set_savepoint(&self) -> Result<()> {
+        let mut content = self.changed()?;
+        let mark = content.operations.mark();
+        content.savepoints.push(mark);
+        Ok(())
+    }
+
+    /// Removes the operations since the last savepoint, and the savepoint.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: there is no savepoint, or the batch is being written.
+    pub fn rollback_to_savepoint(&self) -> Result<()> {
+        let mut content = self.changed()?;
+        let mark = content.savepoints.pop().ok_or_else(no_savepoint)?;
+        content.operations.rollback_to(mark);
+        if content.operations.is_empty() {
+            content.database = None;
+        }
+        Ok(())
+    }
+
+    /// Removes the last savepoint, and keeps the operations since.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: there is no savepoint, or the batch is being written.
+    pub fn pop_savepoint(&self) -> Result<()> {
+        self.changed()?.savepoints.pop().map(drop).ok_or_else(no_savepoint)
+    }
+
+    /// The batch in RocksDB's form, with the sequence number 0. Families are in it by their numbers.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: the batch is being written.
+    pub fn data(&self) -> Result<Vec<u8>> {
+        Ok(self.changed()?.operations.data().to_vec())
+    }
+
+    /// The batch of [`WriteBatch::data`], or of RocksDB's `WriteBatch::Data`. Families are those of the database that it is
+    /// written to.
+    ///
+    /// # Errors
+    /// `Corruption`: the form does not decode. `NotSupported`: it has a record that no method of a batch adds, such as the mark
+    /// of a prepared transaction. `InvalidArgument`: a key or value is too large.
+    pub fn from_data(data: &[u8]) -> Result<Self> {
+        let operations = EngineBatch::from_data(data)?;
+        Ok(WriteBatch {
+            content: RefCell::new(Content { operations, ..Content::default() }),
+            ..Self::default()
+        })
+    }
+
+    /// Removes all operations and savepoints, and keeps the memory. The batch then belongs to no database.
     pub fn clear(&self) {
         if let Ok(mut content) = self.content.try_borrow_mut() {
             content.clear();
         }
+    }
+
+    /// The content, for a change.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: the batch is being written.
+    fn changed(&self) -> Result<RefMut<'_, Content>> {
+        self.content.try_borrow_mut().map_err(|_| in_use())
     }
 
     fn size(&self) -> Size {
@@ -113,7 +186,7 @@ impl WriteBatch {
         database: DatabaseId,
         write: impl FnOnce(&mut EngineBatch) -> Result<()>,
     ) -> Result<()> {
-        let Ok(mut content) = self.content.try_borrow_mut() else { return Err(in_use()) };
+        let mut content = self.changed()?;
         if content.database.is_some_and(|own| own != database) {
             return Err(Error::invalid("a batch with families of another open database"));
         }
@@ -139,8 +212,14 @@ impl Content {
 
     fn clear(&mut self) {
         self.operations.clear();
+        self.savepoints.clear();
         self.database = None;
     }
+}
+
+#[cold]
+fn no_savepoint() -> Error {
+    Error::invalid("the batch has no savepoint")
 }
 
 #[cold]
@@ -160,7 +239,7 @@ impl Write for WriteBatch {}
 impl Writable for WriteBatch {
     #[inline]
     fn add(&self, op: impl FnOnce(&mut EngineBatch, FamilyId) -> Result<()>) -> Result<()> {
-        let Ok(mut content) = self.content.try_borrow_mut() else { return Err(in_use()) };
+        let mut content = self.changed()?;
         op(&mut content.operations, FamilyId::DEFAULT)
     }
 }
@@ -169,7 +248,7 @@ impl Write for BatchFamily<'_> {}
 impl Writable for BatchFamily<'_> {
     #[inline]
     fn add(&self, op: impl FnOnce(&mut EngineBatch, FamilyId) -> Result<()>) -> Result<()> {
-        let Ok(mut content) = self.batch.content.try_borrow_mut() else { return Err(in_use()) };
+        let mut content = self.batch.changed()?;
         let database = self.family.inner.database();
         if content.database.is_some_and(|own| own != database) {
             return Err(Error::invalid("a batch with families of two open databases"));

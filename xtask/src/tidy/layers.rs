@@ -26,7 +26,7 @@ const LAYERS: [(&str, u8); 33] = [
     ("ashlar-repair", 40),
     ("ashlar-addons", 40),
     ("ashlardb", 50),
-    ("ashlar-ffi", 50),
+    ("ashlar-compat", 51),
     ("ashlar-bench", 60),
     ("ashlar-report", 60),
     ("ashlar-rigs", 60),

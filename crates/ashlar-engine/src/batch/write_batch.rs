@@ -1,8 +1,8 @@
 //! The batch that callers fill.
 
-use ashlar_base::{Error, FamilyId, Result};
+use ashlar_base::{Error, FamilyId, Malformed, Result, SeqNum};
 use ashlar_format::entity::{Column, ColumnValue, Entity};
-use ashlar_format::write_batch::{BatchEncoder, BatchMark, BatchReader};
+use ashlar_format::write_batch::{BatchEncoder, BatchMark, BatchOp, BatchReader};
 use ashlar_table::{MAX_ENTRY_BYTES, MAX_KEY_BYTES};
 
 /// Largest value: 4 GiB - 1, the limit of the format's length field.
@@ -103,6 +103,15 @@ impl WriteBatch {
         self.encoder.delete_range(family, begin, end)
     }
 
+    /// Adds bytes for readers of the WAL. They are no operation, and no read answers them.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: 4 GiB or more, or the batch would be too large.
+    pub fn put_log_data(&mut self, blob: &[u8]) -> Result<()> {
+        self.admit(&[], blob.len())?;
+        self.encoder.log_data(blob)
+    }
+
     /// True if the batch has operations whose validity depends on the family or the database: merges, range deletions,
     /// entities.
     pub(crate) fn needs_families(&self) -> bool {
@@ -160,6 +169,41 @@ impl WriteBatch {
         Ok(())
     }
 
+    /// The batch in RocksDB's form, with the sequence number 0.
+    pub fn data(&mut self) -> &[u8] {
+        self.encoder.finish(SeqNum::ZERO)
+    }
+
+    /// The batch of such a form.
+    ///
+    /// # Errors
+    /// `Corruption`: the form does not decode. `NotSupported`: it has a record that callers cannot add. `InvalidArgument`: a
+    /// key or value is too large.
+    pub fn from_data(data: &[u8]) -> Result<WriteBatch> {
+        let damaged = |wrong: Malformed| wrong.into_error();
+        let mut batch = WriteBatch::new();
+        let reader = BatchReader::new(data).map_err(damaged)?;
+        reader.validate().map_err(damaged)?;
+        for op in reader.iter() {
+            match op.map_err(damaged)? {
+                BatchOp::Put { family, key, value } => batch.put(family, key, value)?,
+                BatchOp::Delete { family, key } => batch.delete(family, key)?,
+                BatchOp::SingleDelete { family, key } => batch.single_delete(family, key)?,
+                BatchOp::Merge { family, key, value } => batch.merge(family, key, value)?,
+                BatchOp::DeleteRange { family, begin, end } => batch.delete_range(family, begin, end)?,
+                BatchOp::Entity { family, key, entity } => {
+                    let columns = inline_columns(entity)
+                        .ok_or_else(|| Error::not_supported("an entity with a column in a blob file"))?;
+                    batch.put_entity(family, key, &columns)?;
+                }
+                BatchOp::LogData(blob) => batch.put_log_data(blob)?,
+                BatchOp::Noop => {}
+                op => return Err(Error::not_supported(format!("a record of a batch: {op:?}"))),
+            }
+        }
+        Ok(batch)
+    }
+
     /// The encoded form, for the committer.
     pub(crate) fn encoder(&mut self) -> &mut BatchEncoder {
         &mut self.encoder
@@ -199,6 +243,16 @@ impl WriteBatch {
         }
         Ok(())
     }
+}
+
+/// The columns of an encoded entity; `None`: it does not decode, or one of its columns is in a blob file.
+fn inline_columns(entity: &[u8]) -> Option<Vec<(&[u8], &[u8])>> {
+    let entity = Entity::decode(entity).ok()?;
+    let columns = entity.columns().iter().map(|column| match column.value {
+        ColumnValue::Inline(value) => Some((column.name, value)),
+        ColumnValue::Blob(_) => None,
+    });
+    columns.collect()
 }
 
 /// The stored form of an entity with these columns, in any order.

@@ -7,10 +7,11 @@ use ashlar_testkit::ops::{Mix, draw};
 use ashlar_testkit::oracle::{State, first_difference};
 use ashlar_testkit::{KeyValue, Model, Op, report};
 use ashlardb::{
-    Db, ErrorKind, FormatLevel, Read as _, ReadOptions, ShutdownKind, Snapshot, Write as _, WriteBatch,
-    WriteOptions,
+    Db, ErrorKind, FormatLevel, Read as _, ReadOptions, ShutdownKind, Snapshot, UInt64Add, Write as _,
+    WriteBatch, WriteOptions,
 };
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 const CLOSED: ErrorKind = ErrorKind::Shutdown(ShutdownKind::Closed);
 
@@ -325,4 +326,52 @@ fn a_scan_that_does_not_fill_the_cache_leaves_nothing_in_it() {
     assert_eq!(cached(), before, "blocks were kept");
     assert_eq!(listing(db.scan(..)).len(), 1000);
     assert!(cached() > before + 100_000, "{} {before}", cached());
+}
+
+/// A batch in RocksDB's form is the same batch, and savepoints cut it.
+#[test]
+fn a_batch_comes_back_from_its_form_and_to_its_savepoints() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Db::builder(dir.path().join("db"))
+        .default_family(|f| f.merge_operator(Arc::new(UInt64Add)))
+        .open()
+        .unwrap();
+    let family = db.create_family("f").unwrap();
+    let batch = WriteBatch::new();
+    batch.put("a", "1").unwrap();
+    batch.set_savepoint().unwrap();
+    batch.family(&family).put("b", "2").unwrap();
+    batch.put_log_data("note").unwrap();
+    batch.set_savepoint().unwrap();
+    batch.delete("a").unwrap();
+    batch.rollback_to_savepoint().unwrap();
+    assert_eq!(batch.len(), 2);
+    batch.pop_savepoint().unwrap();
+    for refused in [batch.rollback_to_savepoint(), batch.pop_savepoint()] {
+        assert_eq!(refused.unwrap_err().kind(), ErrorKind::InvalidArgument, "no savepoint");
+    }
+    batch.merge("n", 5u64.to_le_bytes()).unwrap();
+    batch.single_delete("s").unwrap();
+    batch.delete_range("x", "z").unwrap();
+    batch.put_entity("e", &[("", "0"), ("c", "1")]).unwrap();
+    let form = batch.data().unwrap();
+    let copy = WriteBatch::from_data(&form).unwrap();
+    assert_eq!((copy.len(), copy.data().unwrap()), (batch.len(), form.clone()));
+    db.write(&copy).unwrap();
+    assert!(copy.is_empty());
+    assert_eq!(db.get("a").unwrap().as_deref(), Some(&b"1"[..]));
+    assert_eq!(family.get("b").unwrap().as_deref(), Some(&b"2"[..]));
+    assert_eq!(db.get("n").unwrap().as_deref(), Some(&5u64.to_le_bytes()[..]));
+    assert_eq!(db.get_entity("e").unwrap().unwrap().get("c"), Some(&b"1"[..]));
+    // The form is checked: no cut and no changed count is taken.
+    for len in 0..form.len() {
+        assert!(WriteBatch::from_data(&form[..len]).is_err(), "{len} bytes");
+    }
+    let mut counted = form;
+    counted[8] += 1;
+    assert!(WriteBatch::from_data(&counted).unwrap_err().is_corruption());
+    // The mark of a prepared transaction is no operation of a batch.
+    let mut marked = vec![0; 12];
+    marked.push(9);
+    assert_eq!(WriteBatch::from_data(&marked).unwrap_err().kind(), ErrorKind::NotSupported);
 }

@@ -1,0 +1,1545 @@
+/* The C interface of RocksDB, served by AshlarDB.
+ *
+ * Generated from crates/ashlar-capi/api: REWRITE=1 cargo test -p ashlar-capi --test it header
+ *
+ * An object is a pointer that this library returned. Memory that a call returns is freed with rocksdb_free or free. A call with
+ * `errptr` puts a string there if it fails; its words before the first colon are those of RocksDB. */
+
+#ifndef ASHLARDB_ROCKSDB_C_H
+#define ASHLARDB_ROCKSDB_C_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct rocksdb_t rocksdb_t;
+typedef struct rocksdb_column_family_handle_t rocksdb_column_family_handle_t;
+typedef struct rocksdb_checkpoint_t rocksdb_checkpoint_t;
+typedef struct rocksdb_options_t rocksdb_options_t;
+typedef struct rocksdb_block_based_table_options_t rocksdb_block_based_table_options_t;
+typedef struct rocksdb_readoptions_t rocksdb_readoptions_t;
+typedef struct rocksdb_writeoptions_t rocksdb_writeoptions_t;
+typedef struct rocksdb_compactoptions_t rocksdb_compactoptions_t;
+typedef struct rocksdb_universal_compaction_options_t rocksdb_universal_compaction_options_t;
+typedef struct rocksdb_fifo_compaction_options_t rocksdb_fifo_compaction_options_t;
+typedef struct rocksdb_flushoptions_t rocksdb_flushoptions_t;
+typedef struct rocksdb_filterpolicy_t rocksdb_filterpolicy_t;
+typedef struct rocksdb_cache_t rocksdb_cache_t;
+typedef struct rocksdb_env_t rocksdb_env_t;
+typedef struct rocksdb_snapshot_t rocksdb_snapshot_t;
+typedef struct rocksdb_comparator_t rocksdb_comparator_t;
+typedef struct rocksdb_mergeoperator_t rocksdb_mergeoperator_t;
+typedef struct rocksdb_compactionfilter_t rocksdb_compactionfilter_t;
+typedef struct rocksdb_compactionfilterfactory_t rocksdb_compactionfilterfactory_t;
+typedef struct rocksdb_compactionfiltercontext_t rocksdb_compactionfiltercontext_t;
+typedef struct rocksdb_slicetransform_t rocksdb_slicetransform_t;
+typedef struct rocksdb_writebatch_t rocksdb_writebatch_t;
+typedef struct rocksdb_iterator_t rocksdb_iterator_t;
+typedef struct rocksdb_pinnableslice_t rocksdb_pinnableslice_t;
+
+enum {
+  rocksdb_block_based_table_index_type_binary_search = 0,
+  rocksdb_block_based_table_index_type_hash_search = 1,
+  rocksdb_block_based_table_index_type_two_level_index_search = 2
+};
+
+enum {
+  rocksdb_block_based_table_data_block_index_type_binary_search = 0,
+  rocksdb_block_based_table_data_block_index_type_binary_search_and_hash = 1
+};
+
+enum {
+  rocksdb_block_based_table_index_block_search_type_binary = 0,
+  rocksdb_block_based_table_index_block_search_type_interpolation = 1,
+  rocksdb_block_based_table_index_block_search_type_auto = 2
+};
+
+enum {
+  rocksdb_prepopulate_blob_disable = 0,
+  rocksdb_prepopulate_blob_flush_only = 1
+};
+
+enum {
+  rocksdb_tolerate_corrupted_tail_records_recovery = 0,
+  rocksdb_absolute_consistency_recovery = 1,
+  rocksdb_point_in_time_recovery = 2,
+  rocksdb_skip_any_corrupted_records_recovery = 3
+};
+
+enum {
+  rocksdb_no_compression = 0,
+  rocksdb_snappy_compression = 1,
+  rocksdb_zlib_compression = 2,
+  rocksdb_bz2_compression = 3,
+  rocksdb_lz4_compression = 4,
+  rocksdb_lz4hc_compression = 5,
+  rocksdb_xpress_compression = 6,
+  rocksdb_zstd_compression = 7
+};
+
+enum {
+  rocksdb_level_compaction = 0,
+  rocksdb_universal_compaction = 1,
+  rocksdb_fifo_compaction = 2
+};
+
+enum {
+  rocksdb_k_by_compensated_size_compaction_pri = 0,
+  rocksdb_k_oldest_largest_seq_first_compaction_pri = 1,
+  rocksdb_k_oldest_smallest_seq_first_compaction_pri = 2,
+  rocksdb_k_min_overlapping_ratio_compaction_pri = 3,
+  rocksdb_k_round_robin_compaction_pri = 4
+};
+
+enum {
+  rocksdb_similar_size_compaction_stop_style = 0,
+  rocksdb_total_size_compaction_stop_style = 1
+};
+
+rocksdb_writebatch_t* rocksdb_writebatch_create(void);
+
+rocksdb_writebatch_t* rocksdb_writebatch_create_from(const char* rep, size_t size);
+
+rocksdb_writebatch_t* rocksdb_writebatch_create_with_params(size_t reserved_bytes, size_t max_bytes, size_t protection_bytes_per_key, size_t default_cf_ts_sz);
+
+void rocksdb_writebatch_clear(rocksdb_writebatch_t* b);
+
+int rocksdb_writebatch_count(rocksdb_writebatch_t* a0);
+
+const char* rocksdb_writebatch_data(rocksdb_writebatch_t* a0, size_t* size);
+
+void rocksdb_writebatch_put_log_data(rocksdb_writebatch_t* b, const char* blob, size_t len);
+
+void rocksdb_writebatch_set_save_point(rocksdb_writebatch_t* b);
+
+void rocksdb_writebatch_rollback_to_save_point(rocksdb_writebatch_t* b, char** errptr);
+
+void rocksdb_writebatch_pop_save_point(rocksdb_writebatch_t* b, char** errptr);
+
+void rocksdb_writebatch_verify_checksum(rocksdb_writebatch_t* b, char** errptr);
+
+void rocksdb_writebatch_put(rocksdb_writebatch_t* b, const char* key, size_t klen, const char* val, size_t vlen);
+
+void rocksdb_writebatch_put_cf(rocksdb_writebatch_t* b, rocksdb_column_family_handle_t* column_family, const char* key, size_t klen, const char* val, size_t vlen);
+
+void rocksdb_writebatch_merge(rocksdb_writebatch_t* a0, const char* key, size_t klen, const char* val, size_t vlen);
+
+void rocksdb_writebatch_merge_cf(rocksdb_writebatch_t* a0, rocksdb_column_family_handle_t* column_family, const char* key, size_t klen, const char* val, size_t vlen);
+
+void rocksdb_writebatch_delete(rocksdb_writebatch_t* b, const char* key, size_t klen);
+
+void rocksdb_writebatch_delete_cf(rocksdb_writebatch_t* a0, rocksdb_column_family_handle_t* column_family, const char* key, size_t klen);
+
+void rocksdb_writebatch_singledelete(rocksdb_writebatch_t* b, const char* key, size_t klen);
+
+void rocksdb_writebatch_singledelete_cf(rocksdb_writebatch_t* b, rocksdb_column_family_handle_t* column_family, const char* key, size_t klen);
+
+void rocksdb_writebatch_delete_range(rocksdb_writebatch_t* b, const char* start_key, size_t start_key_len, const char* end_key, size_t end_key_len);
+
+void rocksdb_writebatch_delete_range_cf(rocksdb_writebatch_t* b, rocksdb_column_family_handle_t* column_family, const char* start_key, size_t start_key_len, const char* end_key, size_t end_key_len);
+
+void rocksdb_writebatch_putv(rocksdb_writebatch_t* b, int num_keys, const char* const* keys_list, const size_t* keys_list_sizes, int num_values, const char* const* values_list, const size_t* values_list_sizes);
+
+void rocksdb_writebatch_putv_cf(rocksdb_writebatch_t* b, rocksdb_column_family_handle_t* column_family, int num_keys, const char* const* keys_list, const size_t* keys_list_sizes, int num_values, const char* const* values_list, const size_t* values_list_sizes);
+
+void rocksdb_writebatch_mergev(rocksdb_writebatch_t* b, int num_keys, const char* const* keys_list, const size_t* keys_list_sizes, int num_values, const char* const* values_list, const size_t* values_list_sizes);
+
+void rocksdb_writebatch_mergev_cf(rocksdb_writebatch_t* b, rocksdb_column_family_handle_t* column_family, int num_keys, const char* const* keys_list, const size_t* keys_list_sizes, int num_values, const char* const* values_list, const size_t* values_list_sizes);
+
+void rocksdb_writebatch_deletev(rocksdb_writebatch_t* b, int num_keys, const char* const* keys_list, const size_t* keys_list_sizes);
+
+void rocksdb_writebatch_deletev_cf(rocksdb_writebatch_t* b, rocksdb_column_family_handle_t* column_family, int num_keys, const char* const* keys_list, const size_t* keys_list_sizes);
+
+void rocksdb_writebatch_destroy(rocksdb_writebatch_t* object);
+
+void rocksdb_writebatch_iterate(rocksdb_writebatch_t*, void* state, void (*put)(void*, const char* k, size_t klen, const char* v, size_t vlen), void (*deleted)(void*, const char* k, size_t klen));
+
+void rocksdb_writebatch_iterate_ld(rocksdb_writebatch_t*, void* state, void (*put)(void*, const char* k, size_t klen, const char* v, size_t vlen), void (*deleted)(void*, const char* k, size_t klen), void (*log_data)(void*, const char* blob, size_t blob_len));
+
+void rocksdb_writebatch_iterate_cf(rocksdb_writebatch_t*, void* state, void (*put_cf)(void*, uint32_t cfid, const char* k, size_t klen, const char* v, size_t vlen), void (*deleted_cf)(void*, uint32_t cfid, const char* k, size_t klen), void (*merge_cf)(void*, uint32_t cfid, const char* k, size_t klen, const char* v, size_t vlen));
+
+unsigned char rocksdb_compactionfiltercontext_is_full_compaction(rocksdb_compactionfiltercontext_t* context);
+
+unsigned char rocksdb_compactionfiltercontext_is_manual_compaction(rocksdb_compactionfiltercontext_t* context);
+
+rocksdb_slicetransform_t* rocksdb_slicetransform_create_fixed_prefix(size_t a0);
+
+rocksdb_slicetransform_t* rocksdb_slicetransform_create_noop(void);
+
+void rocksdb_comparator_destroy(rocksdb_comparator_t* object);
+
+void rocksdb_mergeoperator_destroy(rocksdb_mergeoperator_t* object);
+
+void rocksdb_compactionfilter_destroy(rocksdb_compactionfilter_t* object);
+
+void rocksdb_compactionfilterfactory_destroy(rocksdb_compactionfilterfactory_t* object);
+
+void rocksdb_slicetransform_destroy(rocksdb_slicetransform_t* object);
+
+rocksdb_comparator_t* rocksdb_comparator_create(void* state, void (*destructor)(void*), int (*compare)(void*, const char* a, size_t alen, const char* b, size_t blen), const char* (*name)(void*));
+
+rocksdb_mergeoperator_t* rocksdb_mergeoperator_create(void* state, void (*destructor)(void*), char* (*full_merge)(void*, const char* key, size_t key_length, const char* existing_value, size_t existing_value_length, const char* const* operands_list, const size_t* operands_list_length, int num_operands, unsigned char* success, size_t* new_value_length), char* (*partial_merge)(void*, const char* key, size_t key_length, const char* const* operands_list, const size_t* operands_list_length, int num_operands, unsigned char* success, size_t* new_value_length), void (*delete_value)(void*, const char* value, size_t value_length), const char* (*name)(void*));
+
+rocksdb_compactionfilter_t* rocksdb_compactionfilter_create(void* state, void (*destructor)(void*), unsigned char (*filter)(void*, int level, const char* key, size_t key_length, const char* existing_value, size_t value_length, char** new_value, size_t* new_value_length, unsigned char* value_changed), const char* (*name)(void*));
+
+rocksdb_compactionfilterfactory_t* rocksdb_compactionfilterfactory_create(void* state, void (*destructor)(void*), rocksdb_compactionfilter_t* (*create_compaction_filter)( void*, rocksdb_compactionfiltercontext_t* context), const char* (*name)(void*));
+
+rocksdb_t* rocksdb_open(const rocksdb_options_t* options, const char* name, char** errptr);
+
+rocksdb_t* rocksdb_open_for_read_only(const rocksdb_options_t* options, const char* name, unsigned char error_if_wal_file_exists, char** errptr);
+
+rocksdb_t* rocksdb_open_as_secondary(const rocksdb_options_t* options, const char* name, const char* secondary_path, char** errptr);
+
+rocksdb_t* rocksdb_open_with_ttl(const rocksdb_options_t* options, const char* name, int ttl, char** errptr);
+
+void rocksdb_close(rocksdb_t* db);
+
+void rocksdb_try_catch_up_with_primary(rocksdb_t* db, char** errptr);
+
+void rocksdb_repair_db(const rocksdb_options_t* options, const char* name, char** errptr);
+
+rocksdb_column_family_handle_t* rocksdb_create_column_family(rocksdb_t* db, const rocksdb_options_t* column_family_options, const char* column_family_name, char** errptr);
+
+void rocksdb_drop_column_family(rocksdb_t* db, rocksdb_column_family_handle_t* handle, char** errptr);
+
+rocksdb_column_family_handle_t* rocksdb_get_default_column_family_handle(rocksdb_t* db);
+
+uint32_t rocksdb_column_family_handle_get_id(rocksdb_column_family_handle_t* handle);
+
+char* rocksdb_column_family_handle_get_name(rocksdb_column_family_handle_t* handle, size_t* name_len);
+
+void rocksdb_delete_range_cf(rocksdb_t* db, const rocksdb_writeoptions_t* options, rocksdb_column_family_handle_t* column_family, const char* start_key, size_t start_key_len, const char* end_key, size_t end_key_len, char** errptr);
+
+void rocksdb_write(rocksdb_t* db, const rocksdb_writeoptions_t* options, rocksdb_writebatch_t* batch, char** errptr);
+
+char* rocksdb_get(rocksdb_t* db, const rocksdb_readoptions_t* options, const char* key, size_t keylen, size_t* vallen, char** errptr);
+
+char* rocksdb_get_cf(rocksdb_t* db, const rocksdb_readoptions_t* options, rocksdb_column_family_handle_t* column_family, const char* key, size_t keylen, size_t* vallen, char** errptr);
+
+rocksdb_pinnableslice_t* rocksdb_get_pinned(rocksdb_t* db, const rocksdb_readoptions_t* options, const char* key, size_t keylen, char** errptr);
+
+rocksdb_pinnableslice_t* rocksdb_get_pinned_cf(rocksdb_t* db, const rocksdb_readoptions_t* options, rocksdb_column_family_handle_t* column_family, const char* key, size_t keylen, char** errptr);
+
+const rocksdb_snapshot_t* rocksdb_create_snapshot(rocksdb_t* db);
+
+void rocksdb_release_snapshot(rocksdb_t* db, const rocksdb_snapshot_t* snapshot);
+
+uint64_t rocksdb_snapshot_get_sequence_number(const rocksdb_snapshot_t* snapshot);
+
+uint64_t rocksdb_get_latest_sequence_number(rocksdb_t* db);
+
+char* rocksdb_property_value(rocksdb_t* db, const char* propname);
+
+char* rocksdb_property_value_cf(rocksdb_t* db, rocksdb_column_family_handle_t* column_family, const char* propname);
+
+int rocksdb_property_int(rocksdb_t* db, const char* propname, uint64_t* out_val);
+
+int rocksdb_property_int_cf(rocksdb_t* db, rocksdb_column_family_handle_t* column_family, const char* propname, uint64_t* out_val);
+
+void rocksdb_flush(rocksdb_t* db, const rocksdb_flushoptions_t* options, char** errptr);
+
+void rocksdb_flush_cf(rocksdb_t* db, const rocksdb_flushoptions_t* options, rocksdb_column_family_handle_t* column_family, char** errptr);
+
+void rocksdb_flush_wal(rocksdb_t* db, unsigned char sync, char** errptr);
+
+void rocksdb_compact_range(rocksdb_t* db, const char* start_key, size_t start_key_len, const char* limit_key, size_t limit_key_len);
+
+void rocksdb_compact_range_cf(rocksdb_t* db, rocksdb_column_family_handle_t* column_family, const char* start_key, size_t start_key_len, const char* limit_key, size_t limit_key_len);
+
+void rocksdb_compact_range_opt(rocksdb_t* db, rocksdb_compactoptions_t* opt, const char* start_key, size_t start_key_len, const char* limit_key, size_t limit_key_len);
+
+void rocksdb_compact_range_cf_opt(rocksdb_t* db, rocksdb_column_family_handle_t* column_family, rocksdb_compactoptions_t* opt, const char* start_key, size_t start_key_len, const char* limit_key, size_t limit_key_len);
+
+void rocksdb_suggest_compact_range(rocksdb_t* db, const char* start_key, size_t start_key_len, const char* limit_key, size_t limit_key_len, char** errptr);
+
+void rocksdb_suggest_compact_range_cf(rocksdb_t* db, rocksdb_column_family_handle_t* column_family, const char* start_key, size_t start_key_len, const char* limit_key, size_t limit_key_len, char** errptr);
+
+void rocksdb_delete_file_in_range(rocksdb_t* db, const char* start_key, size_t start_key_len, const char* limit_key, size_t limit_key_len, char** errptr);
+
+void rocksdb_delete_file_in_range_cf(rocksdb_t* db, rocksdb_column_family_handle_t* column_family, const char* start_key, size_t start_key_len, const char* limit_key, size_t limit_key_len, char** errptr);
+
+void rocksdb_disable_manual_compaction(rocksdb_t* db);
+
+void rocksdb_enable_manual_compaction(rocksdb_t* db);
+
+void rocksdb_pause_background_work(rocksdb_t* db, char** errptr);
+
+void rocksdb_continue_background_work(rocksdb_t* db, char** errptr);
+
+void rocksdb_cancel_all_background_work(rocksdb_t* db, unsigned char wait);
+
+void rocksdb_verify_checksum(rocksdb_t* db, char** errptr);
+
+void rocksdb_verify_file_checksums(rocksdb_t* db, char** errptr);
+
+rocksdb_checkpoint_t* rocksdb_checkpoint_object_create(rocksdb_t* db, char** errptr);
+
+void rocksdb_checkpoint_create(rocksdb_checkpoint_t* checkpoint, const char* checkpoint_dir, uint64_t log_size_for_flush, char** errptr);
+
+void rocksdb_put(rocksdb_t* db, const rocksdb_writeoptions_t* options, const char* key, size_t keylen, const char* val, size_t vallen, char** errptr);
+
+void rocksdb_put_cf(rocksdb_t* db, const rocksdb_writeoptions_t* options, rocksdb_column_family_handle_t* column_family, const char* key, size_t keylen, const char* val, size_t vallen, char** errptr);
+
+void rocksdb_merge(rocksdb_t* db, const rocksdb_writeoptions_t* options, const char* key, size_t keylen, const char* val, size_t vallen, char** errptr);
+
+void rocksdb_merge_cf(rocksdb_t* db, const rocksdb_writeoptions_t* options, rocksdb_column_family_handle_t* column_family, const char* key, size_t keylen, const char* val, size_t vallen, char** errptr);
+
+void rocksdb_delete(rocksdb_t* db, const rocksdb_writeoptions_t* options, const char* key, size_t keylen, char** errptr);
+
+void rocksdb_delete_cf(rocksdb_t* db, const rocksdb_writeoptions_t* options, rocksdb_column_family_handle_t* column_family, const char* key, size_t keylen, char** errptr);
+
+void rocksdb_singledelete(rocksdb_t* db, const rocksdb_writeoptions_t* options, const char* key, size_t keylen, char** errptr);
+
+void rocksdb_singledelete_cf(rocksdb_t* db, const rocksdb_writeoptions_t* options, rocksdb_column_family_handle_t* column_family, const char* key, size_t keylen, char** errptr);
+
+void rocksdb_column_family_handle_destroy(rocksdb_column_family_handle_t* object);
+
+void rocksdb_checkpoint_object_destroy(rocksdb_checkpoint_t* checkpoint);
+
+rocksdb_iterator_t* rocksdb_create_iterator(rocksdb_t* db, const rocksdb_readoptions_t* options);
+
+rocksdb_iterator_t* rocksdb_create_iterator_cf(rocksdb_t* db, const rocksdb_readoptions_t* options, rocksdb_column_family_handle_t* column_family);
+
+unsigned char rocksdb_iter_valid(const rocksdb_iterator_t* a0);
+
+void rocksdb_iter_seek_to_first(rocksdb_iterator_t* a0);
+
+void rocksdb_iter_seek_to_last(rocksdb_iterator_t* a0);
+
+void rocksdb_iter_seek(rocksdb_iterator_t* a0, const char* k, size_t klen);
+
+void rocksdb_iter_seek_for_prev(rocksdb_iterator_t* a0, const char* k, size_t klen);
+
+void rocksdb_iter_next(rocksdb_iterator_t* a0);
+
+void rocksdb_iter_prev(rocksdb_iterator_t* a0);
+
+const char* rocksdb_iter_key(const rocksdb_iterator_t* a0, size_t* klen);
+
+const char* rocksdb_iter_value(const rocksdb_iterator_t* a0, size_t* vlen);
+
+void rocksdb_iter_get_error(const rocksdb_iterator_t* a0, char** errptr);
+
+void rocksdb_iter_refresh(const rocksdb_iterator_t* iter, char** errptr);
+
+const char* rocksdb_pinnableslice_value(const rocksdb_pinnableslice_t* t, size_t* vlen);
+
+void rocksdb_iter_destroy(rocksdb_iterator_t* object);
+
+void rocksdb_pinnableslice_destroy(rocksdb_pinnableslice_t* v);
+
+void rocksdb_free(void* ptr);
+
+char** rocksdb_list_column_families(const rocksdb_options_t* options, const char* name, size_t* lencf, char** errptr);
+
+void rocksdb_list_column_families_destroy(char** list, size_t len);
+
+rocksdb_t* rocksdb_open_column_families(const rocksdb_options_t* options, const char* name, int num_column_families, const char* const* column_family_names, const rocksdb_options_t* const* column_family_options, rocksdb_column_family_handle_t** column_family_handles, char** errptr);
+
+rocksdb_t* rocksdb_open_column_families_with_ttl(const rocksdb_options_t* options, const char* name, int num_column_families, const char* const* column_family_names, const rocksdb_options_t* const* column_family_options, rocksdb_column_family_handle_t** column_family_handles, const int* ttls, char** errptr);
+
+rocksdb_t* rocksdb_open_for_read_only_column_families(const rocksdb_options_t* options, const char* name, int num_column_families, const char* const* column_family_names, const rocksdb_options_t* const* column_family_options, rocksdb_column_family_handle_t** column_family_handles, unsigned char error_if_wal_file_exists, char** errptr);
+
+rocksdb_t* rocksdb_open_as_secondary_column_families(const rocksdb_options_t* options, const char* name, const char* secondary_path, int num_column_families, const char* const* column_family_names, const rocksdb_options_t* const* column_family_options, rocksdb_column_family_handle_t** column_family_handles, char** errptr);
+
+void rocksdb_multi_get(rocksdb_t* db, const rocksdb_readoptions_t* options, size_t num_keys, const char* const* keys_list, const size_t* keys_list_sizes, char** values_list, size_t* values_list_sizes, char** errs);
+
+void rocksdb_multi_get_cf(rocksdb_t* db, const rocksdb_readoptions_t* options, const rocksdb_column_family_handle_t* const* column_families, size_t num_keys, const char* const* keys_list, const size_t* keys_list_sizes, char** values_list, size_t* values_list_sizes, char** errs);
+
+void rocksdb_batched_multi_get_cf(rocksdb_t* db, const rocksdb_readoptions_t* options, rocksdb_column_family_handle_t* column_family, size_t num_keys, const char* const* keys_list, const size_t* keys_list_sizes, rocksdb_pinnableslice_t** values, char** errs, const bool sorted_input);
+
+void rocksdb_create_iterators(rocksdb_t* db, rocksdb_readoptions_t* opts, rocksdb_column_family_handle_t** column_families, rocksdb_iterator_t** iterators, size_t size, char** errptr);
+
+void rocksdb_approximate_sizes(rocksdb_t* db, int num_ranges, const char* const* range_start_key, const size_t* range_start_key_len, const char* const* range_limit_key, const size_t* range_limit_key_len, uint64_t* sizes, char** errptr);
+
+void rocksdb_approximate_sizes_cf(rocksdb_t* db, rocksdb_column_family_handle_t* column_family, int num_ranges, const char* const* range_start_key, const size_t* range_start_key_len, const char* const* range_limit_key, const size_t* range_limit_key_len, uint64_t* sizes, char** errptr);
+
+void rocksdb_set_options(rocksdb_t* db, int count, const char* const keys[], const char* const values[], char** errptr);
+
+void rocksdb_set_options_cf(rocksdb_t* db, rocksdb_column_family_handle_t* handle, int count, const char* const keys[], const char* const values[], char** errptr);
+
+unsigned char rocksdb_key_may_exist(rocksdb_t* db, const rocksdb_readoptions_t* options, const char* key, size_t key_len, char** value, size_t* val_len, const char* timestamp, size_t timestamp_len, unsigned char* value_found);
+
+unsigned char rocksdb_key_may_exist_cf(rocksdb_t* db, const rocksdb_readoptions_t* options, rocksdb_column_family_handle_t* column_family, const char* key, size_t key_len, char** value, size_t* val_len, const char* timestamp, size_t timestamp_len, unsigned char* value_found);
+
+void rocksdb_options_set_compression_per_level(rocksdb_options_t* opt, const int* level_values, size_t num_levels);
+
+void rocksdb_options_set_WAL_size_limit_MB(rocksdb_options_t* object, uint64_t value);
+
+uint64_t rocksdb_options_get_WAL_size_limit_MB(rocksdb_options_t* object);
+
+void rocksdb_options_set_WAL_ttl_seconds(rocksdb_options_t* object, uint64_t value);
+
+uint64_t rocksdb_options_get_WAL_ttl_seconds(rocksdb_options_t* object);
+
+void rocksdb_options_set_advise_random_on_open(rocksdb_options_t* object, unsigned char value);
+
+unsigned char rocksdb_options_get_advise_random_on_open(rocksdb_options_t* object);
+
+void rocksdb_options_set_allow_2pc(rocksdb_options_t* object, unsigned char value);
+
+unsigned char rocksdb_options_get_allow_2pc(rocksdb_options_t* object);
+
+void rocksdb_options_set_allow_concurrent_memtable_write(rocksdb_options_t* object, unsigned char value);
+
+unsigned char rocksdb_options_get_allow_concurrent_memtable_write(rocksdb_options_t* object);
+
+void rocksdb_options_set_allow_data_in_errors(rocksdb_options_t* object, unsigned char value);
+
+unsigned char rocksdb_options_get_allow_data_in_errors(rocksdb_options_t* object);
+
+void rocksdb_options_set_allow_fallocate(rocksdb_options_t* object, unsigned char value);
+
+unsigned char rocksdb_options_get_allow_fallocate(rocksdb_options_t* object);
+
+void rocksdb_options_set_allow_ingest_behind(rocksdb_options_t* object, unsigned char value);
+
+unsigned char rocksdb_options_get_allow_ingest_behind(rocksdb_options_t* object);
+
+void rocksdb_options_set_allow_mmap_reads(rocksdb_options_t* object, unsigned char value);
+
+unsigned char rocksdb_options_get_allow_mmap_reads(rocksdb_options_t* object);
+
+void rocksdb_options_set_allow_mmap_writes(rocksdb_options_t* object, unsigned char value);
+
+unsigned char rocksdb_options_get_allow_mmap_writes(rocksdb_options_t* object);
+
+void rocksdb_options_set_arena_block_size(rocksdb_options_t* object, size_t value);
+
+size_t rocksdb_options_get_arena_block_size(rocksdb_options_t* object);
+
+void rocksdb_options_set_async_wal_precreate(rocksdb_options_t* object, unsigned char value);
+
+unsigned char rocksdb_options_get_async_wal_precreate(rocksdb_options_t* object);
+
+void rocksdb_options_set_atomic_flush(rocksdb_options_t* object, unsigned char value);
+
+unsigned char rocksdb_options_get_atomic_flush(rocksdb_options_t* object);
+
+void rocksdb_options_set_avoid_flush_during_recovery(rocksdb_options_t* object, unsigned char value);
+
+unsigned char rocksdb_options_get_avoid_flush_during_recovery(rocksdb_options_t* object);
+
+void rocksdb_options_set_avoid_flush_during_shutdown(rocksdb_options_t* object, unsigned char value);
+
+unsigned char rocksdb_options_get_avoid_flush_during_shutdown(rocksdb_options_t* object);
+
+void rocksdb_options_set_avoid_unnecessary_blocking_io(rocksdb_options_t* object, unsigned char value);
+
+unsigned char rocksdb_options_get_avoid_unnecessary_blocking_io(rocksdb_options_t* object);
+
+void rocksdb_options_set_background_close_inactive_wals(rocksdb_options_t* object, unsigned char value);
+
+unsigned char rocksdb_options_get_background_close_inactive_wals(rocksdb_options_t* object);
+
+void rocksdb_options_set_best_efforts_recovery(rocksdb_options_t* object, unsigned char value);
+
+unsigned char rocksdb_options_get_best_efforts_recovery(rocksdb_options_t* object);
+
+void rocksdb_options_set_bgerror_resume_retry_interval(rocksdb_options_t* object, uint64_t value);
+
+uint64_t rocksdb_options_get_bgerror_resume_retry_interval(rocksdb_options_t* object);
+
+void rocksdb_options_set_blob_compaction_readahead_size(rocksdb_options_t* object, uint64_t value);
+
+uint64_t rocksdb_options_get_blob_compaction_readahead_size(rocksdb_options_t* object);
+
+void rocksdb_options_set_blob_compression_type(rocksdb_options_t* object, int value);
+
+int rocksdb_options_get_blob_compression_type(rocksdb_options_t* object);
+
+void rocksdb_options_set_blob_direct_write_partitions(rocksdb_options_t* object, uint32_t value);
+
+uint32_t rocksdb_options_get_blob_direct_write_partitions(rocksdb_options_t* object);
+
+void rocksdb_options_set_blob_file_size(rocksdb_options_t* object, uint64_t value);
+
+uint64_t rocksdb_options_get_blob_file_size(rocksdb_options_t* object);
+
+void rocksdb_options_set_blob_file_starting_level(rocksdb_options_t* object, int value);
+
+int rocksdb_options_get_blob_file_starting_level(rocksdb_options_t* object);
+
+void rocksdb_options_set_blob_gc_age_cutoff(rocksdb_options_t* object, double value);
+
+double rocksdb_options_get_blob_gc_age_cutoff(rocksdb_options_t* object);
+
+void rocksdb_options_set_blob_gc_force_threshold(rocksdb_options_t* object, double value);
+
+double rocksdb_options_get_blob_gc_force_threshold(rocksdb_options_t* object);
+
+void rocksdb_options_set_bloom_locality(rocksdb_options_t* object, uint32_t value);
+
+uint32_t rocksdb_options_get_bloom_locality(rocksdb_options_t* object);
+
+void rocksdb_options_set_bottommost_compression(rocksdb_options_t* object, int value);
+
+int rocksdb_options_get_bottommost_compression(rocksdb_options_t* object);
+
+void rocksdb_options_set_bottommost_file_compaction_delay(rocksdb_options_t* object, uint32_t value);
+
+uint32_t rocksdb_options_get_bottommost_file_compaction_delay(rocksdb_options_t* object);
+
+void rocksdb_options_set_bytes_per_sync(rocksdb_options_t* object, uint64_t value);
+
+uint64_t rocksdb_options_get_bytes_per_sync(rocksdb_options_t* object);
+
+void rocksdb_options_set_cf_allow_ingest_behind(rocksdb_options_t* object, unsigned char value);
+
+unsigned char rocksdb_options_get_cf_allow_ingest_behind(rocksdb_options_t* object);
+
+void rocksdb_options_set_compaction_pri(rocksdb_options_t* object, int value);
+
+int rocksdb_options_get_compaction_pri(rocksdb_options_t* object);
+
+size_t rocksdb_options_get_compaction_readahead_size(rocksdb_options_t* object);
+
+void rocksdb_options_set_compaction_style(rocksdb_options_t* object, int value);
+
+int rocksdb_options_get_compaction_style(rocksdb_options_t* object);
+
+void rocksdb_options_set_compaction_verify_record_count(rocksdb_options_t* object, unsigned char value);
+
+unsigned char rocksdb_options_get_compaction_verify_record_count(rocksdb_options_t* object);
+
+void rocksdb_options_set_compression(rocksdb_options_t* object, int value);
+
+int rocksdb_options_get_compression(rocksdb_options_t* object);
+
+void rocksdb_options_set_compression_options_max_dict_buffer_bytes(rocksdb_options_t* object, uint64_t value);
+
+uint64_t rocksdb_options_get_compression_options_max_dict_buffer_bytes(rocksdb_options_t* object);
+
+void rocksdb_options_set_compression_options_parallel_threads(rocksdb_options_t* object, int value);
+
+int rocksdb_options_get_compression_options_parallel_threads(rocksdb_options_t* object);
+
+void rocksdb_options_set_compression_options_use_zstd_dict_trainer(rocksdb_options_t* object, unsigned char value);
+
+unsigned char rocksdb_options_get_compression_options_use_zstd_dict_trainer(rocksdb_options_t* object);
+
+void rocksdb_options_set_compression_options_zstd_max_train_bytes(rocksdb_options_t* object, int value);
+
+int rocksdb_options_get_compression_options_zstd_max_train_bytes(rocksdb_options_t* object);
+
+void rocksdb_options_set_create_if_missing(rocksdb_options_t* object, unsigned char value);
+
+unsigned char rocksdb_options_get_create_if_missing(rocksdb_options_t* object);
+
+void rocksdb_options_set_create_missing_column_families(rocksdb_options_t* object, unsigned char value);
+
+unsigned char rocksdb_options_get_create_missing_column_families(rocksdb_options_t* object);
+
+void rocksdb_options_set_db_write_buffer_size(rocksdb_options_t* object, size_t value);
+
+size_t rocksdb_options_get_db_write_buffer_size(rocksdb_options_t* object);
+
+void rocksdb_options_set_default_temperature(rocksdb_options_t* object, int value);
+
+int rocksdb_options_get_default_temperature(rocksdb_options_t* object);
+
+void rocksdb_options_set_default_write_temperature(rocksdb_options_t* object, int value);
+
+int rocksdb_options_get_default_write_temperature(rocksdb_options_t* object);
+
+void rocksdb_options_set_delayed_write_rate(rocksdb_options_t* object, uint64_t value);
+
+uint64_t rocksdb_options_get_delayed_write_rate(rocksdb_options_t* object);
+
+void rocksdb_options_set_delete_obsolete_files_period_micros(rocksdb_options_t* object, uint64_t value);
+
+uint64_t rocksdb_options_get_delete_obsolete_files_period_micros(rocksdb_options_t* object);
+
+void rocksdb_options_set_disable_auto_compactions(rocksdb_options_t* object, int value);
+
+unsigned char rocksdb_options_get_disable_auto_compactions(rocksdb_options_t* object);
+
+void rocksdb_options_set_disallow_memtable_writes(rocksdb_options_t* object, unsigned char value);
+
+unsigned char rocksdb_options_get_disallow_memtable_writes(rocksdb_options_t* object);
+
+void rocksdb_options_set_dump_malloc_stats(rocksdb_options_t* object, unsigned char value);
+
+unsigned char rocksdb_options_get_dump_malloc_stats(rocksdb_options_t* object);
+
+void rocksdb_options_set_enable_blob_direct_write(rocksdb_options_t* object, unsigned char value);
+
+unsigned char rocksdb_options_get_enable_blob_direct_write(rocksdb_options_t* object);
+
+void rocksdb_options_set_enable_blob_files(rocksdb_options_t* object, unsigned char value);
+
+unsigned char rocksdb_options_get_enable_blob_files(rocksdb_options_t* object);
+
+void rocksdb_options_set_enable_blob_gc(rocksdb_options_t* object, unsigned char value);
+
+unsigned char rocksdb_options_get_enable_blob_gc(rocksdb_options_t* object);
+
+void rocksdb_options_set_enable_pipelined_write(rocksdb_options_t* object, unsigned char value);
+
+unsigned char rocksdb_options_get_enable_pipelined_write(rocksdb_options_t* object);
+
+void rocksdb_options_set_enable_thread_tracking(rocksdb_options_t* object, unsigned char value);
+
+unsigned char rocksdb_options_get_enable_thread_tracking(rocksdb_options_t* object);
+
+void rocksdb_options_set_enable_write_thread_adaptive_yield(rocksdb_options_t* object, unsigned char value);
+
+unsigned char rocksdb_options_get_enable_write_thread_adaptive_yield(rocksdb_options_t* object);
+
+void rocksdb_options_set_enforce_single_del_contracts(rocksdb_options_t* object, unsigned char value);
+
+unsigned char rocksdb_options_get_enforce_single_del_contracts(rocksdb_options_t* object);
+
+void rocksdb_options_set_enforce_write_buffer_manager_during_recovery(rocksdb_options_t* object, unsigned char value);
+
+unsigned char rocksdb_options_get_enforce_write_buffer_manager_during_recovery(rocksdb_options_t* object);
+
+void rocksdb_options_set_error_if_exists(rocksdb_options_t* object, unsigned char value);
+
+unsigned char rocksdb_options_get_error_if_exists(rocksdb_options_t* object);
+
+void rocksdb_options_set_experimental_mempurge_threshold(rocksdb_options_t* object, double value);
+
+double rocksdb_options_get_experimental_mempurge_threshold(rocksdb_options_t* object);
+
+void rocksdb_options_set_fast_sst_open(rocksdb_options_t* object, unsigned char value);
+
+unsigned char rocksdb_options_get_fast_sst_open(rocksdb_options_t* object);
+
+void rocksdb_options_set_flush_verify_memtable_count(rocksdb_options_t* object, unsigned char value);
+
+unsigned char rocksdb_options_get_flush_verify_memtable_count(rocksdb_options_t* object);
+
+void rocksdb_options_set_follower_catchup_retry_count(rocksdb_options_t* object, uint64_t value);
+
+uint64_t rocksdb_options_get_follower_catchup_retry_count(rocksdb_options_t* object);
+
+void rocksdb_options_set_follower_catchup_retry_wait_ms(rocksdb_options_t* object, uint64_t value);
+
+uint64_t rocksdb_options_get_follower_catchup_retry_wait_ms(rocksdb_options_t* object);
+
+void rocksdb_options_set_follower_refresh_catchup_period_ms(rocksdb_options_t* object, uint64_t value);
+
+uint64_t rocksdb_options_get_follower_refresh_catchup_period_ms(rocksdb_options_t* object);
+
+void rocksdb_options_set_force_consistency_checks(rocksdb_options_t* object, unsigned char value);
+
+unsigned char rocksdb_options_get_force_consistency_checks(rocksdb_options_t* object);
+
+void rocksdb_options_set_hard_pending_compaction_bytes_limit(rocksdb_options_t* object, size_t value);
+
+size_t rocksdb_options_get_hard_pending_compaction_bytes_limit(rocksdb_options_t* object);
+
+void rocksdb_options_set_info_log_level(rocksdb_options_t* object, int value);
+
+int rocksdb_options_get_info_log_level(rocksdb_options_t* object);
+
+void rocksdb_options_set_inplace_update_num_locks(rocksdb_options_t* object, size_t value);
+
+size_t rocksdb_options_get_inplace_update_num_locks(rocksdb_options_t* object);
+
+void rocksdb_options_set_inplace_update_support(rocksdb_options_t* object, unsigned char value);
+
+unsigned char rocksdb_options_get_inplace_update_support(rocksdb_options_t* object);
+
+void rocksdb_options_set_is_fd_close_on_exec(rocksdb_options_t* object, unsigned char value);
+
+unsigned char rocksdb_options_get_is_fd_close_on_exec(rocksdb_options_t* object);
+
+void rocksdb_options_set_keep_log_file_num(rocksdb_options_t* object, size_t value);
+
+size_t rocksdb_options_get_keep_log_file_num(rocksdb_options_t* object);
+
+void rocksdb_options_set_last_level_temperature(rocksdb_options_t* object, int value);
+
+int rocksdb_options_get_last_level_temperature(rocksdb_options_t* object);
+
+void rocksdb_options_set_level0_file_num_compaction_trigger(rocksdb_options_t* object, int value);
+
+int rocksdb_options_get_level0_file_num_compaction_trigger(rocksdb_options_t* object);
+
+void rocksdb_options_set_level0_slowdown_writes_trigger(rocksdb_options_t* object, int value);
+
+int rocksdb_options_get_level0_slowdown_writes_trigger(rocksdb_options_t* object);
+
+void rocksdb_options_set_level0_stop_writes_trigger(rocksdb_options_t* object, int value);
+
+int rocksdb_options_get_level0_stop_writes_trigger(rocksdb_options_t* object);
+
+void rocksdb_options_set_level_compaction_dynamic_level_bytes(rocksdb_options_t* object, unsigned char value);
+
+unsigned char rocksdb_options_get_level_compaction_dynamic_level_bytes(rocksdb_options_t* object);
+
+void rocksdb_options_set_log_file_time_to_roll(rocksdb_options_t* object, size_t value);
+
+size_t rocksdb_options_get_log_file_time_to_roll(rocksdb_options_t* object);
+
+void rocksdb_options_set_log_readahead_size(rocksdb_options_t* object, size_t value);
+
+size_t rocksdb_options_get_log_readahead_size(rocksdb_options_t* object);
+
+void rocksdb_options_set_lowest_used_cache_tier(rocksdb_options_t* object, int value);
+
+int rocksdb_options_get_lowest_used_cache_tier(rocksdb_options_t* object);
+
+void rocksdb_options_set_manifest_preallocation_size(rocksdb_options_t* object, size_t value);
+
+size_t rocksdb_options_get_manifest_preallocation_size(rocksdb_options_t* object);
+
+void rocksdb_options_set_manual_wal_flush(rocksdb_options_t* object, unsigned char value);
+
+unsigned char rocksdb_options_get_manual_wal_flush(rocksdb_options_t* object);
+
+void rocksdb_options_set_max_background_compactions(rocksdb_options_t* object, int value);
+
+int rocksdb_options_get_max_background_compactions(rocksdb_options_t* object);
+
+void rocksdb_options_set_max_background_flushes(rocksdb_options_t* object, int value);
+
+int rocksdb_options_get_max_background_flushes(rocksdb_options_t* object);
+
+void rocksdb_options_set_max_background_jobs(rocksdb_options_t* object, int value);
+
+int rocksdb_options_get_max_background_jobs(rocksdb_options_t* object);
+
+void rocksdb_options_set_max_bgerror_resume_count(rocksdb_options_t* object, int value);
+
+int rocksdb_options_get_max_bgerror_resume_count(rocksdb_options_t* object);
+
+void rocksdb_options_set_max_bytes_for_level_base(rocksdb_options_t* object, uint64_t value);
+
+uint64_t rocksdb_options_get_max_bytes_for_level_base(rocksdb_options_t* object);
+
+void rocksdb_options_set_max_bytes_for_level_multiplier(rocksdb_options_t* object, double value);
+
+double rocksdb_options_get_max_bytes_for_level_multiplier(rocksdb_options_t* object);
+
+void rocksdb_options_set_max_compaction_bytes(rocksdb_options_t* object, uint64_t value);
+
+uint64_t rocksdb_options_get_max_compaction_bytes(rocksdb_options_t* object);
+
+void rocksdb_options_set_max_compaction_trigger_wakeup_seconds(rocksdb_options_t* object, uint64_t value);
+
+uint64_t rocksdb_options_get_max_compaction_trigger_wakeup_seconds(rocksdb_options_t* object);
+
+void rocksdb_options_set_max_file_opening_threads(rocksdb_options_t* object, int value);
+
+int rocksdb_options_get_max_file_opening_threads(rocksdb_options_t* object);
+
+void rocksdb_options_set_max_log_file_size(rocksdb_options_t* object, size_t value);
+
+size_t rocksdb_options_get_max_log_file_size(rocksdb_options_t* object);
+
+void rocksdb_options_set_max_manifest_file_size(rocksdb_options_t* object, size_t value);
+
+size_t rocksdb_options_get_max_manifest_file_size(rocksdb_options_t* object);
+
+void rocksdb_options_set_max_manifest_space_amp_pct(rocksdb_options_t* object, int value);
+
+int rocksdb_options_get_max_manifest_space_amp_pct(rocksdb_options_t* object);
+
+void rocksdb_options_set_max_open_files(rocksdb_options_t* object, int value);
+
+int rocksdb_options_get_max_open_files(rocksdb_options_t* object);
+
+void rocksdb_options_set_max_sequential_skip_in_iterations(rocksdb_options_t* object, uint64_t value);
+
+uint64_t rocksdb_options_get_max_sequential_skip_in_iterations(rocksdb_options_t* object);
+
+void rocksdb_options_set_max_subcompactions(rocksdb_options_t* object, uint32_t value);
+
+uint32_t rocksdb_options_get_max_subcompactions(rocksdb_options_t* object);
+
+void rocksdb_options_set_max_successive_merges(rocksdb_options_t* object, size_t value);
+
+size_t rocksdb_options_get_max_successive_merges(rocksdb_options_t* object);
+
+void rocksdb_options_set_max_total_wal_size(rocksdb_options_t* object, uint64_t value);
+
+uint64_t rocksdb_options_get_max_total_wal_size(rocksdb_options_t* object);
+
+void rocksdb_options_set_max_write_batch_group_size_bytes(rocksdb_options_t* object, uint64_t value);
+
+uint64_t rocksdb_options_get_max_write_batch_group_size_bytes(rocksdb_options_t* object);
+
+void rocksdb_options_set_max_write_buffer_number(rocksdb_options_t* object, int value);
+
+int rocksdb_options_get_max_write_buffer_number(rocksdb_options_t* object);
+
+void rocksdb_options_set_max_write_buffer_size_to_maintain(rocksdb_options_t* object, int64_t value);
+
+int64_t rocksdb_options_get_max_write_buffer_size_to_maintain(rocksdb_options_t* object);
+
+void rocksdb_options_set_memtable_avg_op_scan_flush_trigger(rocksdb_options_t* object, uint32_t value);
+
+uint32_t rocksdb_options_get_memtable_avg_op_scan_flush_trigger(rocksdb_options_t* object);
+
+void rocksdb_options_set_memtable_batch_lookup_optimization(rocksdb_options_t* object, unsigned char value);
+
+unsigned char rocksdb_options_get_memtable_batch_lookup_optimization(rocksdb_options_t* object);
+
+void rocksdb_options_set_memtable_huge_page_size(rocksdb_options_t* object, size_t value);
+
+size_t rocksdb_options_get_memtable_huge_page_size(rocksdb_options_t* object);
+
+void rocksdb_options_set_memtable_max_range_deletions(rocksdb_options_t* object, uint32_t value);
+
+uint32_t rocksdb_options_get_memtable_max_range_deletions(rocksdb_options_t* object);
+
+void rocksdb_options_set_memtable_op_scan_flush_trigger(rocksdb_options_t* object, uint32_t value);
+
+uint32_t rocksdb_options_get_memtable_op_scan_flush_trigger(rocksdb_options_t* object);
+
+void rocksdb_options_set_memtable_prefix_bloom_size_ratio(rocksdb_options_t* object, double value);
+
+double rocksdb_options_get_memtable_prefix_bloom_size_ratio(rocksdb_options_t* object);
+
+void rocksdb_options_set_memtable_protection_bytes_per_key(rocksdb_options_t* object, uint32_t value);
+
+uint32_t rocksdb_options_get_memtable_protection_bytes_per_key(rocksdb_options_t* object);
+
+void rocksdb_options_set_memtable_verify_per_key_checksum_on_seek(rocksdb_options_t* object, unsigned char value);
+
+unsigned char rocksdb_options_get_memtable_verify_per_key_checksum_on_seek(rocksdb_options_t* object);
+
+void rocksdb_options_set_memtable_whole_key_filtering(rocksdb_options_t* object, unsigned char value);
+
+unsigned char rocksdb_options_get_memtable_whole_key_filtering(rocksdb_options_t* object);
+
+void rocksdb_options_set_metadata_write_temperature(rocksdb_options_t* object, int value);
+
+int rocksdb_options_get_metadata_write_temperature(rocksdb_options_t* object);
+
+void rocksdb_options_set_min_blob_size(rocksdb_options_t* object, uint64_t value);
+
+uint64_t rocksdb_options_get_min_blob_size(rocksdb_options_t* object);
+
+void rocksdb_options_set_min_tombstones_for_range_conversion(rocksdb_options_t* object, uint32_t value);
+
+uint32_t rocksdb_options_get_min_tombstones_for_range_conversion(rocksdb_options_t* object);
+
+void rocksdb_options_set_min_write_buffer_number_to_merge(rocksdb_options_t* object, int value);
+
+int rocksdb_options_get_min_write_buffer_number_to_merge(rocksdb_options_t* object);
+
+void rocksdb_options_set_num_levels(rocksdb_options_t* object, int value);
+
+int rocksdb_options_get_num_levels(rocksdb_options_t* object);
+
+void rocksdb_options_set_open_files_async(rocksdb_options_t* object, unsigned char value);
+
+unsigned char rocksdb_options_get_open_files_async(rocksdb_options_t* object);
+
+void rocksdb_options_set_optimize_filters_for_hits(rocksdb_options_t* object, int value);
+
+unsigned char rocksdb_options_get_optimize_filters_for_hits(rocksdb_options_t* object);
+
+void rocksdb_options_set_optimize_manifest_for_recovery(rocksdb_options_t* object, unsigned char value);
+
+unsigned char rocksdb_options_get_optimize_manifest_for_recovery(rocksdb_options_t* object);
+
+void rocksdb_options_set_paranoid_checks(rocksdb_options_t* object, unsigned char value);
+
+unsigned char rocksdb_options_get_paranoid_checks(rocksdb_options_t* object);
+
+void rocksdb_options_set_paranoid_file_checks(rocksdb_options_t* object, unsigned char value);
+
+unsigned char rocksdb_options_get_paranoid_file_checks(rocksdb_options_t* object);
+
+void rocksdb_options_set_paranoid_memory_checks(rocksdb_options_t* object, unsigned char value);
+
+unsigned char rocksdb_options_get_paranoid_memory_checks(rocksdb_options_t* object);
+
+void rocksdb_options_set_periodic_compaction_seconds(rocksdb_options_t* object, uint64_t value);
+
+uint64_t rocksdb_options_get_periodic_compaction_seconds(rocksdb_options_t* object);
+
+void rocksdb_options_set_persist_stats_to_disk(rocksdb_options_t* object, unsigned char value);
+
+unsigned char rocksdb_options_get_persist_stats_to_disk(rocksdb_options_t* object);
+
+void rocksdb_options_set_persist_user_defined_timestamps(rocksdb_options_t* object, unsigned char value);
+
+unsigned char rocksdb_options_get_persist_user_defined_timestamps(rocksdb_options_t* object);
+
+void rocksdb_options_set_preclude_last_level_data_seconds(rocksdb_options_t* object, uint64_t value);
+
+uint64_t rocksdb_options_get_preclude_last_level_data_seconds(rocksdb_options_t* object);
+
+void rocksdb_options_set_prefix_seek_opt_in_only(rocksdb_options_t* object, unsigned char value);
+
+unsigned char rocksdb_options_get_prefix_seek_opt_in_only(rocksdb_options_t* object);
+
+void rocksdb_options_set_prepopulate_blob_cache(rocksdb_options_t* object, int value);
+
+int rocksdb_options_get_prepopulate_blob_cache(rocksdb_options_t* object);
+
+void rocksdb_options_set_preserve_internal_time_seconds(rocksdb_options_t* object, uint64_t value);
+
+uint64_t rocksdb_options_get_preserve_internal_time_seconds(rocksdb_options_t* object);
+
+void rocksdb_options_set_read_io_executor_threads(rocksdb_options_t* object, int value);
+
+int rocksdb_options_get_read_io_executor_threads(rocksdb_options_t* object);
+
+void rocksdb_options_set_read_triggered_compaction_threshold(rocksdb_options_t* object, double value);
+
+double rocksdb_options_get_read_triggered_compaction_threshold(rocksdb_options_t* object);
+
+void rocksdb_options_set_recycle_log_file_num(rocksdb_options_t* object, size_t value);
+
+size_t rocksdb_options_get_recycle_log_file_num(rocksdb_options_t* object);
+
+void rocksdb_options_set_report_bg_io_stats(rocksdb_options_t* object, int value);
+
+unsigned char rocksdb_options_get_report_bg_io_stats(rocksdb_options_t* object);
+
+void rocksdb_options_set_reuse_manifest_on_open(rocksdb_options_t* object, unsigned char value);
+
+unsigned char rocksdb_options_get_reuse_manifest_on_open(rocksdb_options_t* object);
+
+void rocksdb_options_set_sample_for_compression(rocksdb_options_t* object, uint64_t value);
+
+uint64_t rocksdb_options_get_sample_for_compression(rocksdb_options_t* object);
+
+void rocksdb_options_set_skip_stats_update_on_db_open(rocksdb_options_t* object, unsigned char value);
+
+unsigned char rocksdb_options_get_skip_stats_update_on_db_open(rocksdb_options_t* object);
+
+void rocksdb_options_set_soft_pending_compaction_bytes_limit(rocksdb_options_t* object, size_t value);
+
+size_t rocksdb_options_get_soft_pending_compaction_bytes_limit(rocksdb_options_t* object);
+
+void rocksdb_options_set_stats_dump_period_sec(rocksdb_options_t* object, unsigned int value);
+
+unsigned int rocksdb_options_get_stats_dump_period_sec(rocksdb_options_t* object);
+
+void rocksdb_options_set_stats_history_buffer_size(rocksdb_options_t* object, size_t value);
+
+size_t rocksdb_options_get_stats_history_buffer_size(rocksdb_options_t* object);
+
+void rocksdb_options_set_stats_persist_period_sec(rocksdb_options_t* object, unsigned int value);
+
+unsigned int rocksdb_options_get_stats_persist_period_sec(rocksdb_options_t* object);
+
+void rocksdb_options_set_strict_bytes_per_sync(rocksdb_options_t* object, unsigned char value);
+
+unsigned char rocksdb_options_get_strict_bytes_per_sync(rocksdb_options_t* object);
+
+void rocksdb_options_set_strict_max_successive_merges(rocksdb_options_t* object, unsigned char value);
+
+unsigned char rocksdb_options_get_strict_max_successive_merges(rocksdb_options_t* object);
+
+void rocksdb_options_set_table_cache_numshardbits(rocksdb_options_t* object, int value);
+
+int rocksdb_options_get_table_cache_numshardbits(rocksdb_options_t* object);
+
+void rocksdb_options_set_target_file_size_base(rocksdb_options_t* object, uint64_t value);
+
+uint64_t rocksdb_options_get_target_file_size_base(rocksdb_options_t* object);
+
+void rocksdb_options_set_target_file_size_is_upper_bound(rocksdb_options_t* object, unsigned char value);
+
+unsigned char rocksdb_options_get_target_file_size_is_upper_bound(rocksdb_options_t* object);
+
+void rocksdb_options_set_target_file_size_multiplier(rocksdb_options_t* object, int value);
+
+int rocksdb_options_get_target_file_size_multiplier(rocksdb_options_t* object);
+
+void rocksdb_options_set_track_and_verify_wals(rocksdb_options_t* object, unsigned char value);
+
+unsigned char rocksdb_options_get_track_and_verify_wals(rocksdb_options_t* object);
+
+void rocksdb_options_set_track_and_verify_wals_in_manifest(rocksdb_options_t* object, unsigned char value);
+
+unsigned char rocksdb_options_get_track_and_verify_wals_in_manifest(rocksdb_options_t* object);
+
+void rocksdb_options_set_ttl(rocksdb_options_t* object, uint64_t value);
+
+uint64_t rocksdb_options_get_ttl(rocksdb_options_t* object);
+
+void rocksdb_options_set_two_write_queues(rocksdb_options_t* object, unsigned char value);
+
+unsigned char rocksdb_options_get_two_write_queues(rocksdb_options_t* object);
+
+void rocksdb_options_set_uncache_aggressiveness(rocksdb_options_t* object, uint32_t value);
+
+uint32_t rocksdb_options_get_uncache_aggressiveness(rocksdb_options_t* object);
+
+void rocksdb_options_set_unordered_write(rocksdb_options_t* object, unsigned char value);
+
+unsigned char rocksdb_options_get_unordered_write(rocksdb_options_t* object);
+
+void rocksdb_options_set_use_adaptive_mutex(rocksdb_options_t* object, unsigned char value);
+
+unsigned char rocksdb_options_get_use_adaptive_mutex(rocksdb_options_t* object);
+
+void rocksdb_options_set_use_direct_io_for_compaction_reads(rocksdb_options_t* object, unsigned char value);
+
+unsigned char rocksdb_options_get_use_direct_io_for_compaction_reads(rocksdb_options_t* object);
+
+void rocksdb_options_set_use_direct_io_for_flush_and_compaction(rocksdb_options_t* object, unsigned char value);
+
+unsigned char rocksdb_options_get_use_direct_io_for_flush_and_compaction(rocksdb_options_t* object);
+
+void rocksdb_options_set_use_direct_reads(rocksdb_options_t* object, unsigned char value);
+
+unsigned char rocksdb_options_get_use_direct_reads(rocksdb_options_t* object);
+
+void rocksdb_options_set_use_fsync(rocksdb_options_t* object, int value);
+
+int rocksdb_options_get_use_fsync(rocksdb_options_t* object);
+
+void rocksdb_options_set_verify_manifest_content_on_close(rocksdb_options_t* object, unsigned char value);
+
+unsigned char rocksdb_options_get_verify_manifest_content_on_close(rocksdb_options_t* object);
+
+void rocksdb_options_set_verify_output_flags(rocksdb_options_t* object, int value);
+
+int rocksdb_options_get_verify_output_flags(rocksdb_options_t* object);
+
+void rocksdb_options_set_verify_sst_unique_id_in_manifest(rocksdb_options_t* object, unsigned char value);
+
+unsigned char rocksdb_options_get_verify_sst_unique_id_in_manifest(rocksdb_options_t* object);
+
+void rocksdb_options_set_wal_bytes_per_sync(rocksdb_options_t* object, uint64_t value);
+
+uint64_t rocksdb_options_get_wal_bytes_per_sync(rocksdb_options_t* object);
+
+void rocksdb_options_set_wal_compression(rocksdb_options_t* object, int value);
+
+int rocksdb_options_get_wal_compression(rocksdb_options_t* object);
+
+void rocksdb_options_set_wal_recovery_mode(rocksdb_options_t* object, int value);
+
+int rocksdb_options_get_wal_recovery_mode(rocksdb_options_t* object);
+
+void rocksdb_options_set_wal_write_temperature(rocksdb_options_t* object, int value);
+
+int rocksdb_options_get_wal_write_temperature(rocksdb_options_t* object);
+
+void rocksdb_options_set_writable_file_max_buffer_size(rocksdb_options_t* object, uint64_t value);
+
+uint64_t rocksdb_options_get_writable_file_max_buffer_size(rocksdb_options_t* object);
+
+void rocksdb_options_set_write_buffer_size(rocksdb_options_t* object, size_t value);
+
+size_t rocksdb_options_get_write_buffer_size(rocksdb_options_t* object);
+
+void rocksdb_options_set_write_dbid_to_manifest(rocksdb_options_t* object, unsigned char value);
+
+unsigned char rocksdb_options_get_write_dbid_to_manifest(rocksdb_options_t* object);
+
+void rocksdb_options_set_write_identity_file(rocksdb_options_t* object, unsigned char value);
+
+unsigned char rocksdb_options_get_write_identity_file(rocksdb_options_t* object);
+
+void rocksdb_options_set_write_thread_max_yield_usec(rocksdb_options_t* object, uint64_t value);
+
+uint64_t rocksdb_options_get_write_thread_max_yield_usec(rocksdb_options_t* object);
+
+void rocksdb_options_set_write_thread_slow_yield_usec(rocksdb_options_t* object, uint64_t value);
+
+uint64_t rocksdb_options_get_write_thread_slow_yield_usec(rocksdb_options_t* object);
+
+void rocksdb_block_based_options_set_block_align(rocksdb_block_based_table_options_t* object, unsigned char value);
+
+unsigned char rocksdb_block_based_options_get_block_align(rocksdb_block_based_table_options_t* object);
+
+void rocksdb_block_based_options_set_block_restart_interval(rocksdb_block_based_table_options_t* object, int value);
+
+int rocksdb_block_based_options_get_block_restart_interval(rocksdb_block_based_table_options_t* object);
+
+void rocksdb_block_based_options_set_block_size(rocksdb_block_based_table_options_t* object, size_t value);
+
+uint64_t rocksdb_block_based_options_get_block_size(rocksdb_block_based_table_options_t* object);
+
+void rocksdb_block_based_options_set_block_size_deviation(rocksdb_block_based_table_options_t* object, int value);
+
+int rocksdb_block_based_options_get_block_size_deviation(rocksdb_block_based_table_options_t* object);
+
+void rocksdb_block_based_options_set_cache_index_and_filter_blocks(rocksdb_block_based_table_options_t* object, unsigned char value);
+
+unsigned char rocksdb_block_based_options_get_cache_index_and_filter_blocks(rocksdb_block_based_table_options_t* object);
+
+void rocksdb_block_based_options_set_cache_index_and_filter_blocks_with_high_priority(rocksdb_block_based_table_options_t* object, unsigned char value);
+
+unsigned char rocksdb_block_based_options_get_cache_index_and_filter_blocks_with_high_priority(rocksdb_block_based_table_options_t* object);
+
+void rocksdb_block_based_options_set_data_block_hash_ratio(rocksdb_block_based_table_options_t* object, double value);
+
+void rocksdb_block_based_options_set_data_block_hash_table_util_ratio(rocksdb_block_based_table_options_t* object, double value);
+
+double rocksdb_block_based_options_get_data_block_hash_table_util_ratio(rocksdb_block_based_table_options_t* object);
+
+void rocksdb_block_based_options_set_data_block_index_type(rocksdb_block_based_table_options_t* object, int value);
+
+int rocksdb_block_based_options_get_data_block_index_type(rocksdb_block_based_table_options_t* object);
+
+void rocksdb_block_based_options_set_decouple_partitioned_filters(rocksdb_block_based_table_options_t* object, unsigned char value);
+
+unsigned char rocksdb_block_based_options_get_decouple_partitioned_filters(rocksdb_block_based_table_options_t* object);
+
+void rocksdb_block_based_options_set_detect_filter_construct_corruption(rocksdb_block_based_table_options_t* object, unsigned char value);
+
+unsigned char rocksdb_block_based_options_get_detect_filter_construct_corruption(rocksdb_block_based_table_options_t* object);
+
+void rocksdb_block_based_options_set_enable_index_compression(rocksdb_block_based_table_options_t* object, unsigned char value);
+
+unsigned char rocksdb_block_based_options_get_enable_index_compression(rocksdb_block_based_table_options_t* object);
+
+void rocksdb_block_based_options_set_fail_if_no_udi_on_open(rocksdb_block_based_table_options_t* object, unsigned char value);
+
+unsigned char rocksdb_block_based_options_get_fail_if_no_udi_on_open(rocksdb_block_based_table_options_t* object);
+
+void rocksdb_block_based_options_set_format_version(rocksdb_block_based_table_options_t* object, int value);
+
+uint32_t rocksdb_block_based_options_get_format_version(rocksdb_block_based_table_options_t* object);
+
+void rocksdb_block_based_options_set_index_block_restart_interval(rocksdb_block_based_table_options_t* object, int value);
+
+int rocksdb_block_based_options_get_index_block_restart_interval(rocksdb_block_based_table_options_t* object);
+
+void rocksdb_block_based_options_set_index_block_search_type(rocksdb_block_based_table_options_t* object, int value);
+
+int rocksdb_block_based_options_get_index_block_search_type(rocksdb_block_based_table_options_t* object);
+
+void rocksdb_block_based_options_set_index_shortening(rocksdb_block_based_table_options_t* object, int value);
+
+int rocksdb_block_based_options_get_index_shortening(rocksdb_block_based_table_options_t* object);
+
+void rocksdb_block_based_options_set_index_type(rocksdb_block_based_table_options_t* object, int value);
+
+int rocksdb_block_based_options_get_index_type(rocksdb_block_based_table_options_t* object);
+
+void rocksdb_block_based_options_set_initial_auto_readahead_size(rocksdb_block_based_table_options_t* object, size_t value);
+
+size_t rocksdb_block_based_options_get_initial_auto_readahead_size(rocksdb_block_based_table_options_t* object);
+
+void rocksdb_block_based_options_set_max_auto_readahead_size(rocksdb_block_based_table_options_t* object, size_t value);
+
+size_t rocksdb_block_based_options_get_max_auto_readahead_size(rocksdb_block_based_table_options_t* object);
+
+void rocksdb_block_based_options_set_metadata_block_size(rocksdb_block_based_table_options_t* object, uint64_t value);
+
+uint64_t rocksdb_block_based_options_get_metadata_block_size(rocksdb_block_based_table_options_t* object);
+
+void rocksdb_block_based_options_set_no_block_cache(rocksdb_block_based_table_options_t* object, unsigned char value);
+
+unsigned char rocksdb_block_based_options_get_no_block_cache(rocksdb_block_based_table_options_t* object);
+
+void rocksdb_block_based_options_set_num_file_reads_for_auto_readahead(rocksdb_block_based_table_options_t* object, uint64_t value);
+
+uint64_t rocksdb_block_based_options_get_num_file_reads_for_auto_readahead(rocksdb_block_based_table_options_t* object);
+
+void rocksdb_block_based_options_set_optimize_filters_for_memory(rocksdb_block_based_table_options_t* object, unsigned char value);
+
+unsigned char rocksdb_block_based_options_get_optimize_filters_for_memory(rocksdb_block_based_table_options_t* object);
+
+void rocksdb_block_based_options_set_partition_filters(rocksdb_block_based_table_options_t* object, unsigned char value);
+
+unsigned char rocksdb_block_based_options_get_partition_filters(rocksdb_block_based_table_options_t* object);
+
+void rocksdb_block_based_options_set_pin_l0_filter_and_index_blocks_in_cache(rocksdb_block_based_table_options_t* object, unsigned char value);
+
+unsigned char rocksdb_block_based_options_get_pin_l0_filter_and_index_blocks_in_cache(rocksdb_block_based_table_options_t* object);
+
+void rocksdb_block_based_options_set_pin_top_level_index_and_filter(rocksdb_block_based_table_options_t* object, unsigned char value);
+
+unsigned char rocksdb_block_based_options_get_pin_top_level_index_and_filter(rocksdb_block_based_table_options_t* object);
+
+void rocksdb_block_based_options_set_prepopulate_block_cache(rocksdb_block_based_table_options_t* object, int value);
+
+int rocksdb_block_based_options_get_prepopulate_block_cache(rocksdb_block_based_table_options_t* object);
+
+void rocksdb_block_based_options_set_read_amp_bytes_per_bit(rocksdb_block_based_table_options_t* object, uint32_t value);
+
+uint32_t rocksdb_block_based_options_get_read_amp_bytes_per_bit(rocksdb_block_based_table_options_t* object);
+
+void rocksdb_block_based_options_set_separate_key_value_in_data_block(rocksdb_block_based_table_options_t* object, unsigned char value);
+
+unsigned char rocksdb_block_based_options_get_separate_key_value_in_data_block(rocksdb_block_based_table_options_t* object);
+
+void rocksdb_block_based_options_set_super_block_alignment_size(rocksdb_block_based_table_options_t* object, size_t value);
+
+size_t rocksdb_block_based_options_get_super_block_alignment_size(rocksdb_block_based_table_options_t* object);
+
+void rocksdb_block_based_options_set_super_block_alignment_space_overhead_ratio(rocksdb_block_based_table_options_t* object, size_t value);
+
+size_t rocksdb_block_based_options_get_super_block_alignment_space_overhead_ratio(rocksdb_block_based_table_options_t* object);
+
+void rocksdb_block_based_options_set_uniform_cv_threshold(rocksdb_block_based_table_options_t* object, double value);
+
+double rocksdb_block_based_options_get_uniform_cv_threshold(rocksdb_block_based_table_options_t* object);
+
+void rocksdb_block_based_options_set_use_delta_encoding(rocksdb_block_based_table_options_t* object, unsigned char value);
+
+unsigned char rocksdb_block_based_options_get_use_delta_encoding(rocksdb_block_based_table_options_t* object);
+
+void rocksdb_block_based_options_set_use_udi_as_primary_index(rocksdb_block_based_table_options_t* object, unsigned char value);
+
+unsigned char rocksdb_block_based_options_get_use_udi_as_primary_index(rocksdb_block_based_table_options_t* object);
+
+void rocksdb_block_based_options_set_verify_compression(rocksdb_block_based_table_options_t* object, unsigned char value);
+
+unsigned char rocksdb_block_based_options_get_verify_compression(rocksdb_block_based_table_options_t* object);
+
+void rocksdb_block_based_options_set_whole_key_filtering(rocksdb_block_based_table_options_t* object, unsigned char value);
+
+unsigned char rocksdb_block_based_options_get_whole_key_filtering(rocksdb_block_based_table_options_t* object);
+
+void rocksdb_universal_compaction_options_set_allow_trivial_move(rocksdb_universal_compaction_options_t* object, unsigned char value);
+
+unsigned char rocksdb_universal_compaction_options_get_allow_trivial_move(rocksdb_universal_compaction_options_t* object);
+
+void rocksdb_universal_compaction_options_set_compression_size_percent(rocksdb_universal_compaction_options_t* object, int value);
+
+int rocksdb_universal_compaction_options_get_compression_size_percent(rocksdb_universal_compaction_options_t* object);
+
+void rocksdb_universal_compaction_options_set_incremental(rocksdb_universal_compaction_options_t* object, unsigned char value);
+
+unsigned char rocksdb_universal_compaction_options_get_incremental(rocksdb_universal_compaction_options_t* object);
+
+void rocksdb_universal_compaction_options_set_max_merge_width(rocksdb_universal_compaction_options_t* object, int value);
+
+int rocksdb_universal_compaction_options_get_max_merge_width(rocksdb_universal_compaction_options_t* object);
+
+void rocksdb_universal_compaction_options_set_max_read_amp(rocksdb_universal_compaction_options_t* object, int value);
+
+int rocksdb_universal_compaction_options_get_max_read_amp(rocksdb_universal_compaction_options_t* object);
+
+void rocksdb_universal_compaction_options_set_max_size_amplification_percent(rocksdb_universal_compaction_options_t* object, int value);
+
+int rocksdb_universal_compaction_options_get_max_size_amplification_percent(rocksdb_universal_compaction_options_t* object);
+
+void rocksdb_universal_compaction_options_set_min_merge_width(rocksdb_universal_compaction_options_t* object, int value);
+
+int rocksdb_universal_compaction_options_get_min_merge_width(rocksdb_universal_compaction_options_t* object);
+
+void rocksdb_universal_compaction_options_set_reduce_file_locking(rocksdb_universal_compaction_options_t* object, unsigned char value);
+
+unsigned char rocksdb_universal_compaction_options_get_reduce_file_locking(rocksdb_universal_compaction_options_t* object);
+
+void rocksdb_universal_compaction_options_set_size_ratio(rocksdb_universal_compaction_options_t* object, int value);
+
+int rocksdb_universal_compaction_options_get_size_ratio(rocksdb_universal_compaction_options_t* object);
+
+void rocksdb_universal_compaction_options_set_stop_style(rocksdb_universal_compaction_options_t* object, int value);
+
+int rocksdb_universal_compaction_options_get_stop_style(rocksdb_universal_compaction_options_t* object);
+
+void rocksdb_fifo_compaction_options_set_age_for_warm(rocksdb_fifo_compaction_options_t* object, uint64_t value);
+
+uint64_t rocksdb_fifo_compaction_options_get_age_for_warm(rocksdb_fifo_compaction_options_t* object);
+
+void rocksdb_fifo_compaction_options_set_allow_compaction(rocksdb_fifo_compaction_options_t* object, unsigned char value);
+
+unsigned char rocksdb_fifo_compaction_options_get_allow_compaction(rocksdb_fifo_compaction_options_t* object);
+
+void rocksdb_fifo_compaction_options_set_allow_trivial_copy_when_change_temperature(rocksdb_fifo_compaction_options_t* object, unsigned char value);
+
+unsigned char rocksdb_fifo_compaction_options_get_allow_trivial_copy_when_change_temperature(rocksdb_fifo_compaction_options_t* object);
+
+void rocksdb_fifo_compaction_options_set_max_data_files_size(rocksdb_fifo_compaction_options_t* object, uint64_t value);
+
+uint64_t rocksdb_fifo_compaction_options_get_max_data_files_size(rocksdb_fifo_compaction_options_t* object);
+
+void rocksdb_fifo_compaction_options_set_max_table_files_size(rocksdb_fifo_compaction_options_t* object, uint64_t value);
+
+uint64_t rocksdb_fifo_compaction_options_get_max_table_files_size(rocksdb_fifo_compaction_options_t* object);
+
+void rocksdb_fifo_compaction_options_set_trivial_copy_buffer_size(rocksdb_fifo_compaction_options_t* object, uint64_t value);
+
+uint64_t rocksdb_fifo_compaction_options_get_trivial_copy_buffer_size(rocksdb_fifo_compaction_options_t* object);
+
+void rocksdb_fifo_compaction_options_set_use_kv_ratio_compaction(rocksdb_fifo_compaction_options_t* object, unsigned char value);
+
+unsigned char rocksdb_fifo_compaction_options_get_use_kv_ratio_compaction(rocksdb_fifo_compaction_options_t* object);
+
+void rocksdb_readoptions_set_adaptive_readahead(rocksdb_readoptions_t* object, unsigned char value);
+
+unsigned char rocksdb_readoptions_get_adaptive_readahead(rocksdb_readoptions_t* object);
+
+void rocksdb_readoptions_set_allow_unprepared_value(rocksdb_readoptions_t* object, unsigned char value);
+
+unsigned char rocksdb_readoptions_get_allow_unprepared_value(rocksdb_readoptions_t* object);
+
+void rocksdb_readoptions_set_async_io(rocksdb_readoptions_t* object, unsigned char value);
+
+unsigned char rocksdb_readoptions_get_async_io(rocksdb_readoptions_t* object);
+
+void rocksdb_readoptions_set_auto_prefix_mode(rocksdb_readoptions_t* object, unsigned char value);
+
+unsigned char rocksdb_readoptions_get_auto_prefix_mode(rocksdb_readoptions_t* object);
+
+void rocksdb_readoptions_set_auto_readahead_size(rocksdb_readoptions_t* object, unsigned char value);
+
+unsigned char rocksdb_readoptions_get_auto_readahead_size(rocksdb_readoptions_t* object);
+
+void rocksdb_readoptions_set_auto_refresh_iterator_with_snapshot(rocksdb_readoptions_t* object, unsigned char value);
+
+unsigned char rocksdb_readoptions_get_auto_refresh_iterator_with_snapshot(rocksdb_readoptions_t* object);
+
+void rocksdb_readoptions_set_background_purge_on_iterator_cleanup(rocksdb_readoptions_t* object, unsigned char value);
+
+unsigned char rocksdb_readoptions_get_background_purge_on_iterator_cleanup(rocksdb_readoptions_t* object);
+
+void rocksdb_readoptions_set_deadline(rocksdb_readoptions_t* object, uint64_t value);
+
+uint64_t rocksdb_readoptions_get_deadline(rocksdb_readoptions_t* object);
+
+void rocksdb_readoptions_set_fill_cache(rocksdb_readoptions_t* object, unsigned char value);
+
+unsigned char rocksdb_readoptions_get_fill_cache(rocksdb_readoptions_t* object);
+
+void rocksdb_readoptions_set_ignore_range_deletions(rocksdb_readoptions_t* object, unsigned char value);
+
+unsigned char rocksdb_readoptions_get_ignore_range_deletions(rocksdb_readoptions_t* object);
+
+void rocksdb_readoptions_set_io_timeout(rocksdb_readoptions_t* object, uint64_t value);
+
+uint64_t rocksdb_readoptions_get_io_timeout(rocksdb_readoptions_t* object);
+
+void rocksdb_readoptions_set_max_skippable_internal_keys(rocksdb_readoptions_t* object, uint64_t value);
+
+uint64_t rocksdb_readoptions_get_max_skippable_internal_keys(rocksdb_readoptions_t* object);
+
+void rocksdb_readoptions_set_merge_operand_count_threshold(rocksdb_readoptions_t* object, size_t value);
+
+size_t rocksdb_readoptions_get_merge_operand_count_threshold(rocksdb_readoptions_t* object);
+
+void rocksdb_readoptions_set_optimize_multiget_for_io(rocksdb_readoptions_t* object, unsigned char value);
+
+unsigned char rocksdb_readoptions_get_optimize_multiget_for_io(rocksdb_readoptions_t* object);
+
+void rocksdb_readoptions_set_pin_data(rocksdb_readoptions_t* object, unsigned char value);
+
+unsigned char rocksdb_readoptions_get_pin_data(rocksdb_readoptions_t* object);
+
+void rocksdb_readoptions_set_prefix_same_as_start(rocksdb_readoptions_t* object, unsigned char value);
+
+unsigned char rocksdb_readoptions_get_prefix_same_as_start(rocksdb_readoptions_t* object);
+
+void rocksdb_readoptions_set_rate_limiter_priority(rocksdb_readoptions_t* object, int value);
+
+int rocksdb_readoptions_get_rate_limiter_priority(rocksdb_readoptions_t* object);
+
+void rocksdb_readoptions_set_read_tier(rocksdb_readoptions_t* object, int value);
+
+int rocksdb_readoptions_get_read_tier(rocksdb_readoptions_t* object);
+
+void rocksdb_readoptions_set_readahead_size(rocksdb_readoptions_t* object, size_t value);
+
+size_t rocksdb_readoptions_get_readahead_size(rocksdb_readoptions_t* object);
+
+void rocksdb_readoptions_set_tailing(rocksdb_readoptions_t* object, unsigned char value);
+
+unsigned char rocksdb_readoptions_get_tailing(rocksdb_readoptions_t* object);
+
+void rocksdb_readoptions_set_total_order_seek(rocksdb_readoptions_t* object, unsigned char value);
+
+unsigned char rocksdb_readoptions_get_total_order_seek(rocksdb_readoptions_t* object);
+
+void rocksdb_readoptions_set_value_size_soft_limit(rocksdb_readoptions_t* object, uint64_t value);
+
+uint64_t rocksdb_readoptions_get_value_size_soft_limit(rocksdb_readoptions_t* object);
+
+void rocksdb_readoptions_set_verify_checksums(rocksdb_readoptions_t* object, unsigned char value);
+
+unsigned char rocksdb_readoptions_get_verify_checksums(rocksdb_readoptions_t* object);
+
+void rocksdb_compactoptions_set_allow_write_stall(rocksdb_compactoptions_t* object, unsigned char value);
+
+unsigned char rocksdb_compactoptions_get_allow_write_stall(rocksdb_compactoptions_t* object);
+
+void rocksdb_compactoptions_set_blob_garbage_collection_age_cutoff(rocksdb_compactoptions_t* object, double value);
+
+double rocksdb_compactoptions_get_blob_garbage_collection_age_cutoff(rocksdb_compactoptions_t* object);
+
+void rocksdb_compactoptions_set_blob_garbage_collection_policy(rocksdb_compactoptions_t* object, int value);
+
+int rocksdb_compactoptions_get_blob_garbage_collection_policy(rocksdb_compactoptions_t* object);
+
+void rocksdb_compactoptions_set_change_level(rocksdb_compactoptions_t* object, unsigned char value);
+
+unsigned char rocksdb_compactoptions_get_change_level(rocksdb_compactoptions_t* object);
+
+void rocksdb_compactoptions_set_exclusive_manual_compaction(rocksdb_compactoptions_t* object, unsigned char value);
+
+unsigned char rocksdb_compactoptions_get_exclusive_manual_compaction(rocksdb_compactoptions_t* object);
+
+void rocksdb_compactoptions_set_max_subcompactions(rocksdb_compactoptions_t* object, int value);
+
+int rocksdb_compactoptions_get_max_subcompactions(rocksdb_compactoptions_t* object);
+
+void rocksdb_compactoptions_set_target_level(rocksdb_compactoptions_t* object, int value);
+
+int rocksdb_compactoptions_get_target_level(rocksdb_compactoptions_t* object);
+
+void rocksdb_compactoptions_set_target_path_id(rocksdb_compactoptions_t* object, int value);
+
+int rocksdb_compactoptions_get_target_path_id(rocksdb_compactoptions_t* object);
+
+void rocksdb_writeoptions_set_sync(rocksdb_writeoptions_t* object, unsigned char value);
+
+unsigned char rocksdb_writeoptions_get_sync(rocksdb_writeoptions_t* object);
+
+unsigned char rocksdb_writeoptions_get_disable_WAL(rocksdb_writeoptions_t* object);
+
+void rocksdb_writeoptions_set_no_slowdown(rocksdb_writeoptions_t* object, unsigned char value);
+
+unsigned char rocksdb_writeoptions_get_no_slowdown(rocksdb_writeoptions_t* object);
+
+void rocksdb_writeoptions_set_low_pri(rocksdb_writeoptions_t* object, unsigned char value);
+
+unsigned char rocksdb_writeoptions_get_low_pri(rocksdb_writeoptions_t* object);
+
+void rocksdb_writeoptions_set_ignore_missing_column_families(rocksdb_writeoptions_t* object, unsigned char value);
+
+unsigned char rocksdb_writeoptions_get_ignore_missing_column_families(rocksdb_writeoptions_t* object);
+
+void rocksdb_writeoptions_set_memtable_insert_hint_per_batch(rocksdb_writeoptions_t* object, unsigned char value);
+
+unsigned char rocksdb_writeoptions_get_memtable_insert_hint_per_batch(rocksdb_writeoptions_t* object);
+
+void rocksdb_writeoptions_set_rate_limiter_priority(rocksdb_writeoptions_t* object, int value);
+
+int rocksdb_writeoptions_get_rate_limiter_priority(rocksdb_writeoptions_t* object);
+
+void rocksdb_writeoptions_set_protection_bytes_per_key(rocksdb_writeoptions_t* object, size_t value);
+
+size_t rocksdb_writeoptions_get_protection_bytes_per_key(rocksdb_writeoptions_t* object);
+
+rocksdb_options_t* rocksdb_options_create_copy(rocksdb_options_t* a0);
+
+void rocksdb_flushoptions_set_wait(rocksdb_flushoptions_t* opt, unsigned char v);
+
+unsigned char rocksdb_flushoptions_get_wait(rocksdb_flushoptions_t* opt);
+
+void rocksdb_flushoptions_set_allow_write_stall(rocksdb_flushoptions_t* opt, unsigned char v);
+
+unsigned char rocksdb_flushoptions_get_allow_write_stall(rocksdb_flushoptions_t* opt);
+
+void rocksdb_writeoptions_disable_WAL(rocksdb_writeoptions_t* opt, int v);
+
+void rocksdb_compactoptions_set_bottommost_level_compaction(rocksdb_compactoptions_t* a0, unsigned char a1);
+
+unsigned char rocksdb_compactoptions_get_bottommost_level_compaction(rocksdb_compactoptions_t* a0);
+
+void rocksdb_options_set_comparator(rocksdb_options_t* a0, rocksdb_comparator_t* a1);
+
+void rocksdb_options_set_merge_operator(rocksdb_options_t* a0, rocksdb_mergeoperator_t* a1);
+
+void rocksdb_options_set_uint64add_merge_operator(rocksdb_options_t* a0);
+
+void rocksdb_options_set_compaction_filter(rocksdb_options_t* a0, rocksdb_compactionfilter_t* a1);
+
+void rocksdb_options_set_compaction_filter_factory(rocksdb_options_t* a0, rocksdb_compactionfilterfactory_t* a1);
+
+void rocksdb_options_set_prefix_extractor(rocksdb_options_t* a0, rocksdb_slicetransform_t* a1);
+
+void rocksdb_options_set_env(rocksdb_options_t* a0, rocksdb_env_t* a1);
+
+void rocksdb_options_set_block_based_table_factory(rocksdb_options_t* opt, rocksdb_block_based_table_options_t* table_options);
+
+void rocksdb_options_set_compression_options(rocksdb_options_t* a0, int a1, int a2, int a3, int a4);
+
+void rocksdb_options_set_bottommost_compression_options(rocksdb_options_t* a0, int a1, int a2, int a3, int a4, unsigned char a5);
+
+void rocksdb_options_set_universal_compaction_options(rocksdb_options_t* a0, rocksdb_universal_compaction_options_t* a1);
+
+void rocksdb_options_set_fifo_compaction_options(rocksdb_options_t* opt, rocksdb_fifo_compaction_options_t* fifo);
+
+void rocksdb_options_set_db_log_dir(rocksdb_options_t* a0, const char* a1);
+
+void rocksdb_options_set_wal_dir(rocksdb_options_t* a0, const char* a1);
+
+void rocksdb_options_increase_parallelism(rocksdb_options_t* opt, int total_threads);
+
+void rocksdb_options_optimize_level_style_compaction(rocksdb_options_t* opt, uint64_t memtable_memory_budget);
+
+void rocksdb_options_optimize_universal_style_compaction(rocksdb_options_t* opt, uint64_t memtable_memory_budget);
+
+void rocksdb_options_optimize_for_point_lookup(rocksdb_options_t* opt, uint64_t block_cache_size_mb);
+
+void rocksdb_options_enable_statistics(rocksdb_options_t* a0);
+
+void rocksdb_block_based_options_set_filter_policy(rocksdb_block_based_table_options_t* options, rocksdb_filterpolicy_t* filter_policy);
+
+void rocksdb_block_based_options_set_block_cache(rocksdb_block_based_table_options_t* options, rocksdb_cache_t* block_cache);
+
+void rocksdb_block_based_options_set_checksum(rocksdb_block_based_table_options_t* opt, char v);
+
+rocksdb_filterpolicy_t* rocksdb_filterpolicy_create_bloom(double bits_per_key);
+
+rocksdb_filterpolicy_t* rocksdb_filterpolicy_create_bloom_full(double bits_per_key);
+
+rocksdb_filterpolicy_t* rocksdb_filterpolicy_create_ribbon(double bloom_equivalent_bits_per_key);
+
+rocksdb_filterpolicy_t* rocksdb_filterpolicy_create_ribbon_hybrid(double bloom_equivalent_bits_per_key, int bloom_before_level);
+
+rocksdb_cache_t* rocksdb_cache_create_lru(size_t capacity);
+
+rocksdb_cache_t* rocksdb_cache_create_hyper_clock(size_t capacity, size_t estimated_entry_charge);
+
+void rocksdb_cache_set_capacity(rocksdb_cache_t* cache, size_t capacity);
+
+size_t rocksdb_cache_get_capacity(const rocksdb_cache_t* cache);
+
+rocksdb_env_t* rocksdb_create_default_env(void);
+
+rocksdb_env_t* rocksdb_create_mem_env(void);
+
+void rocksdb_readoptions_set_snapshot(rocksdb_readoptions_t* a0, const rocksdb_snapshot_t* a1);
+
+void rocksdb_readoptions_set_iterate_upper_bound(rocksdb_readoptions_t* a0, const char* key, size_t keylen);
+
+void rocksdb_readoptions_set_iterate_lower_bound(rocksdb_readoptions_t* a0, const char* key, size_t keylen);
+
+rocksdb_options_t* rocksdb_options_create(void);
+
+rocksdb_block_based_table_options_t* rocksdb_block_based_options_create(void);
+
+rocksdb_readoptions_t* rocksdb_readoptions_create(void);
+
+rocksdb_writeoptions_t* rocksdb_writeoptions_create(void);
+
+rocksdb_compactoptions_t* rocksdb_compactoptions_create(void);
+
+rocksdb_universal_compaction_options_t* rocksdb_universal_compaction_options_create(void);
+
+rocksdb_fifo_compaction_options_t* rocksdb_fifo_compaction_options_create(void);
+
+rocksdb_flushoptions_t* rocksdb_flushoptions_create(void);
+
+void rocksdb_options_destroy(rocksdb_options_t* object);
+
+void rocksdb_block_based_options_destroy(rocksdb_block_based_table_options_t* options);
+
+void rocksdb_readoptions_destroy(rocksdb_readoptions_t* object);
+
+void rocksdb_writeoptions_destroy(rocksdb_writeoptions_t* object);
+
+void rocksdb_compactoptions_destroy(rocksdb_compactoptions_t* object);
+
+void rocksdb_universal_compaction_options_destroy(rocksdb_universal_compaction_options_t* object);
+
+void rocksdb_fifo_compaction_options_destroy(rocksdb_fifo_compaction_options_t* fifo_opts);
+
+void rocksdb_flushoptions_destroy(rocksdb_flushoptions_t* object);
+
+void rocksdb_filterpolicy_destroy(rocksdb_filterpolicy_t* object);
+
+void rocksdb_cache_destroy(rocksdb_cache_t* cache);
+
+void rocksdb_env_destroy(rocksdb_env_t* object);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,233 @@
+//! Write batches.
+//!
+//! A batch of C has no errors for its operations. One that cannot be added, such as a key of 9 MiB, makes the batch refuse its
+//! write with that error.
+
+use crate::callbacks::Walker;
+use crate::db::FamilyObject;
+use crate::door::List;
+use ashlar_compat::batch::walk;
+use ashlardb::{Error, Result, Write, WriteBatch};
+use std::cell::RefCell;
+
+/// `rocksdb_writebatch_t`.
+#[derive(Debug, Default)]
+pub struct BatchObject {
+    pub(crate) batch: WriteBatch,
+    /// The first error of an operation.
+    refused: RefCell<Option<Error>>,
+    /// The bytes of the last call that answered them.
+    shown: RefCell<Vec<u8>>,
+}
+
+impl BatchObject {
+    fn note(&self, done: Result<()>) {
+        if let Err(e) = done {
+            self.refused.borrow_mut().get_or_insert(e);
+        }
+    }
+
+    /// The operations.
+    ///
+    /// # Errors
+    /// That of the first operation that could not be added.
+    pub(crate) fn complete(&self) -> Result<&WriteBatch> {
+        self.refused.borrow().clone().map_or(Ok(&self.batch), Err)
+    }
+
+    fn walk(&self, mut walker: Walker) {
+        self.note(walk(&self.batch, &mut walker));
+    }
+}
+
+/// An empty batch.
+pub fn writebatch_create() -> BatchObject {
+    BatchObject::default()
+}
+
+/// The batch of its stored form.
+pub fn writebatch_create_from(rep: &[u8]) -> BatchObject {
+    match WriteBatch::from_data(rep) {
+        Ok(batch) => BatchObject { batch, ..BatchObject::default() },
+        Err(e) => BatchObject { refused: Some(e).into(), ..BatchObject::default() },
+    }
+}
+
+/// An empty batch. Of the settings only the checksums act.
+pub fn writebatch_create_with_params(
+    _: usize,
+    _: usize,
+    protection_bytes_per_key: usize,
+    _: usize,
+) -> BatchObject {
+    if protection_bytes_per_key == 0 {
+        return BatchObject::default();
+    }
+    BatchObject { batch: WriteBatch::protected(), ..BatchObject::default() }
+}
+
+/// Removes all operations.
+pub fn writebatch_clear(b: &BatchObject) {
+    b.batch.clear();
+    b.refused.take();
+}
+
+/// The number of operations.
+pub fn writebatch_count(b: &BatchObject) -> i32 {
+    i32::try_from(b.batch.len()).unwrap_or(i32::MAX)
+}
+
+/// The stored form, valid until the next call on the batch.
+pub fn writebatch_data(b: &BatchObject) -> Option<&[u8]> {
+    let data = b.batch.data().ok()?;
+    b.shown.replace(data);
+    // SAFETY: the bytes stay until the next call on the batch, as the header says; the batch is on one thread.
+    Some(unsafe { &*b.shown.as_ptr() })
+}
+
+macro_rules! operations {
+    ($($name:ident, $of:ident ($($arg:ident),*) = $call:ident;)*) => { $(
+        #[doc = concat!("Adds an operation on the family `default`: ", stringify!($call), ".")]
+        pub fn $name(b: &BatchObject, $($arg: &[u8]),*) {
+            b.note(b.batch.$call($($arg),*));
+        }
+        #[doc = concat!("Adds an operation: ", stringify!($call), ".")]
+        pub fn $of(b: &BatchObject, family: &FamilyObject, $($arg: &[u8]),*) {
+            b.note(b.batch.family(&family.family).$call($($arg),*));
+        }
+    )* };
+}
+operations! {
+    writebatch_put, writebatch_put_cf(key, val) = put;
+    writebatch_merge, writebatch_merge_cf(key, val) = merge;
+    writebatch_delete, writebatch_delete_cf(key) = delete;
+    writebatch_singledelete, writebatch_singledelete_cf(key) = single_delete;
+    writebatch_delete_range, writebatch_delete_range_cf(begin, end) = delete_range;
+}
+
+/// The elements of a list in one piece.
+fn joined(list: List<'_>) -> Result<Vec<u8>> {
+    Ok(list.all()?.concat())
+}
+
+macro_rules! pieces {
+    ($($name:ident, $of:ident ($($arg:ident),*) = $call:ident;)*) => { $(
+        #[doc = concat!("Adds an operation on pieces, which are joined, in the family `default`: ", stringify!($call), ".")]
+        pub fn $name(b: &BatchObject, $($arg: List<'_>),*) {
+            b.note((|| b.batch.$call($(joined($arg)?),*))());
+        }
+        #[doc = concat!("Adds an operation on pieces, which are joined: ", stringify!($call), ".")]
+        pub fn $of(b: &BatchObject, family: &FamilyObject, $($arg: List<'_>),*) {
+            b.note((|| b.batch.family(&family.family).$call($(joined($arg)?),*))());
+        }
+    )* };
+}
+pieces! {
+    writebatch_putv, writebatch_putv_cf(key, val) = put;
+    writebatch_mergev, writebatch_mergev_cf(key, val) = merge;
+    writebatch_deletev, writebatch_deletev_cf(key) = delete;
+}
+
+/// Adds bytes for readers of the WAL.
+pub fn writebatch_put_log_data(b: &BatchObject, blob: &[u8]) {
+    b.note(b.batch.put_log_data(blob));
+}
+
+/// Sets a savepoint.
+pub fn writebatch_set_save_point(b: &BatchObject) {
+    b.note(b.batch.set_savepoint());
+}
+
+/// Removes the operations since the last savepoint.
+///
+/// # Errors
+/// `InvalidArgument`: the batch has no savepoint.
+pub fn writebatch_rollback_to_save_point(b: &BatchObject) -> Result<()> {
+    b.batch.rollback_to_savepoint()
+}
+
+/// Removes the last savepoint.
+///
+/// # Errors
+/// `InvalidArgument`: the batch has no savepoint.
+pub fn writebatch_pop_save_point(b: &BatchObject) -> Result<()> {
+    b.batch.pop_savepoint()
+}
+
+/// Compares the operations with their checksums; the write does so too.
+///
+/// # Errors
+/// That of the first operation that could not be added.
+pub fn writebatch_verify_checksum(b: &BatchObject) -> Result<()> {
+    b.complete().map(drop)
+}
+
+/// The three walks over a batch.
+mod walks {
+    use super::{BatchObject, Walker};
+    use std::ffi::{c_char, c_void};
+
+    type Entry = Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize, *const c_char, usize)>;
+    type Key = Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize)>;
+    type EntryOf = Option<unsafe extern "C" fn(*mut c_void, u32, *const c_char, usize, *const c_char, usize)>;
+    type KeyOf = Option<unsafe extern "C" fn(*mut c_void, u32, *const c_char, usize)>;
+
+    fn walked(b: Option<&BatchObject>, walker: Walker) {
+        crate::door::call(std::ptr::null_mut(), || {
+            if let Some(b) = b {
+                b.walk(walker);
+            }
+            Ok(())
+        });
+    }
+
+    /// See the header.
+    ///
+    /// # Safety
+    /// The batch is one of this library, and the functions are those of the state.
+    #[unsafe(no_mangle)]
+    pub unsafe extern "C" fn rocksdb_writebatch_iterate(
+        b: *mut BatchObject,
+        state: *mut c_void,
+        put: Entry,
+        deleted: Key,
+    ) {
+        // SAFETY: as for this function.
+        let b = unsafe { b.as_ref() };
+        walked(b, Walker { put, deleted, ..Walker::new(state) });
+    }
+
+    /// See the header.
+    ///
+    /// # Safety
+    /// The batch is one of this library, and the functions are those of the state.
+    #[unsafe(no_mangle)]
+    pub unsafe extern "C" fn rocksdb_writebatch_iterate_ld(
+        b: *mut BatchObject,
+        state: *mut c_void,
+        put: Entry,
+        deleted: Key,
+        log_data: Key,
+    ) {
+        // SAFETY: as for this function.
+        let b = unsafe { b.as_ref() };
+        walked(b, Walker { put, deleted, log_data, ..Walker::new(state) });
+    }
+
+    /// See the header.
+    ///
+    /// # Safety
+    /// The batch is one of this library, and the functions are those of the state.
+    #[unsafe(no_mangle)]
+    pub unsafe extern "C" fn rocksdb_writebatch_iterate_cf(
+        b: *mut BatchObject,
+        state: *mut c_void,
+        put_of: EntryOf,
+        deleted_of: KeyOf,
+        merge_of: EntryOf,
+    ) {
+        // SAFETY: as for this function.
+        let b = unsafe { b.as_ref() };
+        walked(b, Walker { put_of, deleted_of, merge_of, ..Walker::new(state) });
+    }
+}

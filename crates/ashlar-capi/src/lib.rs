@@ -1,0 +1,39 @@
+//! RocksDB's C interface over AshlarDB: `librocksdb`, and the header `rocksdb/c.h`.
+//!
+//! | module | idea |
+//! |---|---|
+//! | [`door`] | pointers of C to values of Rust and back, errors, panics |
+//! | [`options`] | option objects |
+//! | [`callbacks`] | functions of C as comparators, merge operators and compaction filters |
+//! | [`batch`] | write batches |
+//! | [`db`] | databases, families, reads, writes |
+//! | [`iter`] | iterators, snapshots |
+//! | [`lists`] | the calls over many keys, families or ranges |
+//!
+//! 1. `api/*.api` describes each function: its name, the types of C, whether it can fail. The build generates the exported
+//!    function, which converts and calls its body here; the tests generate the header. Few functions are written by hand.
+//! 2. Memory that a call returns is from `malloc`: the caller frees it with `rocksdb_free` or `free`.
+//! 3. A null pointer for an object is the error `Invalid argument`; a function without `errptr` then answers zero.
+//! 4. No panic reaches C: it becomes an error, or zero. A database that panicked goes on.
+//! 5. What a program must keep to: a pointer is one that this library returned for that kind of object, and is not used after the
+//!    call that gives it up; lengths are those of the memory; iterators and batches belong to one thread at a time.
+//!
+//! Source: RocksDB `include/rocksdb/c.h` (names, types, ownership).
+
+#[macro_use]
+mod handles;
+
+pub mod batch;
+pub mod callbacks;
+pub mod db;
+pub mod door;
+pub mod iter;
+pub mod lists;
+pub mod options;
+
+/// The functions that the build generates.
+pub mod exports {
+    use crate::door;
+    use std::ffi::c_char;
+    include!(concat!(env!("OUT_DIR"), "/exports.rs"));
+}

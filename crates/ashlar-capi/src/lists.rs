@@ -1,0 +1,674 @@
+//! The calls over many keys, families or ranges. They are written by hand, because their arrays follow no one pattern.
+
+use crate::db::{DbObject, FamilyObject, path, utf8};
+use crate::door::{bytes, call, error_text, new_bytes, slice, slice_mut, string};
+use crate::iter::{IterObject, PinnedObject};
+use crate::options::{OptionsObject, ReadObject};
+use ashlar_compat::database::{Database, Mode, Named};
+use ashlardb::{Error, Family, MayExist, Read, Result, SizeOptions, View};
+use std::ffi::{c_char, c_int, c_void};
+
+/// Frees what a call returned.
+///
+/// # Safety
+/// The memory is null or that of a call of this library, and is not used again.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocksdb_free(ptr: *mut c_void) {
+    // SAFETY: as for this function.
+    unsafe { libc::free(ptr) };
+}
+
+/// An array from `malloc`; null if there is no memory.
+fn new_array<T: Copy>(elements: &[T]) -> *mut T {
+    let bytes = size_of_val(elements).max(1);
+    // SAFETY: any size may be asked for.
+    let new = unsafe { libc::malloc(bytes) }.cast::<T>();
+    if !new.is_null() {
+        // SAFETY: the new memory holds so many elements, and is not that of `elements`.
+        unsafe { new.copy_from_nonoverlapping(elements.as_ptr(), elements.len()) };
+    }
+    new
+}
+
+/// The names of the families of a directory.
+///
+/// # Safety
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocksdb_list_column_families(
+    options: *const OptionsObject,
+    name: *const c_char,
+    lencf: *mut usize,
+    errptr: *mut *mut c_char,
+) -> *mut *mut c_char {
+    call(errptr, || {
+        // SAFETY: as for this function.
+        let options = unsafe { crate::door::borrowed(options, "options") }?;
+        // SAFETY: as for this function.
+        let name = unsafe { string(name, "name") }?;
+        // SAFETY: as for this function.
+        let len = unsafe { crate::door::out(lencf, "lencf") }?;
+        *len = 0;
+        let names = crate::db::family_names(options, name)?;
+        *len = names.len();
+        let texts: Vec<*mut c_char> = names.iter().map(|name| new_bytes(name.as_bytes(), true)).collect();
+        Ok(new_array(&texts))
+    })
+}
+
+/// Frees a list of names.
+///
+/// # Safety
+/// The list is one of [`rocksdb_list_column_families`], and is not used again.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocksdb_list_column_families_destroy(list: *mut *mut c_char, len: usize) {
+    call(std::ptr::null_mut(), || {
+        // SAFETY: as for this function.
+        for name in unsafe { slice(list.cast_const(), len, "list") }? {
+            // SAFETY: each name is of `malloc`.
+            unsafe { libc::free((*name).cast()) };
+        }
+        // SAFETY: as for this function.
+        unsafe { libc::free(list.cast()) };
+        Ok(())
+    });
+}
+
+/// The families of an open: names and options, side by side.
+struct Families<'a> {
+    names: &'a [*const c_char],
+    options: &'a [*const OptionsObject],
+    ttls: Option<&'a [c_int]>,
+}
+
+impl<'a> Families<'a> {
+    /// # Safety
+    /// The arrays have `count` elements, each as the header says; `ttls` may be null.
+    unsafe fn new(
+        count: c_int,
+        names: *const *const c_char,
+        options: *const *const OptionsObject,
+        ttls: *const c_int,
+    ) -> Result<Families<'a>> {
+        let count = usize::try_from(count).map_err(|_| Error::invalid("a count below zero"))?;
+        // SAFETY: as for this function.
+        let names = unsafe { slice(names, count, "column_family_names") }?;
+        // SAFETY: as for this function.
+        let options = unsafe { slice(options, count, "column_family_options") }?;
+        // SAFETY: as for this function.
+        let ttls = if ttls.is_null() { None } else { Some(unsafe { slice(ttls, count, "ttls") }?) };
+        Ok(Families { names, options, ttls })
+    }
+
+    fn named(&self) -> Result<Vec<Named<'a>>> {
+        let each = self.names.iter().zip(self.options).enumerate().map(|(at, (name, options))| {
+            // SAFETY: as for `new`.
+            let name = utf8(unsafe { string(*name, "a name") }?)?;
+            // SAFETY: as for `new`.
+            let options = unsafe { crate::door::borrowed(*options, "options of a family") }?;
+            Ok(Named { name, options: &options.0, ttl: self.ttls.and_then(|ttls| ttls.get(at).copied()) })
+        });
+        each.collect()
+    }
+
+    /// # Safety
+    /// `options` and `name` are as the header says, and `handles` has a place for each family.
+    unsafe fn open(
+        &self,
+        options: *const OptionsObject,
+        name: *const c_char,
+        mode: Mode,
+        handles: *mut *mut FamilyObject,
+    ) -> Result<*mut DbObject> {
+        // SAFETY: as for this function.
+        let options = unsafe { crate::door::borrowed(options, "options") }?;
+        // SAFETY: as for this function.
+        let name = unsafe { string(name, "name") }?;
+        // SAFETY: as for this function.
+        let places = unsafe { slice_mut(handles, self.names.len(), "column_family_handles") }?;
+        let (database, families) = Database::open(&options.0, path(name), mode, &self.named()?)?;
+        for (place, family) in places.iter_mut().zip(families) {
+            *place = crate::door::made(FamilyObject::new(family));
+        }
+        Ok(crate::door::made(DbObject(database)))
+    }
+}
+
+/// Opens a database with these families.
+///
+/// # Safety
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocksdb_open_column_families(
+    options: *const OptionsObject,
+    name: *const c_char,
+    num_column_families: c_int,
+    column_family_names: *const *const c_char,
+    column_family_options: *const *const OptionsObject,
+    column_family_handles: *mut *mut FamilyObject,
+    errptr: *mut *mut c_char,
+) -> *mut DbObject {
+    call(errptr, || {
+        let (count, names, of, none) =
+            (num_column_families, column_family_names, column_family_options, std::ptr::null());
+        // SAFETY: as for this function.
+        let families = unsafe { Families::new(count, names, of, none) }?;
+        // SAFETY: as for this function.
+        unsafe { families.open(options, name, Mode::Write, column_family_handles) }
+    })
+}
+
+/// Opens a database with these families, whose values end in the time of their write.
+///
+/// # Safety
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocksdb_open_column_families_with_ttl(
+    options: *const OptionsObject,
+    name: *const c_char,
+    num_column_families: c_int,
+    column_family_names: *const *const c_char,
+    column_family_options: *const *const OptionsObject,
+    column_family_handles: *mut *mut FamilyObject,
+    ttls: *const c_int,
+    errptr: *mut *mut c_char,
+) -> *mut DbObject {
+    call(errptr, || {
+        let (count, names, of) = (num_column_families, column_family_names, column_family_options);
+        // SAFETY: as for this function.
+        let families = unsafe { Families::new(count, names, of, ttls) }?;
+        // SAFETY: as for this function.
+        unsafe { families.open(options, name, Mode::Write, column_family_handles) }
+    })
+}
+
+/// Opens a database with these families for reading.
+///
+/// # Safety
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocksdb_open_for_read_only_column_families(
+    options: *const OptionsObject,
+    name: *const c_char,
+    num_column_families: c_int,
+    column_family_names: *const *const c_char,
+    column_family_options: *const *const OptionsObject,
+    column_family_handles: *mut *mut FamilyObject,
+    error_if_wal_file_exists: u8,
+    errptr: *mut *mut c_char,
+) -> *mut DbObject {
+    call(errptr, || {
+        let (count, names, of, none) =
+            (num_column_families, column_family_names, column_family_options, std::ptr::null());
+        let mode = Mode::Read { refuse_wal: error_if_wal_file_exists != 0 };
+        // SAFETY: as for this function.
+        let families = unsafe { Families::new(count, names, of, none) }?;
+        // SAFETY: as for this function.
+        unsafe { families.open(options, name, mode, column_family_handles) }
+    })
+}
+
+/// Opens a view of these families of a database that another process writes.
+///
+/// # Safety
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocksdb_open_as_secondary_column_families(
+    options: *const OptionsObject,
+    name: *const c_char,
+    _secondary_path: *const c_char,
+    num_column_families: c_int,
+    column_family_names: *const *const c_char,
+    column_family_options: *const *const OptionsObject,
+    column_family_handles: *mut *mut FamilyObject,
+    errptr: *mut *mut c_char,
+) -> *mut DbObject {
+    call(errptr, || {
+        let (count, names, of, none) =
+            (num_column_families, column_family_names, column_family_options, std::ptr::null());
+        // SAFETY: as for this function.
+        let families = unsafe { Families::new(count, names, of, none) }?;
+        // SAFETY: as for this function.
+        unsafe { families.open(options, name, Mode::Secondary, column_family_handles) }
+    })
+}
+
+/// The arrays of a read of many keys.
+struct Keys<'a> {
+    keys: &'a [*const c_char],
+    lengths: &'a [usize],
+    values: &'a mut [*mut c_char],
+    value_lengths: &'a mut [usize],
+    errs: &'a mut [*mut c_char],
+}
+
+impl Keys<'_> {
+    /// # Safety
+    /// Each array has `count` elements, as the header says.
+    unsafe fn new(
+        count: usize,
+        keys: (*const *const c_char, *const usize),
+        values: (*mut *mut c_char, *mut usize),
+        errs: *mut *mut c_char,
+    ) -> Result<Self> {
+        // SAFETY: as for this function.
+        let names = unsafe { slice(keys.0, count, "keys") }?;
+        // SAFETY: as for this function.
+        let lengths = unsafe { slice(keys.1, count, "lengths") }?;
+        // SAFETY: as for this function.
+        let places = unsafe { slice_mut(values.0, count, "values") }?;
+        // SAFETY: as for this function.
+        let sizes = unsafe { slice_mut(values.1, count, "value lengths") }?;
+        // SAFETY: as for this function.
+        let errs = unsafe { slice_mut(errs, count, "errs") }?;
+        Ok(Keys { keys: names, lengths, values: places, value_lengths: sizes, errs })
+    }
+
+    /// Reads each key by `get`, and puts its value or error into its place.
+    fn read(self, get: impl Fn(usize, &[u8]) -> Result<Option<View>>) {
+        let keys = self.keys.iter().zip(self.lengths);
+        let places = self.values.iter_mut().zip(self.value_lengths).zip(self.errs);
+        for (at, ((key, len), ((value, value_len), err))) in keys.zip(places).enumerate() {
+            (*value, *value_len, *err) = (std::ptr::null_mut(), 0, std::ptr::null_mut());
+            // SAFETY: as for `new`.
+            let found = unsafe { bytes(*key, *len, "a key") }.and_then(|key| get(at, key));
+            match found {
+                Ok(Some(found)) => (*value, *value_len) = (new_bytes(&found, false), found.len()),
+                Ok(None) => {}
+                Err(e) => *err = error_text(&e),
+            }
+        }
+    }
+}
+
+/// The values of many keys of the family `default`, at one moment.
+///
+/// # Safety
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocksdb_multi_get(
+    db: *mut DbObject,
+    options: *const ReadObject,
+    num_keys: usize,
+    keys_list: *const *const c_char,
+    keys_list_sizes: *const usize,
+    values_list: *mut *mut c_char,
+    values_list_sizes: *mut usize,
+    errs: *mut *mut c_char,
+) {
+    call(std::ptr::null_mut(), || {
+        // SAFETY: as for this function.
+        let db = unsafe { crate::door::borrowed(db, "db") }?;
+        // SAFETY: as for this function.
+        let options = unsafe { crate::door::borrowed(options, "options") }?;
+        let (keys, values) = ((keys_list, keys_list_sizes), (values_list, values_list_sizes));
+        // SAFETY: as for this function.
+        let keys = unsafe { Keys::new(num_keys, keys, values, errs) }?;
+        let options = at_one_moment(db, options)?;
+        keys.read(|_, key| db.get_of(None, &options, key));
+        Ok(())
+    });
+}
+
+/// The options with a snapshot, so that all keys are read at one moment.
+fn at_one_moment(db: &DbObject, options: &ReadObject) -> Result<ReadObject> {
+    let mut options = options.clone();
+    if options.0.snapshot.is_none() {
+        options.0.snapshot = Some(db.0.db().snapshot()?);
+    }
+    Ok(options)
+}
+
+/// The values of many keys, each of a family, at one moment.
+///
+/// # Safety
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocksdb_multi_get_cf(
+    db: *mut DbObject,
+    options: *const ReadObject,
+    column_families: *const *const FamilyObject,
+    num_keys: usize,
+    keys_list: *const *const c_char,
+    keys_list_sizes: *const usize,
+    values_list: *mut *mut c_char,
+    values_list_sizes: *mut usize,
+    errs: *mut *mut c_char,
+) {
+    call(std::ptr::null_mut(), || {
+        // SAFETY: as for this function.
+        let db = unsafe { crate::door::borrowed(db, "db") }?;
+        // SAFETY: as for this function.
+        let options = unsafe { crate::door::borrowed(options, "options") }?;
+        // SAFETY: as for this function.
+        let families = unsafe { slice(column_families, num_keys, "column_families") }?;
+        let (keys, values) = ((keys_list, keys_list_sizes), (values_list, values_list_sizes));
+        // SAFETY: as for this function.
+        let keys = unsafe { Keys::new(num_keys, keys, values, errs) }?;
+        let options = at_one_moment(db, options)?;
+        keys.read(|at, key| {
+            let family = families.get(at).copied().unwrap_or(std::ptr::null());
+            // SAFETY: as for this function.
+            let family = unsafe { crate::door::borrowed(family, "a family") }?;
+            db.get_of(Some(family), &options, key)
+        });
+        Ok(())
+    });
+}
+
+/// The values of many keys of one family, read together.
+///
+/// # Safety
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocksdb_batched_multi_get_cf(
+    db: *mut DbObject,
+    options: *const ReadObject,
+    column_family: *mut FamilyObject,
+    num_keys: usize,
+    keys_list: *const *const c_char,
+    keys_list_sizes: *const usize,
+    values: *mut *mut PinnedObject,
+    errs: *mut *mut c_char,
+    _sorted_input: bool,
+) {
+    call(std::ptr::null_mut(), || {
+        // SAFETY: as for this function.
+        let db = unsafe { crate::door::borrowed(db, "db") }?;
+        // SAFETY: as for this function.
+        let options = unsafe { crate::door::borrowed(options, "options") }?;
+        // SAFETY: as for this function.
+        let family = unsafe { crate::door::borrowed_if(column_family, "column_family") }?;
+        // SAFETY: as for this function.
+        let keys = unsafe { crate::door::list(num_keys, keys_list, keys_list_sizes, "keys") }?;
+        // SAFETY: as for this function.
+        let places = unsafe { slice_mut(values, num_keys, "values") }?;
+        // SAFETY: as for this function.
+        let errs = unsafe { slice_mut(errs, num_keys, "errs") }?;
+        places.fill(std::ptr::null_mut());
+        errs.fill(std::ptr::null_mut());
+        let found = keys.all().and_then(|keys| options.0.of(&*db.family(family)?)?.multi_get(keys));
+        match found {
+            Ok(found) => {
+                for (place, found) in places.iter_mut().zip(found) {
+                    *place = crate::door::made_if(found.map(PinnedObject));
+                }
+            }
+            Err(e) => errs.iter_mut().for_each(|err| *err = error_text(&e)),
+        }
+        Ok(())
+    });
+}
+
+/// Iterators over several families, at one moment.
+///
+/// # Safety
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocksdb_create_iterators(
+    db: *mut DbObject,
+    opts: *mut ReadObject,
+    column_families: *mut *mut FamilyObject,
+    iterators: *mut *mut IterObject,
+    size: usize,
+    errptr: *mut *mut c_char,
+) {
+    call(errptr, || {
+        // SAFETY: as for this function.
+        let db = unsafe { crate::door::borrowed(db, "db") }?;
+        // SAFETY: as for this function.
+        let options = at_one_moment(db, unsafe { crate::door::borrowed(opts, "opts") }?)?;
+        // SAFETY: as for this function.
+        let families = unsafe { slice(column_families.cast_const(), size, "column_families") }?;
+        // SAFETY: as for this function.
+        let places = unsafe { slice_mut(iterators, size, "iterators") }?;
+        for (place, family) in places.iter_mut().zip(families) {
+            // SAFETY: as for this function.
+            let family = unsafe { crate::door::borrowed(*family, "a family") }?;
+            *place = crate::door::made(IterObject(db.0.iterator(Some(&family.family), &options.0)));
+        }
+        Ok(())
+    });
+}
+
+/// The arrays of ranges whose sizes are asked.
+type Ranges = (*const *const c_char, *const usize, *const *const c_char, *const usize);
+
+/// # Safety
+/// See the header; the arrays have `count` elements.
+unsafe fn sizes(
+    db: *mut DbObject,
+    family: *mut FamilyObject,
+    count: c_int,
+    ranges: Ranges,
+    sizes: *mut u64,
+    errptr: *mut *mut c_char,
+) {
+    call(errptr, || {
+        // SAFETY: as for this function.
+        let db = unsafe { crate::door::borrowed(db, "db") }?;
+        // SAFETY: as for this function.
+        let family = unsafe { crate::door::borrowed_if(family, "column_family") }?;
+        // SAFETY: as for this function.
+        let begins = unsafe { crate::door::list(count, ranges.0, ranges.1, "range_start_key") }?;
+        // SAFETY: as for this function.
+        let ends = unsafe { crate::door::list(count, ranges.2, ranges.3, "range_limit_key") }?;
+        // SAFETY: as for this function.
+        let places = unsafe { slice_mut(sizes, begins.len(), "sizes") }?;
+        let ranges: Vec<(&[u8], &[u8])> = begins.all()?.into_iter().zip(ends.all()?).collect();
+        let family: &Family = &*db.family(family)?;
+        places.copy_from_slice(&family.approximate_sizes(&ranges, SizeOptions::new())?);
+        Ok(())
+    });
+}
+
+/// The approximate bytes of ranges of the family `default` in tables.
+///
+/// # Safety
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocksdb_approximate_sizes(
+    db: *mut DbObject,
+    num_ranges: c_int,
+    range_start_key: *const *const c_char,
+    range_start_key_len: *const usize,
+    range_limit_key: *const *const c_char,
+    range_limit_key_len: *const usize,
+    sizes_list: *mut u64,
+    errptr: *mut *mut c_char,
+) {
+    let ranges = (range_start_key, range_start_key_len, range_limit_key, range_limit_key_len);
+    // SAFETY: as for this function.
+    unsafe { sizes(db, std::ptr::null_mut(), num_ranges, ranges, sizes_list, errptr) };
+}
+
+/// The approximate bytes of ranges of a family in tables.
+///
+/// # Safety
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocksdb_approximate_sizes_cf(
+    db: *mut DbObject,
+    column_family: *mut FamilyObject,
+    num_ranges: c_int,
+    range_start_key: *const *const c_char,
+    range_start_key_len: *const usize,
+    range_limit_key: *const *const c_char,
+    range_limit_key_len: *const usize,
+    sizes_list: *mut u64,
+    errptr: *mut *mut c_char,
+) {
+    let ranges = (range_start_key, range_start_key_len, range_limit_key, range_limit_key_len);
+    // SAFETY: as for this function.
+    unsafe { sizes(db, column_family, num_ranges, ranges, sizes_list, errptr) };
+}
+
+/// # Safety
+/// See the header; the arrays have `count` elements.
+unsafe fn set_options(
+    db: *mut DbObject,
+    family: *mut FamilyObject,
+    count: c_int,
+    texts: (*const *const c_char, *const *const c_char),
+    errptr: *mut *mut c_char,
+) {
+    call(errptr, || {
+        // SAFETY: as for this function.
+        let db = unsafe { crate::door::borrowed(db, "db") }?;
+        // SAFETY: as for this function.
+        let family = unsafe { crate::door::borrowed_if(family, "handle") }?;
+        let count = usize::try_from(count).map_err(|_| Error::invalid("a count below zero"))?;
+        // SAFETY: as for this function.
+        let keys = unsafe { slice(texts.0, count, "keys") }?;
+        // SAFETY: as for this function.
+        let values = unsafe { slice(texts.1, count, "values") }?;
+        let pairs = keys.iter().zip(values).map(|(key, value)| {
+            // SAFETY: as for this function.
+            let key = utf8(unsafe { string(*key, "a key") }?)?;
+            // SAFETY: as for this function.
+            let value = utf8(unsafe { string(*value, "a value") }?)?;
+            Ok((key, value))
+        });
+        let pairs = pairs.collect::<Result<Vec<_>>>()?;
+        db.family(family)?.set_options(&pairs).map(drop)
+    });
+}
+
+/// Changes options of the family `default` while it is open.
+///
+/// # Safety
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocksdb_set_options(
+    db: *mut DbObject,
+    count: c_int,
+    keys: *const *const c_char,
+    values: *const *const c_char,
+    errptr: *mut *mut c_char,
+) {
+    // SAFETY: as for this function.
+    unsafe { set_options(db, std::ptr::null_mut(), count, (keys, values), errptr) };
+}
+
+/// Changes options of a family while it is open.
+///
+/// # Safety
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocksdb_set_options_cf(
+    db: *mut DbObject,
+    handle: *mut FamilyObject,
+    count: c_int,
+    keys: *const *const c_char,
+    values: *const *const c_char,
+    errptr: *mut *mut c_char,
+) {
+    // SAFETY: as for this function.
+    unsafe { set_options(db, handle, count, (keys, values), errptr) };
+}
+
+/// Where a call puts a value that it finds.
+type Found = (*mut *mut c_char, *mut usize, *mut u8);
+
+/// # Safety
+/// See the header.
+unsafe fn may_exist(
+    db: *mut DbObject,
+    options: *const ReadObject,
+    family: *mut FamilyObject,
+    key: (*const c_char, usize),
+    found: Found,
+) -> u8 {
+    call(std::ptr::null_mut(), || {
+        // SAFETY: as for this function.
+        let db = unsafe { crate::door::borrowed(db, "db") }?;
+        // SAFETY: as for this function.
+        let options = unsafe { crate::door::borrowed(options, "options") }?;
+        // SAFETY: as for this function.
+        let family = unsafe { crate::door::borrowed_if(family, "column_family") }?;
+        // SAFETY: as for this function.
+        let key = unsafe { bytes(key.0, key.1, "key") }?;
+        let answer = options.0.of(&*db.family(family)?)?.key_may_exist(key)?;
+        // SAFETY: null, or the caller's place.
+        let value = unsafe { found.0.as_mut() };
+        // SAFETY: as above.
+        let len = unsafe { found.1.as_mut() };
+        // SAFETY: as above.
+        let is_found = unsafe { found.2.as_mut() };
+        let view = match &answer {
+            MayExist::Value(view) => Some(view),
+            _ => None,
+        };
+        if let Some(is_found) = is_found {
+            *is_found = view.is_some().into();
+        }
+        if let (Some(value), Some(len), Some(view)) = (value, len, view) {
+            (*value, *len) = (new_bytes(view, false), view.len());
+        }
+        Ok(u8::from(!matches!(answer, MayExist::No)))
+    })
+}
+
+/// Whether a key may have a value, by what is in memory.
+///
+/// # Safety
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocksdb_key_may_exist(
+    db: *mut DbObject,
+    options: *const ReadObject,
+    key: *const c_char,
+    key_len: usize,
+    value: *mut *mut c_char,
+    val_len: *mut usize,
+    _timestamp: *const c_char,
+    _timestamp_len: usize,
+    value_found: *mut u8,
+) -> u8 {
+    // SAFETY: as for this function.
+    unsafe { may_exist(db, options, std::ptr::null_mut(), (key, key_len), (value, val_len, value_found)) }
+}
+
+/// Whether a key of a family may have a value, by what is in memory.
+///
+/// # Safety
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocksdb_key_may_exist_cf(
+    db: *mut DbObject,
+    options: *const ReadObject,
+    column_family: *mut FamilyObject,
+    key: *const c_char,
+    key_len: usize,
+    value: *mut *mut c_char,
+    val_len: *mut usize,
+    _timestamp: *const c_char,
+    _timestamp_len: usize,
+    value_found: *mut u8,
+) -> u8 {
+    // SAFETY: as for this function.
+    unsafe { may_exist(db, options, column_family, (key, key_len), (value, val_len, value_found)) }
+}
+
+/// The compression of each level.
+///
+/// # Safety
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocksdb_options_set_compression_per_level(
+    opt: *mut OptionsObject,
+    level_values: *const c_int,
+    num_levels: usize,
+) {
+    call(std::ptr::null_mut(), || {
+        // SAFETY: as for this function.
+        let opt = unsafe { crate::door::changed(opt, "opt") }?;
+        // SAFETY: as for this function.
+        let levels = unsafe { slice(level_values, num_levels, "level_values") }?;
+        let name =
+            |level: &c_int| ashlar_compat::value::COMPRESSION.name((*level).into()).unwrap_or("unknown");
+        let text = levels.iter().map(name).collect::<Vec<_>>().join(":");
+        opt.0.texts.set_text("compression_per_level", text);
+        Ok(())
+    });
+}

@@ -1,0 +1,388 @@
+//! Option objects.
+//!
+//! Most setters and getters are generated: they reach an option by its name. Here are the objects, and the setters that take
+//! other objects or several values.
+
+use crate::callbacks::{
+    ComparatorObject, FactoryObject, FilterObject, MergeObject, TransformObject, built_in_operator,
+};
+use crate::door::HasTexts;
+use ashlar_compat::calls::{CompactOptions, ReadOptions, WriteOptions};
+use ashlar_compat::options::{Group, Options, TableOptions, Texts};
+use ashlardb::{CompactionFilter, Env, Snapshot, Statistics};
+use std::ffi::CStr;
+use std::sync::Arc;
+
+/// `rocksdb_options_t`.
+#[derive(Clone, Debug, Default)]
+pub struct OptionsObject(pub(crate) Options);
+
+/// `rocksdb_block_based_table_options_t`.
+#[derive(Clone, Debug, Default)]
+pub struct TableObject(pub(crate) TableOptions);
+
+/// `rocksdb_readoptions_t`.
+#[derive(Clone, Debug, Default)]
+pub struct ReadObject(pub(crate) ReadOptions);
+
+/// `rocksdb_writeoptions_t`.
+#[derive(Clone, Debug)]
+pub struct WriteObject {
+    texts: Texts,
+    /// What the texts say.
+    pub(crate) write: WriteOptions,
+}
+
+/// `rocksdb_compactoptions_t`.
+#[derive(Clone, Debug, Default)]
+pub struct CompactObject(pub(crate) CompactOptions);
+
+/// Options of styles, which an options object takes over: `rocksdb_universal_compaction_options_t` and
+/// `rocksdb_fifo_compaction_options_t`.
+#[derive(Clone, Debug)]
+pub struct StyleObject(Texts);
+
+/// Options of flushes. A flush here always waits, so they change nothing.
+#[derive(Clone, Copy, Debug)]
+pub struct FlushObject {
+    wait: bool,
+    stall: bool,
+}
+
+/// `rocksdb_filterpolicy_t`.
+#[derive(Clone, Debug)]
+pub struct PolicyObject(String);
+
+/// `rocksdb_cache_t`: a size. Each database that is opened with it has a cache of that size.
+#[derive(Debug)]
+pub struct CacheObject(std::sync::atomic::AtomicUsize);
+
+/// `rocksdb_env_t`.
+#[derive(Clone, Debug)]
+pub struct EnvObject(Env);
+
+/// `rocksdb_snapshot_t`.
+#[derive(Clone, Debug)]
+pub struct SnapshotObject(pub(crate) Snapshot);
+
+has_texts!(
+    OptionsObject => 0.texts,
+    TableObject => 0.texts,
+    CompactObject => 0.texts,
+    StyleObject => 0,
+);
+
+impl HasTexts for ReadObject {
+    fn texts(&self) -> &Texts {
+        self.0.texts()
+    }
+    fn change(&mut self, set: impl FnOnce(&mut Texts)) {
+        self.0.change(set);
+    }
+}
+
+impl HasTexts for WriteObject {
+    fn texts(&self) -> &Texts {
+        &self.texts
+    }
+    fn change(&mut self, set: impl FnOnce(&mut Texts)) {
+        set(&mut self.texts);
+        self.write = WriteOptions::new()
+            .sync(self.texts.get("sync"))
+            .disable_wal(self.texts.get("disableWAL"))
+            .no_slowdown(self.texts.get("no_slowdown"))
+            .low_priority(self.texts.get("low_pri"));
+    }
+}
+
+// Each function below is the body of the C function of its name.
+
+macro_rules! create {
+    ($($(#[$doc:meta])* $name:ident -> $type:ty = $make:expr;)*) => { $(
+        $(#[$doc])*
+        pub fn $name() -> $type {
+            $make
+        }
+    )* };
+}
+create! {
+    /// All defaults.
+    options_create -> OptionsObject = OptionsObject::default();
+    /// All defaults.
+    block_based_options_create -> TableObject = TableObject::default();
+    /// All defaults.
+    readoptions_create -> ReadObject = ReadObject::default();
+    /// All defaults.
+    writeoptions_create -> WriteObject = WriteObject { texts: Texts::of(Group::Write), write: WriteOptions::new() };
+    /// All defaults.
+    compactoptions_create -> CompactObject = CompactObject::default();
+    /// All defaults.
+    universal_compaction_options_create -> StyleObject = StyleObject(Texts::of(Group::Universal));
+    /// All defaults.
+    fifo_compaction_options_create -> StyleObject = StyleObject(Texts::of(Group::Fifo));
+    /// All defaults.
+    flushoptions_create -> FlushObject = FlushObject { wait: true, stall: false };
+}
+
+/// A copy.
+pub fn options_create_copy(options: &OptionsObject) -> OptionsObject {
+    options.clone()
+}
+
+/// Keeps whether a flush waits.
+pub fn flushoptions_set_wait(opt: &mut FlushObject, v: bool) {
+    opt.wait = v;
+}
+
+/// Whether a flush waits.
+pub fn flushoptions_get_wait(opt: &mut FlushObject) -> bool {
+    opt.wait
+}
+
+/// Keeps whether a flush may stop writers.
+pub fn flushoptions_set_allow_write_stall(opt: &mut FlushObject, v: bool) {
+    opt.stall = v;
+}
+
+/// Whether a flush may stop writers.
+pub fn flushoptions_get_allow_write_stall(opt: &mut FlushObject) -> bool {
+    opt.stall
+}
+
+/// Writes without the WAL.
+#[allow(non_snake_case, reason = "the name of C")]
+pub fn writeoptions_disable_WAL(opt: &mut WriteObject, v: i32) {
+    opt.change(|texts| texts.set("disableWAL", v != 0));
+}
+
+/// What the last level gets.
+pub fn compactoptions_set_bottommost_level_compaction(opt: &mut CompactObject, v: u8) {
+    opt.0.bottommost = Some(v);
+}
+
+/// What the last level gets.
+pub fn compactoptions_get_bottommost_level_compaction(opt: &mut CompactObject) -> u8 {
+    opt.0.bottommost.unwrap_or(1)
+}
+
+/// The order of keys.
+pub fn options_set_comparator(opt: &mut OptionsObject, comparator: Option<&ComparatorObject>) {
+    opt.0.comparator = comparator.map(|comparator| Arc::clone(&comparator.0));
+}
+
+/// The merge operator, which the options take.
+pub fn options_set_merge_operator(opt: &mut OptionsObject, operator: Option<Box<MergeObject>>) {
+    opt.0.merge_operator = operator.map(|operator| operator.0);
+}
+
+/// The operator that adds numbers of eight bytes.
+pub fn options_set_uint64add_merge_operator(opt: &mut OptionsObject) {
+    opt.0.merge_operator = built_in_operator("uint64add");
+}
+
+/// The compaction filter, which stays the caller's.
+pub fn options_set_compaction_filter(opt: &mut OptionsObject, filter: Option<&FilterObject>) {
+    opt.0.compaction_filter = filter.map(|filter| Arc::clone(&filter.0) as Arc<dyn CompactionFilter>);
+}
+
+/// The maker of compaction filters, which the options take.
+pub fn options_set_compaction_filter_factory(opt: &mut OptionsObject, factory: Option<Box<FactoryObject>>) {
+    opt.0.compaction_filter_factory = factory.map(|factory| factory.0);
+}
+
+/// The rule of prefixes, which the options take.
+pub fn options_set_prefix_extractor(opt: &mut OptionsObject, transform: Option<Box<TransformObject>>) {
+    let name = transform.map_or("nullptr".to_owned(), |transform| transform.0);
+    opt.0.texts.set_text("prefix_extractor", name);
+}
+
+/// Where files and clock come from.
+pub fn options_set_env(opt: &mut OptionsObject, env: Option<&EnvObject>) {
+    opt.0.env = env.map(|env| env.0.clone());
+}
+
+/// Block-based tables with these options.
+pub fn options_set_block_based_table_factory(opt: &mut OptionsObject, table: Option<&TableObject>) {
+    if let Some(table) = table {
+        opt.0.table = Some(table.0.clone());
+    }
+}
+
+/// `window bits, level, strategy, largest dictionary`.
+pub fn options_set_compression_options(
+    opt: &mut OptionsObject,
+    bits: i32,
+    level: i32,
+    strategy: i32,
+    dict: i32,
+) {
+    compression_options(opt, "compression_opts", [bits, level, strategy, dict]);
+}
+
+/// The same for the last level.
+pub fn options_set_bottommost_compression_options(
+    opt: &mut OptionsObject,
+    bits: i32,
+    level: i32,
+    strategy: i32,
+    dict: i32,
+    enabled: bool,
+) {
+    compression_options(opt, "bottommost_compression_opts", [bits, level, strategy, dict]);
+    opt.0.texts.set("bottommost_compression_opts.enabled", enabled);
+}
+
+fn compression_options(opt: &mut OptionsObject, of: &str, values: [i32; 4]) {
+    let members = ["window_bits", "level", "strategy", "max_dict_bytes"];
+    for (member, value) in members.into_iter().zip(values) {
+        opt.0.texts.set_text(&format!("{of}.{member}"), value.to_string());
+    }
+}
+
+/// Universal compaction, whose options stay the caller's.
+pub fn options_set_universal_compaction_options(opt: &mut OptionsObject, style: Option<&StyleObject>) {
+    if let Some(style) = style {
+        opt.0.texts.set_members("compaction_options_universal", &style.0);
+    }
+}
+
+/// FIFO compaction, whose options stay the caller's.
+pub fn options_set_fifo_compaction_options(opt: &mut OptionsObject, style: Option<&StyleObject>) {
+    if let Some(style) = style {
+        opt.0.texts.set_members("compaction_options_fifo", &style.0);
+    }
+}
+
+/// The directory of the log for people.
+pub fn options_set_db_log_dir(opt: &mut OptionsObject, dir: &CStr) {
+    opt.0.texts.set_text("db_log_dir", dir.to_string_lossy().into_owned());
+}
+
+/// The directory of the WAL.
+pub fn options_set_wal_dir(opt: &mut OptionsObject, dir: &CStr) {
+    opt.0.texts.set_text("wal_dir", dir.to_string_lossy().into_owned());
+}
+
+/// Background threads for flushes and compactions. The engine takes as many as there are processors by itself.
+pub fn options_increase_parallelism(opt: &mut OptionsObject, total_threads: i32) {
+    opt.0.texts.set("max_background_jobs", total_threads.max(2));
+}
+
+/// Memtables of a quarter of the budget, and levels in proportion.
+pub fn options_optimize_level_style_compaction(opt: &mut OptionsObject, budget: u64) {
+    let texts = &mut opt.0.texts;
+    texts.set("write_buffer_size", budget / 4);
+    texts.set("min_write_buffer_number_to_merge", 2i32);
+    texts.set("max_write_buffer_number", 6i32);
+    texts.set("level0_file_num_compaction_trigger", 2i32);
+    texts.set("target_file_size_base", budget / 8);
+    texts.set("max_bytes_for_level_base", budget);
+}
+
+/// Memtables of a quarter of the budget, in a universal tree.
+pub fn options_optimize_universal_style_compaction(opt: &mut OptionsObject, budget: u64) {
+    let texts = &mut opt.0.texts;
+    texts.set("write_buffer_size", budget / 4);
+    texts.set("min_write_buffer_number_to_merge", 2i32);
+    texts.set("max_write_buffer_number", 6i32);
+    texts.set_text("compaction_style", "kCompactionStyleUniversal".into());
+}
+
+/// Filters, and a cache of that many MiB.
+pub fn options_optimize_for_point_lookup(opt: &mut OptionsObject, block_cache_size_mb: u64) {
+    let table = opt.0.table.get_or_insert_default();
+    table.texts.set_text("filter_policy", "bloomfilter:10:false".into());
+    table.texts.set("block_cache", block_cache_size_mb.max(1) << 20);
+}
+
+/// Counts what databases do.
+pub fn options_enable_statistics(opt: &mut OptionsObject) {
+    opt.0.statistics.get_or_insert_with(|| Arc::new(Statistics::new()));
+}
+
+/// The filter, which the options take.
+pub fn block_based_options_set_filter_policy(options: &mut TableObject, policy: Option<Box<PolicyObject>>) {
+    let policy = policy.map_or("nullptr".to_owned(), |policy| policy.0);
+    options.0.texts.set_text("filter_policy", policy);
+}
+
+/// The size of the cache.
+pub fn block_based_options_set_block_cache(options: &mut TableObject, cache: Option<&CacheObject>) {
+    if let Some(cache) = cache {
+        let size = cache.0.load(std::sync::atomic::Ordering::Relaxed);
+        options.0.texts.set("block_cache", size.max(1 << 20));
+    }
+}
+
+/// `checksum`, which C passes as a character.
+pub fn block_based_options_set_checksum(options: &mut TableObject, v: i8) {
+    options.0.texts.set_named("checksum", ashlar_compat::value::CHECKSUM, v.into());
+}
+
+/// A filter of so many bits per key.
+pub fn filterpolicy_create_bloom(bits_per_key: f64) -> PolicyObject {
+    PolicyObject(format!("bloomfilter:{bits_per_key}:false"))
+}
+
+/// A filter of so many bits per key.
+pub fn filterpolicy_create_bloom_full(bits_per_key: f64) -> PolicyObject {
+    filterpolicy_create_bloom(bits_per_key)
+}
+
+/// A ribbon filter as good as a Bloom filter of so many bits per key.
+pub fn filterpolicy_create_ribbon(bloom_equivalent_bits_per_key: f64) -> PolicyObject {
+    PolicyObject(format!("ribbonfilter:{bloom_equivalent_bits_per_key}"))
+}
+
+/// The same, with Bloom filters above a level.
+pub fn filterpolicy_create_ribbon_hybrid(bits: f64, bloom_before_level: i32) -> PolicyObject {
+    PolicyObject(format!("ribbonfilter:{bits}:{bloom_before_level}"))
+}
+
+/// A cache of so many bytes.
+pub fn cache_create_lru(capacity: usize) -> CacheObject {
+    CacheObject(capacity.into())
+}
+
+/// A cache of so many bytes.
+pub fn cache_create_hyper_clock(capacity: usize, _: usize) -> CacheObject {
+    cache_create_lru(capacity)
+}
+
+/// Changes the size, for databases that are opened later.
+pub fn cache_set_capacity(cache: &CacheObject, capacity: usize) {
+    cache.0.store(capacity, std::sync::atomic::Ordering::Relaxed);
+}
+
+/// The size.
+pub fn cache_get_capacity(cache: &CacheObject) -> usize {
+    cache.0.load(std::sync::atomic::Ordering::Relaxed)
+}
+
+/// The operating system.
+///
+/// # Errors
+/// Those of [`Env::os`].
+pub fn create_default_env() -> Option<EnvObject> {
+    Env::os().ok().map(EnvObject)
+}
+
+/// Files in memory.
+pub fn create_mem_env() -> EnvObject {
+    EnvObject(Env::mem())
+}
+
+/// The snapshot that reads see; null: the newest writes.
+pub fn readoptions_set_snapshot(opt: &mut ReadObject, snapshot: Option<&SnapshotObject>) {
+    opt.0.snapshot = snapshot.map(|snapshot| snapshot.0.clone());
+}
+
+/// The first key behind an iterator; null: none.
+pub fn readoptions_set_iterate_upper_bound(opt: &mut ReadObject, key: Option<&[u8]>) {
+    opt.0.upper = key.map(<[u8]>::to_vec);
+}
+
+/// The first key of an iterator; null: none.
+pub fn readoptions_set_iterate_lower_bound(opt: &mut ReadObject, key: Option<&[u8]>) {
+    opt.0.lower = key.map(<[u8]>::to_vec);
+}

@@ -1,0 +1,700 @@
+/* Walks through the C interface, and prints what it meets. The tests run it over RocksDB's library and over ours, and compare
+ * the two outputs. An error is printed up to its first colon: the words behind it differ. */
+
+#include <rocksdb/c.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char* phase = "";
+
+static void start(const char* name) {
+  phase = name;
+  printf("== %s\n", name);
+}
+
+/* Prints and frees an error. */
+static void said(const char* what, char* err) {
+  if (err == NULL) {
+    printf("%s: ok\n", what);
+    return;
+  }
+  char* colon = strchr(err, ':');
+  printf("%s: %.*s\n", what, colon == NULL ? (int)strlen(err) : (int)(colon - err), err);
+  if (getenv("SHOW_ERRORS") != NULL) fprintf(stderr, "%s: %s: %s\n", phase, what, err);
+  free(err);
+}
+
+static void must(char* err) {
+  if (err != NULL) {
+    printf("%s: %s\n", phase, err);
+    exit(1);
+  }
+}
+
+static void show(const char* what, const char* bytes, size_t len) {
+  if (bytes == NULL) {
+    printf("%s: none\n", what);
+  } else {
+    printf("%s: '%.*s'\n", what, (int)len, bytes);
+  }
+}
+
+static rocksdb_readoptions_t* ro;
+static rocksdb_writeoptions_t* wo;
+
+static void put(rocksdb_t* db, const char* key, const char* value) {
+  char* err = NULL;
+  rocksdb_put(db, wo, key, strlen(key), value, strlen(value), &err);
+  must(err);
+}
+
+static void get(rocksdb_t* db, const char* key) {
+  char* err = NULL;
+  size_t len = 77;
+  char* value = rocksdb_get(db, ro, key, strlen(key), &len, &err);
+  must(err);
+  show(key, value, len);
+  rocksdb_free(value);
+}
+
+static void get_cf(rocksdb_t* db, rocksdb_column_family_handle_t* cf, const char* key) {
+  char* err = NULL;
+  size_t len = 77;
+  char* value = rocksdb_get_cf(db, ro, cf, key, strlen(key), &len, &err);
+  must(err);
+  show(key, value, len);
+  rocksdb_free(value);
+}
+
+static void entry(rocksdb_iterator_t* iter) {
+  if (!rocksdb_iter_valid(iter)) {
+    printf("  off the end\n");
+    return;
+  }
+  size_t klen, vlen;
+  const char* key = rocksdb_iter_key(iter, &klen);
+  const char* value = rocksdb_iter_value(iter, &vlen);
+  printf("  %.*s = %.*s\n", (int)klen, key, (int)vlen, value);
+}
+
+static void all(rocksdb_iterator_t* iter) {
+  for (rocksdb_iter_seek_to_first(iter); rocksdb_iter_valid(iter); rocksdb_iter_next(iter)) entry(iter);
+  char* err = NULL;
+  rocksdb_iter_get_error(iter, &err);
+  said("status", err);
+}
+
+static void dump(rocksdb_t* db) {
+  rocksdb_iterator_t* iter = rocksdb_create_iterator(db, ro);
+  all(iter);
+  rocksdb_iter_destroy(iter);
+}
+
+/* ---- callbacks ---- */
+
+static int destroyed = 0;
+static void destroy(void* state) {
+  (void)state;
+  destroyed++;
+}
+static int reverse(void* state, const char* a, size_t alen, const char* b, size_t blen) {
+  (void)state;
+  size_t least = alen < blen ? alen : blen;
+  int order = memcmp(a, b, least);
+  if (order == 0) order = alen < blen ? -1 : alen > blen;
+  return -order;
+}
+static const char* reverse_name(void* state) {
+  (void)state;
+  return "phases.reverse";
+}
+static char* joined(const char* first, size_t first_len, const char* const* list, const size_t* lens, int count, size_t* len) {
+  size_t total = first_len;
+  for (int i = 0; i < count; i++) total += lens[i] + 1;
+  char* out = malloc(total + 1);
+  size_t at = first_len;
+  if (first_len > 0) memcpy(out, first, first_len);
+  for (int i = 0; i < count; i++) {
+    if (at > 0) out[at++] = '+';
+    memcpy(out + at, list[i], lens[i]);
+    at += lens[i];
+  }
+  *len = at;
+  return out;
+}
+static char* full_merge(void* state, const char* key, size_t key_length, const char* existing, size_t existing_len,
+                        const char* const* list, const size_t* lens, int count, unsigned char* success, size_t* len) {
+  (void)state;
+  if (key_length == 3 && memcmp(key, "bad", 3) == 0) {
+    *success = 0;
+    *len = 0;
+    return NULL;
+  }
+  *success = 1;
+  return joined(existing, existing == NULL ? 0 : existing_len, list, lens, count, len);
+}
+static char* partial_merge(void* state, const char* key, size_t key_length, const char* const* list, const size_t* lens,
+                           int count, unsigned char* success, size_t* len) {
+  (void)state;
+  (void)key;
+  (void)key_length;
+  (void)list;
+  (void)lens;
+  (void)count;
+  *success = 0;
+  *len = 0;
+  return NULL;
+}
+static const char* merge_name(void* state) {
+  (void)state;
+  return "phases.join";
+}
+static unsigned char filter(void* state, int level, const char* key, size_t key_length, const char* value, size_t value_length,
+                            char** new_value, size_t* new_value_length, unsigned char* changed) {
+  (void)state;
+  (void)level;
+  (void)value;
+  (void)value_length;
+  if (key_length > 0 && key[0] == 'x') return 1;
+  if (key_length > 0 && key[0] == 'y') {
+    *new_value = "changed";
+    *new_value_length = 7;
+    *changed = 1;
+  }
+  return 0;
+}
+static const char* filter_name(void* state) {
+  (void)state;
+  return "phases.filter";
+}
+static rocksdb_compactionfilter_t* make_filter(void* state, rocksdb_compactionfiltercontext_t* context) {
+  (void)state;
+  (void)context;
+  return rocksdb_compactionfilter_create(NULL, destroy, filter, filter_name);
+}
+static void walk_put(void* state, const char* k, size_t klen, const char* v, size_t vlen) {
+  (void)state;
+  printf("  put %.*s = %.*s\n", (int)klen, k, (int)vlen, v);
+}
+static void walk_deleted(void* state, const char* k, size_t klen) {
+  (void)state;
+  printf("  deleted %.*s\n", (int)klen, k);
+}
+static void walk_log(void* state, const char* blob, size_t len) {
+  (void)state;
+  printf("  log data %.*s\n", (int)len, blob);
+}
+static void walk_put_cf(void* state, uint32_t cf, const char* k, size_t klen, const char* v, size_t vlen) {
+  (void)state;
+  printf("  put %u %.*s = %.*s\n", cf, (int)klen, k, (int)vlen, v);
+}
+static void walk_deleted_cf(void* state, uint32_t cf, const char* k, size_t klen) {
+  (void)state;
+  printf("  deleted %u %.*s\n", cf, (int)klen, k);
+}
+static void walk_merge_cf(void* state, uint32_t cf, const char* k, size_t klen, const char* v, size_t vlen) {
+  (void)state;
+  printf("  merge %u %.*s = %.*s\n", cf, (int)klen, k, (int)vlen, v);
+}
+
+/* ---- phases ---- */
+
+static char* path(const char* dir, const char* name) {
+  static char text[2][4096];
+  static int turn = 0;
+  turn = 1 - turn;
+  snprintf(text[turn], sizeof text[turn], "%s/%s", dir, name);
+  return text[turn];
+}
+
+static void opening(const char* dir) {
+  start("opening");
+  char* err = NULL;
+  rocksdb_options_t* options = rocksdb_options_create();
+  rocksdb_t* db = rocksdb_open(options, path(dir, "open"), &err);
+  printf("%s\n", db == NULL ? "refused" : "opened");
+  said("without create_if_missing", err);
+  err = NULL;
+  rocksdb_options_set_create_if_missing(options, 1);
+  db = rocksdb_open(options, path(dir, "open"), &err);
+  must(err);
+  rocksdb_t* other = rocksdb_open(options, path(dir, "open"), &err);
+  printf("%s\n", other == NULL ? "refused" : "opened");
+  said("twice", err);
+  err = NULL;
+  rocksdb_close(db);
+  rocksdb_options_set_error_if_exists(options, 1);
+  db = rocksdb_open(options, path(dir, "open"), &err);
+  said("error_if_exists", err);
+  err = NULL;
+  rocksdb_options_set_error_if_exists(options, 0);
+  db = rocksdb_open(options, path(dir, "open"), &err);
+  said("again", err);
+  rocksdb_close(db);
+  rocksdb_options_destroy(options);
+}
+
+static rocksdb_options_t* creating(void) {
+  rocksdb_options_t* options = rocksdb_options_create();
+  rocksdb_options_set_create_if_missing(options, 1);
+  rocksdb_options_set_write_buffer_size(options, 1 << 20);
+  rocksdb_options_set_compression(options, rocksdb_no_compression);
+  return options;
+}
+
+static void keys(const char* dir) {
+  start("keys");
+  char* err = NULL;
+  rocksdb_options_t* options = creating();
+  rocksdb_block_based_table_options_t* table = rocksdb_block_based_options_create();
+  rocksdb_cache_t* cache = rocksdb_cache_create_lru(4 << 20);
+  rocksdb_block_based_options_set_block_cache(table, cache);
+  rocksdb_block_based_options_set_filter_policy(table, rocksdb_filterpolicy_create_bloom(10));
+  rocksdb_options_set_block_based_table_factory(options, table);
+  rocksdb_t* db = rocksdb_open(options, path(dir, "keys"), &err);
+  must(err);
+  put(db, "foo", "hello");
+  put(db, "bar", "");
+  get(db, "foo");
+  get(db, "bar");
+  get(db, "baz");
+  rocksdb_delete(db, wo, "foo", 3, &err);
+  must(err);
+  get(db, "foo");
+  rocksdb_singledelete(db, wo, "bar", 3, &err);
+  must(err);
+  get(db, "bar");
+  rocksdb_merge(db, wo, "foo", 3, "x", 1, &err);
+  said("merge without an operator", err);
+  err = NULL;
+  put(db, "a", "1");
+  put(db, "b", "2");
+  put(db, "c", "3");
+  put(db, "d", "4");
+  rocksdb_column_family_handle_t* cf = rocksdb_get_default_column_family_handle(db);
+  rocksdb_delete_range_cf(db, wo, cf, "b", 1, "d", 1, &err);
+  must(err);
+  dump(db);
+  rocksdb_flushoptions_t* flush = rocksdb_flushoptions_create();
+  rocksdb_flush(db, flush, &err);
+  must(err);
+  dump(db);
+  rocksdb_compact_range(db, NULL, 0, NULL, 0);
+  dump(db);
+  rocksdb_pinnableslice_t* pinned = rocksdb_get_pinned(db, ro, "a", 1, &err);
+  must(err);
+  size_t len = 0;
+  const char* value = rocksdb_pinnableslice_value(pinned, &len);
+  show("pinned", value, len);
+  rocksdb_pinnableslice_destroy(pinned);
+  pinned = rocksdb_get_pinned(db, ro, "zz", 2, &err);
+  must(err);
+  printf("pinned: %s\n", pinned == NULL ? "none" : "some");
+  const char* names[3] = {"a", "zz", "d"};
+  size_t lens[3] = {1, 2, 1};
+  char* values[3];
+  size_t value_lens[3];
+  char* errs[3];
+  rocksdb_multi_get(db, ro, 3, names, lens, values, value_lens, errs);
+  for (int i = 0; i < 3; i++) {
+    must(errs[i]);
+    show(names[i], values[i], value_lens[i]);
+    rocksdb_free(values[i]);
+  }
+  rocksdb_pinnableslice_t* many[3];
+  rocksdb_batched_multi_get_cf(db, ro, cf, 3, names, lens, many, errs, false);
+  for (int i = 0; i < 3; i++) {
+    must(errs[i]);
+    value = many[i] == NULL ? NULL : rocksdb_pinnableslice_value(many[i], &len);
+    show(names[i], value, len);
+    rocksdb_pinnableslice_destroy(many[i]);
+  }
+  printf("may exist: %d\n", rocksdb_key_may_exist(db, ro, "a", 1, NULL, NULL, NULL, 0, NULL));
+  uint64_t number = 99;
+  printf("property: %d", rocksdb_property_int(db, "rocksdb.num-running-flushes", &number));
+  printf(" %llu\n", (unsigned long long)number);
+  printf("property: %d\n", rocksdb_property_int(db, "rocksdb.no-such-property", &number));
+  char* text = rocksdb_property_value(db, "rocksdb.num-files-at-level0");
+  printf("property: %s\n", text == NULL ? "none" : text);
+  rocksdb_free(text);
+  text = rocksdb_property_value(db, "no.such");
+  printf("property: %s\n", text == NULL ? "none" : text);
+  const char* begins[1] = {"x"};
+  const char* ends[1] = {"y"};
+  size_t ones[1] = {1};
+  uint64_t sizes[1] = {7};
+  rocksdb_approximate_sizes(db, 1, begins, ones, ends, ones, sizes, &err);
+  must(err);
+  printf("size of nothing: %llu\n", (unsigned long long)sizes[0]);
+  const char* option[1] = {"write_buffer_size"};
+  const char* good[1] = {"2097152"};
+  const char* bad[1] = {"no number"};
+  rocksdb_set_options(db, 1, option, good, &err);
+  said("set_options", err);
+  err = NULL;
+  rocksdb_set_options(db, 1, option, bad, &err);
+  said("set_options, no number", err);
+  err = NULL;
+  rocksdb_flush_wal(db, 1, &err);
+  said("flush_wal", err);
+  err = NULL;
+  rocksdb_flushoptions_destroy(flush);
+  rocksdb_column_family_handle_destroy(cf);
+  rocksdb_close(db);
+  rocksdb_cache_destroy(cache);
+  rocksdb_block_based_options_destroy(table);
+  rocksdb_options_destroy(options);
+}
+
+static void batches(const char* dir) {
+  start("batches");
+  char* err = NULL;
+  rocksdb_options_t* options = creating();
+  rocksdb_t* db = rocksdb_open(options, path(dir, "batches"), &err);
+  must(err);
+  rocksdb_writebatch_t* batch = rocksdb_writebatch_create();
+  rocksdb_writebatch_put(batch, "foo", 3, "a", 1);
+  rocksdb_writebatch_clear(batch);
+  rocksdb_writebatch_put(batch, "bar", 3, "b", 1);
+  rocksdb_writebatch_put(batch, "box", 3, "c", 1);
+  rocksdb_writebatch_put_log_data(batch, "note", 4);
+  rocksdb_writebatch_delete(batch, "bar", 3);
+  const char* pieces[2] = {"se", "veral"};
+  size_t piece_lens[2] = {2, 5};
+  rocksdb_writebatch_putv(batch, 2, pieces, piece_lens, 2, pieces, piece_lens);
+  printf("count: %d\n", rocksdb_writebatch_count(batch));
+  rocksdb_writebatch_iterate(batch, NULL, walk_put, walk_deleted);
+  rocksdb_writebatch_iterate_ld(batch, NULL, walk_put, walk_deleted, walk_log);
+  rocksdb_write(db, wo, batch, &err);
+  must(err);
+  printf("count after the write: %d\n", rocksdb_writebatch_count(batch));
+  dump(db);
+  size_t len = 0;
+  const char* data = rocksdb_writebatch_data(batch, &len);
+  printf("bytes: %d\n", (int)len);
+  rocksdb_writebatch_t* copy = rocksdb_writebatch_create_from(data, len);
+  printf("count of the copy: %d\n", rocksdb_writebatch_count(copy));
+  rocksdb_writebatch_iterate_cf(copy, NULL, walk_put_cf, walk_deleted_cf, walk_merge_cf);
+  rocksdb_writebatch_destroy(copy);
+  rocksdb_writebatch_clear(batch);
+  rocksdb_writebatch_put(batch, "one", 3, "1", 1);
+  rocksdb_writebatch_set_save_point(batch);
+  rocksdb_writebatch_put(batch, "two", 3, "2", 1);
+  rocksdb_writebatch_set_save_point(batch);
+  rocksdb_writebatch_put(batch, "three", 5, "3", 1);
+  rocksdb_writebatch_rollback_to_save_point(batch, &err);
+  said("rollback", err);
+  err = NULL;
+  rocksdb_writebatch_pop_save_point(batch, &err);
+  said("pop", err);
+  err = NULL;
+  rocksdb_writebatch_iterate(batch, NULL, walk_put, walk_deleted);
+  rocksdb_writebatch_delete_range(batch, "box", 3, "c", 1);
+  rocksdb_write(db, wo, batch, &err);
+  must(err);
+  dump(db);
+  rocksdb_writebatch_destroy(batch);
+  rocksdb_close(db);
+  rocksdb_options_destroy(options);
+}
+
+static void iterators(const char* dir) {
+  start("iterators");
+  char* err = NULL;
+  rocksdb_options_t* options = creating();
+  rocksdb_options_set_prefix_extractor(options, rocksdb_slicetransform_create_fixed_prefix(1));
+  rocksdb_t* db = rocksdb_open(options, path(dir, "iterators"), &err);
+  must(err);
+  const char* names[] = {"a1", "a2", "a3", "b1", "b2", "c1"};
+  for (int i = 0; i < 6; i++) put(db, names[i], names[i]);
+  rocksdb_readoptions_t* total = rocksdb_readoptions_create();
+  rocksdb_readoptions_set_total_order_seek(total, 1);
+  rocksdb_iterator_t* iter = rocksdb_create_iterator(db, total);
+  entry(iter);
+  rocksdb_iter_seek(iter, "b", 1);
+  entry(iter);
+  rocksdb_iter_prev(iter);
+  entry(iter);
+  rocksdb_iter_seek_to_last(iter);
+  entry(iter);
+  rocksdb_iter_next(iter);
+  entry(iter);
+  rocksdb_iter_seek_for_prev(iter, "b9", 2);
+  entry(iter);
+  rocksdb_iter_seek(iter, "z", 1);
+  entry(iter);
+  put(db, "d1", "late");
+  rocksdb_iter_seek_to_last(iter);
+  entry(iter);
+  rocksdb_iter_refresh(iter, &err);
+  said("refresh", err);
+  err = NULL;
+  rocksdb_iter_seek_to_last(iter);
+  entry(iter);
+  rocksdb_iter_destroy(iter);
+
+  rocksdb_readoptions_set_iterate_lower_bound(total, "a2", 2);
+  rocksdb_readoptions_set_iterate_upper_bound(total, "b2", 2);
+  iter = rocksdb_create_iterator(db, total);
+  all(iter);
+  rocksdb_iter_seek_to_last(iter);
+  entry(iter);
+  rocksdb_iter_destroy(iter);
+  rocksdb_readoptions_destroy(total);
+
+  rocksdb_readoptions_t* prefix = rocksdb_readoptions_create();
+  rocksdb_readoptions_set_prefix_same_as_start(prefix, 1);
+  iter = rocksdb_create_iterator(db, prefix);
+  for (rocksdb_iter_seek(iter, "a2", 2); rocksdb_iter_valid(iter); rocksdb_iter_next(iter)) entry(iter);
+  rocksdb_iter_destroy(iter);
+  rocksdb_readoptions_destroy(prefix);
+
+  const rocksdb_snapshot_t* snapshot = rocksdb_create_snapshot(db);
+  put(db, "a1", "new");
+  rocksdb_readoptions_t* old = rocksdb_readoptions_create();
+  rocksdb_readoptions_set_snapshot(old, snapshot);
+  size_t len;
+  char* value = rocksdb_get(db, old, "a1", 2, &len, &err);
+  must(err);
+  show("at the snapshot", value, len);
+  rocksdb_free(value);
+  get(db, "a1");
+  iter = rocksdb_create_iterator(db, old);
+  rocksdb_iter_seek_to_first(iter);
+  entry(iter);
+  rocksdb_iter_destroy(iter);
+  rocksdb_readoptions_set_snapshot(old, NULL);
+  rocksdb_readoptions_destroy(old);
+  rocksdb_release_snapshot(db, snapshot);
+
+  rocksdb_readoptions_t* tailing = rocksdb_readoptions_create();
+  rocksdb_readoptions_set_tailing(tailing, 1);
+  rocksdb_readoptions_set_total_order_seek(tailing, 1);
+  iter = rocksdb_create_iterator(db, tailing);
+  rocksdb_iter_seek(iter, "d", 1);
+  entry(iter);
+  put(db, "d0", "between");
+  rocksdb_iter_seek(iter, "d", 1);
+  entry(iter);
+  rocksdb_iter_destroy(iter);
+  rocksdb_readoptions_destroy(tailing);
+  rocksdb_close(db);
+  rocksdb_options_destroy(options);
+}
+
+static void families(const char* dir) {
+  start("families");
+  char* err = NULL;
+  rocksdb_options_t* options = creating();
+  rocksdb_t* db = rocksdb_open(options, path(dir, "families"), &err);
+  must(err);
+  rocksdb_column_family_handle_t* cf = rocksdb_create_column_family(db, options, "one", &err);
+  must(err);
+  printf("id: %u\n", rocksdb_column_family_handle_get_id(cf));
+  size_t len;
+  char* name = rocksdb_column_family_handle_get_name(cf, &len);
+  show("name", name, len);
+  rocksdb_free(name);
+  rocksdb_create_column_family(db, options, "one", &err);
+  said("a second one", err);
+  err = NULL;
+  rocksdb_put_cf(db, wo, cf, "k", 1, "in one", 6, &err);
+  must(err);
+  put(db, "k", "in default");
+  rocksdb_column_family_handle_destroy(cf);
+  rocksdb_close(db);
+
+  char** list = rocksdb_list_column_families(options, path(dir, "families"), &len, &err);
+  must(err);
+  for (size_t i = 0; i < len; i++) printf("  %s\n", list[i]);
+  rocksdb_list_column_families_destroy(list, len);
+  rocksdb_list_column_families(options, path(dir, "no such directory"), &len, &err);
+  said("families of nothing", err);
+  err = NULL;
+  db = rocksdb_open(options, path(dir, "families"), &err);
+  said("one family left out", err);
+  err = NULL;
+  const char* missing[3] = {"default", "one", "two"};
+  const rocksdb_options_t* each[3] = {options, options, options};
+  rocksdb_column_family_handle_t* handles[3];
+  db = rocksdb_open_column_families(options, path(dir, "families"), 3, missing, each, handles, &err);
+  said("one family missing", err);
+  err = NULL;
+  rocksdb_options_set_create_missing_column_families(options, 1);
+  db = rocksdb_open_column_families(options, path(dir, "families"), 3, missing, each, handles, &err);
+  must(err);
+  get_cf(db, handles[0], "k");
+  get_cf(db, handles[1], "k");
+  get_cf(db, handles[2], "k");
+  const char* names[3] = {"k", "k", "k"};
+  size_t lens[3] = {1, 1, 1};
+  char* values[3];
+  size_t value_lens[3];
+  char* errs[3];
+  const rocksdb_column_family_handle_t* of[3] = {handles[0], handles[1], handles[2]};
+  rocksdb_multi_get_cf(db, ro, of, 3, names, lens, values, value_lens, errs);
+  for (int i = 0; i < 3; i++) {
+    must(errs[i]);
+    show(names[i], values[i], value_lens[i]);
+    rocksdb_free(values[i]);
+  }
+  rocksdb_writebatch_t* batch = rocksdb_writebatch_create();
+  rocksdb_writebatch_put_cf(batch, handles[1], "b", 1, "batch", 5);
+  rocksdb_writebatch_delete_cf(batch, handles[1], "k", 1);
+  rocksdb_write(db, wo, batch, &err);
+  must(err);
+  rocksdb_iterator_t* iters[2];
+  rocksdb_create_iterators(db, ro, handles, iters, 2, &err);
+  must(err);
+  for (int i = 0; i < 2; i++) {
+    all(iters[i]);
+    rocksdb_iter_destroy(iters[i]);
+  }
+  rocksdb_drop_column_family(db, handles[1], &err);
+  said("drop", err);
+  err = NULL;
+  rocksdb_put_cf(db, wo, handles[1], "k", 1, "v", 1, &err);
+  printf("write to a dropped family: %s\n", err == NULL ? "ok" : "refused");
+  free(err);
+  err = NULL;
+  for (int i = 0; i < 3; i++) rocksdb_column_family_handle_destroy(handles[i]);
+  rocksdb_writebatch_destroy(batch);
+  rocksdb_close(db);
+  const char* both[2] = {"default", "two"};
+  db = rocksdb_open_for_read_only_column_families(options, path(dir, "families"), 2, both, each, handles, 0, &err);
+  must(err);
+  get_cf(db, handles[0], "k");
+  rocksdb_put(db, wo, "k", 1, "v", 1, &err);
+  said("write to a reader", err);
+  err = NULL;
+  for (int i = 0; i < 2; i++) rocksdb_column_family_handle_destroy(handles[i]);
+  rocksdb_close(db);
+  rocksdb_options_destroy(options);
+}
+
+static void callbacks(const char* dir) {
+  start("callbacks");
+  char* err = NULL;
+  rocksdb_options_t* options = creating();
+  rocksdb_comparator_t* comparator = rocksdb_comparator_create(NULL, destroy, reverse, reverse_name);
+  rocksdb_options_set_comparator(options, comparator);
+  rocksdb_options_set_merge_operator(options,
+                                     rocksdb_mergeoperator_create(NULL, destroy, full_merge, partial_merge, NULL, merge_name));
+  rocksdb_t* db = rocksdb_open(options, path(dir, "callbacks"), &err);
+  must(err);
+  put(db, "a", "1");
+  put(db, "c", "3");
+  put(db, "b", "2");
+  rocksdb_merge(db, wo, "b", 1, "x", 1, &err);
+  must(err);
+  rocksdb_merge(db, wo, "b", 1, "y", 1, &err);
+  must(err);
+  rocksdb_merge(db, wo, "new", 3, "z", 1, &err);
+  must(err);
+  dump(db);
+  rocksdb_compact_range(db, NULL, 0, NULL, 0);
+  get(db, "b");
+  get(db, "new");
+  rocksdb_merge(db, wo, "bad", 3, "z", 1, &err);
+  must(err);
+  size_t len;
+  char* value = rocksdb_get(db, ro, "bad", 3, &len, &err);
+  show("bad", value, len);
+  said("an operator that fails", err);
+  err = NULL;
+  rocksdb_close(db);
+  rocksdb_options_set_comparator(options, NULL);
+  rocksdb_options_t* plain = creating();
+  db = rocksdb_open(plain, path(dir, "callbacks"), &err);
+  printf("%s\n", db == NULL ? "refused" : "opened");
+  said("another comparator", err);
+  err = NULL;
+  rocksdb_options_destroy(plain);
+  rocksdb_options_destroy(options);
+  rocksdb_comparator_destroy(comparator);
+  printf("destroyed: %d\n", destroyed);
+
+  options = creating();
+  rocksdb_compactionfilter_t* kept = rocksdb_compactionfilter_create(NULL, destroy, filter, filter_name);
+  rocksdb_options_set_compaction_filter(options, kept);
+  db = rocksdb_open(options, path(dir, "filter"), &err);
+  must(err);
+  put(db, "xa", "goes");
+  put(db, "ya", "changes");
+  put(db, "za", "stays");
+  rocksdb_compact_range(db, NULL, 0, NULL, 0);
+  dump(db);
+  rocksdb_close(db);
+  rocksdb_options_destroy(options);
+  rocksdb_compactionfilter_destroy(kept);
+  printf("destroyed: %d\n", destroyed);
+
+  options = creating();
+  rocksdb_options_set_compaction_filter_factory(options,
+                                                rocksdb_compactionfilterfactory_create(NULL, destroy, make_filter, filter_name));
+  db = rocksdb_open(options, path(dir, "factory"), &err);
+  must(err);
+  put(db, "xa", "goes");
+  put(db, "ya", "changes");
+  put(db, "za", "stays");
+  rocksdb_compact_range(db, NULL, 0, NULL, 0);
+  dump(db);
+  rocksdb_close(db);
+  rocksdb_options_destroy(options);
+}
+
+static void copies(const char* dir) {
+  start("copies");
+  char* err = NULL;
+  rocksdb_options_t* options = creating();
+  rocksdb_options_set_uint64add_merge_operator(options);
+  rocksdb_t* db = rocksdb_open(options, path(dir, "copied"), &err);
+  must(err);
+  put(db, "a", "1");
+  rocksdb_checkpoint_t* checkpoint = rocksdb_checkpoint_object_create(db, &err);
+  must(err);
+  rocksdb_checkpoint_create(checkpoint, path(dir, "checkpoint"), 0, &err);
+  must(err);
+  rocksdb_checkpoint_create(checkpoint, path(dir, "checkpoint"), 0, &err);
+  said("a second time", err);
+  err = NULL;
+  rocksdb_checkpoint_object_destroy(checkpoint);
+  put(db, "a", "2");
+  rocksdb_t* secondary = rocksdb_open_as_secondary(options, path(dir, "copied"), path(dir, "secondary"), &err);
+  must(err);
+  get(secondary, "a");
+  put(db, "a", "3");
+  rocksdb_try_catch_up_with_primary(secondary, &err);
+  must(err);
+  get(secondary, "a");
+  rocksdb_close(secondary);
+  rocksdb_close(db);
+  db = rocksdb_open(options, path(dir, "checkpoint"), &err);
+  must(err);
+  get(db, "a");
+  rocksdb_close(db);
+  db = rocksdb_open_with_ttl(options, path(dir, "ttl"), 1000, &err);
+  must(err);
+  put(db, "a", "alive");
+  get(db, "a");
+  rocksdb_close(db);
+  rocksdb_options_destroy(options);
+}
+
+int main(int argc, char** argv) {
+  if (argc != 2) return 2;
+  ro = rocksdb_readoptions_create();
+  wo = rocksdb_writeoptions_create();
+  opening(argv[1]);
+  keys(argv[1]);
+  batches(argv[1]);
+  iterators(argv[1]);
+  families(argv[1]);
+  callbacks(argv[1]);
+  copies(argv[1]);
+  rocksdb_readoptions_destroy(ro);
+  rocksdb_writeoptions_destroy(wo);
+  printf("end\n");
+  return 0;
+}

@@ -1,0 +1,72 @@
+//! Programs of C, compiled with our header and linked to a library.
+
+use crate::describe::Api;
+use ashlar_testkit::judge::{Skip, place};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The description.
+pub fn api() -> Api {
+    Api::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("api")).unwrap()
+}
+
+/// The directory of the header.
+pub fn include() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("include")
+}
+
+/// Our library, which cargo built beside the tests.
+pub fn ours() -> PathBuf {
+    let tests = std::env::current_exe().unwrap();
+    let built = tests.parent().unwrap().join("librocksdb.so");
+    assert!(built.exists(), "{} is not built", built.display());
+    built
+}
+
+/// RocksDB's library.
+pub fn theirs() -> Result<PathBuf, Skip> {
+    place("rocksdb-11.8.1")
+}
+
+/// Compiles a program.
+pub fn compile(words: &[&str], source: &Path, library: Option<&Path>, out: &Path) -> Result<(), String> {
+    let mut command = Command::new("cc");
+    command.args(words).args(["-Wall", "-Wextra", "-Werror", "-Wno-unused-function"]);
+    command.arg("-I").arg(include()).arg(source).arg("-o").arg(out);
+    if let Some(library) = library {
+        command.args(["-xnone"]).arg(library).arg("-Wl,--allow-shlib-undefined,--no-as-needed");
+        command.arg(format!("-Wl,-rpath,{}", library.parent().unwrap().display()));
+    }
+    let done = command.output().map_err(|e| format!("cc: {e} (apt-get install gcc)"))?;
+    if done.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&done.stderr).into_owned()) }
+}
+
+/// What a program prints over a library. It must end well.
+pub fn run(source: &Path, library: &Path) -> String {
+    run_under(source, library, Path::new("env"), &[])
+}
+
+/// [`run`], by another program with these words.
+pub fn run_under(source: &Path, library: &Path, by: &Path, words: &[&str]) -> String {
+    let dir = tempfile::tempdir().unwrap();
+    let program = dir.path().join("program");
+    compile(&["-std=c99", "-xc"], source, Some(library), &program).unwrap();
+    let data = dir.path().join("data");
+    std::fs::create_dir(&data).unwrap();
+    let done = Command::new(by).args(words).arg(&program).arg(&data).output().unwrap();
+    let said = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert!(done.status.success(), "{}: {}\n{}", done.status, said, String::from_utf8_lossy(&done.stdout));
+    String::from_utf8_lossy(&done.stdout).into_owned()
+}
+
+/// Compares two outputs line by line.
+pub fn assert_same(theirs: &str, ours: &str, differ: &[&str]) {
+    let mut wrong = Vec::new();
+    for (at, (their, our)) in theirs.lines().zip(ours.lines()).enumerate() {
+        if their != our && !differ.iter().any(|known| their.starts_with(known)) {
+            wrong.push(format!("line {}: RocksDB '{their}', here '{our}'", at + 1));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert_eq!(theirs.lines().count(), ours.lines().count());
+}

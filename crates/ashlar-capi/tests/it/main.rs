@@ -1,0 +1,18 @@
+//! Tests of the C interface: the header, and programs of C over RocksDB's library and ours.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    clippy::indexing_slicing,
+    reason = "tests fail by panicking, and run programs"
+)]
+
+#[path = "../../build/describe.rs"]
+mod describe;
+#[path = "../../build/header.rs"]
+mod header;
+
+mod compiled;
+mod options;
+mod phases;
+mod written;

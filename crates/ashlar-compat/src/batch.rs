@@ -1,0 +1,44 @@
+//! Write batches, and the handlers that walk over them.
+//!
+//! RocksDB's batches hold numbers of families. A batch here is that of `ashlardb`, which also refuses families of two databases.
+
+use ashlar_base::FamilyId;
+use ashlar_format::write_batch::{BatchOp, BatchReader};
+use ashlardb::{Error, Result, WriteBatch};
+
+/// What a walk over a batch meets, in order.
+pub trait Handler {
+    /// A value for a key.
+    fn put(&mut self, family: FamilyId, key: &[u8], value: &[u8]);
+    /// The deletion of a key, single ones too.
+    fn delete(&mut self, family: FamilyId, key: &[u8]);
+    /// An operand for a key.
+    fn merge(&mut self, family: FamilyId, key: &[u8], operand: &[u8]) {
+        let _ = (family, key, operand);
+    }
+    /// Bytes for readers of the WAL.
+    fn log_data(&mut self, blob: &[u8]) {
+        let _ = blob;
+    }
+}
+
+/// Walks over a batch. Range deletions and entities are passed over, as RocksDB's C functions do.
+///
+/// # Errors
+/// `InvalidArgument`: the batch is being written. `Corruption`: its memory was changed.
+pub fn walk(batch: &WriteBatch, handler: &mut impl Handler) -> Result<()> {
+    let data = batch.data()?;
+    let wrong = |e: ashlar_base::Malformed| Error::corruption(e.to_string());
+    for op in BatchReader::new(&data).map_err(wrong)?.iter() {
+        match op.map_err(wrong)? {
+            BatchOp::Put { family, key, value } => handler.put(family, key, value),
+            BatchOp::Delete { family, key } | BatchOp::SingleDelete { family, key } => {
+                handler.delete(family, key)
+            }
+            BatchOp::Merge { family, key, value } => handler.merge(family, key, value),
+            BatchOp::LogData(blob) => handler.log_data(blob),
+            _ => {}
+        }
+    }
+    Ok(())
+}

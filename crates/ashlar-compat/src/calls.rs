@@ -1,0 +1,154 @@
+//! Options of reads, writes and other calls.
+
+use crate::options::Texts;
+use crate::value::READ_TIER;
+use ashlar_base::Level;
+use ashlar_options::Group;
+use ashlardb::{CompactRangeOptions, Error, Family, Read, ReadTier, Reader, Result, Scan, Snapshot};
+use std::ops::Bound;
+use std::time::{Duration, SystemTime};
+
+pub use ashlardb::WriteOptions;
+
+/// Options of a read.
+#[derive(Clone, Debug)]
+pub struct ReadOptions {
+    /// By RocksDB's names. Change them through [`ReadOptions::changed`].
+    texts: Texts,
+    /// The snapshot that the read sees. It stays alive as long as these options.
+    pub snapshot: Option<Snapshot>,
+    /// The first key of an iterator.
+    pub lower: Option<Vec<u8>>,
+    /// The first key behind an iterator.
+    pub upper: Option<Vec<u8>>,
+    /// What the texts say.
+    read: ashlardb::ReadOptions,
+    /// An option that no read keeps.
+    refused: Option<&'static str>,
+}
+
+/// Options that would change an answer in a way that is not served; any value but RocksDB's default is refused.
+const REFUSED: [&str; 4] = [
+    "ignore_range_deletions",
+    "value_size_soft_limit",
+    "merge_operand_count_threshold",
+    "max_skippable_internal_keys",
+];
+
+impl Default for ReadOptions {
+    fn default() -> Self {
+        let read = ashlardb::ReadOptions::new();
+        ReadOptions {
+            texts: Texts::of(Group::Read),
+            snapshot: None,
+            lower: None,
+            upper: None,
+            read,
+            refused: None,
+        }
+    }
+}
+
+impl ReadOptions {
+    /// The options by their names.
+    pub fn texts(&self) -> &Texts {
+        &self.texts
+    }
+
+    /// Sets options by their names.
+    pub fn change(&mut self, set: impl FnOnce(&mut Texts)) {
+        set(&mut self.texts);
+        let texts = &self.texts;
+        let tier = match texts.get_named("read_tier", READ_TIER) {
+            1 => ReadTier::BlockCache,
+            2 => ReadTier::Persisted,
+            3 => ReadTier::Memtable,
+            _ => ReadTier::All,
+        };
+        let mut read = ashlardb::ReadOptions::new()
+            .fill_cache(texts.get("fill_cache"))
+            .verify_checksums(texts.get("verify_checksums"))
+            .read_tier(tier);
+        let micros = |name: &str| Some(texts.get::<u64>(name)).filter(|micros| *micros > 0);
+        let deadline = micros("deadline").map(Duration::from_micros);
+        if let Some(at) = deadline.and_then(|since| SystemTime::UNIX_EPOCH.checked_add(since)) {
+            read = read.deadline(at);
+        }
+        if let Some(each) = micros("io_timeout") {
+            read = read.io_timeout(Duration::from_micros(each));
+        }
+        self.read = read;
+        self.refused = REFUSED.into_iter().find(|name| texts.differs(name));
+    }
+
+    /// Whether an option that is yes or no is on.
+    pub fn flag(&self, name: &str) -> bool {
+        self.texts.get(name)
+    }
+
+    /// A read of `family` with these options.
+    ///
+    /// # Errors
+    /// `NotSupported`: an option that no read keeps.
+    #[inline]
+    pub fn of<'a>(&'a self, family: &'a Family) -> Result<Reader<'a>> {
+        if let Some(name) = self.refused {
+            return Err(Error::not_supported(format!("the read option {name}")));
+        }
+        Ok(match &self.snapshot {
+            None => family.reading(self.read),
+            Some(snapshot) => snapshot.family(family).reading(self.read),
+        })
+    }
+
+    /// A scan of `family` within the bounds.
+    ///
+    /// # Errors
+    /// `NotSupported`: an option that no read keeps.
+    pub fn scan(&self, family: &Family) -> Result<Scan> {
+        let lower = self.lower.as_deref().map_or(Bound::Unbounded, Bound::Included);
+        let upper = self.upper.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+        Ok(self.of(family)?.scan((lower, upper)))
+    }
+}
+
+/// Options of a compaction on request, by RocksDB's names.
+#[derive(Clone, Debug)]
+pub struct CompactOptions {
+    /// Those that have a name.
+    pub texts: Texts,
+    /// RocksDB's `BottommostLevelCompaction`; `None`: its default, 1.
+    pub bottommost: Option<u8>,
+}
+
+impl Default for CompactOptions {
+    fn default() -> Self {
+        CompactOptions { texts: Texts::of(Group::CompactRange), bottommost: None }
+    }
+}
+
+impl CompactOptions {
+    /// The engine's options.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: a target level out of range. `NotSupported`: a target path.
+    pub fn range(&self) -> Result<CompactRangeOptions> {
+        if self.texts.get::<i32>("target_path_id") != 0 {
+            return Err(Error::not_supported("the compaction option target_path_id"));
+        }
+        let bottommost = self.bottommost.unwrap_or(1);
+        let mut options = CompactRangeOptions::new()
+            .rewrite_deepest(bottommost >= 2)
+            .rewrite_deepest_if_filtered(bottommost == 1)
+            .exclusive(self.texts.get("exclusive_manual_compaction"));
+        options.max_subcompactions = self.texts.get("max_subcompactions");
+        if self.texts.get("change_level") {
+            let level = self.texts.get::<i32>("target_level");
+            if level >= 0 {
+                let level = u8::try_from(level).map_err(|_| Error::invalid("a target level out of range"))?;
+                options = options.target_level(Level(level));
+            }
+        }
+        Ok(options)
+    }
+}

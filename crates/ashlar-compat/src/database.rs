@@ -1,0 +1,224 @@
+//! An open database and its families.
+
+use crate::calls::ReadOptions;
+use crate::iterator::{Iterator, Make};
+use crate::options::Options;
+use ashlardb::{
+    Builder, Db, Env, Error, ErrorKind, Family, IoKind, PrefixExtractor, Result, Secondary, list_families,
+};
+use std::ops::Deref;
+use std::path::Path;
+use std::time::Duration;
+
+/// How a database is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// For reading and writing.
+    Write,
+    /// For reading; `refuse_wal`: not if there are WAL files, whose writes a flush has not put into tables.
+    Read {
+        /// RocksDB's `error_if_wal_file_exists`.
+        refuse_wal: bool,
+    },
+    /// As a secondary of another process.
+    Secondary,
+}
+
+/// A family that an open names: its name, its options, and the time to live of its values, in seconds.
+#[derive(Clone, Copy, Debug)]
+pub struct Named<'a> {
+    /// The name.
+    pub name: &'a str,
+    /// The options.
+    pub options: &'a Options,
+    /// `Some`: values end in the time of their write, RocksDB's `DBWithTTL`; 0 or less: none is ever over.
+    pub ttl: Option<i32>,
+}
+
+/// An open database.
+#[derive(Debug)]
+pub struct Database {
+    db: Db,
+    default: Family,
+    /// A secondary: its view is a database of its own after each catch-up, and families are found there by their names.
+    secondary: Option<Secondary>,
+}
+
+/// What the database holds, or what the present view of a secondary holds.
+#[derive(Debug)]
+pub enum Held<'a, T> {
+    /// The database's.
+    Own(&'a T),
+    /// The view's.
+    View(T),
+}
+
+impl<T> Deref for Held<'_, T> {
+    type Target = T;
+    #[inline]
+    fn deref(&self) -> &T {
+        match self {
+            Held::Own(own) => own,
+            Held::View(view) => view,
+        }
+    }
+}
+
+/// RocksDB's default family.
+const DEFAULT: &str = "default";
+
+impl Database {
+    /// Opens the database in `path`. Families are in the order of `named`; without any, only `default` is opened.
+    ///
+    /// # Errors
+    /// Those of [`Db::open`]. `InvalidArgument`: a family of the directory is not named, or one that is named does not exist and
+    /// `create_missing_column_families` is off; an option that the engine refuses.
+    pub fn open(
+        options: &Options,
+        path: &Path,
+        mode: Mode,
+        named: &[Named<'_>],
+    ) -> Result<(Database, Vec<Family>)> {
+        let alone = [Named { name: DEFAULT, options, ttl: None }];
+        let named = if named.is_empty() { &alone } else { named };
+        if !named.iter().any(|family| family.name == DEFAULT) {
+            return Err(Error::invalid("Default column family not specified"));
+        }
+        check_families(options, path, mode, named)?;
+        let builder = builder(options, path, mode, named);
+        let (db, secondary) = match mode {
+            Mode::Secondary => {
+                let secondary = builder.open_secondary()?;
+                (secondary.db(), Some(secondary))
+            }
+            Mode::Write | Mode::Read { .. } => (builder.open()?, None),
+        };
+        if mode == (Mode::Read { refuse_wal: true }) && db.recovery().wal_bytes() > 0 {
+            return Err(Error::corruption("the database has WAL files").at_path(path));
+        }
+        let families = named.iter().map(|family| db.family(family.name)).collect::<Result<_>>()?;
+        let default = db.default_family();
+        Ok((Database { db, default, secondary }, families))
+    }
+
+    /// The engine's handle.
+    #[inline]
+    pub fn db(&self) -> Held<'_, Db> {
+        self.secondary.as_ref().map_or(Held::Own(&self.db), |secondary| Held::View(secondary.db()))
+    }
+
+    /// A family as it is now; `None`: the family `default`.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: the view of a secondary has no such family.
+    #[inline]
+    pub fn family<'a>(&'a self, family: Option<&'a Family>) -> Result<Held<'a, Family>> {
+        match &self.secondary {
+            None => Ok(Held::Own(family.unwrap_or(&self.default))),
+            Some(secondary) => secondary.db().family(family.map_or(DEFAULT, Family::name)).map(Held::View),
+        }
+    }
+
+    /// Creates a family.
+    ///
+    /// # Errors
+    /// Those of [`Db::create_family_with`].
+    pub fn create_family(&self, options: &Options, name: &str) -> Result<Family> {
+        self.db.create_family_with(name, |family| options.on_family(family))
+    }
+
+    /// An iterator over a family.
+    pub fn iterator(&self, family: Option<&Family>, options: &ReadOptions) -> Iterator {
+        let extractor = options.flag("prefix_same_as_start").then(|| self.extractor(family)).flatten();
+        let make: Make = match self.family(family) {
+            Err(e) => Box::new(move || Err(e.clone())),
+            Ok(Held::Own(family)) => {
+                let (family, options) = (family.clone(), options.clone());
+                Box::new(move || options.scan(&family)?.cursor())
+            }
+            // A later cursor is over a later view.
+            Ok(Held::View(family)) => {
+                let (secondary, options) = (self.secondary.clone(), options.clone());
+                Box::new(move || {
+                    let view = secondary.as_ref().map(Secondary::db);
+                    let view =
+                        view.ok_or_else(|| Error::invalid("the database was not opened as a secondary"))?;
+                    options.scan(&view.family(family.name())?)?.cursor()
+                })
+            }
+        };
+        Iterator::new(make, options.flag("tailing"), extractor)
+    }
+
+    fn extractor(&self, family: Option<&Family>) -> Option<PrefixExtractor> {
+        self.family(family).ok()?.options().table.prefix_extractor
+    }
+
+    /// Makes the newest writes of the other process visible.
+    ///
+    /// # Errors
+    /// `NotSupported`: the database is no secondary. Those of [`Secondary::catch_up`].
+    pub fn catch_up(&self) -> Result<()> {
+        let secondary = self.secondary.as_ref();
+        let secondary =
+            secondary.ok_or_else(|| Error::not_supported("the database was not opened as a secondary"))?;
+        secondary.catch_up().map(drop)
+    }
+}
+
+/// The families of a directory.
+///
+/// # Errors
+/// Those of [`list_families`]. `Io(NotFound)`: there is no database.
+pub fn families(options: &Options, path: &Path) -> Result<Vec<String>> {
+    list_families(&env(options)?, path).map_err(|e| match e.kind() {
+        ErrorKind::InvalidArgument => Error::new(ErrorKind::Io(IoKind::NotFound), e.message()).at_path(path),
+        _ => e,
+    })
+}
+
+/// Repairs a damaged directory with these options.
+///
+/// # Errors
+/// Those of [`Builder::repair`].
+pub fn repair(options: &Options, path: &Path) -> Result<()> {
+    let named = [Named { name: DEFAULT, options, ttl: None }];
+    builder(options, path, Mode::Write, &named).repair(|_| {}).map(drop)
+}
+
+fn env(options: &Options) -> Result<Env> {
+    options.env.clone().map_or_else(Env::os, Ok)
+}
+
+/// # Errors
+/// `InvalidArgument`: the families of the directory and those that the caller names are not the same.
+fn check_families(options: &Options, path: &Path, mode: Mode, named: &[Named<'_>]) -> Result<()> {
+    // A directory without a database has none; the open says so, or creates it.
+    let Ok(there) = families(options, path) else { return Ok(()) };
+    let is_named = |name: &String| named.iter().any(|family| family.name == name);
+    let left: Vec<&String> = there.iter().filter(|name| !is_named(name)).collect();
+    if mode == Mode::Write && !left.is_empty() {
+        let left = left.into_iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+        return Err(Error::invalid(format!("Column families not opened: {left}")));
+    }
+    let missing = named.iter().find(|family| !there.iter().any(|name| name == family.name));
+    match missing {
+        Some(family) if mode != Mode::Write || !options.flag("create_missing_column_families") => {
+            let what = format!("Column family not found: {}", family.name);
+            Err(Error::invalid(what).hint("Set create_missing_column_families to create it"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn builder(options: &Options, path: &Path, mode: Mode, named: &[Named<'_>]) -> Builder {
+    let builder = options.on_database(Db::builder(path)).read_only(matches!(mode, Mode::Read { .. }));
+    named.iter().fold(builder, |builder, family| {
+        let set = |f| {
+            let f = family.options.on_family(f);
+            let ttl = |ttl: i32| Duration::from_secs(u64::try_from(ttl).unwrap_or_default());
+            family.ttl.map_or(f.clone(), |seconds| f.ttl(ttl(seconds)))
+        };
+        if family.name == DEFAULT { builder.default_family(set) } else { builder.family(family.name, set) }
+    })
+}

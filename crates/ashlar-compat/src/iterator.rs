@@ -1,0 +1,143 @@
+//! An iterator that is on an entry or not, and has a status.
+//!
+//! 1. RocksDB's iterators answer no error where they fail: they become invalid, and a program asks for the status.
+//! 2. A tailing iterator shows later writes: each positioning makes a new cursor.
+//! 3. With `prefix_same_as_start`, the iterator ends where the prefix of the key of the last positioning ends.
+
+use ashlardb::{Cursor, Error, PrefixExtractor, Result};
+
+/// Makes a cursor over the present state.
+pub type Make = Box<dyn Fn() -> Result<Cursor> + Send>;
+
+/// Over one family.
+pub struct Iterator {
+    make: Make,
+    cursor: Result<Cursor>,
+    valid: bool,
+    status: Option<Error>,
+    tailing: bool,
+    /// How prefixes are taken, if the iterator stays within one.
+    extractor: Option<PrefixExtractor>,
+    /// The prefix within which the iterator stays.
+    prefix: Option<Vec<u8>>,
+}
+
+impl std::fmt::Debug for Iterator {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Iterator").field("valid", &self.valid).field("status", &self.status).finish()
+    }
+}
+
+impl Iterator {
+    /// With the cursor that `make` makes now. One that cannot be made is the iterator's status. `extractor`: the iterator stays
+    /// within one prefix.
+    pub fn new(make: Make, tailing: bool, extractor: Option<PrefixExtractor>) -> Iterator {
+        let cursor = make();
+        let status = cursor.as_ref().err().cloned();
+        Iterator { make, cursor, valid: false, status, tailing, extractor, prefix: None }
+    }
+
+    /// Shows the present state from now on, and is on no entry.
+    ///
+    /// # Errors
+    /// Those of a new iterator.
+    pub fn refresh(&mut self) -> Result<()> {
+        self.cursor = (self.make)();
+        (self.valid, self.status) = (false, self.cursor.as_ref().err().cloned());
+        self.status()
+    }
+
+    #[inline]
+    fn step(&mut self, moved: impl FnOnce(&mut Cursor) -> Result<bool>) {
+        let Ok(cursor) = &mut self.cursor else { return };
+        match moved(cursor) {
+            Ok(valid) => self.valid = valid,
+            Err(e) => (self.valid, self.status) = (false, Some(e)),
+        }
+        if self.valid && self.prefix.is_some() {
+            self.end_behind_prefix();
+        }
+    }
+
+    /// Ends the iterator on a key of another prefix.
+    #[cold]
+    fn end_behind_prefix(&mut self) {
+        let same = self.entry().is_some_and(|(key, _)| self.prefix_of(key) == self.prefix.as_deref());
+        self.valid = same;
+    }
+
+    fn prefix_of<'k>(&self, key: &'k [u8]) -> Option<&'k [u8]> {
+        self.extractor.as_ref()?.prefix(key)
+    }
+
+    /// A move that positions: it begins with a new status. `near`: the key to which it goes.
+    fn position(&mut self, near: Option<&[u8]>, moved: impl FnOnce(&mut Cursor) -> Result<bool>) {
+        if self.tailing && self.refresh().is_err() {
+            return;
+        }
+        if self.cursor.is_ok() {
+            self.status = None;
+        }
+        self.prefix = near.and_then(|key| self.prefix_of(key)).map(<[u8]>::to_vec);
+        self.step(moved);
+        if near.is_none() {
+            self.prefix = self.entry().and_then(|(key, _)| self.prefix_of(key)).map(<[u8]>::to_vec);
+        }
+    }
+
+    /// Whether the iterator is on an entry.
+    #[inline]
+    pub fn is_valid(&self) -> bool {
+        self.valid
+    }
+
+    /// To the first entry.
+    pub fn seek_to_first(&mut self) {
+        self.position(None, |cursor| Ok(cursor.first()?.is_some()));
+    }
+
+    /// To the last entry.
+    pub fn seek_to_last(&mut self) {
+        self.position(None, |cursor| Ok(cursor.last()?.is_some()));
+    }
+
+    /// To the first entry at or after `key`.
+    pub fn seek(&mut self, key: &[u8]) {
+        self.position(Some(key), |cursor| Ok(cursor.seek(key)?.is_some()));
+    }
+
+    /// To the last entry at or before `key`.
+    pub fn seek_for_prev(&mut self, key: &[u8]) {
+        self.position(Some(key), |cursor| Ok(cursor.seek_for_prev(key)?.is_some()));
+    }
+
+    /// To the next entry. Off the entries the iterator stays there.
+    #[inline]
+    pub fn next(&mut self) {
+        if self.valid {
+            self.step(|cursor| Ok(cursor.next()?.is_some()));
+        }
+    }
+
+    /// To the entry before. Off the entries the iterator stays there.
+    #[inline]
+    pub fn prev(&mut self) {
+        if self.valid {
+            self.step(|cursor| Ok(cursor.prev()?.is_some()));
+        }
+    }
+
+    /// Key and value; `None` off the entries.
+    #[inline]
+    pub fn entry(&self) -> Option<(&[u8], &[u8])> {
+        self.cursor.as_ref().ok().filter(|_| self.valid)?.entry()
+    }
+
+    /// The error that ended the iterator.
+    ///
+    /// # Errors
+    /// That error.
+    pub fn status(&self) -> Result<()> {
+        self.status.clone().map_or(Ok(()), Err)
+    }
+}

@@ -1,0 +1,27 @@
+//! RocksDB's object model in safe Rust: what its C and Java functions do, without a word of C or Java.
+//!
+//! | module | idea |
+//! |---|---|
+//! | [`status`] | errors in RocksDB's words |
+//! | [`value`] | the value of an option, as another language passes it |
+//! | [`options`] | options of a database, a family and tables, by RocksDB's names |
+//! | [`calls`] | options of reads, writes and other calls |
+//! | [`database`] | an open database and its families |
+//! | [`iterator`] | an iterator that is valid or not, and has a status |
+//! | [`batch`] | write batches, and the handlers that walk over them |
+//!
+//! 1. An option has RocksDB's name, default and meaning. A getter answers what was set, or RocksDB's default. An option that was
+//!    not set has AshlarDB's default in the engine. `docs/options.md` has both.
+//! 2. An open uses the given options only, not the stored ones, as RocksDB does.
+//! 3. Objects are values, or counted: a snapshot or iterator keeps what it needs, in whatever order a program destroys them.
+//! 4. An error is the sentence of [`ashlardb::Error`], whose words before the first colon are those of RocksDB.
+//!
+//! Source: RocksDB `db/c.cc` and `include/rocksdb/c.h` (names, defaults, meaning).
+
+pub mod batch;
+pub mod calls;
+pub mod database;
+pub mod iterator;
+pub mod options;
+pub mod status;
+pub mod value;

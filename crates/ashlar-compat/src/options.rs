@@ -1,0 +1,261 @@
+//! Options of a database, a family and block-based tables, by RocksDB's names.
+//!
+//! An object holds the texts that were set, by name, and the parts that have no text: a comparator, a merge operator, a filter.
+//! Names, groups and defaults come from the table of `ashlar-options`, which option strings and OPTIONS files use too.
+
+use crate::value::{Names, Scalar, Value};
+use ashlar_options::{OptionName, option_names};
+
+pub use ashlar_options::Group;
+use ashlardb::{
+    Builder, CompactionFilter, CompactionFilterFactory, Comparator, Env, FamilyBuilder, MergeOperator,
+    Statistics,
+};
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+/// The table, by struct and name.
+fn table() -> &'static BTreeMap<(&'static str, &'static str), OptionName> {
+    static TABLE: OnceLock<BTreeMap<(&'static str, &'static str), OptionName>> = OnceLock::new();
+    TABLE.get_or_init(|| {
+        option_names().into_iter().map(|row| ((row.group.rocksdb_struct(), row.name), row)).collect()
+    })
+}
+
+/// Defaults of new objects that an open of RocksDB replaces, so that the table, which has what an OPTIONS file shows, has others.
+const BEFORE_AN_OPEN: [(&str, &str); 5] = [
+    ("arena_block_size", "0"),
+    ("delayed_write_rate", "0"),
+    ("max_compaction_bytes", "0"),
+    ("periodic_compaction_seconds", "18446744073709551614"),
+    ("ttl", "18446744073709551614"),
+];
+
+/// Where the options of an object are in the table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Of {
+    /// A database and a family, with their structs behind a dot.
+    #[default]
+    DatabaseAndFamily,
+    /// One struct.
+    Struct(Group),
+}
+
+impl Of {
+    /// RocksDB's default for a name.
+    fn default_of(self, name: &str) -> &'static str {
+        let row = |group: Group, name| table().get(&(group.rocksdb_struct(), name));
+        let found = match (self, name.split_once('.')) {
+            (Of::Struct(group), _) => row(group, name),
+            (_, Some(("compression_opts" | "bottommost_compression_opts", member))) => {
+                row(Group::Compression, member)
+            }
+            (_, Some(("compaction_options_universal", member))) => row(Group::Universal, member),
+            (_, Some(("compaction_options_fifo", member))) => row(Group::Fifo, member),
+            _ => {
+                let before = BEFORE_AN_OPEN.iter().find(|(known, _)| *known == name);
+                if let Some((_, text)) = before {
+                    return text;
+                }
+                row(Group::Database, name).or_else(|| row(Group::Family, name))
+            }
+        };
+        found.map_or("", |row| row.rocksdb_default)
+    }
+}
+
+/// Names and texts that were set.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Texts {
+    of: Of,
+    set: BTreeMap<String, String>,
+}
+
+impl Texts {
+    /// Those of a struct, all with their defaults.
+    pub fn of(group: Group) -> Texts {
+        Texts { of: Of::Struct(group), set: BTreeMap::new() }
+    }
+
+    /// Sets an option.
+    pub fn set(&mut self, name: &str, value: impl Scalar) {
+        // The table knows whether a number of C is yes or no.
+        let value = match (Value::parse(self.of.default_of(name)), value.value()) {
+            (Value::Bool(_), value) => Value::Bool(u8::of(&value) != 0),
+            (_, value) => value,
+        };
+        self.set_text(name, value.text());
+    }
+
+    /// Sets an option to a text.
+    pub fn set_text(&mut self, name: &str, text: String) {
+        self.set.insert(name.to_owned(), text);
+    }
+
+    /// Sets an option to a value of an enumeration. The open refuses a number that the enumeration does not have.
+    pub fn set_named(&mut self, name: &str, names: Names, number: i32) {
+        let text = names.name(number.into()).map_or_else(|| number.to_string(), str::to_owned);
+        self.set_text(name, text);
+    }
+
+    /// The text that was set, or RocksDB's default.
+    pub fn text(&self, name: &str) -> &str {
+        self.set.get(name).map_or_else(|| self.of.default_of(name), String::as_str)
+    }
+
+    /// Whether an option was set, and not to RocksDB's default.
+    pub fn differs(&self, name: &str) -> bool {
+        self.set.get(name).is_some_and(|text| text != self.of.default_of(name))
+    }
+
+    /// The value that was set, or RocksDB's default.
+    pub fn get<T: Scalar>(&self, name: &str) -> T {
+        T::of(&Value::parse(self.text(name)))
+    }
+
+    /// The number of the value that was set, or of RocksDB's default.
+    pub fn get_named(&self, name: &str, names: Names) -> i32 {
+        let text = self.text(name);
+        let number = names.number(text).or_else(|| text.parse().ok()).unwrap_or_default();
+        i32::try_from(number).unwrap_or_default()
+    }
+
+    /// Takes over the texts of a struct, whose name they get in front: `compaction_options_fifo.`.
+    pub fn set_members(&mut self, of: &str, members: &Texts) {
+        for (name, text) in &members.set {
+            self.set_text(&format!("{of}.{name}"), text.clone());
+        }
+    }
+
+    /// `name=text;` for each name that `keep` admits.
+    fn joined(&self, keep: impl Fn(&str) -> bool) -> String {
+        let kept = self.set.iter().filter(|(name, _)| keep(name));
+        kept.map(|(name, text)| format!("{name}={text};")).collect()
+    }
+}
+
+/// Options of block-based tables.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TableOptions {
+    /// By RocksDB's names, without the struct.
+    pub texts: Texts,
+}
+
+impl Default for TableOptions {
+    fn default() -> Self {
+        TableOptions { texts: Texts::of(Group::Table) }
+    }
+}
+
+/// Whether a name is a setting of a database; any other is one of a family.
+fn is_of_database(name: &str) -> bool {
+    table().contains_key(&(Group::Database.rocksdb_struct(), name))
+}
+
+/// Settings that belong to one open.
+const OF_THE_OPEN: [&str; 3] = ["create_if_missing", "error_if_exists", "create_missing_column_families"];
+
+/// Options of a database and of a family; which of them count depends on the call.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// By RocksDB's names.
+    pub texts: Texts,
+    /// The block-based tables.
+    pub table: Option<TableOptions>,
+    /// The order of keys.
+    pub comparator: Option<Arc<dyn Comparator>>,
+    /// The merge operator.
+    pub merge_operator: Option<Arc<dyn MergeOperator>>,
+    /// The compaction filter.
+    pub compaction_filter: Option<Arc<dyn CompactionFilter>>,
+    /// The maker of compaction filters.
+    pub compaction_filter_factory: Option<Arc<dyn CompactionFilterFactory>>,
+    /// Where files and clock come from.
+    pub env: Option<Env>,
+    /// Counts of all databases that are opened with them.
+    pub statistics: Option<Arc<Statistics>>,
+}
+
+impl Options {
+    /// Whether an option of one open is on.
+    pub fn flag(&self, name: &str) -> bool {
+        self.texts.get::<u8>(name) != 0
+    }
+
+    /// The settings of the database, on a builder.
+    pub(crate) fn on_database(&self, builder: Builder) -> Builder {
+        let text = self.texts.joined(|name| is_of_database(name) && !OF_THE_OPEN.contains(&name));
+        let mut builder = builder.fresh_options().create(self.flag("create_if_missing")).options(&text);
+        if self.flag("error_if_exists") {
+            builder = builder.must_be_new();
+        }
+        if let Some(env) = &self.env {
+            builder = builder.env(env.clone());
+        }
+        if let Some(statistics) = &self.statistics {
+            builder = builder.statistics(Arc::clone(statistics));
+        }
+        builder
+    }
+
+    /// The settings of a family, on its builder.
+    pub(crate) fn on_family(&self, family: FamilyBuilder) -> FamilyBuilder {
+        let mut family = family.options(&self.texts.joined(|name| !is_of_database(name)));
+        if let Some(table) = &self.table {
+            family =
+                family.options(&format!("block_based_table_factory={{{}}}", table.texts.joined(|_| true)));
+        }
+        if let Some(comparator) = &self.comparator {
+            family = family.comparator(Arc::clone(comparator));
+        }
+        if let Some(operator) = &self.merge_operator {
+            family = family.merge_operator(Arc::clone(operator));
+        }
+        // RocksDB asks the filter first, and the factory only without one.
+        match (&self.compaction_filter, &self.compaction_filter_factory) {
+            (Some(filter), _) => family.compaction_filter(Arc::clone(filter)),
+            (None, Some(factory)) => family.compaction_filter_factory(Arc::clone(factory)),
+            (None, None) => family,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::COMPRESSION;
+
+    #[test]
+    fn a_getter_answers_what_was_set_or_rocksdbs_default() {
+        let mut texts = Texts::default();
+        assert_eq!((texts.get::<i32>("max_open_files"), texts.get::<u8>("paranoid_checks")), (-1, 1));
+        assert_eq!(texts.get::<usize>("write_buffer_size"), 64 << 20);
+        texts.set("max_open_files", 100i32);
+        texts.set("write_buffer_size", 1usize << 20);
+        texts.set("use_fsync", 1i32);
+        assert_eq!(
+            (texts.get::<i32>("max_open_files"), texts.get::<u64>("write_buffer_size")),
+            (100, 1 << 20)
+        );
+        assert_eq!(
+            (texts.text("use_fsync"), texts.get::<i32>("use_fsync")),
+            ("true", 1),
+            "yes or no in the table"
+        );
+        texts.set_named("compression", COMPRESSION, 7);
+        assert_eq!((texts.text("compression"), texts.get_named("compression", COMPRESSION)), ("kZSTD", 7));
+    }
+
+    #[test]
+    fn names_go_to_the_database_or_the_family() {
+        assert!(is_of_database("max_open_files") && is_of_database("wal_dir"));
+        assert!(!is_of_database("write_buffer_size") && !is_of_database("compression_opts.level"));
+    }
+
+    #[test]
+    fn a_number_that_an_enumeration_lacks_is_kept_for_the_open_to_refuse() {
+        let mut texts = Texts::default();
+        texts.set_named("compression", COMPRESSION, 99);
+        assert_eq!(texts.text("compression"), "99");
+    }
+}
