@@ -5,6 +5,7 @@
 //! module db                                   the functions that follow have their bodies in crate::db
 //! handle options crate::options::Object       rocksdb_options_t is a pointer to this type; `mut`: calls change it
 //! put(db: &t, key/keylen: bytes) -> int !     a function; ! stands for `char** errptr` at the end
+//! get2(db: &t) -> int ! = db::get             a function whose body is another one's
 //! option options max_open_files int           a setter and a getter of that name; `set`, `get`: one of them only
 //! enum rocksdb_a=0 rocksdb_b=1               an enumeration
 //! raw int x(void* state)                      a function that is written by hand, as C declares it
@@ -109,8 +110,8 @@ pub struct Function {
 /// What a function does.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Body {
-    /// Calls the function of its name in a module.
-    Module(String),
+    /// Calls a function of the crate.
+    Path(String),
     /// Drops its object.
     Drop,
     /// Sets or gets the option of that name, whose values may have names.
@@ -254,6 +255,7 @@ fn scalar(word: &str) -> Result<Scalar, String> {
 
 /// `name(params) [-> result] [!]`
 fn function(line: &str, module: &str) -> Result<Function, String> {
+    let (line, other) = line.rsplit_once(" = ").map_or((line, None), |(line, other)| (line, Some(other)));
     let (line, fails) = line.strip_suffix('!').map_or((line, false), |line| (line.trim_end(), true));
     let (head, result) = match line.split_once(" -> ") {
         Some((head, result)) => (head, Some(result_type(result)?)),
@@ -264,7 +266,11 @@ fn function(line: &str, module: &str) -> Result<Function, String> {
     let params = params.split(", ").filter(|param| !param.is_empty()).map(param);
     let params = params.collect::<Result<Vec<_>, _>>()?;
     let drops = matches!(params.as_slice(), [Param { of: Type::Taken { .. }, .. }]);
-    let body = Some(if drops { Body::Drop } else { Body::Module(module.to_owned()) });
+    let body = Some(match other {
+        _ if drops => Body::Drop,
+        Some(other) => Body::Path(other.to_owned()),
+        None => Body::Path(format!("{module}::{name}")),
+    });
     Ok(Function { name: name.to_owned(), body, params, result, fails, raw: None })
 }
 

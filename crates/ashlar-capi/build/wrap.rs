@@ -137,7 +137,7 @@ fn called(function: &Function, body: &Body) -> String {
     let given = function.params.iter().map(first).collect::<Vec<_>>().join(", ");
     match body {
         Body::Drop => format!("drop({given})"),
-        Body::Module(module) => format!("crate::{module}::{}({given})", function.name),
+        Body::Path(path) => format!("crate::{path}({given})"),
         Body::Set { option, names: None } => format!("door::set(object, \"{option}\", value)"),
         Body::Set { option, names: Some(names) } => {
             format!("door::set_named(object, \"{option}\", ashlar_compat::value::{names}, value)")

@@ -7,6 +7,7 @@ use crate::callbacks::Walker;
 use crate::db::FamilyObject;
 use crate::door::List;
 use ashlar_compat::batch::walk;
+use ashlar_compat::status::not_found;
 use ashlardb::{Error, Result, Write, WriteBatch};
 use std::cell::RefCell;
 
@@ -21,6 +22,14 @@ pub struct BatchObject {
 }
 
 impl BatchObject {
+    /// The batch of its stored form; one that does not decode refuses its write.
+    pub(crate) fn of(data: &[u8]) -> BatchObject {
+        match WriteBatch::from_data(data) {
+            Ok(batch) => BatchObject { batch, ..BatchObject::default() },
+            Err(e) => BatchObject { refused: Some(e).into(), ..BatchObject::default() },
+        }
+    }
+
     fn note(&self, done: Result<()>) {
         if let Err(e) = done {
             self.refused.borrow_mut().get_or_insert(e);
@@ -47,10 +56,7 @@ pub fn writebatch_create() -> BatchObject {
 
 /// The batch of its stored form.
 pub fn writebatch_create_from(rep: &[u8]) -> BatchObject {
-    match WriteBatch::from_data(rep) {
-        Ok(batch) => BatchObject { batch, ..BatchObject::default() },
-        Err(e) => BatchObject { refused: Some(e).into(), ..BatchObject::default() },
-    }
+    BatchObject::of(rep)
 }
 
 /// An empty batch. Of the settings only the checksums act.
@@ -141,17 +147,17 @@ pub fn writebatch_set_save_point(b: &BatchObject) {
 /// Removes the operations since the last savepoint.
 ///
 /// # Errors
-/// `InvalidArgument`: the batch has no savepoint.
+/// `Io(NotFound)`: the batch has no savepoint.
 pub fn writebatch_rollback_to_save_point(b: &BatchObject) -> Result<()> {
-    b.batch.rollback_to_savepoint()
+    b.batch.rollback_to_savepoint().map_err(|e| not_found(e.message()))
 }
 
 /// Removes the last savepoint.
 ///
 /// # Errors
-/// `InvalidArgument`: the batch has no savepoint.
+/// `Io(NotFound)`: the batch has no savepoint.
 pub fn writebatch_pop_save_point(b: &BatchObject) -> Result<()> {
-    b.batch.pop_savepoint()
+    b.batch.pop_savepoint().map_err(|e| not_found(e.message()))
 }
 
 /// Compares the operations with their checksums; the write does so too.

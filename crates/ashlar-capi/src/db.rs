@@ -1,10 +1,12 @@
 //! Databases, families, reads and writes of one key, and the upkeep of a database.
 
 use crate::batch::BatchObject;
+use crate::door::HasTexts;
 use crate::iter::PinnedObject;
-use crate::options::{CompactObject, FlushObject, OptionsObject, ReadObject, SnapshotObject, WriteObject};
+use crate::objects::{FlushObject, FlushWalObject, WaitObject};
+use crate::options::{CompactObject, OptionsObject, ReadObject, SnapshotObject, WriteObject};
 use ashlar_compat::database::{Database, Held, Mode, families};
-use ashlardb::{CheckpointOptions, Db, Error, Family, Read, Result, View, Write};
+use ashlardb::{Error, Family, Read, Result, View, Write};
 use std::ffi::{CStr, OsStr};
 use std::ops::Bound;
 use std::os::unix::ffi::OsStrExt;
@@ -127,7 +129,7 @@ pub fn repair_db(options: &OptionsObject, name: &CStr) -> Result<()> {
 /// Creates a family.
 ///
 /// # Errors
-/// Those of [`Db::create_family_with`].
+/// Those of [`ashlardb::Db::create_family_with`].
 pub fn create_column_family(db: &DbObject, options: &OptionsObject, name: &CStr) -> Result<FamilyObject> {
     db.0.create_family(&options.0, &name.to_string_lossy()).map(FamilyObject::new)
 }
@@ -135,7 +137,7 @@ pub fn create_column_family(db: &DbObject, options: &OptionsObject, name: &CStr)
 /// Drops a family; its handle stays until it is destroyed.
 ///
 /// # Errors
-/// Those of [`Db::drop_family`].
+/// Those of [`ashlardb::Db::drop_family`].
 pub fn drop_column_family(db: &DbObject, handle: &FamilyObject) -> Result<()> {
     db.0.db().drop_family(&handle.family)
 }
@@ -197,7 +199,7 @@ pub fn delete_range_cf(
 /// Writes a batch, which keeps its operations.
 ///
 /// # Errors
-/// Those of [`Db::write`], and that of an operation that could not be added.
+/// Those of [`ashlardb::Db::write`], and that of an operation that could not be added.
 pub fn write(db: &DbObject, options: &WriteObject, batch: &BatchObject) -> Result<()> {
     // RocksDB leaves the batch as it is.
     db.0.db().writing(options.write).write(batch.complete()?.clone())
@@ -312,9 +314,34 @@ pub fn flush_cf(db: &DbObject, _: &FlushObject, family: &FamilyObject) -> Result
 /// Writes buffered records of the WAL.
 ///
 /// # Errors
-/// Those of [`Db::flush_wal`].
+/// Those of [`ashlardb::Db::flush_wal`].
 pub fn flush_wal(db: &DbObject, sync: bool) -> Result<()> {
     db.0.db().flush_wal(sync)
+}
+
+/// Writes buffered records of the WAL.
+///
+/// # Errors
+/// Those of [`ashlardb::Db::flush_wal`].
+pub fn flush_wal_with_options(db: &DbObject, options: &FlushWalObject) -> Result<()> {
+    db.0.db().flush_wal(options.texts().get("sync"))
+}
+
+/// Waits until there is no background work.
+///
+/// # Errors
+/// Those of [`ashlardb::Db::wait_for_background`], [`ashlardb::Db::flush`], [`ashlardb::Db::close`]. `NotSupported`: a timeout.
+pub fn wait_for_compact(db: &DbObject, options: &WaitObject) -> Result<()> {
+    let texts = options.texts();
+    if texts.get::<u64>("timeout") > 0 {
+        return Err(Error::not_supported("a timeout of wait_for_compact"));
+    }
+    let db = db.0.db();
+    if texts.get("flush") {
+        db.flush()?;
+    }
+    db.wait_for_background()?;
+    if texts.get("close_db") { db.close() } else { Ok(()) }
 }
 
 fn bounds(start: Option<&[u8]>, limit: Option<&[u8]>) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
@@ -411,7 +438,7 @@ pub fn delete_file_in_range_cf(
 /// Refuses compactions on request; running ones end.
 ///
 /// # Errors
-/// Those of [`Db::abort_compactions`].
+/// Those of [`ashlardb::Db::abort_compactions`].
 pub fn disable_manual_compaction(db: &DbObject) {
     drop(db.0.db().abort_compactions());
 }
@@ -424,7 +451,7 @@ pub fn enable_manual_compaction(db: &DbObject) {
 /// Stops background work, and waits for it.
 ///
 /// # Errors
-/// Those of [`Db::pause_background_work`].
+/// Those of [`ashlardb::Db::pause_background_work`].
 pub fn pause_background_work(db: &DbObject) -> Result<()> {
     db.0.db().pause_background_work()
 }
@@ -432,7 +459,7 @@ pub fn pause_background_work(db: &DbObject) -> Result<()> {
 /// Goes on with background work.
 ///
 /// # Errors
-/// Those of [`Db::continue_background_work`].
+/// Those of [`ashlardb::Db::continue_background_work`].
 pub fn continue_background_work(db: &DbObject) -> Result<()> {
     db.0.db().continue_background_work()
 }
@@ -440,7 +467,7 @@ pub fn continue_background_work(db: &DbObject) -> Result<()> {
 /// Waits until there is no background work.
 ///
 /// # Errors
-/// Those of [`Db::wait_for_background`].
+/// Those of [`ashlardb::Db::wait_for_background`].
 pub fn cancel_all_background_work(db: &DbObject, wait: bool) {
     drop(db.0.db().abort_compactions());
     if wait {
@@ -462,27 +489,6 @@ pub fn verify_checksum(db: &DbObject) -> Result<()> {
 /// `Corruption`: the first damage. `Io`.
 pub fn verify_file_checksums(db: &DbObject) -> Result<()> {
     db.0.db().verify_file_checksums(|_| {}).map(drop)
-}
-
-/// `rocksdb_checkpoint_t`: the database of which copies are made.
-#[derive(Clone, Debug)]
-pub struct CheckpointObject(Db);
-
-/// Copies of this database.
-///
-/// # Errors
-/// None.
-pub fn checkpoint_object_create(db: &DbObject) -> Result<CheckpointObject> {
-    Ok(CheckpointObject(db.0.db().clone()))
-}
-
-/// Makes a copy. With 0 as `log_size_for_flush` the memtables are flushed first; otherwise the copy has the WAL.
-///
-/// # Errors
-/// Those of [`Db::checkpoint_with`].
-pub fn checkpoint_create(checkpoint: &CheckpointObject, dir: &CStr, log_size_for_flush: u64) -> Result<()> {
-    let options = CheckpointOptions::new().flush(log_size_for_flush == 0);
-    checkpoint.0.checkpoint_with(path(dir), options, |_| {}).map(drop)
 }
 
 /// The names of the families of a directory.

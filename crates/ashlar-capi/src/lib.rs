@@ -3,12 +3,14 @@
 //! | module | idea |
 //! |---|---|
 //! | [`door`] | pointers of C to values of Rust and back, errors, panics |
-//! | [`options`] | option objects |
+//! | [`options`], [`objects`] | option objects |
 //! | [`callbacks`] | functions of C as comparators, merge operators and compaction filters |
 //! | [`batch`] | write batches |
 //! | [`db`] | databases, families, reads, writes |
 //! | [`iter`] | iterators, snapshots |
 //! | [`lists`] | the calls over many keys, families or ranges |
+//! | [`copies`] | checkpoints and backups |
+//! | [`files`] | SST files of the caller, live tables, updates of the WAL |
 //!
 //! 1. `api/*.api` describes each function: its name, the types of C, whether it can fail. The build generates the exported
 //!    function, which converts and calls its body here; the tests generate the header. Few functions are written by hand.
@@ -25,10 +27,13 @@ mod handles;
 
 pub mod batch;
 pub mod callbacks;
+pub mod copies;
 pub mod db;
 pub mod door;
+pub mod files;
 pub mod iter;
 pub mod lists;
+pub mod objects;
 pub mod options;
 
 /// The functions that the build generates.

@@ -7,6 +7,7 @@ use crate::callbacks::{
     ComparatorObject, FactoryObject, FilterObject, MergeObject, TransformObject, built_in_operator,
 };
 use crate::door::HasTexts;
+use crate::objects::LruObject;
 use ashlar_compat::calls::{CompactOptions, ReadOptions, WriteOptions};
 use ashlar_compat::options::{Group, Options, TableOptions, Texts};
 use ashlardb::{CompactionFilter, Env, Snapshot, Statistics};
@@ -42,13 +43,6 @@ pub struct CompactObject(pub(crate) CompactOptions);
 #[derive(Clone, Debug)]
 pub struct StyleObject(Texts);
 
-/// Options of flushes. A flush here always waits, so they change nothing.
-#[derive(Clone, Copy, Debug)]
-pub struct FlushObject {
-    wait: bool,
-    stall: bool,
-}
-
 /// `rocksdb_filterpolicy_t`.
 #[derive(Clone, Debug)]
 pub struct PolicyObject(String);
@@ -59,7 +53,7 @@ pub struct CacheObject(std::sync::atomic::AtomicUsize);
 
 /// `rocksdb_env_t`.
 #[derive(Clone, Debug)]
-pub struct EnvObject(Env);
+pub struct EnvObject(pub(crate) Env);
 
 /// `rocksdb_snapshot_t`.
 #[derive(Clone, Debug)]
@@ -120,33 +114,11 @@ create! {
     universal_compaction_options_create -> StyleObject = StyleObject(Texts::of(Group::Universal));
     /// All defaults.
     fifo_compaction_options_create -> StyleObject = StyleObject(Texts::of(Group::Fifo));
-    /// All defaults.
-    flushoptions_create -> FlushObject = FlushObject { wait: true, stall: false };
 }
 
 /// A copy.
 pub fn options_create_copy(options: &OptionsObject) -> OptionsObject {
     options.clone()
-}
-
-/// Keeps whether a flush waits.
-pub fn flushoptions_set_wait(opt: &mut FlushObject, v: bool) {
-    opt.wait = v;
-}
-
-/// Whether a flush waits.
-pub fn flushoptions_get_wait(opt: &mut FlushObject) -> bool {
-    opt.wait
-}
-
-/// Keeps whether a flush may stop writers.
-pub fn flushoptions_set_allow_write_stall(opt: &mut FlushObject, v: bool) {
-    opt.stall = v;
-}
-
-/// Whether a flush may stop writers.
-pub fn flushoptions_get_allow_write_stall(opt: &mut FlushObject) -> bool {
-    opt.stall
 }
 
 /// Writes without the WAL.
@@ -346,6 +318,16 @@ pub fn cache_create_lru(capacity: usize) -> CacheObject {
 
 /// A cache of so many bytes.
 pub fn cache_create_hyper_clock(capacity: usize, _: usize) -> CacheObject {
+    cache_create_lru(capacity)
+}
+
+/// A cache of so many bytes.
+pub fn cache_create_lru_opts(options: &LruObject) -> CacheObject {
+    cache_create_lru(options.texts().get("capacity"))
+}
+
+/// A cache of so many bytes, which the cap on memory keeps anyway.
+pub fn cache_create_lru_with_strict_capacity_limit(capacity: usize) -> CacheObject {
     cache_create_lru(capacity)
 }
 

@@ -35,8 +35,8 @@ pub struct Named<'a> {
     pub ttl: Option<i32>,
 }
 
-/// An open database.
-#[derive(Debug)]
+/// An open database. Clones are the same database.
+#[derive(Clone, Debug)]
 pub struct Database {
     db: Db,
     default: Family,

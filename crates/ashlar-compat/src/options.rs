@@ -39,12 +39,17 @@ pub enum Of {
     DatabaseAndFamily,
     /// One struct.
     Struct(Group),
+    /// Names that the table does not have, with their defaults; a name that is not listed has zero.
+    Listed(&'static [(&'static str, &'static str)]),
 }
 
 impl Of {
     /// RocksDB's default for a name.
     fn default_of(self, name: &str) -> &'static str {
         let row = |group: Group, name| table().get(&(group.rocksdb_struct(), name));
+        if let Of::Listed(defaults) = self {
+            return defaults.iter().find(|(known, _)| *known == name).map_or("", |(_, text)| text);
+        }
         let found = match (self, name.split_once('.')) {
             (Of::Struct(group), _) => row(group, name),
             (_, Some(("compression_opts" | "bottommost_compression_opts", member))) => {
@@ -75,6 +80,11 @@ impl Texts {
     /// Those of a struct, all with their defaults.
     pub fn of(group: Group) -> Texts {
         Texts { of: Of::Struct(group), set: BTreeMap::new() }
+    }
+
+    /// Those of a struct that the table does not have.
+    pub fn listed(defaults: &'static [(&'static str, &'static str)]) -> Texts {
+        Texts { of: Of::Listed(defaults), set: BTreeMap::new() }
     }
 
     /// Sets an option.
@@ -199,7 +209,7 @@ impl Options {
     }
 
     /// The settings of a family, on its builder.
-    pub(crate) fn on_family(&self, family: FamilyBuilder) -> FamilyBuilder {
+    pub fn on_family(&self, family: FamilyBuilder) -> FamilyBuilder {
         let mut family = family.options(&self.texts.joined(|name| !is_of_database(name)));
         if let Some(table) = &self.table {
             family =

@@ -1,6 +1,11 @@
 //! Errors in RocksDB's words.
 
-use ashlardb::{BusyKind, Error, ErrorKind};
+use ashlardb::{BusyKind, Error, ErrorKind, IoKind};
+
+/// What the caller named is not there.
+pub fn not_found(what: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Io(IoKind::NotFound), what)
+}
 
 /// An error as RocksDB's functions answer it: the sentence of the error, with RocksDB's words before the first colon.
 pub fn text(e: &Error) -> String {
@@ -8,6 +13,10 @@ pub fn text(e: &Error) -> String {
     match (e.kind(), said.split_once(':')) {
         // RocksDB takes a lock that is held for an error of the system.
         (ErrorKind::Busy(BusyKind::Locked), Some((_, rest))) => format!("IO error:{rest}"),
+        // What the caller named is not there; a missing file has a path.
+        (ErrorKind::Io(IoKind::NotFound), Some((_, rest))) if e.path().is_none() => {
+            format!("NotFound:{rest}")
+        }
         _ => said,
     }
 }
@@ -21,6 +30,8 @@ mod tests {
         let busy = |kind| text(&Error::new(ErrorKind::Busy(kind), "LOCK is held"));
         assert_eq!(busy(BusyKind::Locked), "IO error: LOCK is held");
         assert_eq!(busy(BusyKind::Conflict), "Resource busy: LOCK is held");
+        assert_eq!(text(&not_found("backup 7")), "NotFound: backup 7");
+        assert_eq!(text(&not_found("gone").at_path("/a".as_ref())), "IO error: /a: gone");
         assert_eq!(text(&Error::invalid("a: b")), "Invalid argument: a: b");
     }
 }

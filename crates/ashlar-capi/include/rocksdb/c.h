@@ -40,6 +40,20 @@ typedef struct rocksdb_slicetransform_t rocksdb_slicetransform_t;
 typedef struct rocksdb_writebatch_t rocksdb_writebatch_t;
 typedef struct rocksdb_iterator_t rocksdb_iterator_t;
 typedef struct rocksdb_pinnableslice_t rocksdb_pinnableslice_t;
+typedef struct rocksdb_flushwaloptions_t rocksdb_flushwaloptions_t;
+typedef struct rocksdb_wait_for_compact_options_t rocksdb_wait_for_compact_options_t;
+typedef struct rocksdb_envoptions_t rocksdb_envoptions_t;
+typedef struct rocksdb_ingestexternalfileoptions_t rocksdb_ingestexternalfileoptions_t;
+typedef struct rocksdb_create_backup_options_t rocksdb_create_backup_options_t;
+typedef struct rocksdb_restore_options_t rocksdb_restore_options_t;
+typedef struct rocksdb_wal_readoptions_t rocksdb_wal_readoptions_t;
+typedef struct rocksdb_lru_cache_options_t rocksdb_lru_cache_options_t;
+typedef struct rocksdb_backup_engine_options_t rocksdb_backup_engine_options_t;
+typedef struct rocksdb_backup_engine_t rocksdb_backup_engine_t;
+typedef struct rocksdb_backup_engine_info_t rocksdb_backup_engine_info_t;
+typedef struct rocksdb_sstfilewriter_t rocksdb_sstfilewriter_t;
+typedef struct rocksdb_livefiles_t rocksdb_livefiles_t;
+typedef struct rocksdb_wal_iterator_t rocksdb_wal_iterator_t;
 
 enum {
   rocksdb_block_based_table_index_type_binary_search = 0,
@@ -188,6 +202,56 @@ rocksdb_compactionfilter_t* rocksdb_compactionfilter_create(void* state, void (*
 
 rocksdb_compactionfilterfactory_t* rocksdb_compactionfilterfactory_create(void* state, void (*destructor)(void*), rocksdb_compactionfilter_t* (*create_compaction_filter)( void*, rocksdb_compactionfiltercontext_t* context), const char* (*name)(void*));
 
+rocksdb_checkpoint_t* rocksdb_checkpoint_object_create(rocksdb_t* db, char** errptr);
+
+void rocksdb_checkpoint_create(rocksdb_checkpoint_t* checkpoint, const char* checkpoint_dir, uint64_t log_size_for_flush, char** errptr);
+
+rocksdb_backup_engine_options_t* rocksdb_backup_engine_options_create(const char* backup_dir);
+
+void rocksdb_backup_engine_options_set_env(rocksdb_backup_engine_options_t* options, rocksdb_env_t* env);
+
+rocksdb_backup_engine_t* rocksdb_backup_engine_open(const rocksdb_options_t* options, const char* path, char** errptr);
+
+rocksdb_backup_engine_t* rocksdb_backup_engine_open_opts(const rocksdb_backup_engine_options_t* options, rocksdb_env_t* env, char** errptr);
+
+void rocksdb_backup_engine_create_new_backup(rocksdb_backup_engine_t* be, rocksdb_t* db, char** errptr);
+
+void rocksdb_backup_engine_create_new_backup_flush(rocksdb_backup_engine_t* be, rocksdb_t* db, unsigned char flush_before_backup, char** errptr);
+
+void rocksdb_backup_engine_create_new_backup_with_options(rocksdb_backup_engine_t* be, rocksdb_t* db, const rocksdb_create_backup_options_t* options, uint32_t* backup_id, char** errptr);
+
+void rocksdb_backup_engine_create_new_backup_with_metadata(rocksdb_backup_engine_t* be, rocksdb_t* db, const rocksdb_create_backup_options_t* options, const char* app_metadata, size_t app_metadata_len, uint32_t* backup_id, char** errptr);
+
+void rocksdb_backup_engine_purge_old_backups(rocksdb_backup_engine_t* be, uint32_t num_backups_to_keep, char** errptr);
+
+void rocksdb_backup_engine_verify_backup(rocksdb_backup_engine_t* be, uint32_t backup_id, char** errptr);
+
+void rocksdb_backup_engine_restore_db_from_latest_backup(rocksdb_backup_engine_t* be, const char* db_dir, const char* wal_dir, const rocksdb_restore_options_t* restore_options, char** errptr);
+
+void rocksdb_backup_engine_restore_db_from_backup(rocksdb_backup_engine_t* be, const char* db_dir, const char* wal_dir, const rocksdb_restore_options_t* restore_options, uint32_t backup_id, char** errptr);
+
+const rocksdb_backup_engine_info_t* rocksdb_backup_engine_get_backup_info(rocksdb_backup_engine_t* be);
+
+int rocksdb_backup_engine_info_count(const rocksdb_backup_engine_info_t* info);
+
+uint32_t rocksdb_backup_engine_info_backup_id(const rocksdb_backup_engine_info_t* info, int index);
+
+uint64_t rocksdb_backup_engine_info_size(const rocksdb_backup_engine_info_t* info, int index);
+
+uint32_t rocksdb_backup_engine_info_number_files(const rocksdb_backup_engine_info_t* info, int index);
+
+int64_t rocksdb_backup_engine_info_timestamp(const rocksdb_backup_engine_info_t* info, int index);
+
+const char* rocksdb_backup_engine_info_app_metadata(const rocksdb_backup_engine_info_t* info, int index, size_t* len);
+
+void rocksdb_checkpoint_object_destroy(rocksdb_checkpoint_t* checkpoint);
+
+void rocksdb_backup_engine_options_destroy(rocksdb_backup_engine_options_t* object);
+
+void rocksdb_backup_engine_close(rocksdb_backup_engine_t* be);
+
+void rocksdb_backup_engine_info_destroy(const rocksdb_backup_engine_info_t* info);
+
 rocksdb_t* rocksdb_open(const rocksdb_options_t* options, const char* name, char** errptr);
 
 rocksdb_t* rocksdb_open_for_read_only(const rocksdb_options_t* options, const char* name, unsigned char error_if_wal_file_exists, char** errptr);
@@ -246,6 +310,10 @@ void rocksdb_flush_cf(rocksdb_t* db, const rocksdb_flushoptions_t* options, rock
 
 void rocksdb_flush_wal(rocksdb_t* db, unsigned char sync, char** errptr);
 
+void rocksdb_flush_wal_with_options(rocksdb_t* db, const rocksdb_flushwaloptions_t* options, char** errptr);
+
+void rocksdb_wait_for_compact(rocksdb_t* db, rocksdb_wait_for_compact_options_t* options, char** errptr);
+
 void rocksdb_compact_range(rocksdb_t* db, const char* start_key, size_t start_key_len, const char* limit_key, size_t limit_key_len);
 
 void rocksdb_compact_range_cf(rocksdb_t* db, rocksdb_column_family_handle_t* column_family, const char* start_key, size_t start_key_len, const char* limit_key, size_t limit_key_len);
@@ -276,10 +344,6 @@ void rocksdb_verify_checksum(rocksdb_t* db, char** errptr);
 
 void rocksdb_verify_file_checksums(rocksdb_t* db, char** errptr);
 
-rocksdb_checkpoint_t* rocksdb_checkpoint_object_create(rocksdb_t* db, char** errptr);
-
-void rocksdb_checkpoint_create(rocksdb_checkpoint_t* checkpoint, const char* checkpoint_dir, uint64_t log_size_for_flush, char** errptr);
-
 void rocksdb_put(rocksdb_t* db, const rocksdb_writeoptions_t* options, const char* key, size_t keylen, const char* val, size_t vallen, char** errptr);
 
 void rocksdb_put_cf(rocksdb_t* db, const rocksdb_writeoptions_t* options, rocksdb_column_family_handle_t* column_family, const char* key, size_t keylen, const char* val, size_t vallen, char** errptr);
@@ -298,7 +362,63 @@ void rocksdb_singledelete_cf(rocksdb_t* db, const rocksdb_writeoptions_t* option
 
 void rocksdb_column_family_handle_destroy(rocksdb_column_family_handle_t* object);
 
-void rocksdb_checkpoint_object_destroy(rocksdb_checkpoint_t* checkpoint);
+rocksdb_sstfilewriter_t* rocksdb_sstfilewriter_create(const rocksdb_envoptions_t* env, const rocksdb_options_t* io_options);
+
+void rocksdb_sstfilewriter_open(rocksdb_sstfilewriter_t* writer, const char* name, char** errptr);
+
+void rocksdb_sstfilewriter_put(rocksdb_sstfilewriter_t* writer, const char* key, size_t keylen, const char* val, size_t vallen, char** errptr);
+
+void rocksdb_sstfilewriter_add(rocksdb_sstfilewriter_t* writer, const char* key, size_t keylen, const char* val, size_t vallen, char** errptr);
+
+void rocksdb_sstfilewriter_merge(rocksdb_sstfilewriter_t* writer, const char* key, size_t keylen, const char* val, size_t vallen, char** errptr);
+
+void rocksdb_sstfilewriter_delete(rocksdb_sstfilewriter_t* writer, const char* key, size_t keylen, char** errptr);
+
+void rocksdb_sstfilewriter_delete_range(rocksdb_sstfilewriter_t* writer, const char* begin_key, size_t begin_keylen, const char* end_key, size_t end_keylen, char** errptr);
+
+void rocksdb_sstfilewriter_finish(rocksdb_sstfilewriter_t* writer, char** errptr);
+
+void rocksdb_sstfilewriter_file_size(rocksdb_sstfilewriter_t* writer, uint64_t* file_size);
+
+const rocksdb_livefiles_t* rocksdb_livefiles(rocksdb_t* db);
+
+int rocksdb_livefiles_count(const rocksdb_livefiles_t* a0);
+
+const char* rocksdb_livefiles_name(const rocksdb_livefiles_t* a0, int index);
+
+const char* rocksdb_livefiles_column_family_name(const rocksdb_livefiles_t* a0, int index);
+
+int rocksdb_livefiles_level(const rocksdb_livefiles_t* a0, int index);
+
+size_t rocksdb_livefiles_size(const rocksdb_livefiles_t* a0, int index);
+
+const char* rocksdb_livefiles_smallestkey(const rocksdb_livefiles_t* a0, int index, size_t* size);
+
+const char* rocksdb_livefiles_largestkey(const rocksdb_livefiles_t* a0, int index, size_t* size);
+
+uint64_t rocksdb_livefiles_smallest_seqno(const rocksdb_livefiles_t* a0, int index);
+
+uint64_t rocksdb_livefiles_largest_seqno(const rocksdb_livefiles_t* a0, int index);
+
+rocksdb_wal_iterator_t* rocksdb_get_updates_since(rocksdb_t* db, uint64_t seq_number, const rocksdb_wal_readoptions_t* options, char** errptr);
+
+unsigned char rocksdb_wal_iter_valid(const rocksdb_wal_iterator_t* a0);
+
+void rocksdb_wal_iter_next(rocksdb_wal_iterator_t* iter);
+
+void rocksdb_wal_iter_status(const rocksdb_wal_iterator_t* iter, char** errptr);
+
+rocksdb_writebatch_t* rocksdb_wal_iter_get_batch(const rocksdb_wal_iterator_t* iter, uint64_t* seq);
+
+void rocksdb_sstfilewriter_destroy(rocksdb_sstfilewriter_t* writer);
+
+void rocksdb_livefiles_destroy(const rocksdb_livefiles_t* object);
+
+void rocksdb_wal_iter_destroy(const rocksdb_wal_iterator_t* iter);
+
+void rocksdb_ingest_external_file(rocksdb_t* db, const char* const* file_list, const size_t list_len, const rocksdb_ingestexternalfileoptions_t* opt, char** errptr);
+
+void rocksdb_ingest_external_file_cf(rocksdb_t* db, rocksdb_column_family_handle_t* handle, const char* const* file_list, const size_t list_len, const rocksdb_ingestexternalfileoptions_t* opt, char** errptr);
 
 rocksdb_iterator_t* rocksdb_create_iterator(rocksdb_t* db, const rocksdb_readoptions_t* options);
 
@@ -367,6 +487,42 @@ unsigned char rocksdb_key_may_exist(rocksdb_t* db, const rocksdb_readoptions_t* 
 unsigned char rocksdb_key_may_exist_cf(rocksdb_t* db, const rocksdb_readoptions_t* options, rocksdb_column_family_handle_t* column_family, const char* key, size_t key_len, char** value, size_t* val_len, const char* timestamp, size_t timestamp_len, unsigned char* value_found);
 
 void rocksdb_options_set_compression_per_level(rocksdb_options_t* opt, const int* level_values, size_t num_levels);
+
+rocksdb_flushoptions_t* rocksdb_flushoptions_create(void);
+
+rocksdb_flushwaloptions_t* rocksdb_flushwaloptions_create(void);
+
+rocksdb_wait_for_compact_options_t* rocksdb_wait_for_compact_options_create(void);
+
+rocksdb_envoptions_t* rocksdb_envoptions_create(void);
+
+rocksdb_ingestexternalfileoptions_t* rocksdb_ingestexternalfileoptions_create(void);
+
+rocksdb_create_backup_options_t* rocksdb_create_backup_options_create(void);
+
+rocksdb_restore_options_t* rocksdb_restore_options_create(void);
+
+rocksdb_wal_readoptions_t* rocksdb_wal_readoptions_create(void);
+
+rocksdb_lru_cache_options_t* rocksdb_lru_cache_options_create(void);
+
+void rocksdb_flushoptions_destroy(rocksdb_flushoptions_t* object);
+
+void rocksdb_flushwaloptions_destroy(rocksdb_flushwaloptions_t* options);
+
+void rocksdb_wait_for_compact_options_destroy(rocksdb_wait_for_compact_options_t* opt);
+
+void rocksdb_envoptions_destroy(rocksdb_envoptions_t* opt);
+
+void rocksdb_ingestexternalfileoptions_destroy(rocksdb_ingestexternalfileoptions_t* opt);
+
+void rocksdb_create_backup_options_destroy(rocksdb_create_backup_options_t* options);
+
+void rocksdb_restore_options_destroy(rocksdb_restore_options_t* opt);
+
+void rocksdb_wal_readoptions_destroy(rocksdb_wal_readoptions_t* options);
+
+void rocksdb_lru_cache_options_destroy(rocksdb_lru_cache_options_t* object);
 
 void rocksdb_options_set_WAL_size_limit_MB(rocksdb_options_t* object, uint64_t value);
 
@@ -1414,15 +1570,247 @@ void rocksdb_writeoptions_set_protection_bytes_per_key(rocksdb_writeoptions_t* o
 
 size_t rocksdb_writeoptions_get_protection_bytes_per_key(rocksdb_writeoptions_t* object);
 
+void rocksdb_envoptions_set_allow_fallocate(rocksdb_envoptions_t* object, unsigned char value);
+
+unsigned char rocksdb_envoptions_get_allow_fallocate(rocksdb_envoptions_t* object);
+
+void rocksdb_envoptions_set_bytes_per_sync(rocksdb_envoptions_t* object, uint64_t value);
+
+uint64_t rocksdb_envoptions_get_bytes_per_sync(rocksdb_envoptions_t* object);
+
+void rocksdb_envoptions_set_compaction_readahead_size(rocksdb_envoptions_t* object, size_t value);
+
+size_t rocksdb_envoptions_get_compaction_readahead_size(rocksdb_envoptions_t* object);
+
+void rocksdb_envoptions_set_fallocate_with_keep_size(rocksdb_envoptions_t* object, unsigned char value);
+
+unsigned char rocksdb_envoptions_get_fallocate_with_keep_size(rocksdb_envoptions_t* object);
+
+void rocksdb_envoptions_set_fd_cloexec(rocksdb_envoptions_t* object, unsigned char value);
+
+unsigned char rocksdb_envoptions_get_fd_cloexec(rocksdb_envoptions_t* object);
+
+void rocksdb_envoptions_set_strict_bytes_per_sync(rocksdb_envoptions_t* object, unsigned char value);
+
+unsigned char rocksdb_envoptions_get_strict_bytes_per_sync(rocksdb_envoptions_t* object);
+
+void rocksdb_envoptions_set_use_direct_reads(rocksdb_envoptions_t* object, unsigned char value);
+
+unsigned char rocksdb_envoptions_get_use_direct_reads(rocksdb_envoptions_t* object);
+
+void rocksdb_envoptions_set_use_direct_writes(rocksdb_envoptions_t* object, unsigned char value);
+
+unsigned char rocksdb_envoptions_get_use_direct_writes(rocksdb_envoptions_t* object);
+
+void rocksdb_envoptions_set_use_mmap_reads(rocksdb_envoptions_t* object, unsigned char value);
+
+unsigned char rocksdb_envoptions_get_use_mmap_reads(rocksdb_envoptions_t* object);
+
+void rocksdb_envoptions_set_use_mmap_writes(rocksdb_envoptions_t* object, unsigned char value);
+
+unsigned char rocksdb_envoptions_get_use_mmap_writes(rocksdb_envoptions_t* object);
+
+void rocksdb_envoptions_set_writable_file_max_buffer_size(rocksdb_envoptions_t* object, size_t value);
+
+size_t rocksdb_envoptions_get_writable_file_max_buffer_size(rocksdb_envoptions_t* object);
+
+void rocksdb_ingestexternalfileoptions_set_allow_blocking_flush(rocksdb_ingestexternalfileoptions_t* object, unsigned char value);
+
+unsigned char rocksdb_ingestexternalfileoptions_get_allow_blocking_flush(rocksdb_ingestexternalfileoptions_t* object);
+
+void rocksdb_ingestexternalfileoptions_set_allow_db_generated_files(rocksdb_ingestexternalfileoptions_t* object, unsigned char value);
+
+unsigned char rocksdb_ingestexternalfileoptions_get_allow_db_generated_files(rocksdb_ingestexternalfileoptions_t* object);
+
+void rocksdb_ingestexternalfileoptions_set_allow_global_seqno(rocksdb_ingestexternalfileoptions_t* object, unsigned char value);
+
+unsigned char rocksdb_ingestexternalfileoptions_get_allow_global_seqno(rocksdb_ingestexternalfileoptions_t* object);
+
+void rocksdb_ingestexternalfileoptions_set_fail_if_not_bottommost_level(rocksdb_ingestexternalfileoptions_t* object, unsigned char value);
+
+unsigned char rocksdb_ingestexternalfileoptions_get_fail_if_not_bottommost_level(rocksdb_ingestexternalfileoptions_t* object);
+
+void rocksdb_ingestexternalfileoptions_set_failed_move_fall_back_to_copy(rocksdb_ingestexternalfileoptions_t* object, unsigned char value);
+
+unsigned char rocksdb_ingestexternalfileoptions_get_failed_move_fall_back_to_copy(rocksdb_ingestexternalfileoptions_t* object);
+
+void rocksdb_ingestexternalfileoptions_set_file_opening_threads(rocksdb_ingestexternalfileoptions_t* object, int value);
+
+int rocksdb_ingestexternalfileoptions_get_file_opening_threads(rocksdb_ingestexternalfileoptions_t* object);
+
+void rocksdb_ingestexternalfileoptions_set_fill_cache(rocksdb_ingestexternalfileoptions_t* object, unsigned char value);
+
+unsigned char rocksdb_ingestexternalfileoptions_get_fill_cache(rocksdb_ingestexternalfileoptions_t* object);
+
+void rocksdb_ingestexternalfileoptions_set_ingest_behind(rocksdb_ingestexternalfileoptions_t* object, unsigned char value);
+
+unsigned char rocksdb_ingestexternalfileoptions_get_ingest_behind(rocksdb_ingestexternalfileoptions_t* object);
+
+void rocksdb_ingestexternalfileoptions_set_link_files(rocksdb_ingestexternalfileoptions_t* object, unsigned char value);
+
+unsigned char rocksdb_ingestexternalfileoptions_get_link_files(rocksdb_ingestexternalfileoptions_t* object);
+
+void rocksdb_ingestexternalfileoptions_set_move_files(rocksdb_ingestexternalfileoptions_t* object, unsigned char value);
+
+unsigned char rocksdb_ingestexternalfileoptions_get_move_files(rocksdb_ingestexternalfileoptions_t* object);
+
+void rocksdb_ingestexternalfileoptions_set_prefetch_lmax_index_and_filter_blocks(rocksdb_ingestexternalfileoptions_t* object, unsigned char value);
+
+unsigned char rocksdb_ingestexternalfileoptions_get_prefetch_lmax_index_and_filter_blocks(rocksdb_ingestexternalfileoptions_t* object);
+
+void rocksdb_ingestexternalfileoptions_set_snapshot_consistency(rocksdb_ingestexternalfileoptions_t* object, unsigned char value);
+
+unsigned char rocksdb_ingestexternalfileoptions_get_snapshot_consistency(rocksdb_ingestexternalfileoptions_t* object);
+
+void rocksdb_ingestexternalfileoptions_set_verify_checksums_before_ingest(rocksdb_ingestexternalfileoptions_t* object, unsigned char value);
+
+unsigned char rocksdb_ingestexternalfileoptions_get_verify_checksums_before_ingest(rocksdb_ingestexternalfileoptions_t* object);
+
+void rocksdb_ingestexternalfileoptions_set_verify_checksums_readahead_size(rocksdb_ingestexternalfileoptions_t* object, size_t value);
+
+size_t rocksdb_ingestexternalfileoptions_get_verify_checksums_readahead_size(rocksdb_ingestexternalfileoptions_t* object);
+
+void rocksdb_ingestexternalfileoptions_set_verify_file_checksum(rocksdb_ingestexternalfileoptions_t* object, unsigned char value);
+
+unsigned char rocksdb_ingestexternalfileoptions_get_verify_file_checksum(rocksdb_ingestexternalfileoptions_t* object);
+
+void rocksdb_ingestexternalfileoptions_set_write_global_seqno(rocksdb_ingestexternalfileoptions_t* object, unsigned char value);
+
+unsigned char rocksdb_ingestexternalfileoptions_get_write_global_seqno(rocksdb_ingestexternalfileoptions_t* object);
+
+void rocksdb_backup_engine_options_set_backup_log_files(rocksdb_backup_engine_options_t* object, unsigned char value);
+
+unsigned char rocksdb_backup_engine_options_get_backup_log_files(rocksdb_backup_engine_options_t* object);
+
+void rocksdb_backup_engine_options_set_backup_rate_limit(rocksdb_backup_engine_options_t* object, uint64_t value);
+
+uint64_t rocksdb_backup_engine_options_get_backup_rate_limit(rocksdb_backup_engine_options_t* object);
+
+void rocksdb_backup_engine_options_set_callback_trigger_interval_size(rocksdb_backup_engine_options_t* object, uint64_t value);
+
+uint64_t rocksdb_backup_engine_options_get_callback_trigger_interval_size(rocksdb_backup_engine_options_t* object);
+
+void rocksdb_backup_engine_options_set_current_temperatures_override_manifest(rocksdb_backup_engine_options_t* object, unsigned char value);
+
+unsigned char rocksdb_backup_engine_options_get_current_temperatures_override_manifest(rocksdb_backup_engine_options_t* object);
+
+void rocksdb_backup_engine_options_set_destroy_old_data(rocksdb_backup_engine_options_t* object, unsigned char value);
+
+unsigned char rocksdb_backup_engine_options_get_destroy_old_data(rocksdb_backup_engine_options_t* object);
+
+void rocksdb_backup_engine_options_set_io_buffer_size(rocksdb_backup_engine_options_t* object, uint64_t value);
+
+uint64_t rocksdb_backup_engine_options_get_io_buffer_size(rocksdb_backup_engine_options_t* object);
+
+void rocksdb_backup_engine_options_set_max_background_operations(rocksdb_backup_engine_options_t* object, int value);
+
+int rocksdb_backup_engine_options_get_max_background_operations(rocksdb_backup_engine_options_t* object);
+
+void rocksdb_backup_engine_options_set_max_valid_backups_to_open(rocksdb_backup_engine_options_t* object, int value);
+
+int rocksdb_backup_engine_options_get_max_valid_backups_to_open(rocksdb_backup_engine_options_t* object);
+
+void rocksdb_backup_engine_options_set_restore_rate_limit(rocksdb_backup_engine_options_t* object, uint64_t value);
+
+uint64_t rocksdb_backup_engine_options_get_restore_rate_limit(rocksdb_backup_engine_options_t* object);
+
+void rocksdb_backup_engine_options_set_schema_version(rocksdb_backup_engine_options_t* object, int value);
+
+int rocksdb_backup_engine_options_get_schema_version(rocksdb_backup_engine_options_t* object);
+
+void rocksdb_backup_engine_options_set_share_files_with_checksum(rocksdb_backup_engine_options_t* object, unsigned char value);
+
+unsigned char rocksdb_backup_engine_options_get_share_files_with_checksum(rocksdb_backup_engine_options_t* object);
+
+void rocksdb_backup_engine_options_set_share_files_with_checksum_naming(rocksdb_backup_engine_options_t* object, int value);
+
+int rocksdb_backup_engine_options_get_share_files_with_checksum_naming(rocksdb_backup_engine_options_t* object);
+
+void rocksdb_backup_engine_options_set_share_table_files(rocksdb_backup_engine_options_t* object, unsigned char value);
+
+unsigned char rocksdb_backup_engine_options_get_share_table_files(rocksdb_backup_engine_options_t* object);
+
+void rocksdb_backup_engine_options_set_sync(rocksdb_backup_engine_options_t* object, unsigned char value);
+
+unsigned char rocksdb_backup_engine_options_get_sync(rocksdb_backup_engine_options_t* object);
+
+void rocksdb_restore_options_set_keep_log_files(rocksdb_restore_options_t* object, int value);
+
+unsigned char rocksdb_restore_options_get_keep_log_files(rocksdb_restore_options_t* object);
+
+void rocksdb_restore_options_set_mode(rocksdb_restore_options_t* object, int value);
+
+int rocksdb_restore_options_get_mode(rocksdb_restore_options_t* object);
+
+void rocksdb_create_backup_options_set_atomic_flush(rocksdb_create_backup_options_t* object, unsigned char value);
+
+unsigned char rocksdb_create_backup_options_get_atomic_flush(rocksdb_create_backup_options_t* object);
+
+void rocksdb_create_backup_options_set_background_thread_cpu_priority(rocksdb_create_backup_options_t* object, int value);
+
+int rocksdb_create_backup_options_get_background_thread_cpu_priority(rocksdb_create_backup_options_t* object);
+
+void rocksdb_create_backup_options_set_decrease_background_thread_cpu_priority(rocksdb_create_backup_options_t* object, unsigned char value);
+
+unsigned char rocksdb_create_backup_options_get_decrease_background_thread_cpu_priority(rocksdb_create_backup_options_t* object);
+
+void rocksdb_create_backup_options_set_flush_before_backup(rocksdb_create_backup_options_t* object, unsigned char value);
+
+unsigned char rocksdb_create_backup_options_get_flush_before_backup(rocksdb_create_backup_options_t* object);
+
+void rocksdb_wait_for_compact_options_set_abort_on_pause(rocksdb_wait_for_compact_options_t* object, unsigned char value);
+
+unsigned char rocksdb_wait_for_compact_options_get_abort_on_pause(rocksdb_wait_for_compact_options_t* object);
+
+void rocksdb_wait_for_compact_options_set_close_db(rocksdb_wait_for_compact_options_t* object, unsigned char value);
+
+unsigned char rocksdb_wait_for_compact_options_get_close_db(rocksdb_wait_for_compact_options_t* object);
+
+void rocksdb_wait_for_compact_options_set_flush(rocksdb_wait_for_compact_options_t* object, unsigned char value);
+
+unsigned char rocksdb_wait_for_compact_options_get_flush(rocksdb_wait_for_compact_options_t* object);
+
+void rocksdb_wait_for_compact_options_set_timeout(rocksdb_wait_for_compact_options_t* object, uint64_t value);
+
+uint64_t rocksdb_wait_for_compact_options_get_timeout(rocksdb_wait_for_compact_options_t* object);
+
+void rocksdb_wait_for_compact_options_set_wait_for_purge(rocksdb_wait_for_compact_options_t* object, unsigned char value);
+
+unsigned char rocksdb_wait_for_compact_options_get_wait_for_purge(rocksdb_wait_for_compact_options_t* object);
+
+void rocksdb_flushwaloptions_set_rate_limiter_priority(rocksdb_flushwaloptions_t* object, int value);
+
+int rocksdb_flushwaloptions_get_rate_limiter_priority(rocksdb_flushwaloptions_t* object);
+
+void rocksdb_flushwaloptions_set_sync(rocksdb_flushwaloptions_t* object, unsigned char value);
+
+unsigned char rocksdb_flushwaloptions_get_sync(rocksdb_flushwaloptions_t* object);
+
+void rocksdb_lru_cache_options_set_capacity(rocksdb_lru_cache_options_t* object, size_t value);
+
+void rocksdb_lru_cache_options_set_num_shard_bits(rocksdb_lru_cache_options_t* object, int value);
+
+void rocksdb_wal_readoptions_set_verify_checksums(rocksdb_wal_readoptions_t* object, unsigned char value);
+
+unsigned char rocksdb_wal_readoptions_get_verify_checksums(rocksdb_wal_readoptions_t* object);
+
+void rocksdb_flushoptions_set_allow_write_stall(rocksdb_flushoptions_t* object, unsigned char value);
+
+unsigned char rocksdb_flushoptions_get_allow_write_stall(rocksdb_flushoptions_t* object);
+
+void rocksdb_flushoptions_set_force_atomic_flush(rocksdb_flushoptions_t* object, unsigned char value);
+
+unsigned char rocksdb_flushoptions_get_force_atomic_flush(rocksdb_flushoptions_t* object);
+
+void rocksdb_flushoptions_set_listener_wait(rocksdb_flushoptions_t* object, unsigned char value);
+
+unsigned char rocksdb_flushoptions_get_listener_wait(rocksdb_flushoptions_t* object);
+
+void rocksdb_flushoptions_set_wait(rocksdb_flushoptions_t* object, unsigned char value);
+
+unsigned char rocksdb_flushoptions_get_wait(rocksdb_flushoptions_t* object);
+
 rocksdb_options_t* rocksdb_options_create_copy(rocksdb_options_t* a0);
-
-void rocksdb_flushoptions_set_wait(rocksdb_flushoptions_t* opt, unsigned char v);
-
-unsigned char rocksdb_flushoptions_get_wait(rocksdb_flushoptions_t* opt);
-
-void rocksdb_flushoptions_set_allow_write_stall(rocksdb_flushoptions_t* opt, unsigned char v);
-
-unsigned char rocksdb_flushoptions_get_allow_write_stall(rocksdb_flushoptions_t* opt);
 
 void rocksdb_writeoptions_disable_WAL(rocksdb_writeoptions_t* opt, int v);
 
@@ -1486,6 +1874,10 @@ rocksdb_cache_t* rocksdb_cache_create_lru(size_t capacity);
 
 rocksdb_cache_t* rocksdb_cache_create_hyper_clock(size_t capacity, size_t estimated_entry_charge);
 
+rocksdb_cache_t* rocksdb_cache_create_lru_opts(const rocksdb_lru_cache_options_t* a0);
+
+rocksdb_cache_t* rocksdb_cache_create_lru_with_strict_capacity_limit(size_t capacity);
+
 void rocksdb_cache_set_capacity(rocksdb_cache_t* cache, size_t capacity);
 
 size_t rocksdb_cache_get_capacity(const rocksdb_cache_t* cache);
@@ -1514,8 +1906,6 @@ rocksdb_universal_compaction_options_t* rocksdb_universal_compaction_options_cre
 
 rocksdb_fifo_compaction_options_t* rocksdb_fifo_compaction_options_create(void);
 
-rocksdb_flushoptions_t* rocksdb_flushoptions_create(void);
-
 void rocksdb_options_destroy(rocksdb_options_t* object);
 
 void rocksdb_block_based_options_destroy(rocksdb_block_based_table_options_t* options);
@@ -1529,8 +1919,6 @@ void rocksdb_compactoptions_destroy(rocksdb_compactoptions_t* object);
 void rocksdb_universal_compaction_options_destroy(rocksdb_universal_compaction_options_t* object);
 
 void rocksdb_fifo_compaction_options_destroy(rocksdb_fifo_compaction_options_t* fifo_opts);
-
-void rocksdb_flushoptions_destroy(rocksdb_flushoptions_t* object);
 
 void rocksdb_filterpolicy_destroy(rocksdb_filterpolicy_t* object);
 

@@ -389,6 +389,9 @@ static void batches(const char* dir) {
   rocksdb_writebatch_pop_save_point(batch, &err);
   said("pop", err);
   err = NULL;
+  rocksdb_writebatch_pop_save_point(batch, &err);
+  said("pop without a savepoint", err);
+  err = NULL;
   rocksdb_writebatch_iterate(batch, NULL, walk_put, walk_deleted);
   rocksdb_writebatch_delete_range(batch, "box", 3, "c", 1);
   rocksdb_write(db, wo, batch, &err);
@@ -682,6 +685,140 @@ static void copies(const char* dir) {
   rocksdb_options_destroy(options);
 }
 
+static void backups(const char* dir) {
+  start("backups");
+  char* err = NULL;
+  rocksdb_options_t* options = creating();
+  rocksdb_t* db = rocksdb_open(options, path(dir, "backed"), &err);
+  must(err);
+  put(db, "a", "1");
+  rocksdb_backup_engine_t* engine = rocksdb_backup_engine_open(options, path(dir, "backups"), &err);
+  must(err);
+  rocksdb_backup_engine_create_new_backup(engine, db, &err);
+  must(err);
+  put(db, "a", "2");
+  rocksdb_backup_engine_create_new_backup_flush(engine, db, 1, &err);
+  must(err);
+  put(db, "a", "3");
+  const rocksdb_backup_engine_info_t* info = rocksdb_backup_engine_get_backup_info(engine);
+  int count = rocksdb_backup_engine_info_count(info);
+  printf("backups: %d\n", count);
+  for (int i = 0; i < count; i++) {
+    printf("  %u %d %d\n", rocksdb_backup_engine_info_backup_id(info, i), rocksdb_backup_engine_info_number_files(info, i) > 0,
+           rocksdb_backup_engine_info_timestamp(info, i) > 1000000);
+  }
+  rocksdb_backup_engine_info_destroy(info);
+  rocksdb_backup_engine_verify_backup(engine, 1, &err);
+  said("verify 1", err);
+  err = NULL;
+  rocksdb_backup_engine_verify_backup(engine, 7, &err);
+  said("verify 7", err);
+  err = NULL;
+  rocksdb_close(db);
+  rocksdb_restore_options_t* restore = rocksdb_restore_options_create();
+  rocksdb_restore_options_set_keep_log_files(restore, 0);
+  rocksdb_backup_engine_restore_db_from_backup(engine, path(dir, "restored1"), path(dir, "restored1"), restore, 1, &err);
+  must(err);
+  rocksdb_backup_engine_restore_db_from_latest_backup(engine, path(dir, "restored2"), path(dir, "restored2"), restore, &err);
+  must(err);
+  const char* names[2] = {"restored1", "restored2"};
+  for (int i = 0; i < 2; i++) {
+    db = rocksdb_open(options, path(dir, names[i]), &err);
+    must(err);
+    get(db, "a");
+    rocksdb_close(db);
+  }
+  rocksdb_backup_engine_purge_old_backups(engine, 1, &err);
+  must(err);
+  info = rocksdb_backup_engine_get_backup_info(engine);
+  printf("backups: %d\n", rocksdb_backup_engine_info_count(info));
+  rocksdb_backup_engine_info_destroy(info);
+  rocksdb_restore_options_destroy(restore);
+  rocksdb_backup_engine_close(engine);
+  rocksdb_options_destroy(options);
+}
+
+static void files(const char* dir) {
+  start("files");
+  char* err = NULL;
+  rocksdb_options_t* options = creating();
+  rocksdb_t* db = rocksdb_open(options, path(dir, "files"), &err);
+  must(err);
+  rocksdb_envoptions_t* env = rocksdb_envoptions_create();
+  rocksdb_sstfilewriter_t* writer = rocksdb_sstfilewriter_create(env, options);
+  char file[4096];
+  snprintf(file, sizeof file, "%s/first.sst", dir);
+  rocksdb_sstfilewriter_open(writer, file, &err);
+  must(err);
+  rocksdb_sstfilewriter_put(writer, "sst1", 4, "v1", 2, &err);
+  must(err);
+  rocksdb_sstfilewriter_put(writer, "sst2", 4, "v2", 2, &err);
+  must(err);
+  rocksdb_sstfilewriter_put(writer, "sst1", 4, "v3", 2, &err);
+  said("out of order", err);
+  err = NULL;
+  rocksdb_sstfilewriter_delete(writer, "sst3", 4, &err);
+  must(err);
+  rocksdb_sstfilewriter_finish(writer, &err);
+  must(err);
+  uint64_t size = 0;
+  rocksdb_sstfilewriter_file_size(writer, &size);
+  printf("a size: %d\n", size > 0);
+  rocksdb_sstfilewriter_destroy(writer);
+  rocksdb_envoptions_destroy(env);
+  put(db, "sst3", "goes");
+  put(db, "sst4", "stays");
+  rocksdb_ingestexternalfileoptions_t* ingest = rocksdb_ingestexternalfileoptions_create();
+  const char* list[1] = {file};
+  rocksdb_ingest_external_file(db, list, 1, ingest, &err);
+  must(err);
+  dump(db);
+  const char* nothing[1] = {"/no/such/file"};
+  rocksdb_ingest_external_file(db, nothing, 1, ingest, &err);
+  said("a file that is not there", err);
+  err = NULL;
+  rocksdb_ingestexternalfileoptions_destroy(ingest);
+  rocksdb_flushoptions_t* flush = rocksdb_flushoptions_create();
+  rocksdb_flush(db, flush, &err);
+  must(err);
+  rocksdb_flushoptions_destroy(flush);
+  rocksdb_compact_range(db, NULL, 0, NULL, 0);
+  const rocksdb_livefiles_t* live = rocksdb_livefiles(db);
+  printf("live files: %d\n", rocksdb_livefiles_count(live) > 0);
+  size_t len;
+  const char* key = rocksdb_livefiles_smallestkey(live, 0, &len);
+  show("smallest", key, len);
+  key = rocksdb_livefiles_largestkey(live, 0, &len);
+  printf("largest: %d bytes\n", (int)len);
+  printf("family: %s, name begins with '%c'\n", rocksdb_livefiles_column_family_name(live, 0), rocksdb_livefiles_name(live, 0)[0]);
+  rocksdb_livefiles_destroy(live);
+
+  uint64_t since = rocksdb_get_latest_sequence_number(db);
+  put(db, "u1", "1");
+  rocksdb_delete(db, wo, "u2", 2, &err);
+  must(err);
+  rocksdb_wal_iterator_t* updates = rocksdb_get_updates_since(db, since + 1, NULL, &err);
+  must(err);
+  for (; rocksdb_wal_iter_valid(updates); rocksdb_wal_iter_next(updates)) {
+    uint64_t seq = 0;
+    rocksdb_writebatch_t* batch = rocksdb_wal_iter_get_batch(updates, &seq);
+    printf("update %d of %d\n", (int)(seq - since), rocksdb_writebatch_count(batch));
+    rocksdb_writebatch_iterate(batch, NULL, walk_put, walk_deleted);
+    rocksdb_writebatch_destroy(batch);
+  }
+  rocksdb_wal_iter_status(updates, &err);
+  said("updates", err);
+  err = NULL;
+  rocksdb_wal_iter_destroy(updates);
+  rocksdb_wait_for_compact_options_t* wait = rocksdb_wait_for_compact_options_create();
+  rocksdb_wait_for_compact(db, wait, &err);
+  said("wait", err);
+  err = NULL;
+  rocksdb_wait_for_compact_options_destroy(wait);
+  rocksdb_close(db);
+  rocksdb_options_destroy(options);
+}
+
 int main(int argc, char** argv) {
   if (argc != 2) return 2;
   ro = rocksdb_readoptions_create();
@@ -693,6 +830,8 @@ int main(int argc, char** argv) {
   families(argv[1]);
   callbacks(argv[1]);
   copies(argv[1]);
+  backups(argv[1]);
+  files(argv[1]);
   rocksdb_readoptions_destroy(ro);
   rocksdb_writeoptions_destroy(wo);
   printf("end\n");

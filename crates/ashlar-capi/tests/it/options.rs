@@ -8,6 +8,12 @@ use std::fmt::Write;
 /// Values that a setter gets in turn.
 const VALUES: [&str; 2] = ["1", "0"];
 
+/// What the maker of an object gets: a directory, or nothing.
+fn arguments(functions: &[Function], create: &str) -> &'static str {
+    let create = functions.iter().find(|function| function.name == create);
+    if create.is_some_and(|create| !create.params.is_empty()) { "\"directory\"" } else { "" }
+}
+
 /// A program that prints every getter of a new object, and after each setter.
 fn program() -> (String, usize) {
     let api = api();
@@ -22,9 +28,13 @@ fn program() -> (String, usize) {
         let show = |when: &str| {
             format!("  printf(\"{} {when} %g\\n\", (double)rocksdb_{}(object));\n", getter.name, getter.name)
         };
+        let given = arguments(&api.functions, &format!("{prefix}_create"));
         // Writing to a String cannot fail.
-        let _ =
-            write!(out, "  {{ rocksdb_{handle}_t* object = rocksdb_{}_create();\n{}", prefix, show("new"));
+        let _ = write!(
+            out,
+            "  {{ rocksdb_{handle}_t* object = rocksdb_{prefix}_create({given});\n{}",
+            show("new")
+        );
         for value in VALUES.iter().filter(|_| has_setter) {
             let _ = write!(out, "  rocksdb_{setter}(object, {value});\n{}", show(value));
         }

@@ -1,0 +1,286 @@
+//! Checkpoints and backups.
+
+use crate::db::{DbObject, path};
+use crate::door::HasTexts;
+use crate::objects::{CreateBackupObject, RestoreObject};
+use crate::options::{EnvObject, OptionsObject};
+use ashlar_compat::options::Texts;
+use ashlar_compat::status::not_found;
+use ashlardb::{
+    BackupEngine, BackupInfo, BackupOptions, CheckpointOptions, Db, Error, RestoreOptions, Result,
+};
+use std::ffi::CStr;
+use std::path::{Path, PathBuf};
+
+/// `rocksdb_checkpoint_t`: the database of which copies are made.
+#[derive(Clone, Debug)]
+pub struct CheckpointObject(Db);
+
+/// Copies of this database.
+///
+/// # Errors
+/// None.
+pub fn checkpoint_object_create(db: &DbObject) -> Result<CheckpointObject> {
+    Ok(CheckpointObject(db.0.db().clone()))
+}
+
+/// Makes a copy. With 0 as `log_size_for_flush` the memtables are flushed first; otherwise the copy has the WAL.
+///
+/// # Errors
+/// Those of [`Db::checkpoint_with`].
+pub fn checkpoint_create(checkpoint: &CheckpointObject, dir: &CStr, log_size_for_flush: u64) -> Result<()> {
+    let options = CheckpointOptions::new().flush(log_size_for_flush == 0);
+    checkpoint.0.checkpoint_with(path(dir), options, |_| {}).map(drop)
+}
+
+/// `rocksdb_backup_engine_options_t`.
+#[derive(Clone, Debug)]
+pub struct BackupOptionsObject {
+    dir: PathBuf,
+    env: Option<EnvObject>,
+    texts: Texts,
+}
+
+/// RocksDB's defaults, where they are not zero.
+const BACKUP_DEFAULTS: [(&str, &str); 9] = [
+    ("share_table_files", "true"),
+    ("sync", "true"),
+    ("backup_log_files", "true"),
+    ("share_files_with_checksum", "true"),
+    ("max_background_operations", "1"),
+    ("callback_trigger_interval_size", "4194304"),
+    ("max_valid_backups_to_open", "2147483647"),
+    ("schema_version", "1"),
+    ("share_files_with_checksum_naming", "-2147483646"),
+];
+
+impl BackupOptionsObject {
+    fn new(dir: &Path) -> BackupOptionsObject {
+        BackupOptionsObject { dir: dir.to_owned(), env: None, texts: Texts::listed(&BACKUP_DEFAULTS) }
+    }
+}
+
+impl HasTexts for BackupOptionsObject {
+    fn texts(&self) -> &Texts {
+        &self.texts
+    }
+    fn change(&mut self, set: impl FnOnce(&mut Texts)) {
+        set(&mut self.texts);
+    }
+}
+
+/// `rocksdb_backup_engine_t`.
+#[derive(Debug)]
+pub struct BackupObject(BackupEngine);
+
+impl BackupObject {
+    /// # Errors
+    /// `Io(NotFound)`: there is no such backup.
+    fn named(&self, id: u32) -> Result<()> {
+        let is_there = self.0.backups().iter().any(|backup| backup.id == id);
+        if is_there { Ok(()) } else { Err(not_found(format!("there is no backup {id}"))) }
+    }
+}
+
+/// `rocksdb_backup_engine_info_t`: the backups at one moment.
+#[derive(Clone, Debug)]
+pub struct BackupInfoObject(Vec<BackupInfo>);
+
+impl BackupInfoObject {
+    fn at(&self, index: i32) -> Option<&BackupInfo> {
+        self.0.get(usize::try_from(index).ok()?)
+    }
+}
+
+// Each function below is the body of the C function of its name.
+
+/// Options for backups in a directory.
+pub fn backup_engine_options_create(dir: &CStr) -> BackupOptionsObject {
+    BackupOptionsObject::new(path(dir))
+}
+
+/// Where files and clock come from.
+pub fn backup_engine_options_set_env(options: &mut BackupOptionsObject, env: Option<&EnvObject>) {
+    options.env = env.cloned();
+}
+
+/// Opens a directory of backups, and creates it if it is missing.
+///
+/// # Errors
+/// Those of [`BackupEngine::open`].
+pub fn backup_engine_open(options: &OptionsObject, dir: &CStr) -> Result<BackupObject> {
+    let mut own = BackupOptionsObject::new(path(dir));
+    own.env = options.0.env.clone().map(EnvObject);
+    opened(&own)
+}
+
+/// Opens a directory of backups with options.
+///
+/// # Errors
+/// Those of [`BackupEngine::open`]. `NotSupported`: tables that are not shared, or `destroy_old_data`.
+pub fn backup_engine_open_opts(
+    options: &BackupOptionsObject,
+    env: Option<&EnvObject>,
+) -> Result<BackupObject> {
+    let mut options = options.clone();
+    options.env = options.env.or_else(|| env.cloned());
+    opened(&options)
+}
+
+fn opened(options: &BackupOptionsObject) -> Result<BackupObject> {
+    let texts = &options.texts;
+    for (name, served) in
+        [("share_table_files", true), ("share_files_with_checksum", true), ("destroy_old_data", false)]
+    {
+        if texts.get::<bool>(name) != served {
+            return Err(Error::not_supported(format!("the backup option {name}={}", texts.text(name))));
+        }
+    }
+    let mut builder = BackupEngine::builder(&options.dir).rate_limit(texts.get("backup_rate_limit"));
+    if let Some(env) = &options.env {
+        builder = builder.env(env.0.clone());
+    }
+    builder.open().map(BackupObject)
+}
+
+/// Makes a backup; what is in memtables comes from the WAL.
+///
+/// # Errors
+/// Those of [`BackupEngine::create_backup`].
+pub fn backup_engine_create_new_backup(be: &mut BackupObject, db: &DbObject) -> Result<()> {
+    backup_engine_create_new_backup_flush(be, db, false)
+}
+
+/// Makes a backup, after a flush if `flush_before_backup`.
+///
+/// # Errors
+/// Those of [`BackupEngine::create_backup`].
+pub fn backup_engine_create_new_backup_flush(
+    be: &mut BackupObject,
+    db: &DbObject,
+    flush_before_backup: bool,
+) -> Result<()> {
+    made(be, db, BackupOptions::new().flush(flush_before_backup)).map(drop)
+}
+
+fn made(be: &mut BackupObject, db: &DbObject, options: BackupOptions) -> Result<u32> {
+    Ok(be.0.create_backup_with(&*db.0.db(), &options, |_| {})?.info.id)
+}
+
+/// Makes a backup with options, and answers its number.
+///
+/// # Errors
+/// Those of [`BackupEngine::create_backup`].
+pub fn backup_engine_create_new_backup_with_options(
+    be: &mut BackupObject,
+    db: &DbObject,
+    options: &CreateBackupObject,
+    backup_id: &mut u32,
+) -> Result<()> {
+    let flush = options.texts().get("flush_before_backup");
+    *backup_id = made(be, db, BackupOptions::new().flush(flush))?;
+    Ok(())
+}
+
+/// Makes a backup with options and bytes of the caller, and answers its number.
+///
+/// # Errors
+/// Those of [`BackupEngine::create_backup`].
+pub fn backup_engine_create_new_backup_with_metadata(
+    be: &mut BackupObject,
+    db: &DbObject,
+    options: &CreateBackupObject,
+    metadata: &[u8],
+    backup_id: &mut u32,
+) -> Result<()> {
+    let flush = options.texts().get("flush_before_backup");
+    *backup_id = made(be, db, BackupOptions::new().flush(flush).metadata(metadata))?;
+    Ok(())
+}
+
+/// Deletes all backups but the newest ones.
+///
+/// # Errors
+/// Those of [`BackupEngine::purge_old`].
+pub fn backup_engine_purge_old_backups(be: &mut BackupObject, keep: u32) -> Result<()> {
+    be.0.purge_old(usize::try_from(keep).unwrap_or(usize::MAX)).map(drop)
+}
+
+/// Reads every file of a backup.
+///
+/// # Errors
+/// Those of [`BackupEngine::verify`].
+pub fn backup_engine_verify_backup(be: &mut BackupObject, backup_id: u32) -> Result<()> {
+    be.named(backup_id)?;
+    be.0.verify(backup_id)
+}
+
+/// Restores the newest backup.
+///
+/// # Errors
+/// Those of [`BackupEngine::restore_with`]. `NotSupported`: another directory for WAL files.
+pub fn backup_engine_restore_db_from_latest_backup(
+    be: &mut BackupObject,
+    db_dir: &CStr,
+    wal_dir: &CStr,
+    options: &RestoreObject,
+) -> Result<()> {
+    let id = be.0.latest().map_err(|e| not_found(e.message()))?.id;
+    backup_engine_restore_db_from_backup(be, db_dir, wal_dir, options, id)
+}
+
+/// Restores a backup.
+///
+/// # Errors
+/// Those of [`BackupEngine::restore_with`]. `NotSupported`: another directory for WAL files.
+pub fn backup_engine_restore_db_from_backup(
+    be: &mut BackupObject,
+    db_dir: &CStr,
+    wal_dir: &CStr,
+    options: &RestoreObject,
+    backup_id: u32,
+) -> Result<()> {
+    if db_dir != wal_dir {
+        return Err(
+            Error::not_supported("a restore of WAL files to a directory of their own").at_path(path(wal_dir))
+        );
+    }
+    be.named(backup_id)?;
+    let keep = options.texts().get("keep_log_files");
+    be.0.restore_with(backup_id, path(db_dir), RestoreOptions::new().keep_log_files(keep), |_| {}).map(drop)
+}
+
+/// The backups.
+pub fn backup_engine_get_backup_info(be: &mut BackupObject) -> BackupInfoObject {
+    BackupInfoObject(be.0.backups())
+}
+
+/// How many.
+pub fn backup_engine_info_count(info: &BackupInfoObject) -> i32 {
+    i32::try_from(info.0.len()).unwrap_or(i32::MAX)
+}
+
+/// The number of a backup.
+pub fn backup_engine_info_backup_id(info: &BackupInfoObject, index: i32) -> u32 {
+    info.at(index).map_or(0, |backup| backup.id)
+}
+
+/// The bytes of a backup.
+pub fn backup_engine_info_size(info: &BackupInfoObject, index: i32) -> u64 {
+    info.at(index).map_or(0, |backup| backup.bytes)
+}
+
+/// The files of a backup.
+pub fn backup_engine_info_number_files(info: &BackupInfoObject, index: i32) -> u32 {
+    info.at(index).map_or(0, |backup| u32::try_from(backup.files).unwrap_or(u32::MAX))
+}
+
+/// The time of a backup, in seconds since 1970.
+pub fn backup_engine_info_timestamp(info: &BackupInfoObject, index: i32) -> i64 {
+    info.at(index).map_or(0, |backup| backup.unix_seconds)
+}
+
+/// The caller's bytes of a backup.
+pub fn backup_engine_info_app_metadata(info: &BackupInfoObject, index: i32) -> Option<&[u8]> {
+    info.at(index).map(|backup| backup.metadata.as_slice())
+}

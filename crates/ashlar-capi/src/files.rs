@@ -1,0 +1,312 @@
+//! SST files of the caller, live tables, and the updates of the WAL.
+
+use crate::batch::BatchObject;
+use crate::db::{DbObject, FamilyObject, path};
+use crate::door::{HasTexts, borrowed, call, slice, string};
+use crate::objects::{EnvOptionsObject, IngestObject, WalReadObject};
+use crate::options::OptionsObject;
+use ashlar_compat::options::Options;
+use ashlardb::{Error, IngestMode, IngestOptions, LiveFile, Result, SeqNum, SstWriter, Update, Updates};
+use std::ffi::{CStr, CString, c_char};
+use std::path::PathBuf;
+
+/// `rocksdb_sstfilewriter_t`.
+#[derive(Debug)]
+pub struct WriterObject {
+    options: Options,
+    writer: Option<SstWriter>,
+    /// The size of the finished file.
+    finished: u64,
+}
+
+impl WriterObject {
+    fn open(&mut self) -> Result<&mut SstWriter> {
+        self.writer.as_mut().ok_or_else(|| Error::invalid("File is not opened"))
+    }
+}
+
+// Each function below is the body of the C function of its name.
+
+/// A writer with the options of a family. The file is opened by a call of its own.
+pub fn sstfilewriter_create(_: &EnvOptionsObject, options: &OptionsObject) -> WriterObject {
+    WriterObject { options: options.0.clone(), writer: None, finished: 0 }
+}
+
+/// Creates the file.
+///
+/// # Errors
+/// Those of [`SstWriter::create_with`].
+pub fn sstfilewriter_open(writer: &mut WriterObject, name: &CStr) -> Result<()> {
+    writer.writer = Some(SstWriter::create_with(path(name), |family| writer.options.on_family(family))?);
+    Ok(())
+}
+
+/// Appends a value.
+///
+/// # Errors
+/// Those of [`SstWriter::put`]; `InvalidArgument`: no file is open.
+pub fn sstfilewriter_put(writer: &mut WriterObject, key: &[u8], val: &[u8]) -> Result<()> {
+    writer.open()?.put(key, val)
+}
+
+/// Appends a value.
+///
+/// # Errors
+/// Those of [`sstfilewriter_put`].
+pub fn sstfilewriter_add(writer: &mut WriterObject, key: &[u8], val: &[u8]) -> Result<()> {
+    sstfilewriter_put(writer, key, val)
+}
+
+/// Appends a merge operand.
+///
+/// # Errors
+/// Those of [`sstfilewriter_put`].
+pub fn sstfilewriter_merge(writer: &mut WriterObject, key: &[u8], val: &[u8]) -> Result<()> {
+    writer.open()?.merge(key, val)
+}
+
+/// Appends a deletion.
+///
+/// # Errors
+/// Those of [`sstfilewriter_put`].
+pub fn sstfilewriter_delete(writer: &mut WriterObject, key: &[u8]) -> Result<()> {
+    writer.open()?.delete(key)
+}
+
+/// Adds the deletion of a range.
+///
+/// # Errors
+/// Those of [`sstfilewriter_put`].
+pub fn sstfilewriter_delete_range(writer: &mut WriterObject, begin: &[u8], end: &[u8]) -> Result<()> {
+    writer.open()?.delete_range(begin, end)
+}
+
+/// Completes the file.
+///
+/// # Errors
+/// Those of [`SstWriter::finish`]; `InvalidArgument`: no file is open.
+pub fn sstfilewriter_finish(writer: &mut WriterObject) -> Result<()> {
+    writer.open()?;
+    if let Some(open) = writer.writer.take() {
+        writer.finished = open.finish()?.size;
+    }
+    Ok(())
+}
+
+/// The size of the file so far.
+pub fn sstfilewriter_file_size(writer: &mut WriterObject, file_size: &mut u64) {
+    *file_size = writer.writer.as_ref().map_or(writer.finished, SstWriter::file_size);
+}
+
+/// What an ingestion asks for.
+///
+/// # Errors
+/// `NotSupported`: an option that no ingestion keeps.
+fn ingest_options(object: &IngestObject) -> Result<IngestOptions> {
+    let texts = object.texts();
+    for name in ["ingest_behind", "write_global_seqno", "allow_db_generated_files"] {
+        if texts.get(name) {
+            return Err(Error::not_supported(format!("the option {name} of an ingestion")));
+        }
+    }
+    let mode = match (texts.get("move_files"), texts.get("link_files")) {
+        (true, _) => IngestMode::Move,
+        (_, true) => IngestMode::Link,
+        _ => IngestMode::Copy,
+    };
+    Ok(IngestOptions::new()
+        .mode(mode)
+        .flush(texts.get("allow_blocking_flush"))
+        .bottommost_only(texts.get("fail_if_not_bottommost_level")))
+}
+
+/// # Safety
+/// See the header.
+unsafe fn ingest(
+    db: *mut DbObject,
+    family: *mut FamilyObject,
+    files: (*const *const c_char, usize),
+    opt: *const IngestObject,
+    errptr: *mut *mut c_char,
+) {
+    call(errptr, || {
+        // SAFETY: as for this function.
+        let db = unsafe { borrowed(db, "db") }?;
+        // SAFETY: as for this function.
+        let family = unsafe { crate::door::borrowed_if(family, "handle") }?;
+        // SAFETY: as for this function.
+        let options = ingest_options(unsafe { borrowed(opt, "opt") }?)?;
+        // SAFETY: as for this function.
+        let names = unsafe { slice(files.0, files.1, "file_list") }?;
+        let paths = names.iter().map(|name| {
+            // SAFETY: as for this function.
+            unsafe { string(*name, "a file") }.map(|name| path(name).to_owned())
+        });
+        let paths = paths.collect::<Result<Vec<PathBuf>>>()?;
+        db.family(family)?.ingest(&paths, options).map(drop)
+    });
+}
+
+/// Takes files into the family `default`.
+///
+/// # Safety
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocksdb_ingest_external_file(
+    db: *mut DbObject,
+    file_list: *const *const c_char,
+    list_len: usize,
+    opt: *const IngestObject,
+    errptr: *mut *mut c_char,
+) {
+    // SAFETY: as for this function.
+    unsafe { ingest(db, std::ptr::null_mut(), (file_list, list_len), opt, errptr) };
+}
+
+/// Takes files into a family.
+///
+/// # Safety
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocksdb_ingest_external_file_cf(
+    db: *mut DbObject,
+    handle: *mut FamilyObject,
+    file_list: *const *const c_char,
+    list_len: usize,
+    opt: *const IngestObject,
+    errptr: *mut *mut c_char,
+) {
+    // SAFETY: as for this function.
+    unsafe { ingest(db, handle, (file_list, list_len), opt, errptr) };
+}
+
+/// A live table.
+#[derive(Clone, Debug)]
+struct Live {
+    family: CString,
+    name: CString,
+    file: LiveFile,
+}
+
+/// `rocksdb_livefiles_t`: the live tables at one moment.
+#[derive(Clone, Debug, Default)]
+pub struct LiveObject(Vec<Live>);
+
+impl LiveObject {
+    fn at(&self, index: i32) -> Option<&Live> {
+        self.0.get(usize::try_from(index).ok()?)
+    }
+}
+
+/// The live tables of all families.
+pub fn livefiles(db: &DbObject) -> LiveObject {
+    let mut live = Vec::new();
+    for family in db.0.db().families() {
+        for file in family.live_files().unwrap_or_default() {
+            let name = CString::new(format!("/{:06}.sst", file.number.0)).unwrap_or_default();
+            live.push(Live { family: CString::new(family.name()).unwrap_or_default(), name, file });
+        }
+    }
+    LiveObject(live)
+}
+
+/// How many.
+pub fn livefiles_count(files: &LiveObject) -> i32 {
+    i32::try_from(files.0.len()).unwrap_or(i32::MAX)
+}
+
+/// The name of a table, behind a slash.
+pub fn livefiles_name(files: &LiveObject, index: i32) -> Option<&CStr> {
+    files.at(index).map(|live| live.name.as_c_str())
+}
+
+/// The family of a table.
+pub fn livefiles_column_family_name(files: &LiveObject, index: i32) -> Option<&CStr> {
+    files.at(index).map(|live| live.family.as_c_str())
+}
+
+/// The level of a table.
+pub fn livefiles_level(files: &LiveObject, index: i32) -> i32 {
+    files.at(index).map_or(0, |live| live.file.level.0.into())
+}
+
+/// The bytes of a table.
+pub fn livefiles_size(files: &LiveObject, index: i32) -> usize {
+    files.at(index).map_or(0, |live| usize::try_from(live.file.bytes).unwrap_or(usize::MAX))
+}
+
+/// The first key of a table.
+pub fn livefiles_smallestkey(files: &LiveObject, index: i32) -> Option<&[u8]> {
+    files.at(index).map(|live| live.file.smallest.as_slice())
+}
+
+/// The last key of a table.
+pub fn livefiles_largestkey(files: &LiveObject, index: i32) -> Option<&[u8]> {
+    files.at(index).map(|live| live.file.largest.as_slice())
+}
+
+/// The lowest sequence number of a table.
+pub fn livefiles_smallest_seqno(files: &LiveObject, index: i32) -> u64 {
+    files.at(index).map_or(0, |live| live.file.sequences.0.get())
+}
+
+/// The highest sequence number of a table.
+pub fn livefiles_largest_seqno(files: &LiveObject, index: i32) -> u64 {
+    files.at(index).map_or(0, |live| live.file.sequences.1.get())
+}
+
+/// `rocksdb_wal_iterator_t`: the batches of the WAL since a sequence number.
+#[derive(Debug)]
+pub struct UpdatesObject {
+    updates: Updates,
+    here: Option<Update>,
+    status: Option<Error>,
+}
+
+impl UpdatesObject {
+    fn step(&mut self) {
+        self.here = None;
+        match self.updates.next() {
+            Some(Ok(update)) => self.here = Some(update),
+            Some(Err(e)) => self.status = Some(e),
+            None => {}
+        }
+    }
+}
+
+/// The batches since a sequence number.
+///
+/// # Errors
+/// Those of [`ashlardb::Db::updates_since`].
+pub fn get_updates_since(db: &DbObject, seq_number: u64, _: Option<&WalReadObject>) -> Result<UpdatesObject> {
+    let since = SeqNum::new(seq_number).ok_or_else(|| Error::invalid("a sequence number of 2^56 or more"))?;
+    let updates = db.0.db().updates_since(since)?;
+    let mut object = UpdatesObject { updates, here: None, status: None };
+    object.step();
+    Ok(object)
+}
+
+/// Whether there is a batch.
+pub fn wal_iter_valid(iter: &UpdatesObject) -> bool {
+    iter.here.is_some()
+}
+
+/// To the next batch.
+pub fn wal_iter_next(iter: &mut UpdatesObject) {
+    iter.step();
+}
+
+/// The error that ended the batches.
+///
+/// # Errors
+/// That error.
+pub fn wal_iter_status(iter: &UpdatesObject) -> Result<()> {
+    iter.status.clone().map_or(Ok(()), Err)
+}
+
+/// The batch, and the sequence number of its first change.
+pub fn wal_iter_get_batch(iter: &UpdatesObject, seq: &mut u64) -> Option<BatchObject> {
+    let update = iter.here.as_ref()?;
+    *seq = update.sequence().get();
+    Some(BatchObject::of(update.data()))
+}

@@ -1,0 +1,67 @@
+//! Option objects that are only values with names: each has RocksDB's defaults, and the calls that take one read it.
+
+use crate::door::HasTexts;
+use ashlar_compat::options::Texts;
+
+macro_rules! objects {
+    ($($(#[$doc:meta])* $name:ident, $create:ident = [$($default:expr),* $(,)?];)*) => { $(
+        $(#[$doc])*
+        #[derive(Clone, Debug)]
+        pub struct $name(Texts);
+
+        impl Default for $name {
+            fn default() -> Self {
+                $name(Texts::listed(&[$($default),*]))
+            }
+        }
+
+        impl HasTexts for $name {
+            fn texts(&self) -> &Texts {
+                &self.0
+            }
+            fn change(&mut self, set: impl FnOnce(&mut Texts)) {
+                set(&mut self.0);
+            }
+        }
+
+        /// All defaults.
+        pub fn $create() -> $name {
+            $name::default()
+        }
+    )* };
+}
+objects! {
+    /// `rocksdb_flushoptions_t`. A flush here always waits, so these change nothing.
+    FlushObject, flushoptions_create = [("wait", "true")];
+    /// `rocksdb_flushwaloptions_t`.
+    FlushWalObject, flushwaloptions_create = [("rate_limiter_priority", "IO_TOTAL")];
+    /// `rocksdb_wait_for_compact_options_t`.
+    WaitObject, wait_for_compact_options_create = [];
+    /// `rocksdb_envoptions_t`: hints of files that this library opens in its own way.
+    EnvOptionsObject, envoptions_create = [
+        ("allow_fallocate", "true"),
+        ("fd_cloexec", "true"),
+        ("fallocate_with_keep_size", "true"),
+        ("writable_file_max_buffer_size", "1048576"),
+        ("compaction_readahead_size", "2097152"),
+    ];
+    /// `rocksdb_ingestexternalfileoptions_t`.
+    IngestObject, ingestexternalfileoptions_create = [
+        ("snapshot_consistency", "true"),
+        ("allow_global_seqno", "true"),
+        ("allow_blocking_flush", "true"),
+        ("failed_move_fall_back_to_copy", "true"),
+        ("verify_file_checksum", "true"),
+        ("fill_cache", "true"),
+        ("file_opening_threads", "1"),
+        ("prefetch_lmax_index_and_filter_blocks", "true"),
+    ];
+    /// `rocksdb_create_backup_options_t`.
+    CreateBackupObject, create_backup_options_create = [("background_thread_cpu_priority", "2")];
+    /// `rocksdb_restore_options_t`.
+    RestoreObject, restore_options_create = [("mode", "65535")];
+    /// `rocksdb_wal_readoptions_t`.
+    WalReadObject, wal_readoptions_create = [("verify_checksums", "true")];
+    /// `rocksdb_lru_cache_options_t`.
+    LruObject, lru_cache_options_create = [];
+}
