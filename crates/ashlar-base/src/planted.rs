@@ -150,6 +150,10 @@ bugs! {
     MergeBelowADeletion,
     /// A scan that turns around shows a changed key twice.
     TurnShowsAKeyTwice,
+    /// A new WAL file begins without the undecided transactions.
+    PreparedForgotten,
+    /// The commit of a prepared transaction writes its mark, and not its data.
+    CommitWithoutData,
     /// A transaction that is rolled back leaves a lock.
     RollbackLeavesALock,
 }

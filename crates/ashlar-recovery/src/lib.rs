@@ -11,6 +11,7 @@
 mod before_commit;
 mod foreign;
 mod leveldb;
+mod prepared;
 mod recover;
 mod remains;
 mod report;
@@ -19,12 +20,14 @@ mod two_phase;
 mod wal_replay;
 
 pub use leveldb::{LEVELDB_UPGRADE_NOTICE, is_leveldb_directory};
+pub use prepared::{MAX_NAME_BYTES, MAX_PREPARED_BYTES, PreparedSet, put_prepared};
 pub use recover::{
     Families, FamilySpec, Others, Recovered, list_families, logs_needed_from, recover_in, recover_manifest,
 };
 pub use remains::Remains;
 pub use report::{DamagedFile, DroppedRange, FamilyReport, RecoveryReport, WalReport};
 pub use sink::{BatchPlace, FamilyFilter, ReplaySink, sequenced_ops};
+pub use two_phase::{Piece, Prepared};
 pub use wal_replay::{FoundWals, Policy, ReplayOutcome, replay_found, replay_wals, salvage_wals};
 
 #[cfg(test)]

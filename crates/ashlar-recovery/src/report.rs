@@ -116,6 +116,8 @@ pub struct RecoveryReport {
     /// Settings of the newest OPTIONS file that this engine ignores or changes although RocksDB acts on them. They are
     /// kept for RocksDB. No anomaly.
     pub unserved: Vec<String>,
+    /// Transactions that are prepared, and neither committed nor rolled back. No anomaly.
+    pub undecided: Vec<String>,
     /// Why the database takes no writes; empty if it takes writes. No anomaly.
     pub read_only: Vec<String>,
     /// The linter's advice on the settings. No anomaly.
@@ -192,6 +194,7 @@ impl fmt::Display for RecoveryReport {
             ("moved to lost/", &self.lost),
             ("foreign", &self.foreign),
             ("stored setting not followed", &self.unserved),
+            ("undecided", &self.undecided),
             ("read-only", &self.read_only),
             ("advice", &self.advice),
         ] {

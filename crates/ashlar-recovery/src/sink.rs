@@ -1,7 +1,7 @@
 //! The receiving side of a replay: its input, and how batches are numbered.
 
 use ashlar_base::{Error, FamilyId, FileNumber, Result, SeqNum};
-use ashlar_format::write_batch::{BatchOp, BatchReader};
+use ashlar_format::write_batch::{BatchEncoder, BatchOp, BatchReader};
 use std::collections::BTreeMap;
 
 /// The position of a batch.
@@ -32,6 +32,10 @@ pub trait ReplaySink {
     /// Applies one batch whose records are all valid. Data of families that `filter` does not take is skipped, but
     /// keeps its sequence numbers; see [`sequenced_ops`]. An error fails the open.
     fn apply(&mut self, place: BatchPlace, batch: &BatchReader<'_>, filter: &FamilyFilter<'_>) -> Result<()>;
+
+    /// Receives the name and the data of each transaction that is prepared and not decided on, after all batches. Data of
+    /// families that no longer exist is among it.
+    fn undecided(&mut self, _name: &[u8], _data: BatchEncoder) {}
 }
 
 /// The data records of a batch with their sequence numbers. As in RocksDB, an empty range deletion takes no number and

@@ -7,27 +7,30 @@
 //!    rollback takes none.
 //! 2. Group commit joins batches: one record may prepare, decide and write plainly in any order.
 //! 3. A decision whose prepared data is missing is skipped: that data was flushed, and its WAL file is gone.
-//! 4. A commit with a timestamp (15) gives the timestamp to the keys of families with timestamps. Such families take
+//! 4. A rollback directly in front of a prepare of its name makes that prepare a copy of older data: see `prepared`. If the
+//!    decision on that data was read, the copy does not count. The decision was written, its write failed, and the engine
+//!    continued in another WAL file.
+//! 5. A commit with a timestamp (15) gives the timestamp to the keys of families with timestamps. Such families take
 //!    nothing here, so it is treated as a plain commit.
-//! 5. This is the policy that writes committed data. Policies that write before the commit have their own marks (12,
+//! 6. This is the policy that writes committed data. Policies that write before the commit have their own marks (12,
 //!    13): see `before_commit`.
 //!
 //! Source: RocksDB `db/write_batch.cc` (`MemTableInserter`), `utilities/transactions/pessimistic_transaction.cc`.
 
 use ashlar_base::{FileNumber, Malformed, Result, SeqNum};
-use ashlar_format::write_batch::{BatchOp, BatchReader};
-use std::collections::BTreeMap;
+use ashlar_format::write_batch::{BatchEncoder, BatchOp, BatchReader};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Records of a batch that belong together: their bytes, and how many sequence numbers they take.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Piece {
+pub struct Piece {
     records: Vec<u8>,
     count: u32,
 }
 
 impl Piece {
     /// The records as a batch that begins at `seq`.
-    pub(super) fn at(&self, seq: SeqNum) -> Vec<u8> {
+    pub fn at(&self, seq: SeqNum) -> Vec<u8> {
         let mut batch = Vec::with_capacity(12 + self.records.len());
         batch.extend_from_slice(&seq.get().to_le_bytes());
         batch.extend_from_slice(&self.count.to_le_bytes());
@@ -35,19 +38,24 @@ impl Piece {
         batch
     }
 
-    pub(super) fn count(&self) -> u64 {
+    /// The number of sequence numbers.
+    pub fn count(&self) -> u64 {
         u64::from(self.count)
     }
 }
 
 /// Prepared, undecided data by transaction name: the WAL file, and the records.
 #[derive(Debug, Default)]
-pub(super) struct Prepared(BTreeMap<Vec<u8>, (FileNumber, Piece)>);
+pub struct Prepared {
+    undecided: BTreeMap<Vec<u8>, (FileNumber, Piece)>,
+    /// The names that were decided on, unless they were prepared again since.
+    decided: BTreeSet<Vec<u8>>,
+}
 
 impl Prepared {
     /// A line for each undecided transaction.
-    pub(super) fn undecided(&self) -> impl Iterator<Item = String> {
-        self.0.iter().map(|(xid, (wal, piece))| {
+    pub(super) fn lines(&self) -> impl Iterator<Item = String> {
+        self.undecided.iter().map(|(xid, (wal, piece))| {
             let xid = xid.escape_ascii();
             format!(
                 "transaction '{xid}' with {} writes in WAL file {wal} is prepared and not decided on",
@@ -56,29 +64,59 @@ impl Prepared {
         })
     }
 
+    /// The undecided transactions: name and data.
+    pub(super) fn undecided(&self) -> impl Iterator<Item = Result<(&[u8], BatchEncoder), Malformed>> {
+        self.undecided.iter().map(|(xid, (_, piece))| {
+            BatchEncoder::from_encoded(&piece.at(SeqNum::ZERO)).map(|data| (&xid[..], data))
+        })
+    }
+
+    /// Whether the data of the transaction `xid` was read and not decided on.
+    pub fn knows(&self, xid: &[u8]) -> bool {
+        self.undecided.contains_key(xid)
+    }
+
     /// The records that a batch applies, in order. Stores what the batch prepares and removes what it decides.
-    pub(super) fn apply(&mut self, wal: FileNumber, payload: &[u8]) -> Result<Vec<Piece>, Malformed> {
+    ///
+    /// # Errors
+    /// The batch is malformed.
+    pub fn apply(&mut self, wal: FileNumber, payload: &[u8]) -> Result<Vec<Piece>, Malformed> {
         let mut out = Vec::new();
         let mut stretch = Stretch::default();
+        // The rollback directly in front: its name, and whether that was decided on before. At a prepare it moves to `copy`.
+        let mut rolled_back: Option<(&[u8], bool)> = None;
+        let mut copy = None;
         let mut ops = BatchReader::new(payload)?.iter();
         loop {
             let start = ops.position();
             let Some(op) = ops.next().transpose()? else { break };
             match op {
-                BatchOp::BeginPrepare => out.extend(stretch.cut()),
+                BatchOp::BeginPrepare => {
+                    out.extend(stretch.cut());
+                    copy = rolled_back.take();
+                }
                 BatchOp::EndPrepare { xid } => {
                     let piece = stretch.cut().unwrap_or(Piece { records: Vec::new(), count: 0 });
-                    self.0.insert(xid.to_vec(), (wal, piece));
+                    if copy.take() != Some((xid, true)) {
+                        self.decided.remove(xid);
+                        self.undecided.insert(xid.to_vec(), (wal, piece));
+                    }
                 }
                 BatchOp::Commit { xid } | BatchOp::CommitWithTimestamp { xid, .. } => {
                     out.extend(stretch.cut());
-                    out.extend(self.0.remove(xid).map(|(_, piece)| piece));
+                    out.extend(self.undecided.remove(xid).map(|(_, piece)| piece));
+                    self.decided.insert(xid.to_vec());
+                    rolled_back = None;
                 }
-                BatchOp::Rollback { xid } => drop(self.0.remove(xid)),
+                BatchOp::Rollback { xid } => {
+                    self.undecided.remove(xid);
+                    rolled_back = Some((xid, !self.decided.insert(xid.to_vec())));
+                }
                 op => {
                     let bytes = payload.get(start..ops.position()).unwrap_or_default();
                     stretch.records.extend_from_slice(bytes);
                     stretch.count += u32::from(op.is_counted());
+                    rolled_back = None;
                 }
             }
         }

@@ -16,8 +16,8 @@
 //! 7. A sequence that goes back fails the open in every mode. Two processes that write one WAL file cause it. A repair
 //!    keeps the earlier batches and drops the rest of that file. An I/O error fails the open in every mode.
 //! 8. A family takes nothing from WAL files below its log number: that data is in tables.
-//! 9. Prepared data counts when its commit is read (see `two_phase`). Undecided data must stay in its WAL file, so the
-//!    report says that such a database takes no writes. Families with timestamps take nothing either.
+//! 9. Prepared data counts when its commit is read (see `two_phase`). The sink gets undecided data at the end, and the
+//!    report names it. Families with timestamps take nothing.
 //!
 //! 10. WAL files of transactions that write before they commit count sequences differently. Only their marks show that.
 //!     A replay that meets such a mark, or a sequence that goes back in WAL files with such a mark, ends. A read-only
@@ -189,7 +189,7 @@ fn replay_all(
     if let Some(damaged) = replay.stopped {
         check_consistency(dir, &families, wals, damaged)?;
     }
-    replay.report.read_only.extend(replay.prepared.undecided());
+    replay.tell_undecided()?;
     if policy == Policy::BeforeCommit {
         replay.undecided.check_tables(&replay.log_numbers).map_err(|e| e.at_path(dir))?;
         replay.report.read_only.push(BEFORE_COMMIT.to_owned());
@@ -371,6 +371,16 @@ struct Predecessor {
 }
 
 impl Replay<'_> {
+    /// Hands over what is prepared and not decided on.
+    fn tell_undecided(&mut self) -> Result<()> {
+        self.report.undecided.extend(self.prepared.lines());
+        for undecided in self.prepared.undecided() {
+            let (name, data) = undecided.map_err(|e| e.into_error().at_path(self.dir))?;
+            self.sink.undecided(name, data);
+        }
+        Ok(())
+    }
+
     fn wal(&mut self, wal: &WalFile, synced: u64, newest: bool) -> Result<()> {
         let path = wal.path.clone();
         let mut reader = LogReader::open(Arc::clone(&wal.file), wal.number, self.mode);

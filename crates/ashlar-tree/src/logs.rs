@@ -90,14 +90,12 @@ fn holds(file: &Arc<dyn ReadFile>, number: FileNumber, such: impl Fn(&BatchOp<'_
     Ok(false)
 }
 
-/// The link in the empty batch at the beginning of a WAL file of this engine.
+/// The link at the front of the first batch of a WAL file of this engine. Behind it, the batch has copies of undecided
+/// transactions, or nothing.
 ///
 /// # Errors
 /// The batch is malformed.
 pub fn link_of(batch: &BatchReader<'_>) -> Result<Option<LogLink>, Malformed> {
-    if batch.count() != 0 {
-        return Ok(None);
-    }
     match batch.iter().next().transpose()? {
         Some(BatchOp::LogData(data)) => LogLink::decode(data),
         _ => Ok(None),

@@ -55,9 +55,17 @@ impl WriteBatch {
     /// allows entities.
     pub fn put_entity(&mut self, family: FamilyId, key: &[u8], columns: &[(&[u8], &[u8])]) -> Result<()> {
         let encoded = encode_entity(key, columns)?;
+        self.put_encoded_entity(family, key, &encoded)
+    }
+
+    /// [`WriteBatch::put_entity`] with the stored form of the row.
+    ///
+    /// # Errors
+    /// As [`WriteBatch::put_entity`].
+    pub fn put_encoded_entity(&mut self, family: FamilyId, key: &[u8], encoded: &[u8]) -> Result<()> {
         self.admit(key, encoded.len())?;
         self.needs_families = true;
-        self.encoder.entity(family, key, &encoded)
+        self.encoder.entity(family, key, encoded)
     }
 
     /// Removes `key`, whether it exists or not.

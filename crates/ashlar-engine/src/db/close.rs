@@ -82,14 +82,15 @@ impl Core {
     }
 
     /// Stops writers, and flushes the data that only memtables hold. Logged data is in the WAL once the WAL has handed
-    /// over its buffered records; it is flushed too if RocksDB would not read the WAL.
+    /// over its buffered records; it is flushed too if RocksDB would not read the WAL. RocksDB opens a WAL with prepared
+    /// transactions only as a `TransactionDB`, so a close flushes if all of them are decided on.
     fn stop_writers(self: &Arc<Self>) -> Result<()> {
         let mut handed_over = Ok(());
         let mut has_unlogged = false;
         let immutable: Vec<FamilyId> = self.committer.close(|| {
             handed_over = self.committer.current().wal.flush();
             has_unlogged = self.committer.has_unlogged();
-            if !has_unlogged && !self.passes_over_logs() {
+            if !has_unlogged && !self.passes_over_logs() && !self.has_decided() {
                 return Ok(Vec::new());
             }
             if let Err(cause) = self.health.check_working() {

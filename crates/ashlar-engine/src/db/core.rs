@@ -16,7 +16,7 @@ use ashlar_env::{Env, FileLock, JobId, JobKind};
 use ashlar_observe::{Counters, Scrubbed};
 use ashlar_options::DbOptions;
 use ashlar_read::super_version::SuperVersion;
-use ashlar_recovery::RecoveryReport;
+use ashlar_recovery::{PreparedSet, RecoveryReport};
 use ashlar_sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use ashlar_sync::{EpochCell, Mutex, MutexGuard, Signal, Waited};
 use ashlar_tree::files::{Archive, PendingOutputs};
@@ -68,6 +68,8 @@ pub(crate) struct Core {
     pub(crate) state: Mutex<State>,
     /// The locks of directories that were added after the open.
     pub(super) joined: Mutex<Vec<Box<dyn FileLock>>>,
+    /// The transactions that are prepared and not decided on. Only leaders of the writers change it.
+    pub(super) prepared: Mutex<Arc<PreparedSet>>,
     /// Held from the open to the end of the close. A close keeps the mutex locked while it runs.
     pub(crate) hold: Mutex<Option<Hold>>,
 }

@@ -25,7 +25,7 @@ use ashlar_format::version_edit::VersionEdit;
 use ashlar_log::RecoveryMode;
 use ashlar_observe::InfoLog;
 use ashlar_options::{DbOptions, FamilyOptions, options_text, write_options_text};
-use ashlar_recovery::{FamilySpec, Recovered, RecoveryReport, recover_in, replay_wals};
+use ashlar_recovery::{FamilySpec, PreparedSet, Recovered, RecoveryReport, recover_in, replay_wals};
 use ashlar_tree::files::{
     DirState, PendingOutputs, Settled, check_lost, create_database, hold_directory, lost_is_usable,
     make_directory, settle_identity, survey,
@@ -73,10 +73,10 @@ pub(super) fn open(
     let cut = outcome?.cut;
     check_lost_at_open(&env, dir, &mut report)?;
     claims.strays |= replayer.keeps_blob_files()?;
-    let (edits, replayed) = replayer.finish()?;
+    let (edits, replayed, prepared) = replayer.finish()?;
     claims.stand();
     let unused = UnusedFiles::keep(&*env.fs, dir, &report)?;
-    let wal = begin_session(&entered, &versions, &options, edits, cut)?;
+    let wal = begin_session(&entered, &versions, &options, edits, (cut, &prepared))?;
     drop(replayed);
     create_missing(&versions, &options, &missing, wal.number())?;
     claims.strays |= note_identity(&env, &versions, &mut report)?;
@@ -100,11 +100,10 @@ pub(super) fn open(
         session_id,
         wal,
         memtables: BTreeMap::new(),
+        prepared,
         health: HealthState::new(None),
     };
-    let core = parts.assemble(&settings);
-    begin(&core, quarantined)?;
-    Ok(core)
+    begin(parts.assemble(&settings), quarantined)
 }
 
 /// Checks that `lost` can take the files after a dropped tail, before anything is written.
@@ -136,17 +135,17 @@ fn note_identity(env: &Env, versions: &VersionSet, report: &mut RecoveryReport) 
 }
 
 /// Writes the OPTIONS file, then starts automatic background work.
-fn begin(core: &Arc<Core>, quarantined: BTreeSet<FileNumber>) -> Result<()> {
+fn begin(core: Arc<Core>, quarantined: BTreeSet<FileNumber>) -> Result<Arc<Core>> {
     core.state().quarantined = quarantined;
     core.write_options()?;
-    schedule_on_release(core);
-    let paced = Arc::downgrade(core);
+    schedule_on_release(&core);
+    let paced = Arc::downgrade(&core);
     core.memory.resources().tell_new_rate(paced);
     core.update_pressure();
     core.schedule();
     core.arm_timer();
     core.start_scrub();
-    Ok(())
+    Ok(core)
 }
 
 /// Schedules compactions when a snapshot is released, because the release may allow tombstones to be dropped.
@@ -266,9 +265,9 @@ fn begin_session(
     versions: &VersionSet,
     options: &DbOptions,
     edits: Vec<VersionEdit>,
-    cut: bool,
+    first: (bool, &PreparedSet),
 ) -> Result<Arc<Wal>> {
-    let wal = begin_log(&entered.env, versions.dir(), versions, options, cut)?;
+    let wal = begin_log(&entered.env, versions.dir(), versions, options, first)?;
     // After the commit only this WAL file is needed, even if it is empty. If its directory entry were lost, the next open would
     // report a lost WAL file.
     entered.env.fs.sync_dir(versions.dir())?;
@@ -277,14 +276,15 @@ fn begin_session(
     Ok(wal)
 }
 
-/// Begins the WAL file of this session. If a tail was dropped, the file starts with a synced empty batch. The sequence
-/// of that batch tells a later recovery that nothing is missing after the damage.
+/// Begins the WAL file of this session. If a tail was dropped (`cut`), or transactions are undecided, the file starts with a
+/// synced batch. The sequence of that batch tells a later recovery that nothing is missing after the damage. The batch has
+/// the undecided transactions, because the older WAL files go.
 fn begin_log(
     env: &Env,
     dir: &Path,
     versions: &VersionSet,
     options: &DbOptions,
-    cut: bool,
+    (cut, undecided): (bool, &PreparedSet),
 ) -> Result<Arc<Wal>> {
     let compressed = options.wal_compression != Compression::None;
     // A kill in the middle of a store leaves a payload without a header, which the mode refuses.
@@ -292,9 +292,9 @@ fn begin_log(
     let buffered = options.manual_wal_flush;
     let shape = WalShape { compressed, buffered, mapped };
     let wal = Wal::create(env, dir, versions.new_file_number(), shape)?;
-    if cut {
+    if cut || !undecided.is_empty() {
         let next = versions.last_sequence().checked_add(1).unwrap_or(versions.last_sequence());
-        wal.begin_at(next, None)?;
+        wal.begin_at(next, None, undecided)?;
         wal.sync_to(wal.log().position())?;
     }
     Ok(Arc::new(wal))

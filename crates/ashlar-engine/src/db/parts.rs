@@ -18,7 +18,7 @@ use ashlar_env::Env;
 use ashlar_memtable::MemtableRep;
 use ashlar_observe::{Counters, InfoLog, Scrubbed};
 use ashlar_options::DbOptions;
-use ashlar_recovery::RecoveryReport;
+use ashlar_recovery::{PreparedSet, RecoveryReport};
 use ashlar_sync::atomic::{AtomicBool, AtomicUsize};
 use ashlar_sync::{EpochCell, Mutex, Rank};
 use ashlar_tree::files::{Archive, ArchiveLimits, PendingOutputs};
@@ -65,6 +65,8 @@ pub(super) struct Parts {
     pub(super) wal: Arc<Wal>,
     /// The memtables that replay left; families without one begin empty.
     pub(super) memtables: BTreeMap<FamilyId, Arc<dyn MemtableRep>>,
+    /// The transactions that are prepared and not decided on.
+    pub(super) prepared: PreparedSet,
     pub(super) health: HealthState,
     /// `None` where nothing may be written.
     pub(super) info_log: Option<InfoLog>,
@@ -143,6 +145,7 @@ impl Parts {
                 closed: AtomicBool::new(false),
                 state: Mutex::new(Rank::State, state),
                 joined: Mutex::new(Rank::Leaf, Vec::new()),
+                prepared: Mutex::new(Rank::Leaf, Arc::new(self.prepared)),
                 hold: Mutex::new(Rank::Lifecycle, Some(self.hold)),
             }
         })

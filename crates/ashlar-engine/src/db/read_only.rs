@@ -38,8 +38,8 @@ use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::NewFile;
 use ashlar_options::{DbOptions, FamilyOptions};
 use ashlar_recovery::{
-    DamagedFile, DroppedRange, FoundWals, Policy, Recovered, RecoveryReport, ReplayOutcome, logs_needed_from,
-    recover_in, replay_found,
+    DamagedFile, DroppedRange, FoundWals, Policy, PreparedSet, Recovered, RecoveryReport, ReplayOutcome,
+    logs_needed_from, recover_in, replay_found,
 };
 use ashlar_table::TableReader;
 use ashlar_tree::files::{DirState, PendingOutputs, hold_directory, survey};
@@ -282,6 +282,8 @@ impl Opening<'_> {
             pending,
             session_id,
             memtables,
+            // Nothing can be decided on here.
+            prepared: PreparedSet::default(),
             info_log: None,
         };
         Ok(Some(parts.assemble(&self.settings)))

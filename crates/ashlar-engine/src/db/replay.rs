@@ -20,10 +20,12 @@ use ashlar_compaction::{Writer, output_numbers};
 use ashlar_env::{Env, StepBudget};
 use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::VersionEdit;
-use ashlar_format::write_batch::BatchReader;
+use ashlar_format::write_batch::{BatchEncoder, BatchReader};
 use ashlar_memtable::{MemtableRep, Op, WriterSlot, memtable, protected};
 use ashlar_options::{DbOptions, FamilyOptions};
-use ashlar_recovery::{BatchPlace, FamilyFilter, RecoveryReport, ReplaySink, salvage_wals, sequenced_ops};
+use ashlar_recovery::{
+    BatchPlace, FamilyFilter, PreparedSet, RecoveryReport, ReplaySink, salvage_wals, sequenced_ops,
+};
 use ashlar_table::MAX_ENTRY_BYTES;
 use ashlar_tree::files::{PendingFile, PendingOutputs};
 use ashlar_tree::unwritable::may_need_unnamed_blobs;
@@ -72,6 +74,7 @@ pub(super) struct Replayer<'a> {
     /// The first entry that is too large for a table.
     too_large: Option<String>,
     direct: DirectBlobs,
+    undecided: PreparedSet,
 }
 
 impl Family {
@@ -115,6 +118,7 @@ impl<'a> Replayer<'a> {
             held: None,
             too_large: None,
             direct: DirectBlobs::default(),
+            undecided: PreparedSet::default(),
         }
     }
 
@@ -171,8 +175,8 @@ impl<'a> Replayer<'a> {
     }
 
     /// Writes the memtables to tables. The edits add the new tables, family by family; drop the guards once the edits
-    /// are durable.
-    pub(super) fn finish(mut self) -> Result<(Vec<VersionEdit>, Vec<PendingFile>)> {
+    /// are durable. Returns the undecided transactions too.
+    pub(super) fn finish(mut self) -> Result<(Vec<VersionEdit>, Vec<PendingFile>, PreparedSet)> {
         self.announce()?;
         let ids: Vec<FamilyId> = self.families.keys().copied().collect();
         for id in ids {
@@ -180,7 +184,7 @@ impl<'a> Replayer<'a> {
         }
         let families = std::mem::take(&mut self.families);
         let edits = families.into_values().map(|f| f.edit).filter(|e| !e.added.is_empty()).collect();
-        Ok((edits, std::mem::take(&mut self.pending)))
+        Ok((edits, std::mem::take(&mut self.pending), std::mem::take(&mut self.undecided)))
     }
 
     fn insert(&mut self, place: BatchPlace, id: FamilyId, seq: SeqNum, op: Op<'_>) -> Result<()> {
@@ -248,10 +252,10 @@ pub fn replay_past_damage(
     let mut replayer = replayer.without_operands(held);
     let mut report = RecoveryReport::default();
     salvage_wals(env, dir, versions, &mut replayer, &mut report)?;
-    if let Some(reason) = report.read_only.first() {
+    if let Some(reason) = report.undecided.first().or(report.read_only.first()) {
         return Err(Error::not_supported(format!("a repair of WAL files with {reason}")).at_path(dir));
     }
-    let (edits, pending) = replayer.finish()?;
+    let (edits, pending, _) = replayer.finish()?;
     drop(pending);
     Ok((edits, report))
 }
@@ -292,6 +296,10 @@ impl ReplaySink for Replayer<'_> {
             }
         }
         Ok(())
+    }
+
+    fn undecided(&mut self, name: &[u8], data: BatchEncoder) {
+        self.undecided.insert(name, Arc::new(data));
     }
 }
 

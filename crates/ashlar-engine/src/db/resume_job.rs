@@ -118,6 +118,10 @@ impl ResumeJob {
                 let number = core.versions.new_file_number();
                 let shape = core.committer.current().wal.shape();
                 let made = Wal::create(&core.env, &core.dir, number, shape)?;
+                let (last, undecided) = (core.committer.last_reserved(), core.prepared());
+                if !undecided.is_empty() {
+                    made.begin_at(last.checked_add(1).unwrap_or(last), None, &undecided)?;
+                }
                 Arc::clone(self.wal.insert(Arc::new(made)))
             }
         };

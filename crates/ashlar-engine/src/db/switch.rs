@@ -56,10 +56,16 @@ impl Core {
         // Only the current WAL file may buffer records. The space reserved ahead is released for the next file.
         self.committer.flush()?;
         before.wal.log().give_back();
+        let undecided = self.prepared();
+        if !undecided.is_empty() {
+            // The next file begins with a synced copy of them: no earlier byte may be lost behind it.
+            self.committer.wals().sync_closed()?;
+            before.wal.sync_to(before.wal.log().position())?;
+        }
         let wal = self.tables.give_way_to(|| {
             let draw = || self.versions.new_file_number();
             let number = self.committer.wals().number_after(before.wal.number(), draw);
-            Wal::create_after(&self.env, &before.wal, number, next).map(Arc::new)
+            Wal::create_after(&self.env, &before.wal, number, (next, &undecided)).map(Arc::new)
         })?;
         if let Err(e) = wal.log().ask_room(0, ROOM_FOR_DELETIONS) {
             self.log_lacks_room(&e);

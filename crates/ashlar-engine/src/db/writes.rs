@@ -49,7 +49,8 @@ impl Db {
             return Ok(core.visible());
         }
         let mut stamped = core.with_times(batch)?;
-        core.committer.commit_checked(stamped.as_mut().unwrap_or(batch).encoder(), options, check)
+        let encoder = stamped.as_mut().unwrap_or(batch).encoder();
+        core.committer.commit_checked(encoder, options, check, &mut || ())
     }
 
     /// Whether this thread may make a call that waits or changes something, such as the one named `call`.
@@ -65,7 +66,7 @@ impl Db {
 impl Core {
     /// What a write passes before it joins the queue. False: the batch has no operation.
     #[inline]
-    fn check_write(&self, batch: &mut WriteBatch, options: WriteOptions) -> Result<bool> {
+    pub(super) fn check_write(&self, batch: &mut WriteBatch, options: WriteOptions) -> Result<bool> {
         self.check_open()?;
         self.check_outside("a write")?;
         if options.sync && options.disable_wal {
@@ -89,7 +90,7 @@ impl Core {
 
     /// The batch to write in place of `batch`, if it has values of a family whose values expire.
     #[inline]
-    fn with_times(&self, batch: &WriteBatch) -> Result<Option<WriteBatch>> {
+    pub(super) fn with_times(&self, batch: &WriteBatch) -> Result<Option<WriteBatch>> {
         // Relaxed: a family is known to a caller only after the flag was set.
         if self.some_expire.load(Ordering::Relaxed) { self.stamped(batch) } else { Ok(None) }
     }
@@ -117,7 +118,7 @@ impl Core {
     /// Applies per-write options before the write joins the queue: `no_slowdown` fails with `Busy(Stalled)` instead of
     /// waiting, `low_priority` waits for its own rate limit.
     #[cold]
-    fn admit(&self, bytes: usize, options: WriteOptions) -> Result<()> {
+    pub(super) fn admit(&self, bytes: usize, options: WriteOptions) -> Result<()> {
         let own = if options.low_priority { self.pressure.low_priority_pace() } else { Pace::Free };
         if options.no_slowdown && (own != Pace::Free || self.would_wait()) {
             let error = Error::new(ErrorKind::Busy(BusyKind::Stalled), "the write would have to wait");

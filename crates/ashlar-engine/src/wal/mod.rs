@@ -19,6 +19,7 @@ use ashlar_format::filename::FileKind;
 use ashlar_format::log_record::LogLink;
 use ashlar_format::write_batch::BatchEncoder;
 use ashlar_log::{Framing, LogWriter};
+use ashlar_recovery::PreparedSet;
 use ashlar_sync::{Mutex, Rank};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -74,20 +75,36 @@ impl Wal {
 
     /// Creates the file that continues `before`; its first batch has the sequence `next`. Recovery ignores the remains
     /// of a failed creation as long as no later WAL file has records (see [`WalSet::number_after`]).
-    pub(crate) fn create_after(env: &Env, before: &Wal, number: FileNumber, next: SeqNum) -> Result<Wal> {
+    pub(crate) fn create_after(
+        env: &Env,
+        before: &Wal,
+        number: FileNumber,
+        (next, undecided): (SeqNum, &PreparedSet),
+    ) -> Result<Wal> {
         let wal = Wal::create(env, &before.dir, number, before.shape)?;
         let link = LogLink { number: before.number(), end: before.log.position() };
-        wal.begin_at(next, Some(link))?;
+        wal.begin_at(next, Some(link), undecided)?;
         Ok(wal)
     }
 
-    /// Writes an empty batch, not synced, that stores the next sequence and the link to the continued file.
-    pub(crate) fn begin_at(&self, next: SeqNum, link: Option<LogLink>) -> Result<()> {
+    /// Writes a batch that stores the next sequence, the link to the continued file, and copies of the undecided transactions.
+    /// Syncs the file if there are any: the older file with their data may go from then on.
+    pub(crate) fn begin_at(
+        &self,
+        next: SeqNum,
+        link: Option<LogLink>,
+        undecided: &PreparedSet,
+    ) -> Result<()> {
         let mut mark = BatchEncoder::new();
         if let Some(link) = link {
             mark.log_data(&link.encode())?;
         }
-        self.log.append(mark.finish(next), false).map(drop)
+        undecided.copy_to(&mut mark)?;
+        self.log.append(mark.finish(next), false)?;
+        if !undecided.is_empty() {
+            self.sync_to(self.log.position())?;
+        }
+        Ok(())
     }
 
     /// The file's number.

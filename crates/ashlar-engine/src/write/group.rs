@@ -87,7 +87,8 @@ impl Committer {
 
     /// Commits a batch after `check`, which runs while no write is in progress: no other write comes between the check and
     /// the batch. The writer waits for the lead and leads a group of its own. A check that fails concerns no other writer:
-    /// the lead goes to the next one. Returns the last sequence of the batch.
+    /// the lead goes to the next one. `done` runs after the batch was committed, still under the lead. Returns the last
+    /// sequence of the batch.
     ///
     /// # Errors
     /// Those of `check`: nothing was written. Those of [`Committer::commit`].
@@ -96,6 +97,7 @@ impl Committer {
         batch: &mut BatchEncoder,
         options: WriteOptions,
         check: &mut dyn FnMut() -> Result<()>,
+        done: &mut dyn FnMut(),
     ) -> Result<SeqNum> {
         let given_up = || given_up(self.check());
         let lead = match self.queue.try_lead() {
@@ -110,7 +112,10 @@ impl Committer {
             self.check()?;
             check()?;
         }
-        let receipt = self.commit_group(lead.group(GROUP_BYTES, &given_up), batch, options)?;
+        let mut group = lead.group(GROUP_BYTES, &given_up);
+        let receipt = self.commit_within(&mut group, batch, options)?;
+        done();
+        drop(group);
         self.synced(receipt, options)
     }
 
@@ -151,6 +156,17 @@ impl Committer {
     fn commit_group(
         &self,
         mut group: Group<'_, LeaderState>,
+        batch: &mut BatchEncoder,
+        options: WriteOptions,
+    ) -> Result<Receipt> {
+        self.commit_within(&mut group, batch, options)
+    }
+
+    /// [`Committer::commit_group`], except that the caller hands the lead over.
+    #[inline]
+    fn commit_within(
+        &self,
+        group: &mut Group<'_, LeaderState>,
         batch: &mut BatchEncoder,
         options: WriteOptions,
     ) -> Result<Receipt> {
@@ -329,7 +345,12 @@ impl Committer {
 fn prepare(set: &WriteSet, scratch: &mut Scratch, index: usize, member: &mut Member<'_>) -> Result<()> {
     let reader = member.batch.checked_reader()?;
     let Scratch { slots, ops, touched, prepared } = scratch;
-    let find = |family| set.find(family).ok_or_else(|| unknown_family(family));
+    // What a prepared transaction wrote to a family that was dropped since is left out, as in a replay.
+    let lenient = member.batch.is_split();
+    let find = |family| match set.find(family) {
+        None if !lenient => Err(unknown_family(family)),
+        found => Ok(found),
+    };
     let mut prepare_in = |at: usize, ops: &mut dyn Iterator<Item = Op<'_>>| -> Result<()> {
         if let (Some(slot), Some(family)) = (slots.get_mut(at), set.families.get(at)) {
             prepared.push((index, at, family.mem.prepare(slot, ops)?));
@@ -337,12 +358,14 @@ fn prepare(set: &WriteSet, scratch: &mut Scratch, index: usize, member: &mut Mem
         Ok(())
     };
     if let Some((family, op)) = sole_op(&reader)? {
-        prepare_in(find(family)?, &mut std::iter::once(op))?;
+        if let Some(at) = find(family)? {
+            prepare_in(at, &mut std::iter::once(op))?;
+        }
     } else {
         touched.clear();
         let mut parsed = recycled(std::mem::take(ops));
         each_op(&reader, |family, op| {
-            let at = find(family)?;
+            let Some(at) = find(family)? else { return Ok(()) };
             if touched.last() != Some(&at) && !touched.contains(&at) {
                 touched.push(at);
             }

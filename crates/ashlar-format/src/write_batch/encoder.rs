@@ -23,6 +23,8 @@ pub struct BatchEncoder {
     count: u32,
     /// One for each data record, made of what was given before it was encoded; not stored.
     sums: Option<Vec<u64>>,
+    /// Records before it are for the log alone, those behind it for memtables alone. `None`: all records are for both.
+    split: Option<BatchMark>,
 }
 
 /// A state to return to: see [`BatchEncoder::mark`].
@@ -43,7 +45,7 @@ impl BatchEncoder {
     pub fn new() -> Self {
         let mut bytes = Vec::with_capacity(FIRST_BYTES);
         bytes.resize(BATCH_HEADER, 0);
-        BatchEncoder { bytes, count: 0, sums: None }
+        BatchEncoder { bytes, count: 0, sums: None, split: None }
     }
 
     /// An empty batch that remembers a checksum of each data record, for [`BatchEncoder::checked_reader`].
@@ -58,20 +60,22 @@ impl BatchEncoder {
     pub fn from_encoded(encoded: &[u8]) -> Result<Self, Malformed> {
         let reader = BatchReader::new(encoded)?;
         reader.validate()?;
-        let mut batch = BatchEncoder { bytes: encoded.to_vec(), count: reader.count(), sums: None };
+        let mut batch =
+            BatchEncoder { bytes: encoded.to_vec(), count: reader.count(), sums: None, split: None };
         set_sequence(&mut batch.bytes, SeqNum::ZERO);
         Ok(batch)
     }
 
     /// Moves the batch out, memory included. What stays has not even a header: put a batch back before any other call.
     pub fn lend(&mut self) -> BatchEncoder {
-        std::mem::replace(self, BatchEncoder { bytes: Vec::new(), count: 0, sums: None })
+        std::mem::replace(self, BatchEncoder { bytes: Vec::new(), count: 0, sums: None, split: None })
     }
 
     /// Drops all records, keeps the memory.
     pub fn clear(&mut self) {
         self.bytes.truncate(BATCH_HEADER);
         self.count = 0;
+        self.split = None;
         self.cut_sums();
     }
 
@@ -114,7 +118,7 @@ impl BatchEncoder {
         BatchReader::unsequenced(self.count, c)
     }
 
-    /// [`BatchEncoder::reader`] after the records of a protected batch were compared with their checksums.
+    /// The records for memtables, after the records of a protected batch were compared with their checksums.
     ///
     /// # Errors
     /// `Corruption`: the batch is not what was put into it.
@@ -123,17 +127,61 @@ impl BatchEncoder {
         let reader = self.reader();
         match &self.sums {
             Some(sums) if !agree(&reader, sums) => Err(changed()),
-            _ => Ok(reader),
+            _ => Ok(self.split.map_or(reader, |split| self.behind(split))),
         }
     }
 
-    /// Puts sequence and count into the header and hands out the whole batch.
+    /// Puts sequence and count into the header and hands out the batch for the log.
     #[inline]
     pub fn finish(&mut self, seq: SeqNum) -> &[u8] {
+        let BatchMark { len, count } = self.split.unwrap_or(self.mark());
         if let Some(header) = self.bytes.first_chunk_mut::<BATCH_HEADER>() {
-            write_header(header, seq, self.count);
+            write_header(header, seq, count);
         }
-        &self.bytes
+        self.bytes.get(..len).unwrap_or_default()
+    }
+
+    #[cold]
+    fn behind(&self, split: BatchMark) -> BatchReader<'_> {
+        let mut c = Cursor::new(&self.bytes);
+        let skipped = c.bytes(split.len, "batch.logged");
+        debug_assert!(skipped.is_ok(), "a batch is cut at a record");
+        BatchReader::unsequenced(self.count.saturating_sub(split.count), c)
+    }
+
+    /// Splits the batch here: the log gets the records so far and no memtable does, memtables get the later ones and the
+    /// log does not. For the phases of a transaction: its data is logged when it is prepared, and inserted at the commit.
+    pub fn split(&mut self) {
+        self.split = Some(self.mark());
+    }
+
+    /// Whether memtables get other records than the log.
+    #[inline]
+    pub fn is_split(&self) -> bool {
+        self.split.is_some()
+    }
+
+    /// The mark in front of the data of a prepared transaction, under the policy that writes committed data.
+    pub fn begin_prepare(&mut self) {
+        self.bytes.push(tag::BEGIN_PREPARE);
+    }
+
+    /// The mark behind the data of the prepared transaction `xid`.
+    pub fn end_prepare(&mut self, xid: &[u8]) {
+        self.bytes.push(tag::END_PREPARE);
+        put_slice(&mut self.bytes, xid);
+    }
+
+    /// The mark that commits the prepared transaction `xid`.
+    pub fn commit(&mut self, xid: &[u8]) {
+        self.bytes.push(tag::COMMIT);
+        put_slice(&mut self.bytes, xid);
+    }
+
+    /// The mark that gives the prepared transaction `xid` up.
+    pub fn rollback(&mut self, xid: &[u8]) {
+        self.bytes.push(tag::ROLLBACK);
+        put_slice(&mut self.bytes, xid);
     }
 
     /// A value for a key.
@@ -338,6 +386,36 @@ mod tests {
         let mut short = sound.clone();
         short.bytes.truncate(sound.bytes.len() - 7);
         assert!(short.checked_reader().is_err(), "a record is missing");
+    }
+
+    #[test]
+    fn a_split_batch_gives_its_parts_to_the_log_and_to_memtables() {
+        let mut data = BatchEncoder::protected();
+        data.put(FamilyId(1), b"k", b"v").unwrap();
+        let mut prepare = BatchEncoder::protected();
+        prepare.begin_prepare();
+        prepare.append_records(&data).unwrap();
+        prepare.end_prepare(b"x");
+        prepare.split();
+        assert_eq!(prepare.checked_reader().unwrap().iter().count(), 0);
+        assert_eq!(prepare.checked_reader().unwrap().count(), 0, "it takes no sequence numbers");
+        let seq = SeqNum::new(7).unwrap();
+        let logged = prepare.finish(seq).to_vec();
+        let reader = BatchReader::new(&logged).unwrap();
+        assert_eq!((reader.seq(), reader.count(), reader.iter().flatten().count()), (seq, 1, 3));
+
+        let mut commit = BatchEncoder::new();
+        commit.commit(b"x");
+        commit.split();
+        commit.append_records(&data).unwrap();
+        assert_eq!(commit.checked_reader().unwrap().count(), 1);
+        let inserted: Vec<_> = commit.checked_reader().unwrap().iter().map(Result::unwrap).collect();
+        assert_eq!(inserted, [BatchOp::Put { family: FamilyId(1), key: b"k", value: b"v" }]);
+        let logged = commit.finish(seq).to_vec();
+        let logged: Vec<_> = BatchReader::new(&logged).unwrap().iter().map(Result::unwrap).collect();
+        assert_eq!(logged, [BatchOp::Commit { xid: b"x" }]);
+        commit.clear();
+        assert!(!commit.is_split());
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use super::replay::{batch, write_wal};
 use super::*;
+use ashlar_format::log_record::LogLink;
+use ashlar_format::write_batch::BatchEncoder;
 use ashlar_log::RecoveryMode::PointInTime;
 use ashlar_log::{Framing, LogWriter};
 use std::sync::Arc;
@@ -31,7 +33,7 @@ pub(super) fn marked(first: u64, parts: &[(u8, &str)]) -> Vec<u8> {
     out
 }
 
-/// The result of replaying the WAL files: what is delivered, the last sequence, and why the database is read-only.
+/// The result of replaying the WAL files: what is delivered, the last sequence, and what is undecided.
 fn replayed(logs: &[(u64, &[Vec<u8>])]) -> (Vec<String>, u64, Vec<String>) {
     let env = Env::mem();
     fresh(&env);
@@ -39,7 +41,7 @@ fn replayed(logs: &[(u64, &[Vec<u8>])]) -> (Vec<String>, u64, Vec<String>) {
     let mut r = recover(&env).unwrap();
     let (outcome, notes) = replay_into(&env, &mut r, PointInTime).unwrap();
     assert!(r.report.is_clean(), "{}", r.report);
-    (notes.ops, outcome.last_seq.get(), r.report.read_only)
+    (notes.ops, outcome.last_seq.get(), r.report.undecided)
 }
 
 #[test]
@@ -135,7 +137,7 @@ fn kept_logs_are_read_for_what_they_decide() {
     write_wal(&env, 20, &[marked(7, &[(ROLLBACK, "y")]), batch(7, &["n"])]);
     let mut r = recover(&env).unwrap();
     let (_, notes) = replay_into(&env, &mut r, PointInTime).unwrap();
-    assert_eq!(r.report.read_only, Vec::<String>::new());
+    assert_eq!(r.report.undecided, Vec::<String>::new());
     assert_eq!(notes.ops, ["0:n@7"]);
 }
 
@@ -166,7 +168,65 @@ fn the_end_of_a_kept_recycled_log_stops_no_replay() {
     assert_eq!(notes.ops, ["0:n@8"], "{}", r.report);
     assert!(r.report.dropped.is_empty() && !outcome.cut && outcome.unclean.is_none(), "{}", r.report);
     assert_eq!(
-        r.report.read_only,
+        r.report.undecided,
         ["transaction 'x' with 1 writes in WAL file 000010 is prepared and not decided on"]
     );
+}
+
+/// The beginning of a WAL file of this engine: the link, and copies of undecided transactions.
+fn with_link(before: u64, end: u64, first: u64, parts: &[(u8, &str)]) -> Vec<u8> {
+    let mut link = BatchEncoder::new();
+    link.log_data(&LogLink { number: FileNumber(before), end }.encode()).unwrap();
+    let link = link.finish(seq(first)).to_vec();
+    let copies = marked(first, parts);
+    [&copies[..12], &link[12..], &copies[12..]].concat()
+}
+
+const COPY: [(u8, &str); 4] = [(ROLLBACK, "x"), (BEGIN, ""), (0, "p"), (END, "x")];
+
+#[test]
+fn a_copy_replaces_the_data_of_the_older_file() {
+    let prepare = marked(2, &[(BEGIN, ""), (0, "p"), (END, "x")]);
+    let older = [batch(1, &["a"]), prepare];
+    let end = 7 * 2 + older.iter().map(Vec::len).sum::<usize>() as u64;
+    let newer = [with_link(10, end, 2, &COPY), marked(2, &[(COMMIT, "x")]), batch(3, &["b"])];
+    let (ops, last, undecided) = replayed(&[(10, &older), (12, &newer)]);
+    assert_eq!((ops, last, undecided), (vec!["0:a@1".into(), "0:p@2".into(), "0:b@3".into()], 3, vec![]));
+    let (ops, _, undecided) = replayed(&[(10, &older), (12, &newer[..1])]);
+    assert_eq!((ops, undecided.len()), (vec!["0:a@1".to_owned()], 1));
+    assert!(undecided[0].contains("WAL file 000012"), "{undecided:?}");
+}
+
+/// The write of a decision fails, but the bytes are in the file. The engine begins another file, and crashes before it commits
+/// that file.
+#[test]
+fn a_copy_of_what_was_decided_does_not_count() {
+    for decision in [COMMIT, ROLLBACK] {
+        let older = [
+            batch(1, &["a"]),
+            marked(2, &[(BEGIN, ""), (0, "p"), (END, "x")]),
+            marked(2, &[(decision, "x")]),
+        ];
+        let next = if decision == COMMIT { 3 } else { 2 };
+        let (ops, _, undecided) = replayed(&[(10, &older), (12, &[marked(3, &COPY)])]);
+        assert_eq!((ops.len() as u64, undecided), (next - 1, vec![]));
+        // The name was used again in between.
+        let again = [older.to_vec(), vec![marked(next, &[(BEGIN, ""), (0, "q"), (END, "x")])]].concat();
+        let copy = [(ROLLBACK, "x"), (BEGIN, ""), (0, "q"), (END, "x")];
+        let (_, _, undecided) = replayed(&[(10, &again), (12, &[marked(3, &copy)])]);
+        assert_eq!(undecided.len(), 1, "{undecided:?}");
+    }
+}
+
+/// The remains of a WAL file whose creation failed: writing continued in the file before it.
+#[test]
+fn copies_in_a_file_that_was_begun_in_vain_do_not_count() {
+    let older = [
+        batch(1, &["a"]),
+        marked(2, &[(BEGIN, ""), (0, "p"), (END, "x")]),
+        marked(2, &[(COMMIT, "x")]),
+        batch(3, &["b"]),
+    ];
+    let (ops, last, undecided) = replayed(&[(10, &older), (12, &[with_link(10, 20, 2, &COPY)])]);
+    assert_eq!((ops, last, undecided), (vec!["0:a@1".into(), "0:p@2".into(), "0:b@3".into()], 3, vec![]));
 }
