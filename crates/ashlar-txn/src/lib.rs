@@ -6,16 +6,18 @@
 //! | [`merged`] | a cursor over a family with pending changes over it |
 //! | [`batch`] | the indexed write batch: a write batch that can be read |
 //! | [`locks`] | point locks of one database: shared and exclusive, first come first served, with deadlock detection |
+//! | `named` | names of transactions, and prepared transactions without a handle |
 //! | [`transaction`] | pessimistic and optimistic transactions |
+//! | [`two_phase`] | prepare, and the decision on a prepared transaction |
 //!
 //! 1. A transaction changes nothing in the database before its commit. The commit writes one batch, which is one record of
 //!    the WAL: after a crash all of it is there, or nothing.
 //! 2. Every key that a transaction locks or tracks is compared at the commit, under the lead of the writers, with the
 //!    newest write to that key. If another write came between, the commit fails with `Busy(Conflict)`. This holds for
-//!    plain writes too, which take no locks. So no update is lost, whatever else writes.
-//! 3. A lock is released when its transaction ends: by a commit, a rollback or a drop, also by a drop during a panic.
-//!
-//! Two-phase commit is not offered: a transaction has no name and cannot be prepared.
+//!    plain writes too, which take no locks. So no update is lost, whatever else writes. With two-phase commit the check is
+//!    at the prepare; a plain write between prepare and commit is overwritten.
+//! 3. A lock is released when its transaction ends: by a commit, a rollback or a drop, also by a drop during a panic. The
+//!    drop of a prepared transaction ends nothing: it is decided on later, through another handle.
 //!
 //! Each module uses only modules above it in this table. Source: RocksDB `utilities/transactions/` and
 //! `utilities/write_batch_with_index/` for the meaning of the operations.
@@ -24,7 +26,9 @@ pub mod changes;
 pub mod merged;
 pub mod batch;
 pub mod locks;
+mod named;
 pub mod transaction;
+pub mod two_phase;
 
 pub use batch::{IndexedBatch, Pending};
 pub use changes::View as ChangesView;

@@ -16,7 +16,8 @@
 
 use crate::batch::{Below, IndexedBatch};
 use crate::changes::View;
-use crate::locks::{Acquired, Deadlock, LockKey, LockTable, Mode, Request, TransactionId};
+use crate::locks::{Acquired, Deadlock, LockKey, Mode, Request, TransactionId};
+use crate::named::{Shared, Tracked, TrackedKeys, lock_key, user_key};
 use ashlar_base::error::BusyKind;
 use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{Error, ErrorKind, FamilyId, Result, SeqNum};
@@ -28,8 +29,6 @@ use ashlar_env::Process;
 use ashlar_options::{ReadOptions, WriteOptions};
 use ashlar_read::point::{MayExist, View as Value};
 use ashlar_tree::columns::Columns;
-use std::cell::Cell;
-use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -75,65 +74,47 @@ impl Default for Settings {
 
 /// How far a transaction is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+pub(crate) enum State {
     Active,
+    /// It is in the WAL, and waits for a decision.
+    Prepared,
     Committed,
     RolledBack,
     /// The commit failed after it may have reached the WAL.
     Failed,
 }
 
-/// A key that the transaction tracks.
-struct Tracked {
-    family: Arc<Family>,
-    mode: Mode,
-    /// A write after this is a conflict.
-    since: Cell<SeqNum>,
-    /// The family's count of replaced tables and memtables, from before `since`.
-    installations: Cell<u64>,
-    /// The transaction has read a value of the key from the database.
-    present: Cell<bool>,
-}
-
 /// What a savepoint may take back.
-enum Taken {
+pub(crate) enum Taken {
     Key(LockKey),
     Upgrade(LockKey),
 }
 
-struct Savepoint {
+pub(crate) struct Savepoint {
     taken: usize,
     snapshot: Option<Snapshot>,
     snapshot_due: bool,
 }
 
-/// A transaction. Dropping it rolls it back.
+/// A transaction. Dropping it rolls it back, unless it is prepared: then it stays prepared.
 pub struct Transaction {
-    db: Db,
-    locks: Arc<LockTable>,
-    id: TransactionId,
-    settings: Settings,
-    batch: IndexedBatch,
-    tracked: HashMap<LockKey, Tracked>,
+    pub(crate) db: Db,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) id: TransactionId,
+    pub(crate) name: Option<Vec<u8>>,
+    pub(crate) settings: Settings,
+    pub(crate) batch: IndexedBatch,
+    pub(crate) tracked: TrackedKeys,
     /// The locks taken since the first savepoint.
-    taken: Vec<Taken>,
-    savepoints: Vec<Savepoint>,
+    pub(crate) taken: Vec<Taken>,
+    pub(crate) savepoints: Vec<Savepoint>,
     snapshot: Option<Snapshot>,
     /// The next tracked key takes a snapshot first.
     snapshot_due: bool,
     /// At or before `since` of every tracked key.
-    keeper: Option<Snapshot>,
-    state: State,
-    process: Process,
-}
-
-/// The locks of a database.
-///
-/// # Errors
-/// `NotSupported`: another feature uses the place for them.
-fn locks_of(db: &Db) -> Result<&Arc<LockTable>> {
-    db.attached(|| Arc::new(LockTable::new()))
-        .ok_or_else(|| Error::not_supported("transactions beside another feature of this handle"))
+    pub(crate) keeper: Option<Snapshot>,
+    pub(crate) state: State,
+    pub(crate) process: Process,
 }
 
 /// The last deadlocks of a database, newest first.
@@ -142,18 +123,7 @@ fn locks_of(db: &Db) -> Result<&Arc<LockTable>> {
 /// As [`Transaction::begin`].
 pub fn deadlocks(db: &Db) -> Result<Vec<Deadlock>> {
     db.check_process()?;
-    locks_of(db).map(|locks| locks.deadlocks())
-}
-
-fn lock_key(family: FamilyId, user_key: &[u8]) -> LockKey {
-    let mut bytes = Vec::with_capacity(4 + user_key.len());
-    bytes.extend_from_slice(&family.0.to_le_bytes());
-    bytes.extend_from_slice(user_key);
-    bytes.into()
-}
-
-fn user_key(key: &LockKey) -> &[u8] {
-    key.get(4..).unwrap_or_default()
+    Shared::of(db).map(|shared| shared.locks.deadlocks())
 }
 
 impl Transaction {
@@ -163,23 +133,37 @@ impl Transaction {
     /// `Shutdown`. `InvalidArgument`: a callback of a write or of background work makes the call.
     pub fn begin(db: &Db, family: &Family, settings: Settings) -> Result<Transaction> {
         db.check_caller("begin()")?;
-        let locks = Arc::clone(locks_of(db)?);
+        let shared = Arc::clone(Shared::of(db)?);
         let snapshot = if settings.snapshot { Some(db.snapshot()?) } else { None };
-        Ok(Transaction {
+        let (id, batch) = (shared.locks.next_transaction(), IndexedBatch::new(db, family));
+        let mut made = Transaction::made(db, shared, id, settings, batch);
+        made.snapshot = snapshot;
+        Ok(made)
+    }
+
+    pub(crate) fn made(
+        db: &Db,
+        shared: Arc<Shared>,
+        id: TransactionId,
+        settings: Settings,
+        batch: IndexedBatch,
+    ) -> Transaction {
+        Transaction {
             db: db.clone(),
-            id: locks.next_transaction(),
-            locks,
+            shared,
+            id,
+            name: None,
             settings,
-            batch: IndexedBatch::new(db, family),
-            tracked: HashMap::new(),
+            batch,
+            tracked: TrackedKeys::new(),
             taken: Vec::new(),
             savepoints: Vec::new(),
-            snapshot,
+            snapshot: None,
             snapshot_due: false,
             keeper: None,
             state: State::Active,
             process: Process::current(),
-        })
+        }
     }
 
     /// The number of the transaction, which errors of locks name.
@@ -189,7 +173,7 @@ impl Transaction {
 
     /// Whether the transaction was neither committed nor rolled back.
     pub fn is_active(&self) -> bool {
-        self.state == State::Active
+        matches!(self.state, State::Active | State::Prepared)
     }
 
     /// The number of operations that the commit will write.
@@ -208,11 +192,24 @@ impl Transaction {
     }
 
     /// # Errors
-    /// `InvalidArgument`: the transaction has ended. `Shutdown(Forked)`: it belongs to the parent of this process.
-    fn check_active(&self) -> Result<()> {
+    /// `InvalidArgument`: the transaction has ended or is prepared. `Shutdown(Forked)`: it belongs to the parent of this
+    /// process.
+    pub(crate) fn check_active(&self) -> Result<()> {
+        self.check_readable()?;
+        match self.state {
+            State::Prepared => {
+                Err(Error::invalid("the transaction is prepared").hint("Commit it or roll it back"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// # Errors
+    /// `InvalidArgument`: the transaction has ended. `Shutdown(Forked)`.
+    fn check_readable(&self) -> Result<()> {
         let ended = match self.state {
-            State::Active if self.process.is_current() => return Ok(()),
-            State::Active => return Err(Error::forked()),
+            State::Active | State::Prepared if self.process.is_current() => return Ok(()),
+            State::Active | State::Prepared => return Err(Error::forked()),
             State::Committed => "was committed",
             State::RolledBack => "was rolled back",
             State::Failed => "has ended: its commit failed",
@@ -280,7 +277,7 @@ impl Transaction {
     /// # Errors
     /// Those of [`Db::get`]. `InvalidArgument`: the transaction has ended.
     pub fn get(&self, family: &Family, key: &[u8], options: ReadOptions) -> Result<Option<Value>> {
-        self.check_active()?;
+        self.check_readable()?;
         let (value, below) = self.batch.get_noting(family, key, self.at(options))?;
         self.note_read(family, key, below);
         Ok(value)
@@ -301,7 +298,7 @@ impl Transaction {
     /// # Errors
     /// As [`Transaction::get`].
     pub fn get_entity(&self, family: &Family, key: &[u8], options: ReadOptions) -> Result<Option<Columns>> {
-        self.check_active()?;
+        self.check_readable()?;
         let (columns, below) = self.batch.get_entity_noting(family, key, self.at(options))?;
         self.note_read(family, key, below);
         Ok(columns)
@@ -317,7 +314,7 @@ impl Transaction {
         keys: &[&[u8]],
         options: ReadOptions,
     ) -> Result<Vec<Result<Option<Value>>>> {
-        self.check_active()?;
+        self.check_readable()?;
         let note = |key: &[u8], below| self.note_read(family, key, below);
         self.batch.multi_get_noting(family, keys, self.at(options), note)
     }
@@ -327,7 +324,7 @@ impl Transaction {
     /// # Errors
     /// As [`Transaction::get`].
     pub fn key_may_exist(&self, family: &Family, key: &[u8], options: ReadOptions) -> Result<MayExist> {
-        self.check_active()?;
+        self.check_readable()?;
         self.batch.key_may_exist(family, key, self.at(options))
     }
 
@@ -336,7 +333,7 @@ impl Transaction {
     /// # Errors
     /// As [`Transaction::get`].
     pub fn view(&self, family: &Arc<Family>) -> Result<(View, Option<Snapshot>)> {
-        self.check_active()?;
+        self.check_readable()?;
         Ok((self.batch.view(family)?, self.snapshot.clone()))
     }
 
@@ -413,7 +410,7 @@ impl Transaction {
                         tracked.mode = Mode::Shared;
                     }
                     if self.is_pessimistic() {
-                        self.locks.downgrade(self.id, &key);
+                        self.shared.locks.downgrade(self.id, &key);
                     }
                 }
                 None => break,
@@ -436,13 +433,18 @@ impl Transaction {
         Ok(())
     }
 
-    /// Writes the operations of the transaction as one batch, and ends it.
+    /// Writes the operations of the transaction as one batch, and ends it. For one that is prepared, only the decision is
+    /// written; nothing is checked.
     ///
     /// # Errors
+    /// For a prepared transaction those of [`Db::commit_prepared`]: it stays prepared unless the engine has decided on it.
     /// `Busy(Conflict)`: a tracked key was written by others. Those of [`Db::write`]. Nothing was written, and the
     /// transaction goes on: it keeps its locks until it is committed, rolled back or dropped. `Indeterminate`, `Aborted`,
     /// `Shutdown`: the transaction has ended.
     pub fn commit(&mut self) -> Result<()> {
+        if self.state == State::Prepared {
+            return self.decide(true);
+        }
         self.check_active()?;
         let committed = self.write_all();
         match &committed {
@@ -466,13 +468,18 @@ impl Transaction {
         let seen = self.db.visible();
         let (db, tracked) = (&self.db, &self.tracked);
         validate(db, tracked, seen)?;
+        let guards = (self.settings.kind == Kind::Optimistic).then_some(&self.shared);
+        check_unguarded(guards, tracked)?;
         if self.batch.is_empty() {
             // All keys were as the transaction saw them at the moment of `seen`.
             return Ok(());
         }
-        let mut check = || match db.visible() {
-            now if now == seen || planted(Bug::CheckedBeforeTheLead) => Ok(()),
-            now => validate(db, tracked, now),
+        let mut check = || {
+            check_unguarded(guards, tracked)?;
+            match db.visible() {
+                now if now == seen || planted(Bug::CheckedBeforeTheLead) => Ok(()),
+                now => validate(db, tracked, now),
+            }
         };
         db.write_checked(self.batch.operations(), options, &mut check).map(drop)
     }
@@ -480,14 +487,20 @@ impl Transaction {
     /// Ends the transaction without a change, and releases its locks.
     ///
     /// # Errors
-    /// `InvalidArgument`: the transaction has ended.
+    /// `InvalidArgument`: the transaction has ended. Of a prepared one, as [`Transaction::commit`].
     pub fn rollback(&mut self) -> Result<()> {
+        if self.state == State::Prepared {
+            return self.decide(false);
+        }
         self.check_active()?;
         self.end(State::RolledBack);
         Ok(())
     }
 
-    fn end(&mut self, state: State) {
+    pub(crate) fn end(&mut self, state: State) {
+        if self.state == State::Prepared {
+            self.shared.unguard(&self.tracked);
+        }
         self.state = state;
         self.release_all();
         self.batch.clear();
@@ -505,13 +518,16 @@ impl Transaction {
         let release = self.is_pessimistic() && self.process.is_current();
         let forgotten = usize::from(planted(Bug::RollbackLeavesALock) && self.state == State::RolledBack);
         for (key, _) in self.tracked.drain().filter(|_| release).skip(forgotten) {
-            self.locks.release(self.id, &key);
+            self.shared.locks.release(self.id, &key);
+        }
+        if release && let Some(name) = self.name.take() {
+            self.shared.leave(&name);
         }
     }
 
     fn untrack(&mut self, key: &LockKey) {
         if self.tracked.remove(key).is_some() && self.is_pessimistic() && !planted(Bug::SavepointKeepsLocks) {
-            self.locks.release(self.id, key);
+            self.shared.locks.release(self.id, key);
         }
     }
 
@@ -532,15 +548,8 @@ impl Transaction {
             self.note(Taken::Upgrade(key));
             return self.take_due_snapshot();
         }
-        let tracked = Tracked {
-            family: Arc::clone(family),
-            mode,
-            since: Cell::new(SeqNum::MAX),
-            installations: Cell::new(0),
-            present: Cell::new(false),
-        };
         // From here on the lock is released with the transaction.
-        self.tracked.insert(Arc::clone(&key), tracked);
+        self.tracked.insert(Arc::clone(&key), Tracked::new(family, mode));
         if let Err(e) = self.begin_tracking(&key) {
             self.untrack(&key);
             return Err(e);
@@ -568,7 +577,7 @@ impl Transaction {
             timeout: self.settings.lock_timeout,
             detect: self.settings.deadlock_detect,
         };
-        self.locks.acquire(&request, self.db.env())
+        self.shared.locks.acquire(&request, self.db.env())
     }
 
     /// Sets the sequence number after which a write to the key is a conflict.
@@ -621,7 +630,7 @@ impl Transaction {
 }
 
 /// Whether a commit that failed like this may have written something, or can never succeed.
-fn ends(kind: ErrorKind) -> bool {
+pub(crate) fn ends(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::Indeterminate | ErrorKind::Aborted | ErrorKind::Shutdown(_))
 }
 
@@ -629,7 +638,7 @@ fn ends(kind: ErrorKind) -> bool {
 ///
 /// # Errors
 /// `Busy(Conflict)`: a key was written since it was tracked. `InvalidArgument`: its family was dropped. Those of a read.
-fn validate(db: &Db, tracked: &HashMap<LockKey, Tracked>, visible: SeqNum) -> Result<()> {
+pub(crate) fn validate(db: &Db, tracked: &TrackedKeys, visible: SeqNum) -> Result<()> {
     for (key, tracked) in tracked {
         if tracked.family.is_dropped() {
             return Err(family_dropped(key, &tracked.family));
@@ -650,6 +659,15 @@ fn validate(db: &Db, tracked: &HashMap<LockKey, Tracked>, visible: SeqNum) -> Re
         tracked.installations.set(installations);
     }
     Ok(())
+}
+
+/// # Errors
+/// `Busy(Conflict)`: a prepared transaction holds a key of `tracked`. `None`: the locks have seen to that.
+fn check_unguarded(guards: Option<&Arc<Shared>>, tracked: &TrackedKeys) -> Result<()> {
+    match guards.and_then(|shared| shared.guarded(tracked)) {
+        None => Ok(()),
+        Some((key, tracked)) => Err(conflict(key, tracked, "belongs to a prepared transaction")),
+    }
 }
 
 /// # Errors
@@ -679,7 +697,10 @@ fn family_dropped(key: &LockKey, family: &Family) -> Error {
 
 impl Drop for Transaction {
     fn drop(&mut self) {
-        self.release_all();
+        match self.state {
+            State::Prepared if self.process.is_current() => self.park(),
+            _ => self.release_all(),
+        }
     }
 }
 
@@ -687,6 +708,7 @@ impl fmt::Debug for Transaction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Transaction")
             .field("id", &self.id)
+            .field("name", &self.name.as_ref().map(|name| name.escape_ascii().to_string()))
             .field("kind", &self.settings.kind)
             .field("state", &self.state)
             .field("batch", &self.batch)

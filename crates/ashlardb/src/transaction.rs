@@ -115,9 +115,12 @@ impl TransactionOptions {
 /// # }
 /// ```
 ///
-/// Dropping an active transaction rolls it back. After its end, every call answers `InvalidArgument`. A scan shows the
+/// Dropping an active transaction rolls it back, unless it is prepared. After its end, every call answers `InvalidArgument`. A scan shows the
 /// moment of the call that made it. [`Write::delete_range`] answers `NotSupported`, as in RocksDB. [`Read::explain_get`]
 /// and [`crate::Scan::explain`] explain the read of the database alone.
+///
+/// A transaction with a name can be *prepared*, for a commit together with other databases: [`Transaction::prepare`] writes
+/// it to the WAL, and the commit or the rollback comes later, also after another open ([`Db::prepared_transactions`]).
 ///
 /// A transaction belongs to one thread at a time:
 ///
@@ -250,12 +253,55 @@ impl Transaction {
         changed(&self.inner)?.pop_savepoint()
     }
 
+    /// Gives the transaction a name, which no other open transaction of the database has: 1 to 512 bytes.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: it has a name; the name is empty, too long or in use; the transaction is prepared or has ended.
+    /// `NotSupported`: the transaction is optimistic.
+    pub fn set_name(&self, name: impl AsRef<[u8]>) -> Result<()> {
+        changed(&self.inner)?.set_name(name.as_ref())
+    }
+
+    /// The name; `None`: it has none, or the transaction has ended.
+    pub fn name(&self) -> Option<Vec<u8>> {
+        self.inner.try_borrow().ok()?.name().map(<[u8]>::to_vec)
+    }
+
+    /// The first phase of a two-phase commit: checks the tracked keys as a commit does, and writes the operations to the WAL.
+    /// After `Ok`, readers see no change yet, and [`Transaction::commit`] can fail only with the database. Reads of the
+    /// transaction go on; writes, locks, savepoints and snapshots answer `InvalidArgument`.
+    ///
+    /// With [`WriteOptions::sync`] in the transaction's options the prepare is durable when the call returns, else with the
+    /// next sync. The transaction keeps its locks until it is committed or rolled back. Dropping the handle decides nothing:
+    /// [`Db::transaction_by_name`] gives another one, also after the next open.
+    ///
+    /// Plain writes take no locks. One to a key of the transaction, between prepare and commit, is overwritten by the commit.
+    /// (RocksDB: `Transaction::Prepare` under the policy `WRITE_COMMITTED`; AshlarDB writes no other.)
+    ///
+    /// # Errors
+    /// `InvalidArgument`: no name; `disable_wal`; it is prepared or has ended. `NotSupported`: it is optimistic, or writes to a
+    /// family whose values expire. `Busy(Memory)`: undecided transactions have 1 GiB. Those of [`Transaction::commit`]. If the
+    /// WAL failed, [`Transaction::is_prepared`] says whether the transaction is prepared or has ended.
+    /// # Cost
+    /// The operations go to the WAL once, and again at the beginning of each new WAL file until the decision.
+    pub fn prepare(&self) -> Result<()> {
+        changed(&self.inner)?.prepare()
+    }
+
+    /// Whether the transaction is prepared, and neither committed nor rolled back.
+    pub fn is_prepared(&self) -> bool {
+        self.inner.try_borrow().is_ok_and(|inner| inner.is_prepared())
+    }
+
     /// Writes all operations of the transaction as one batch, and ends it.
     ///
     /// # Errors
     /// `Busy(Conflict)`: a tracked key was written meanwhile. Those of [`Db::write`]. Nothing was written then, and the
     /// transaction keeps its locks until it is committed, rolled back or dropped. After `Indeterminate`, `Aborted` and
     /// `Shutdown` it has ended.
+    ///
+    /// A prepared transaction has no conflict, and stays prepared after an error, unless the operations became visible and
+    /// only their sync failed: then it has ended. Operations on families that were dropped since the prepare are left out.
     pub fn commit(&self) -> Result<()> {
         changed(&self.inner)?.commit()
     }
@@ -263,7 +309,8 @@ impl Transaction {
     /// Ends the transaction without a change, and releases its locks.
     ///
     /// # Errors
-    /// `InvalidArgument`: the transaction has ended.
+    /// `InvalidArgument`: the transaction has ended. Those of [`Db::write`] for a prepared transaction, whose rollback is
+    /// written to the WAL: it stays prepared.
     pub fn rollback(&self) -> Result<()> {
         changed(&self.inner)?.rollback()
     }
@@ -480,6 +527,52 @@ impl Db {
             transaction.commit()?;
         }
         Ok(value)
+    }
+
+    /// The prepared transactions that no handle has, ordered by name: after an open, all that are undecided. They hold their
+    /// locks. Each can be committed or rolled back; a handle that is dropped leaves its transaction prepared.
+    ///
+    /// ```
+    /// # use ashlardb::prelude::*;
+    /// # fn main() -> ashlardb::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let path = dir.path().join("db");
+    /// let db = Db::open(&path)?;
+    /// let t = db.begin_with(TransactionOptions::new().write_options(WriteOptions::synced()))?;
+    /// t.set_name("transfer 17")?;
+    /// t.put("account", "5")?;
+    /// t.prepare()?;
+    /// drop(t);
+    /// db.close()?;
+    /// # drop(db);
+    ///
+    /// let db = Db::open(&path)?;
+    /// for t in db.prepared_transactions()? {
+    ///     // Ask the coordinator what was decided on `t.name()`.
+    ///     t.commit()?;
+    /// }
+    /// assert_eq!(db.get("account")?.as_deref(), Some(&b"5"[..]));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// `NotSupported`: the database is open for reading only. `Shutdown`.
+    pub fn prepared_transactions(&self) -> Result<Vec<Transaction>> {
+        let all = ashlar_txn::two_phase::prepared_transactions(self.engine())?;
+        Ok(all
+            .into_iter()
+            .map(|inner| Transaction { db: self.clone(), inner: RefCell::new(inner) })
+            .collect())
+    }
+
+    /// The prepared transaction of this name; `None`: no transaction has the name.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: a handle has the transaction. Those of [`Db::prepared_transactions`].
+    pub fn transaction_by_name(&self, name: impl AsRef<[u8]>) -> Result<Option<Transaction>> {
+        let found = ashlar_txn::two_phase::transaction_by_name(self.engine(), name.as_ref())?;
+        Ok(found.map(|inner| Transaction { db: self.clone(), inner: RefCell::new(inner) }))
     }
 
     /// The last 16 deadlocks that transactions met, newest first.

@@ -65,7 +65,7 @@ pub(super) const DATABASE: &[Row<Options>] = &[
     ignored!("avoid_flush_during_recovery", "false", open, "An open always flushes what it replayed, so that the WAL files become obsolete."),
     ignored!("avoid_flush_during_shutdown", "false", live, "A close flushes only the writes that skipped the WAL; logged writes stay in the WAL."),
     // Writing.
-    refused!("allow_2pc", "false", open, "Prepared transactions are not supported."),
+    ignored!("allow_2pc", "false", open, "Transactions can be prepared in every database."),
     uses!("atomic_flush", "false", open, db.atomic_flush, Range::Flag, "Flush all families in one step, so that after a crash the tables of all families end at the same write."),
     refused!("allow_ingest_behind", "false", open, "Adding tables below all existing data is not supported."),
     ignored!("enable_pipelined_write", "false", open, "Writers form groups, and the leader of a group writes for the whole group. There is one way to write."),

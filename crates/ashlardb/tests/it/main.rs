@@ -100,6 +100,7 @@ mod secondary;
 mod store;
 mod styles;
 mod threads;
+mod two_phase;
 mod transaction_locks;
 mod transactions;
 mod ttl;
