@@ -9,6 +9,8 @@
 //!    file whose first record is at or before the number asked for.
 //! 3. A WAL file of this engine names the file before it. If that file is gone, an error says so: there is no silent hole.
 //! 4. Ingested files, and writes that skipped the WAL, are not read. Their sequence numbers are left out.
+//! 5. A prepared transaction is a batch at its commit. The WAL file with the commit has its data in front: see
+//!    `ashlar_recovery::PreparedSet`. If an archived file of RocksDB has not, an error says so.
 //!
 //! Source: RocksDB `db/transaction_log_impl.cc` (behaviour).
 
@@ -20,8 +22,9 @@ use ashlar_format::Unreadable;
 use ashlar_format::filename::FileKind;
 use ashlar_format::write_batch::{BatchOp, BatchReader};
 use ashlar_log::{LogEnd, LogReader, LogRecordKind, RecoveryMode};
+use ashlar_recovery::Prepared;
 use ashlar_tree::files::{archive_beside, wal_files};
-use ashlar_tree::logs::{first_sequence, goes_back_to, link_of};
+use ashlar_tree::logs::{Marks, first_sequence, goes_back_to, link_of};
 use std::collections::VecDeque;
 use std::fmt;
 use std::path::Path;
@@ -29,6 +32,7 @@ use std::sync::Arc;
 
 /// The batches of a database since a sequence number, in the order of the writes. Made by [`updates_since`]; ends with the
 /// newest write at that call, or after the first error.
+#[derive(Default)]
 pub struct Updates {
     files: VecDeque<WalFile>,
     reader: Option<(LogReader, Option<u64>)>,
@@ -37,6 +41,10 @@ pub struct Updates {
     next: Option<SeqNum>,
     /// The file read before the current one.
     before: Option<FileNumber>,
+    /// What was prepared in the batches read so far.
+    prepared: Prepared,
+    /// The rest of a batch that holds several commits.
+    pieces: VecDeque<Update>,
 }
 
 /// A WAL file, open.
@@ -182,7 +190,7 @@ pub fn updates_since(db: &Db, since: SeqNum) -> Result<Updates> {
     let since = since.max(SeqNum::new(1).unwrap_or_default());
     let mut files = VecDeque::new();
     if since > newest {
-        return Ok(Updates { files, reader: None, since, next: None, before: None });
+        return Ok(Updates { files, since, ..Updates::default() });
     }
     let mut oldest = None;
     for candidate in candidates(db, &moment)?.into_iter().rev() {
@@ -200,7 +208,7 @@ pub fn updates_since(db: &Db, since: SeqNum) -> Result<Updates> {
         None => {
             Err(gone(format!("the write with sequence number {since} is in no WAL file: they are empty")))
         }
-        Some(_) => Ok(Updates { files, reader: None, since, next: None, before: None }),
+        Some(_) => Ok(Updates { files, since, ..Updates::default() }),
     }
 }
 
@@ -297,6 +305,9 @@ impl Updates {
     fn read_from(&mut self, reader: &mut LogReader, end: Option<u64>) -> Result<Option<Update>> {
         let path = reader.path().to_path_buf();
         loop {
+            if let Some(update) = self.pieces.pop_front() {
+                return Ok(Some(update));
+            }
             if end.is_some_and(|end| reader.good_end() >= end) {
                 return Ok(None);
             }
@@ -310,11 +321,47 @@ impl Updates {
             if let Some(next) = self.next.filter(|next| sequence < *next) {
                 return Err(Error::corruption(goes_back_to(next, sequence)).at(&path, record.offset));
             }
+            if batch.iter().any(|op| op.is_ok_and(|op| Marks::of(&op) == Marks::TwoPhase)) {
+                self.take_pieces(record.payload, sequence).map_err(|e| e.at(&path, record.offset))?;
+                continue;
+            }
             self.next = sequence.checked_add(u64::from(count));
             if count > 0 {
                 return Ok(Some(Update { sequence, count, payload: record.payload.to_vec() }));
             }
         }
+    }
+}
+
+impl Updates {
+    /// Takes a batch with marks of two-phase commit apart: the updates that it makes.
+    fn take_pieces(&mut self, payload: &[u8], first: SeqNum) -> Result<()> {
+        let malformed = |e: ashlar_base::Malformed| Error::corruption(e.to_string());
+        let mut own = Vec::new();
+        for op in BatchReader::new(payload).map_err(malformed)?.iter() {
+            match op.map_err(malformed)? {
+                BatchOp::EndPrepare { xid } => own.push(xid),
+                BatchOp::Commit { xid } | BatchOp::CommitWithTimestamp { xid, .. }
+                    if !self.prepared.knows(xid) && !own.contains(&xid) =>
+                {
+                    let xid = xid.escape_ascii();
+                    return Err(gone(format!(
+                        "the data of the committed transaction '{xid}' is in a WAL file before"
+                    )));
+                }
+                _ => {}
+            }
+        }
+        let mut sequence = first;
+        for piece in self.prepared.apply(self.before.unwrap_or_default(), payload).map_err(malformed)? {
+            let count = u32::try_from(piece.count()).unwrap_or(u32::MAX);
+            if count > 0 {
+                self.pieces.push_back(Update { sequence, count, payload: piece.at(sequence) });
+            }
+            sequence = sequence.checked_add(piece.count()).unwrap_or(SeqNum::MAX);
+        }
+        self.next = Some(sequence);
+        Ok(())
     }
 }
 
