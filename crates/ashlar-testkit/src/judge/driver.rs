@@ -245,6 +245,24 @@ impl Judge {
         self.say(&format!("backup purge {keep} {}", hex_path(dir))).map(|_| ())
     }
 
+    /// The names of the transactions that an opening `with transactions` found prepared, sorted. Asked before any other
+    /// transaction is begun. The judge of before this refuses it.
+    ///
+    /// # Errors
+    /// `Refused` with RocksDB's words.
+    pub fn undecided(&mut self) -> Result<Vec<Vec<u8>>, JudgeError> {
+        self.say("undecided")?.lines.iter().map(|line| hex(line)).collect()
+    }
+
+    /// Commits or rolls back one of them.
+    ///
+    /// # Errors
+    /// As [`Judge::undecided`].
+    pub fn decide(&mut self, commit: bool, name: &[u8]) -> Result<(), JudgeError> {
+        let how = if commit { "commit" } else { "rollback" };
+        self.say(&format!("decide {how} {}", to_hex(name))).map(|_| ())
+    }
+
     /// Closes the database in order.
     pub fn close(&mut self) -> Result<(), JudgeError> {
         self.say("close").map(|_| ())

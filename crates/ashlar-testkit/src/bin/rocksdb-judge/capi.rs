@@ -12,6 +12,7 @@ mod backups;
 mod bulk;
 mod extra;
 mod prepared;
+mod undecided;
 
 pub use backups::Backups;
 pub use prepared::Prepared;
@@ -175,6 +176,8 @@ pub struct Database {
     /// The write policy of the transactions.
     policy: c_int,
     open_transactions: Vec<Opaque>,
+    /// Those that the opening found prepared, once they were asked for. They are among `open_transactions`.
+    undecided: Option<Vec<(Vec<u8>, Opaque)>>,
 }
 
 const CHECKS: &str = "paranoid_checks=true;paranoid_file_checks=true;force_consistency_checks=true;\
@@ -326,6 +329,7 @@ impl Database {
             transactions: None,
             policy: 0,
             open_transactions: Vec::new(),
+            undecided: None,
             functions,
         }
     }
@@ -617,9 +621,11 @@ impl Database {
                     unsafe { destroy(transaction) };
                 }
             }
-            if let (Ok(base_close), Ok(close)) = (extra.base_close(), extra.transactions_close()) {
+            if let Ok(base_close) = extra.base_close() {
                 // SAFETY: the handle of the base, given back once; the database itself is the next one's.
                 unsafe { base_close(self.db) };
+            }
+            if let Ok(close) = extra.transactions_close() {
                 // SAFETY: live, closed once.
                 unsafe { close(transactions) };
             }

@@ -12,6 +12,7 @@
 //! ingest FAMILY 0xPATH 0xPATH …                     takes such files
 //! backup create|list|verify ID|purge KEEP 0xDIR     backups by RocksDB's engine, in DIR
 //! backup restore 0xDIR 0xINTO                       ... the newest one
+//! undecided | decide commit|rollback 0xNAME         transactions that the opening found prepared
 //! close | reopen                                    in order, not by a kill
 //! families | create NAME | drop NAME                column families
 //! put … | delete … | single_delete … | merge … | delete_range … | batch … | flush … | compact … | get …    as in ashlar_testkit::ops
@@ -73,6 +74,7 @@ impl Session {
                 self.database()?.ingest_files(family, &paths).map(|()| String::new())
             }
             "backup" => self.back_up(rest, out),
+            "undecided" | "decide" => self.prepared_before(rest, out),
             "close" => {
                 self.database.take().ok_or("nothing is open")?;
                 Ok(String::new())
@@ -109,6 +111,19 @@ impl Session {
             "tables" => Ok(self.database()?.tables().to_string()),
             _ => self.operate(&line.parse()?),
         }
+    }
+
+    /// Lists the transactions that the opening found prepared, or decides on one.
+    fn prepared_before(&mut self, rest: &str, out: &mut impl Write) -> Result<String, String> {
+        let database = self.database.as_mut().ok_or("nothing is open")?;
+        if let Some((how, name)) = rest.split_once(' ') {
+            let name = from_hex(name).ok_or("the name is not hex")?;
+            return database.decide(how == "commit", &name).map(|()| String::new());
+        }
+        for name in database.undecided()? {
+            writeln!(out, "= {}", to_hex(&name)).map_err(|e| e.to_string())?;
+        }
+        Ok(String::new())
     }
 
     fn database(&self) -> Result<&Database, String> {

@@ -64,6 +64,8 @@ extra! {
     transaction_options_destroy = "rocksdb_transaction_options_destroy": fn(Opaque);
     begin = "rocksdb_transaction_begin": fn(Opaque, Opaque, Opaque, Opaque) -> Opaque;
     transaction_name = "rocksdb_transaction_set_name": fn(Opaque, Bytes, usize, ErrorOut);
+    transaction_name_of = "rocksdb_transaction_get_name": fn(Opaque, *mut usize) -> *mut c_char;
+    transactions_prepared = "rocksdb_transactiondb_get_prepared_transactions": fn(Opaque, *mut usize) -> *mut Opaque;
     transaction_put = "rocksdb_transaction_put_cf": fn(Opaque, Opaque, Bytes, usize, Bytes, usize, ErrorOut);
     transaction_prepare = "rocksdb_transaction_prepare": fn(Opaque, ErrorOut);
     transaction_commit = "rocksdb_transaction_commit": fn(Opaque, ErrorOut);

@@ -183,7 +183,7 @@ impl Database {
                 Ok((f.checked(call)?, None))
             }
             Wrapper::Transactions(policy) => {
-                let (open, base) = (f.extra.open_transactions()?, f.extra.base()?);
+                let open = f.extra.open_transactions()?;
                 // SAFETY: a constructor; destroyed below.
                 let own_options = unsafe { (f.extra.transactions_options()?)() };
                 if policy > 0 {
@@ -198,8 +198,11 @@ impl Database {
                 // SAFETY: made above; the database keeps a copy.
                 unsafe { (f.extra.transactions_options_destroy()?)(own_options) };
                 let opened = opened?;
+                // 7.8.3 gives out no plain handle. There the handle itself serves as one: both are a struct with one
+                // pointer to a `DB`, from which `TransactionDB` derives alone.
+                let base = f.extra.base().ok();
                 // SAFETY: the database is live.
-                Ok((unsafe { base(opened) }, Some(opened)))
+                Ok((base.map_or(opened, |base| unsafe { base(opened) }), Some(opened)))
             }
         }
     }
