@@ -11,10 +11,13 @@
 //! 4. A commit writes everything; a conflict, a rollback and a drop write nothing.
 //! 5. After the last transaction no lock is left.
 //! 6. A scan shows the moment of its making, also when it is read after a commit.
+//! 7. A prepared transaction outlives its handle, flushes and opens, holds its locks, and is decided on once. No optimistic
+//!    transaction commits a change of its keys meanwhile.
 //!
 //! Indexed batches are among them: transactions without locks and conflicts.
 
 mod model;
+mod prepared;
 mod steps;
 mod threads;
 

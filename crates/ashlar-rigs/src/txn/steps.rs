@@ -10,43 +10,53 @@ use std::time::Duration;
 
 const KEYS: usize = 8;
 const FAMILIES: usize = 2;
-const CONFLICT: ErrorKind = ErrorKind::Busy(BusyKind::Conflict);
+pub(super) const CONFLICT: ErrorKind = ErrorKind::Busy(BusyKind::Conflict);
 
 /// An open transaction and its model.
-struct Running {
-    real: Transaction,
-    model: Open,
+pub(super) struct Running {
+    pub(super) real: Transaction,
+    pub(super) model: Open,
+    /// The name, once it is prepared.
+    pub(super) prepared: Option<String>,
+}
+
+/// A prepared transaction without a handle.
+pub(super) struct Parked {
+    pub(super) name: String,
+    pub(super) model: Open,
 }
 
 /// A scan that was made earlier, and what it has to show.
-struct Kept {
+pub(super) struct Kept {
     scan: Scan,
     want: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
-struct World<'a> {
-    db: Db,
-    families: Vec<Family>,
-    database: Database,
-    running: Vec<Running>,
-    batches: Vec<(IndexedBatch, Open)>,
-    kept: Vec<Kept>,
-    rng: Rng,
-    values: u64,
-    report: &'a mut Report,
+pub(super) struct World<'a> {
+    pub(super) env: Env,
+    pub(super) db: Db,
+    pub(super) families: Vec<Family>,
+    pub(super) database: Database,
+    pub(super) running: Vec<Running>,
+    pub(super) parked: Vec<Parked>,
+    pub(super) batches: Vec<(IndexedBatch, Open)>,
+    pub(super) kept: Vec<Kept>,
+    pub(super) rng: Rng,
+    pub(super) values: u64,
+    pub(super) report: &'a mut Report,
 }
 
 /// The case of a seed.
 pub fn run(seed: u64, report: &mut Report) -> Result<(), String> {
-    let merges = |f: ashlardb::FamilyBuilder| f.merge_operator(Arc::new(StringAppend::new(",")));
-    let db = Db::builder("/db").env(Env::mem()).options("disable_auto_compactions=true");
-    let db = text(db.default_family(merges).family("other", merges).open())?;
-    let families = vec![db.default_family(), text(db.family("other"))?];
+    let env = Env::mem();
+    let (db, families) = text(World::open(&env))?;
     let mut world = World {
+        env,
         db,
         families,
         database: Database::new(),
         running: Vec::new(),
+        parked: Vec::new(),
         batches: Vec::new(),
         kept: Vec::new(),
         rng: Rng::new(seed),
@@ -59,15 +69,23 @@ pub fn run(seed: u64, report: &mut Report) -> Result<(), String> {
     world.finish()
 }
 
-fn text<T>(answer: Result<T>) -> Result<T, String> {
+pub(super) fn text<T>(answer: Result<T>) -> Result<T, String> {
     answer.map_err(|e| e.to_string())
 }
 
-fn expect<T: PartialEq + std::fmt::Debug>(what: &str, got: &T, want: &T) -> Result<(), String> {
+pub(super) fn expect<T: PartialEq + std::fmt::Debug>(what: &str, got: &T, want: &T) -> Result<(), String> {
     if got == want { Ok(()) } else { Err(format!("{what}: {got:?}, and the model has {want:?}")) }
 }
 
 impl World<'_> {
+    pub(super) fn open(env: &Env) -> Result<(Db, Vec<Family>)> {
+        let merges = |f: ashlardb::FamilyBuilder| f.merge_operator(Arc::new(StringAppend::new(",")));
+        let db = Db::builder("/db").env(env.clone()).options("disable_auto_compactions=true");
+        let db = db.default_family(merges).family("other", merges).open()?;
+        let families = vec![db.default_family(), db.family("other")?];
+        Ok((db, families))
+    }
+
     fn key(&mut self) -> Vec<u8> {
         vec![b'a' + u8::try_from(self.rng.below(KEYS)).unwrap_or_default()]
     }
@@ -96,6 +114,10 @@ impl World<'_> {
             },
             5..=6 => self.act_on_a_batch(),
             7 => self.look_at_a_kept_scan(),
+            8 => match self.rng.below(12) {
+                0 => self.reopen(),
+                _ => self.take_over(),
+            },
             _ if self.running.is_empty() => self.begin(),
             _ => {
                 let at = self.rng.below(self.running.len());
@@ -163,7 +185,11 @@ impl World<'_> {
         let options = options.lock_timeout(Duration::ZERO).snapshot(snapshot);
         let real = text(self.db.begin_with(options))?;
         let snapshot = snapshot.then(|| self.database.now());
-        self.running.push(Running { real, model: Open { pessimistic, snapshot, ..Open::default() } });
+        self.running.push(Running {
+            real,
+            model: Open { pessimistic, snapshot, ..Open::default() },
+            prepared: None,
+        });
         self.report.count("transactions", 1);
         Ok(())
     }
@@ -187,7 +213,11 @@ impl World<'_> {
     }
 
     fn act(&mut self, at: usize) -> Result<(), String> {
-        match self.rng.below(24) {
+        if self.running[at].prepared.is_some() {
+            return self.act_on_a_prepared(at);
+        }
+        match self.rng.below(26) {
+            24..=25 => self.prepare(at),
             0..=6 => self.write(at),
             7..=11 => self.read_for_update(at),
             12..=15 => self.read(at),
@@ -197,7 +227,7 @@ impl World<'_> {
                 Ok(())
             }
             17 => {
-                let Running { real, model } = &mut self.running[at];
+                let Running { real, model, .. } = &mut self.running[at];
                 expect(
                     "rollback to a savepoint",
                     &real.rollback_to_savepoint().is_ok(),
@@ -205,7 +235,7 @@ impl World<'_> {
                 )
             }
             18 => {
-                let Running { real, model } = &mut self.running[at];
+                let Running { real, model, .. } = &mut self.running[at];
                 expect("pop of a savepoint", &real.pop_savepoint().is_ok(), &model.savepoints.pop().is_some())
             }
             19 => self.change_snapshot(at),
@@ -223,7 +253,7 @@ impl World<'_> {
 
     fn change_snapshot(&mut self, at: usize) -> Result<(), String> {
         let now = self.database.now();
-        let Running { real, model } = &mut self.running[at];
+        let Running { real, model, .. } = &mut self.running[at];
         match self.rng.below(3) {
             0 => {
                 text(real.set_snapshot())?;
@@ -250,7 +280,8 @@ impl World<'_> {
         answer: &Result<T>,
     ) -> Result<bool, String> {
         let others = self.running.iter().enumerate().filter(|(other, _)| *other != at);
-        let others: Vec<&Open> = others.map(|(_, other)| &other.model).collect();
+        let others = others.map(|(_, other)| &other.model);
+        let others: Vec<&Open> = others.chain(self.parked.iter().map(|parked| &parked.model)).collect();
         let want = self.running[at].model.lock(&self.database, &others, place, exclusive);
         let got = answer.as_ref().err().map(ashlardb::Error::kind);
         let right = match want {
@@ -300,9 +331,9 @@ impl World<'_> {
         Ok(())
     }
 
-    fn read(&mut self, at: usize) -> Result<(), String> {
+    pub(super) fn read(&mut self, at: usize) -> Result<(), String> {
         let place = self.place();
-        let Running { real, model } = &mut self.running[at];
+        let Running { real, model, .. } = &mut self.running[at];
         let of = real.family(&self.families[place.0]);
         let got = text(of.get(&place.1))?.map(|value| value.to_vec());
         expect(&format!("get of {place:?}"), &got, &model.read(&self.database, &place))?;
@@ -314,8 +345,10 @@ impl World<'_> {
     }
 
     fn commit(&mut self, at: usize) -> Result<(), String> {
-        let Running { real, model } = &self.running[at];
-        let (want, got) = (model.commit(&self.database), real.commit().map_err(|e| e.kind()));
+        let guarded = self.is_guarded(at);
+        let Running { real, model, .. } = &self.running[at];
+        let want = if guarded { Verdict::Yes } else { model.commit(&self.database) };
+        let got = real.commit().map_err(|e| e.kind());
         let right = match want {
             Verdict::No => got == Ok(()),
             Verdict::Yes => got == Err(CONFLICT),
@@ -341,7 +374,7 @@ impl World<'_> {
         while !self.kept.is_empty() {
             self.look_at_a_kept_scan()?;
         }
-        self.running.clear();
+        self.decide_on_all()?;
         let now = self.database.at(self.database.now()).clone();
         let last = text(self.db.begin_with(TransactionOptions::new().lock_timeout(Duration::ZERO)))?;
         for family in 0..FAMILIES {

@@ -122,8 +122,13 @@ fn nothing_grows() {
 #[test]
 fn transactions_answer_as_their_model() {
     let report = clean(txn::run(&Budget::quick()));
-    for (what, least) in [("commits", 1000), ("conflicts", 200), ("locks refused", 500), ("additions", 2000)]
-    {
+    for (what, least) in [
+        ("commits", 1000),
+        ("conflicts", 200),
+        ("locks refused", 500),
+        ("additions", 2000),
+        ("decisions", 300),
+    ] {
         assert!(report.figures[what] >= least, "{what}: {report}");
     }
 }
