@@ -100,7 +100,7 @@ pub fn checkpoint(
     let moment = held.moment()?;
     let building = target.begin()?;
     let filled =
-        Filling { from: db.path(), into: building.dir(), fs: building.fs() }.fill(&moment, progress)?;
+        Filling { from: db.path(), into: building.dir(), fs: &**building.fs() }.fill(&moment, progress)?;
     building.finish()?;
     Ok(filled)
 }

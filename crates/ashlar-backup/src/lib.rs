@@ -2,9 +2,11 @@
 //!
 //! [`checkpoint()`] makes a second database directory with the state of one moment. [`BackupEngine`] keeps several states in a
 //! backup directory, which share the files that they have in common. [`updates_since()`] reads the writes since a moment.
+//! [`export_family()`] and [`import_family()`] bring one family from a database to another.
 
 mod checkpoint;
 mod engine;
+mod family;
 mod parts;
 mod target;
 mod updates;
@@ -14,4 +16,5 @@ pub use engine::{
     BackupEngine, BackupEngineBuilder, BackupInfo, BackupOptions, BackupSource, CorruptBackup, CreatedBackup,
     RestoreOptions, Restored,
 };
+pub use family::{ExportedFile, FamilyExport, ImportOptions, export_family, import_family};
 pub use updates::{Change, Update, Updates, updates_since};

@@ -40,7 +40,7 @@ impl<'a> Target<'a> {
     pub(super) fn new(fs: &'a dyn Fs, dir: &Path, into: &Path) -> Result<Target<'a>> {
         let into = whole(into)?;
         let Some(name) = into.file_name() else {
-            return Err(Error::invalid("a checkpoint needs a directory with a name").at_path(&into));
+            return Err(Error::invalid("a copy needs a directory with a name").at_path(&into));
         };
         if is_inside(fs, &into, dir) {
             let e = Error::invalid("the copy would lie inside the database").at_path(&into);
@@ -73,7 +73,7 @@ impl<'a> Target<'a> {
         }
         make_directory(self.fs, &self.temp)?;
         // By its name: a copy that was completed meanwhile has another name, and is not reached.
-        let lock = lock_directory(self.fs, &self.temp, "Another checkpoint to this directory is being made")?;
+        let lock = lock_directory(self.fs, &self.temp, "Another copy to this directory is being made")?;
         let fs = self.fs.hold(&self.temp)?;
         let building = Building { target: self, fs, lock: Some(lock) };
         building.target.check_remains()?;
@@ -153,8 +153,13 @@ impl Building<'_> {
     }
 
     /// A file system that reaches the directory, and all that the database's reaches.
-    pub(super) fn fs(&self) -> &dyn Fs {
-        &*self.fs
+    pub(super) fn fs(&self) -> &Arc<dyn Fs> {
+        &self.fs
+    }
+
+    /// The name that the directory gets.
+    pub(super) fn final_dir(&self) -> &Path {
+        &self.target.into
     }
 
     /// Gives the directory its name, durably. All in it is durable.

@@ -112,6 +112,8 @@ bugs! {
     IngestedBelowMemtables,
     /// Ingested tables go below older entries of upper levels.
     IngestedTooDeep,
+    /// Writes after an import take sequence numbers that the imported tables have.
+    ImportedAboveWrites,
     /// Ingested tables are durable before earlier writes.
     IngestedBeforeLogs,
     /// The directory is not synced before ingested tables are named.

@@ -59,6 +59,7 @@ Examples:
   ashlar db --db=DIR check                                 what is damaged, and which keys are at risk
   ashlar db --db=DIR repair --into=COPY                    a database from what is readable; DIR stays as it is
   ashlar db --db=DIR checkpoint COPY                       a second database with the state of now, by hard links
+  ashlar db --db=DIR export_family OUT --column_family=F   one family; ashlar db --db=DIR2 import_family F OUT takes it
   ashlar db --db=DIR backup BACKUPS --keep=7               an incremental backup in RocksDB's layout; the newest 7 stay
   ashlar db BACKUPS backups                                lists them; ashlar db --db=DIR restore BACKUPS restores one
   ashlar db --db=DIR write_sst users.sst < SORTED          an SST file; ashlar db --db=DIR ingest users.sst takes it
@@ -308,6 +309,27 @@ pub(crate) enum DbCommand {
         #[arg(long = "checkpoint_dir", value_name = "INTO", conflicts_with = "into")]
         checkpoint_dir: Option<PathBuf>,
     },
+    /// Makes INTO a database that has only the family --column_family, for `import_family`. Table files become hard links
+    ///
+    /// Needs the LOCK: the program that has the database open calls Family::export itself.
+    #[command(name = "export_family")]
+    ExportFamily {
+        /// The new directory
+        into: PathBuf,
+    },
+    /// Makes the new family NAME of the directory of an export, with hard links to its tables
+    ///
+    /// The tables are read first, and the family is there with all of them or not at all.
+    #[command(name = "import_family")]
+    ImportFamily {
+        /// The name of the new family
+        name: String,
+        /// The directory of the export
+        from: PathBuf,
+        /// Removes the export afterwards
+        #[arg(long = "move_files")]
+        move_files: bool,
+    },
     /// Adds a backup of the present state to the directory BACKUPS, in RocksDB's layout. Copies only what earlier backups lack
     ///
     /// Needs the LOCK: the program that has the database open uses BackupEngine itself. Example, for every night:
@@ -399,25 +421,42 @@ impl DbCommand {
     /// The first given flag that has no effect on this command, with the commands that use it.
     pub(crate) fn idle_flag(&self, given: &Common) -> Option<(&'static str, &'static str)> {
         use DbCommand::{
-            Compact, CreateFamily, Delete, Dump, Explain, Get, Ingest, Load, Property, Put, Scan, WriteSst,
+            Compact, CreateFamily, Delete, Dump, Explain, ExportFamily, Get, ImportFamily, Ingest, Load,
+            Property, Put, Scan, WriteSst,
         };
         let files = matches!(self, Ingest { .. } | WriteSst { .. });
-        let writes =
-            matches!(self, Put { .. } | Delete { .. } | Load { .. } | CreateFamily { .. } | Ingest { .. });
+        let writes = matches!(
+            self,
+            Put { .. }
+                | Delete { .. }
+                | Load { .. }
+                | CreateFamily { .. }
+                | ImportFamily { .. }
+                | Ingest { .. }
+        );
         let reads = matches!(self, Get { .. } | Scan { .. } | Dump { .. } | Explain { .. });
         let of_family = files
-            || matches!(self, Put { .. } | Delete { .. } | Load { .. } | Compact { .. } | Property { .. });
-        let hex = of_family && !matches!(self, Property { .. } | Ingest { .. }) || reads;
+            || matches!(
+                self,
+                Put { .. }
+                    | Delete { .. }
+                    | Load { .. }
+                    | Compact { .. }
+                    | Property { .. }
+                    | ExportFamily { .. }
+            );
+        let hex =
+            of_family && !matches!(self, Property { .. } | Ingest { .. } | ExportFamily { .. }) || reads;
         let idle = [
             (
                 given.create_if_missing && !writes,
                 "--create_if_missing",
-                "put, delete, load, ingest and create_family",
+                "put, delete, load, ingest, create_family and import_family",
             ),
             (
                 given.column_family.is_some() && !of_family && !reads,
                 "--column_family",
-                "put, get, delete, scan, dump, load, explain, compact, property, write_sst and ingest",
+                "put, get, delete, scan, dump, load, explain, compact, property, write_sst, ingest and export_family",
             ),
             (
                 (given.hex || given.key_hex || given.value_hex) && !hex,

@@ -24,6 +24,6 @@ pub mod for_repair;
 
 pub use ashlar_table::{SstSummary, SstWriter};
 pub use db::{
-    Db, HeldFiles, IngestMode, IngestOptions, Ingested, LiveFile, MemtableStats, Moment, OpenFamily, Pins,
-    SizeOptions, SnapshotPins, sst_writer,
+    Brought, Db, HeldFiles, IngestMode, IngestOptions, Ingested, LiveFile, MemtableStats, Moment, NewFamily,
+    OpenFamily, Pins, SizeOptions, SnapshotPins, sst_writer,
 };

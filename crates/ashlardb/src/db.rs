@@ -216,14 +216,20 @@ impl Db {
         name: &str,
         set: impl FnOnce(FamilyBuilder) -> FamilyBuilder,
     ) -> Result<Family> {
+        let mut options = self.options_of_new();
+        set(FamilyBuilder::default()).apply(&mut options)?;
+        let inner = self.engine.create_family(name, options)?;
+        Ok(Family { db: self.clone(), inner })
+    }
+
+    /// The options of a new family that the caller says nothing of.
+    pub(crate) fn options_of_new(&self) -> crate::options::FamilyOptions {
         let mut options = (*self.default.options()).clone();
         options.cf_paths.clear();
         options.compaction_filter = None;
         options.value_ttl_secs = self.ttl_of_all;
         options.inherit_tree();
-        set(FamilyBuilder::default()).apply(&mut options)?;
-        let inner = self.engine.create_family(name, options)?;
-        Ok(Family { db: self.clone(), inner })
+        options
     }
 
     /// Drops a family with all its entries. The drop is durable when the call returns.

@@ -88,6 +88,7 @@ struct NotSync;
 mod adopt;
 mod batch;
 mod builder;
+mod copies;
 mod cursor;
 mod db;
 mod family;
@@ -111,6 +112,7 @@ pub use ashlar_backup::{
     BackupEngine, BackupEngineBuilder, BackupInfo, BackupOptions, CorruptBackup, CreatedBackup,
     RestoreOptions, Restored,
 };
+pub use ashlar_backup::{ExportedFile, FamilyExport, ImportOptions};
 pub use ashlar_base::error::{BusyKind, IoKind, ShutdownKind};
 pub use ashlar_base::ext::compaction_filter::{
     Decision, FilterContext, FilterSource, RemoveEmptyValue, standard_filter,

@@ -9,6 +9,7 @@ mod check;
 mod checkpoint;
 mod entries;
 mod explain;
+mod exports;
 mod info;
 mod level;
 mod lines;
@@ -27,7 +28,7 @@ use std::path::{Path, PathBuf};
 use text::{Form, Separator};
 
 /// The commands, for messages.
-pub(crate) const COMMANDS: &str = "put, get, delete, scan, dump, load, families, create_family, drop_family, explain, compact, property, check, repair, checkpoint, backup, restore, backups, write_sst, ingest, info, level, rewrite (see ashlar db --help)";
+pub(crate) const COMMANDS: &str = "put, get, delete, scan, dump, load, families, create_family, drop_family, explain, compact, property, check, repair, checkpoint, export_family, import_family, backup, restore, backups, write_sst, ingest, info, level, rewrite (see ashlar db --help)";
 
 /// A command with its database.
 struct Target {
@@ -124,6 +125,10 @@ pub(crate) fn run(arguments: DbArguments) -> Done {
         }
         DbCommand::Checkpoint { into, checkpoint_dir } => {
             checkpoint::run(&target, into.or(checkpoint_dir).as_deref(), &mut out)
+        }
+        DbCommand::ExportFamily { into } => exports::export(&target, &into, &mut out),
+        DbCommand::ImportFamily { name, from, move_files } => {
+            exports::import(&target, &name, &from, move_files, &mut out)
         }
         DbCommand::Backup { backups, backup_dir, flush, metadata, keep, rate_limit } => {
             let how = backups::Create { flush, metadata, keep, rate_limit };

@@ -415,6 +415,28 @@ fn a_checkpoint_is_a_second_database() {
 }
 
 #[test]
+fn a_family_is_exported_and_imported() {
+    let (dir, db) = place();
+    let at = |name: &str| dir.path().join(name).display().to_string();
+    good(&["db", &db, "create_family", "--create_if_missing", "events"], b"");
+    good(&["db", &db, "put", "--column_family=events", "k", "v"], b"");
+    let out = at("out");
+    let said = good(&["db", &db, "export_family", "--column_family=events", &out], b"");
+    assert!(said.starts_with(&format!("OK: {out} has family \"events\": 1 table, ")), "{said}");
+    assert_eq!(good(&["db", &out, "scan", "--column_family=events"], b""), "k ==> v\n");
+    let again = ashlar(&["db", &db, "export_family", "--column_family=events", &out], b"");
+    assert!(again.status == 1 && again.err.contains("something in the place"), "{again:?}");
+    let other = at("other");
+    assert_eq!(good(&["db", &other, "import_family", "--create_if_missing", "one", &out], b""), "OK\n");
+    assert_eq!(good(&["db", &db, "import_family", "two", &out, "--move_files"], b""), "OK\n");
+    assert!(!dir.path().join("out").exists());
+    for (db, family) in [(&other, "one"), (&db, "two")] {
+        assert_eq!(good(&["db", db, "scan", &format!("--column_family={family}")], b""), "k ==> v\n");
+    }
+    assert_eq!(ashlar(&["db", &db, "import_family", "three", &out], b"").status, 1);
+}
+
+#[test]
 fn backups_are_made_listed_and_restored() {
     let (dir, db) = place();
     let backups = dir.path().join("backups").display().to_string();

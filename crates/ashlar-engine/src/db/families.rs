@@ -2,15 +2,20 @@
 
 use super::Db;
 use super::core::Core;
+use super::ingest::out_of_sequences;
 use super::open::refuse_timestamps;
 use crate::column_family::{Family, LiveFamily};
 use crate::health::Source;
 use crate::memtable::{MemtableList, new_memtable};
-use ashlar_base::{Error, FamilyId, Result, SeqNum};
+use crate::wal::Wal;
+use ashlar_base::planted::{Bug, planted};
+use ashlar_base::{Error, FamilyId, Level, Result, SeqNum};
+use ashlar_format::version_edit::NewFile;
 use ashlar_options::FamilyOptions;
 use ashlar_sync::atomic::Ordering;
 use ashlar_tree::files::make_directory;
 use ashlar_tree::places::{absolute_paths, claim_new_place, same_directory, take_place};
+use ashlar_tree::version::{FamilyState, Version};
 use std::sync::Arc;
 
 impl Db {
@@ -56,6 +61,12 @@ impl Core {
     fn create_family(self: &Arc<Self>, name: &str, options: FamilyOptions) -> Result<Arc<Family>> {
         self.check_outside("create_family()")?;
         let _claim = self.claim()?;
+        let options = self.new_family(name, options)?;
+        self.add_family(name, options, Vec::new())
+    }
+
+    /// The options of a new family as the database uses them.
+    pub(super) fn new_family(&self, name: &str, options: FamilyOptions) -> Result<FamilyOptions> {
         self.health.check_writable()?;
         if name.is_empty() {
             return Err(Error::invalid("a column family needs a name"));
@@ -66,7 +77,18 @@ impl Core {
         let mut options = options.at_level(level);
         options.forget_stored();
         absolute_paths("cf_paths", &mut options.cf_paths)?;
+        Ok(options)
+    }
+
+    /// Adds a family that begins with these tables.
+    pub(super) fn add_family(
+        self: &Arc<Self>,
+        name: &str,
+        options: FamilyOptions,
+        tables: Vec<(Level, NewFile)>,
+    ) -> Result<Arc<Family>> {
         self.renew_stale_options()?;
+        let imports = !tables.is_empty();
         // Leads alone, so that the current WAL file holds no data of the new family yet.
         let made = self.committer.lead_alone(|| {
             self.make_places(&options)?;
@@ -76,34 +98,71 @@ impl Core {
                 self.write_options_noting(Some((name, &options)))?;
             }
             // Writes earlier than the family reach the operating system first: if a crash keeps the family, it also
-            // keeps those writes.
+            // keeps those writes. Tables are durable with their sequence numbers, so earlier numbers are synced.
             self.committer.flush()?;
+            if imports {
+                self.sync_earlier()?;
+            }
+            // One number more than the tables have: it tells snapshots from before the import from later ones.
+            let newest = tables.iter().map(|(_, file)| file.largest_seq).max();
+            let newest = newest.filter(|_| !planted(Bug::ImportedAboveWrites)).unwrap_or_default();
+            let last = newest.max(self.committer.last_reserved());
+            let last = last.checked_add(1).ok_or_else(out_of_sequences)?;
             let wal = Arc::clone(&self.committer.current().wal);
             let (order, levels) = (options.order.clone(), options.compaction.num_levels);
-            let made = self.versions.create_family(name, order, levels, wal.number());
-            let made = made.inspect_err(|e| self.commit_failed(e))?;
-            made.version.tables().count_into(&self.statistics);
-            self.some_disallow.fetch_or(options.disallow_memtable_writes, Ordering::Relaxed);
-            self.some_expire.fetch_or(options.value_ttl_secs.is_some(), Ordering::Relaxed);
-            let empty = new_memtable(&options, self.memory.account());
-            let memtables = MemtableList::new(empty, wal.number(), SeqNum::ZERO);
-            let live = LiveFamily::new(
-                (self.database, made.id),
-                name,
-                options,
-                memtables,
-                Arc::clone(&made.version),
-            );
-            let family = Arc::clone(&live.family);
-            let mut state = self.state();
-            state.families.insert(live);
-            let set = Core::write_set(&state, &self.memory, wal);
-            self.committer.install(set);
-            Ok(family)
+            let made = self.versions.create_family_of(name, order, levels, wal.number(), tables);
+            let made = made.inspect_err(|e| {
+                if imports {
+                    // The next open may find the tables, and then no write may have their numbers.
+                    self.committer.take_sequences(last);
+                }
+                self.commit_failed(e);
+            })?;
+            Ok(self.begin_family(&made, name, options, wal, imports.then_some(last)))
         })?;
         self.renew_options();
+        if imports {
+            self.update_pressure();
+        }
         self.schedule();
         Ok(made)
+    }
+
+    /// Shows a family that the MANIFEST has to writers and readers. The caller leads. `imported`: the family has tables, and
+    /// writes from now on come after this number; snapshots from before see an empty family.
+    fn begin_family(
+        &self,
+        made: &FamilyState,
+        name: &str,
+        options: FamilyOptions,
+        wal: Arc<Wal>,
+        imported: Option<SeqNum>,
+    ) -> Arc<Family> {
+        made.version.tables().count_into(&self.statistics);
+        self.some_disallow.fetch_or(options.disallow_memtable_writes, Ordering::Relaxed);
+        self.some_expire.fetch_or(options.value_ttl_secs.is_some(), Ordering::Relaxed);
+        let empty = new_memtable(&options, self.memory.account());
+        let memtables = MemtableList::new(empty, wal.number(), SeqNum::ZERO);
+        let (ids, tables) = ((self.database, made.id), Arc::clone(made.version.tables()));
+        let first = match imported {
+            Some(_) => Arc::new(Version::empty(made.version.levels.len(), tables)),
+            None => Arc::clone(&made.version),
+        };
+        let live = LiveFamily::new(ids, name, options, memtables, first);
+        let family = Arc::clone(&live.family);
+        let mut state = self.state();
+        state.families.insert(LiveFamily { version: Arc::clone(&made.version), ..live });
+        if let Some(last) = imported {
+            let view = family.super_version.get();
+            self.snapshots.keep_views(made.id, &view, None, || {
+                // The number first: a reader that finds the tables reads up to it.
+                self.committer.take_sequences(last);
+                self.publish(&mut state, made.id);
+            });
+        }
+        let set = Core::write_set(&state, &self.memory, wal);
+        self.committer.install(set);
+        family
     }
 
     /// Creates the directories of a new family's tables, opens them and locks them, as an open does. Called by a

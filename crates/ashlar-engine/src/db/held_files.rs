@@ -17,7 +17,10 @@ use super::claim::Claim;
 use super::core::Core;
 use super::parts::wal_dir_of;
 use super::work::Work;
+use crate::column_family::Family;
 use ashlar_base::{Error, FileNumber, Result, SeqNum};
+use ashlar_options::FormatLevel;
+use ashlar_tree::version::Version;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -95,6 +98,21 @@ impl HeldFiles {
             let wal_dir = wal_dir_of(&core.options(), &core.dir).to_path_buf();
             Ok(Moment { manifest, manifest_bytes, wals, wal_dir, sequence: core.visible() })
         })
+    }
+
+    /// The present tables of a family.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: the family was dropped, or belongs to another database.
+    pub fn version(&self, family: &Family) -> Result<Arc<Version>> {
+        self.core.check_live(family)?;
+        let live = self.core.state().families.get(family.id()).map(|live| Arc::clone(&live.version));
+        live.ok_or_else(|| Error::invalid(format!("column family {:?} was dropped", family.name())))
+    }
+
+    /// The format level of the database.
+    pub fn format_level(&self) -> FormatLevel {
+        self.core.options().format_level
     }
 
     /// Writes all memtables to tables. The caller leads the writers.

@@ -27,6 +27,7 @@
 //! | `held_files` | keeps every file while a caller copies them |
 //! | `replace` | replaces tables on the caller's thread |
 //! | `ingest` | takes tables made outside the database into the tree |
+//! | `import` | makes a family of the tables of another database |
 //! | `change` | changes of settings while the database is open |
 
 mod atomic_flush_job;
@@ -41,6 +42,7 @@ mod drop_files;
 mod families;
 mod flush_job;
 mod held_files;
+mod import;
 mod ingest;
 mod install;
 mod job;
@@ -76,7 +78,8 @@ mod work;
 mod writes;
 
 pub use held_files::{HeldFiles, Moment};
-pub use ingest::{IngestMode, IngestOptions, Ingested, sst_writer};
+pub use import::NewFamily;
+pub use ingest::{Brought, IngestMode, IngestOptions, Ingested, sst_writer};
 pub use live_files::LiveFile;
 pub use pins::{Pins, SnapshotPins};
 pub use replace::{Claimed, Placed};

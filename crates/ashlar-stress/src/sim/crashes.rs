@@ -44,6 +44,7 @@ impl Run {
         tally.held_back += u64::from(self.store.setup.holds_back());
         tally.blob_files += self.store.blob_files() as u64;
         tally.ingested += self.store.ingested;
+        tally.imported += self.store.imported;
         tally.placed += u64::from(self.store.setup.places.are_any());
         for (count, extension) in tally.elsewhere.iter_mut().zip(["log", "sst", "blob"]) {
             *count += self.store.files_elsewhere(extension) as u64;

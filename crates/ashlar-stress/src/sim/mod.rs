@@ -13,6 +13,7 @@ pub(crate) mod check;
 mod crashes;
 mod failing;
 mod full_disk;
+mod imported;
 pub(crate) mod ingested;
 mod judged;
 pub mod places;

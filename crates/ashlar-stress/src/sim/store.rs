@@ -86,6 +86,8 @@ pub struct Store {
     pub failures: u64,
     /// Writes that came in by an ingestion.
     pub ingested: u64,
+    /// Families that were made by an import.
+    pub imported: u64,
 }
 
 /// Opens the database of a machine.
@@ -152,6 +154,7 @@ impl Store {
             faulty: false,
             failures: 0,
             ingested: 0,
+            imported: 0,
         })
     }
 
@@ -344,8 +347,12 @@ impl Store {
         // Used up even if it fails: a later open may find the family.
         let generation = self.next_generation.get(name).copied().unwrap_or(0);
         self.next_generation.insert(name.to_owned(), generation + 1);
-        let made = self.db.create_family(name, self.setup.of(name, &self.setup.places));
+        let made = match self.imports(name, generation) {
+            true => self.import(name, generation),
+            false => self.db.create_family(name, self.setup.of(name, &self.setup.places)),
+        };
         if self.passed("create_family", made)?.is_some() {
+            self.imported += u64::from(self.imports(name, generation));
             self.promise.names.insert(name.to_owned(), generation);
             self.promise.maybe.remove(name);
         } else {

@@ -24,6 +24,8 @@ pub struct Tally {
     pub held_back: u64,
     /// Writes that came in by an ingestion.
     pub ingested: u64,
+    /// Families that were made by an import.
+    pub imported: u64,
     /// Blob files that were there at the ends.
     pub blob_files: u64,
     /// Seeds with files outside of the database directory.
@@ -70,6 +72,7 @@ impl Tally {
             ("deletions taken where a flush lacked room", &self.deleted[0]),
             ("deletions taken where the log lacked room", &self.deleted[1]),
             ("writes ingested", &self.ingested),
+            ("families imported", &self.imported),
             ("blob files", &self.blob_files),
             ("calls that failed", &self.failed),
             ("histories with files in several directories", &self.placed),

@@ -2,6 +2,7 @@
 
 mod block_file;
 mod blocks;
+mod bounds;
 mod embedded;
 mod lookup;
 mod open;

@@ -4,6 +4,7 @@
 //! 2. A child that ends in the middle (RocksDB aborts on failed assertions) is [`JudgeError::Died`].
 //! 3. Dropping the judge closes its input and waits, so that its database is closed in order; [`Judge::kill`] does not.
 
+use super::exports::ExportedTable;
 use super::places::{Skip, place};
 use crate::KeyValue;
 use crate::ops::{Bulk, Change, Op};
@@ -198,6 +199,45 @@ impl Judge {
         let path = |path: &&Path| to_hex(path.as_os_str().as_encoded_bytes());
         let paths: Vec<String> = paths.iter().map(path).collect();
         self.say(&format!("ingest {family} {}", paths.join(" "))).map(|_| ())
+    }
+
+    /// [`Judge::ingest`] below all entries of the family, which must have been opened for it.
+    ///
+    /// # Errors
+    /// As [`Judge::write_sst`].
+    pub fn ingest_behind(&mut self, family: &str, paths: &[&Path]) -> Result<(), JudgeError> {
+        let paths: Vec<String> = paths.iter().map(|path| hex_path(path)).collect();
+        self.say(&format!("ingest_behind {family} {}", paths.join(" "))).map(|_| ())
+    }
+
+    /// Exports a family into a new directory: the name of its comparator, and its tables. Of the two releases only 11 does.
+    ///
+    /// # Errors
+    /// As [`Judge::write_sst`].
+    pub fn export_family(
+        &mut self,
+        family: &str,
+        dir: &Path,
+    ) -> Result<(String, Vec<ExportedTable>), JudgeError> {
+        let lines = self.say(&format!("export {family} {}", hex_path(dir)))?.lines;
+        let mut lines = lines.into_iter();
+        let comparator = lines.next().unwrap_or_default();
+        let tables = lines.map(|line| line.parse().map_err(JudgeError::Died)).collect::<Result<_, _>>()?;
+        Ok((comparator, tables))
+    }
+
+    /// Makes a family of the tables of an export. Of the two releases only 11 does.
+    ///
+    /// # Errors
+    /// As [`Judge::write_sst`].
+    pub fn import_family(
+        &mut self,
+        name: &str,
+        comparator: &str,
+        tables: &[ExportedTable],
+    ) -> Result<(), JudgeError> {
+        let tables: Vec<String> = tables.iter().map(ExportedTable::to_string).collect();
+        self.say(&format!("import {name} {comparator} {}", tables.join(" ; "))).map(|_| ())
     }
 
     /// Adds a backup of the open database to `dir` by RocksDB's engine, after a flush. The judge of before this refuses it, and

@@ -6,10 +6,12 @@
 
 mod digest;
 mod driver;
+mod exports;
 mod places;
 mod tools;
 
 pub use digest::{Digest, digest};
 pub use driver::{Judge, JudgeError, JudgeVersion, MERGING, Opening, READ_FLAGS};
+pub use exports::ExportedTable;
 pub use places::{Skip, place};
 pub use tools::{InternalLine, Tools, copy_flat};

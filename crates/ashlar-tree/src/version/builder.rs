@@ -131,6 +131,11 @@ impl TreeBuilder {
         epoch::complete(&mut self.files, order, last_seq);
     }
 
+    /// Its tables with their levels, by number.
+    pub fn tables(&self) -> impl Iterator<Item = (Level, &NewFile)> {
+        self.files.values().map(|(level, file)| (*level, &file.file))
+    }
+
     /// The numbers of its tables.
     pub fn table_numbers(&self) -> impl Iterator<Item = FileNumber> + '_ {
         self.files.keys().copied()

@@ -18,8 +18,8 @@ use super::leader::Leader;
 use super::plan::{CommitRequest, NewFamily};
 use super::queue::{CommitResult, Install, Ticket};
 use super::{FamilyState, Tables, VersionSet};
-use ashlar_base::{Error, ErrorKind, FamilyId, FileNumber, Order, Result};
-use ashlar_format::version_edit::VersionEdit;
+use ashlar_base::{Error, ErrorKind, FamilyId, FileNumber, Level, Order, Result};
+use ashlar_format::version_edit::{NewFile, VersionEdit};
 use ashlar_sync::Waited;
 use std::sync::Arc;
 
@@ -70,8 +70,25 @@ impl VersionSet {
         levels: usize,
         log_number: FileNumber,
     ) -> Result<Arc<FamilyState>> {
+        self.create_family_of(name, order, levels, log_number, Vec::new())
+    }
+
+    /// [`VersionSet::create_family`] for a family that begins with these tables. After a crash there is the family with all of
+    /// them, or no family. The commit raises the last sequence number to those of the tables.
+    ///
+    /// # Errors
+    /// Also `Corruption`, `NotSupported`: the tables make no valid tree of `levels` levels.
+    pub fn create_family_of(
+        &self,
+        name: &str,
+        order: Order,
+        levels: usize,
+        log_number: FileNumber,
+        files: Vec<(Level, NewFile)>,
+    ) -> Result<Arc<FamilyState>> {
         let tables = Tables::new(self.env.clone(), self.dir.clone(), Arc::clone(self.tables()), order);
-        let request = CommitRequest::Create(NewFamily { name: name.to_string(), log_number, levels, tables });
+        let new = NewFamily { name: name.to_string(), log_number, levels, tables, files };
+        let request = CommitRequest::Create(new);
         let created = self.submit(request, Box::new(|_| {}))?;
         created.into_iter().next().ok_or_else(|| Error::invalid("the family was dropped at once"))
     }

@@ -2,7 +2,8 @@
 //!
 //! 1. Every record except those of a snapshot carries the next file number and the last sequence number so far, and, unless it
 //!    adds or drops a family, previous log 0.
-//! 2. A commit of several records is an atomic group: recovery applies all of them or none.
+//! 2. A commit of several records is an atomic group: recovery applies all of them or none. So is a new family that begins
+//!    with tables: its group is the record that adds it and the one with the tables.
 //! 3. Files without an epoch number get one: outputs of a compaction the smallest of its inputs, other files the
 //!    family's next.
 //! 4. An edit for a dropped family keeps only its parts about the whole database. The job that made the edit could not
@@ -14,8 +15,8 @@
 
 use super::builder::TreeBuilder;
 use super::{DbFacts, FamilyState, Tables, Version};
-use ashlar_base::{Error, FamilyId, FileNumber, Result, SeqNum};
-use ashlar_format::version_edit::VersionEdit;
+use ashlar_base::{Error, FamilyId, FileNumber, Level, Result, SeqNum};
+use ashlar_format::version_edit::{NewFile, VersionEdit};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -32,6 +33,8 @@ pub(super) struct NewFamily {
     pub log_number: FileNumber,
     pub(super) levels: usize,
     pub(super) tables: Arc<Tables>,
+    /// The tables that the family begins with.
+    pub(super) files: Vec<(Level, NewFile)>,
 }
 
 /// What a committer wants.
@@ -164,7 +167,7 @@ fn plan_create(state: &mut State, new: NewFamily) -> Result<Plan> {
         ..VersionEdit::default()
     };
     state.db.absorb(&edit);
-    let family = FamilyState {
+    let mut family = FamilyState {
         id,
         name: new.name,
         comparator,
@@ -173,8 +176,25 @@ fn plan_create(state: &mut State, new: NewFamily) -> Result<Plan> {
         carried: super::Carried::default(),
         next_epoch: 1,
     };
+    let mut records = vec![edit];
+    if !new.files.is_empty() {
+        // RocksDB ignores tables in the record that adds a family.
+        records.push(first_tables(&mut family, new.files)?);
+        group(&mut records);
+    }
     state.families.insert(id, Arc::new(family));
-    Ok(Plan { records: vec![edit], touched: BTreeSet::from([id]) })
+    Ok(Plan { records, touched: BTreeSet::from([id]) })
+}
+
+/// The edit that gives a new family its first tables.
+fn first_tables(family: &mut FamilyState, files: Vec<(Level, NewFile)>) -> Result<VersionEdit> {
+    let mut edit = VersionEdit { prev_log_number: Some(FileNumber(0)), ..VersionEdit::of(family.id) };
+    edit.added = files;
+    let mut builder = TreeBuilder::from_version(&family.version);
+    number_epochs(&mut edit, &builder, &mut family.next_epoch);
+    builder.apply(&edit)?;
+    family.version = Arc::new(builder.finish(family.version.levels.len(), family.version.tables())?);
+    Ok(edit)
 }
 
 fn plan_drop(state: &mut State, id: FamilyId) -> Result<Plan> {
@@ -219,6 +239,33 @@ mod tests {
         let mut edit = VersionEdit::of(FamilyId::DEFAULT);
         edit.add_file(Level::ZERO, NewFile::new(FileNumber(9), 1000, (key.clone(), key), (seq, seq)));
         edit
+    }
+
+    #[test]
+    fn a_new_family_with_tables_is_one_group() {
+        let env = ashlar_env::Env::mem();
+        let open = super::super::OpenTables::new(ashlar_cache::FramePool::new(1 << 20));
+        let new = |files| NewFamily {
+            name: "f".to_owned(),
+            log_number: FileNumber(4),
+            levels: 7,
+            tables: Tables::new(env.clone(), "/db".into(), Arc::clone(&open), ashlar_base::Order::Bytewise),
+            files,
+        };
+        let mut state = State::default();
+        let plan = plan_create(&mut state, new(with_table(6).added)).unwrap();
+        let groups: Vec<_> = plan.records.iter().map(|edit| edit.atomic_group).collect();
+        assert_eq!(groups, [Some(1), Some(0)]);
+        assert!(plan.records[0].family_add.is_some() && plan.records[0].added.is_empty());
+        let family = &state.families[&FamilyId(1)];
+        assert_eq!((family.version.file_count(), family.next_epoch), (1, 2));
+        // Without tables it is one plain record; a tree that breaks a rule is no family.
+        let mut state = State::default();
+        let plan = plan_create(&mut state, new(Vec::new())).unwrap();
+        assert_eq!((plan.records.len(), plan.records[0].atomic_group), (1, None));
+        let mut twice = with_table(6).added;
+        twice.extend(twice.clone());
+        assert!(plan_create(&mut State::default(), new(twice)).is_err());
     }
 
     #[test]

@@ -8,6 +8,7 @@
 //! | `recycled` | is nothing given up of logs that RocksDB recycles, and no alarm raised? |
 //! | `carried` | what do we do with what we cannot carry along? |
 //! | `backup`, `backup_judged` | are backups whole whatever interrupts a call, and do RocksDB and we read those of one another? |
+//! | `exports`, `exports_judged` | is an imported family what was exported, whatever interrupts the call, and do RocksDB and we take those of one another? |
 //! | `checkpoint` | has a checkpoint the state of one moment? |
 //! | `direct_blobs` | are values read that RocksDB has in blob files of no MANIFEST, and do they stay? |
 //! | `directories` | what if the directory is renamed, replaced or removed while a database is open in it? |
@@ -66,6 +67,8 @@ mod direct_blobs;
 mod directories;
 mod door;
 mod examples;
+mod exports;
+mod exports_judged;
 mod filters;
 mod fork;
 mod gone_back;

@@ -5,19 +5,20 @@
 //! 3. A file that is not handed over with [`Brought::keep`] is removed.
 
 use super::{Core, IngestMode, Part};
-use crate::column_family::Family;
 use ashlar_base::error::IoKind;
-use ashlar_base::{ErrorKind, FileNumber, Result};
+use ashlar_base::{ErrorKind, FileNumber, Level, Result};
 use ashlar_compaction::output_numbers;
 use ashlar_env::Fs;
 use ashlar_format::filename::FileKind;
+use ashlar_options::FamilyOptions;
 use ashlar_tree::files::{CRC32C_FUNCTION, PendingFile, checksum_of_file, copy_file};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A file in the directory of the database that no version names yet.
-pub(super) struct Brought {
+/// A file in the directory of the database that no version names yet. Dropping it removes the file.
+#[must_use = "dropping it removes the file"]
+pub struct Brought {
     fs: Arc<dyn Fs>,
     path: PathBuf,
     path_id: u8,
@@ -29,31 +30,35 @@ pub(super) struct Brought {
 }
 
 impl Brought {
-    pub(super) fn path(&self) -> &Path {
+    /// Where the file is.
+    pub fn path(&self) -> &Path {
         &self.path
     }
 
-    pub(super) fn path_id(&self) -> u8 {
+    /// The index of the directory among those of the family.
+    pub fn path_id(&self) -> u8 {
         self.path_id
     }
 
-    pub(super) fn number(&self) -> FileNumber {
+    /// The number in its name.
+    pub fn number(&self) -> FileNumber {
         self.number
     }
 
-    pub(super) fn copied(&self) -> bool {
+    /// Whether the bytes were copied. Otherwise the file is a hard link to the source.
+    pub fn copied(&self) -> bool {
         self.copied
     }
 
     /// The checksum of the file and its function, as the MANIFEST records them; both `None` where the database records none.
-    pub(super) fn checksum(&self) -> (Option<Vec<u8>>, Option<Vec<u8>>) {
+    pub fn checksum(&self) -> (Option<Vec<u8>>, Option<Vec<u8>>) {
         let sum = self.checksum.map(|sum| sum.to_vec());
         let function = sum.is_some().then(|| CRC32C_FUNCTION.to_vec());
         (sum, function)
     }
 
     /// Hands the file over to the caller. The caller drops the number once the edit that names the file is durable.
-    pub(super) fn keep(mut self) -> Option<PendingFile> {
+    pub(in crate::db) fn keep(mut self) -> Option<PendingFile> {
         self.pending.take()
     }
 }
@@ -73,14 +78,19 @@ pub(super) fn folders(parts: &[Part]) -> BTreeSet<PathBuf> {
     files.filter_map(|file| file.brought.path.parent().map(Path::to_path_buf)).collect()
 }
 
-/// Links or copies the file.
+/// Links or copies the file, which goes to `level` of a family with these options.
 ///
 /// # Errors
 /// `Io`; there is no new file then.
-pub(super) fn bring(core: &Arc<Core>, family: &Family, source: &Path, mode: IngestMode) -> Result<Brought> {
+pub(in crate::db) fn bring(
+    core: &Arc<Core>,
+    (options, level): (&FamilyOptions, Level),
+    source: &Path,
+    mode: IngestMode,
+) -> Result<Brought> {
     let pending = output_numbers(&core.versions, &core.pending)();
     let number = pending.number();
-    let (dir, path_id) = core.writer.place(&core.dir, &family.options(), 0);
+    let (dir, path_id) = core.writer.place(&core.dir, options, level.0);
     let mut brought = Brought {
         fs: Arc::clone(&core.env.fs),
         path: dir.join(FileKind::Table(number).name()),

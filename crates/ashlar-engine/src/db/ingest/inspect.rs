@@ -10,18 +10,16 @@ use super::bring::Brought;
 use super::overlap::Span;
 use crate::column_family::Family;
 use ashlar_base::{
-    Error, FileNumber, InternalIterator, InternalKey, InternalKeyBuf, Order, Result, SeqNum, Trailer,
-    ValueType,
+    Error, FileNumber, InternalKey, InternalKeyBuf, Order, Result, SeqNum, Trailer, ValueType,
 };
 use ashlar_cache::FramePool;
 use ashlar_env::Fs;
 use ashlar_format::table::Properties;
 use ashlar_format::version_edit::NewFile;
 use ashlar_options::FormatLevel;
-use ashlar_table::{ReadHow, ReaderOptions, TableReader, TableSurvey, unique_id_bytes};
+use ashlar_table::{ReaderOptions, TableReader, TableSurvey, unique_id_bytes};
 use ashlar_tree::version::TableCounts;
 use std::path::Path;
-use std::sync::Arc;
 
 /// The block cache of an inspection. No block is read twice.
 const POOL_BYTES: usize = 1 << 20;
@@ -196,7 +194,12 @@ pub(super) fn inspect(fs: &dyn Fs, path: &Path, family: &Family, takes: Takes) -
     if takes.verified {
         verify_entries(&table, &check)?;
     }
-    let bounds = bounds_of(&table, order, &check)?;
+    let deleted = table.range_tombstones().fragments().any(|tombstone| tombstone.seqs() != [SeqNum::ZERO]);
+    if deleted {
+        let what = "a range deletion of an external file has a sequence number of its own";
+        return Err(Error::corruption(what));
+    }
+    let bounds = table.bounds(&check)?.ok_or_else(|| Error::invalid("the file has no entry"))?;
     let (smallest, largest) = &bounds;
     let span = Span {
         smallest: smallest.as_key().user_key().to_vec(),
@@ -255,39 +258,4 @@ fn check_entry(key: InternalKey<'_>, merges: bool, entities: bool) -> Result<()>
             Err(Error::not_supported(what))
         }
     }
-}
-
-/// The first and the last key, range deletions included.
-fn bounds_of(
-    table: &Arc<TableReader>,
-    order: &Order,
-    check: &dyn Fn(InternalKey<'_>) -> Result<()>,
-) -> Result<(InternalKeyBuf, InternalKeyBuf)> {
-    let mut entries = table.iter(ReadHow { fill_cache: false, ..ReadHow::default() });
-    entries.first()?;
-    let first = entries.key().map(InternalKey::to_buf);
-    entries.last()?;
-    let mut bounds = first.zip(entries.key().map(InternalKey::to_buf));
-    if let Some((first, last)) = &bounds {
-        check(first.as_key())?;
-        check(last.as_key())?;
-    }
-    for tombstone in table.range_tombstones().fragments() {
-        if tombstone.seqs().iter().any(|seq| *seq != SeqNum::ZERO) {
-            return Err(Error::corruption(
-                "a range deletion of an external file has a sequence number of its own",
-            ));
-        }
-        let begin = InternalKeyBuf::new(tombstone.begin, Trailer::new(SeqNum::ZERO, ValueType::RangeDelete));
-        let end = InternalKeyBuf::new(tombstone.end, Trailer::RANGE_END);
-        bounds = Some(match bounds {
-            None => (begin, end),
-            Some((first, last)) => {
-                let below = order.compare_internal(begin.as_key(), first.as_key()).is_lt();
-                let above = order.compare_internal(end.as_key(), last.as_key()).is_gt();
-                (if below { begin } else { first }, if above { end } else { last })
-            }
-        });
-    }
-    bounds.ok_or_else(|| Error::invalid("the file has no entry"))
 }

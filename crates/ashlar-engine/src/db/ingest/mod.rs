@@ -28,6 +28,8 @@ mod place;
 mod tests;
 mod writer;
 
+pub use bring::Brought;
+pub(super) use bring::bring;
 pub use writer::sst_writer;
 
 use super::Db;
@@ -39,7 +41,6 @@ use ashlar_base::{Error, ErrorKind, FamilyId, FileNumber, Level, Result, SeqNum}
 use ashlar_env::folder_of;
 use ashlar_format::version_edit::VersionEdit;
 use ashlar_options::{Event, FormatLevel, IngestEvent};
-use bring::Brought;
 use inspect::{Inspected, Takes};
 use overlap::memtables_overlap;
 use place::LevelClaims;
@@ -234,7 +235,8 @@ impl Core {
         for (family, files) in parts {
             let mut part = Part { family: Arc::clone(family), files: Vec::with_capacity(files.len()) };
             for path in files {
-                let file = bring::bring(self, family, path, options.mode)?;
+                let place = (&*family.options(), Level::ZERO);
+                let file = bring(self, place, path, options.mode)?;
                 let inspected = inspect::inspect(&*self.env.fs, file.path(), family, takes)
                     .map_err(|e| of_source(&e, path))?;
                 part.files.push(Candidate { source: path.clone(), brought: file, inspected });
@@ -251,7 +253,7 @@ impl Core {
     }
 
     /// Refuses a file in a directory of the database: a move would take a table from the tree.
-    fn check_outside_directory(&self, path: &Path) -> Result<()> {
+    pub(super) fn check_outside_directory(&self, path: &Path) -> Result<()> {
         let folder = folder_of(path);
         let elsewhere = self.places.elsewhere();
         let own = std::iter::once(&self.dir).chain(elsewhere.iter().map(|(dir, _)| dir));
@@ -308,7 +310,7 @@ impl Core {
     }
 
     /// Makes the earlier writes durable, which the files come after.
-    fn sync_earlier(&self) -> Result<()> {
+    pub(super) fn sync_earlier(&self) -> Result<()> {
         if planted(Bug::IngestedBeforeLogs) { Ok(()) } else { self.committer.sync() }
     }
 
@@ -454,6 +456,6 @@ fn not_bottommost(source: &Path, level: Level, last: usize) -> Error {
 }
 
 #[cold]
-fn out_of_sequences() -> Error {
+pub(super) fn out_of_sequences() -> Error {
     Error::not_supported("more than 2^56 writes in one database")
 }

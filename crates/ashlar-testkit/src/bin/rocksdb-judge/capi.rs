@@ -10,6 +10,7 @@
 
 mod backups;
 mod bulk;
+mod exports;
 mod extra;
 mod prepared;
 mod undecided;

@@ -9,7 +9,9 @@
 //! with read NAME NAME | without                     ... read options that are on; back to openings that are not prepared
 //! bulk ...                                            as in ashlar_testkit::ops::Bulk
 //! sst FAMILY 0xPATH CHANGE ; CHANGE ; …            writes an SST file outside the database
-//! ingest FAMILY 0xPATH 0xPATH …                     takes such files
+//! ingest FAMILY 0xPATH 0xPATH …                     takes such files; ingest_behind: below all entries
+//! export FAMILY 0xDIR                               one family: a line with the comparator, and one per table
+//! import NAME COMPARATOR TABLE ; TABLE ; …          makes a family of such tables
 //! backup create|list|verify ID|purge KEEP 0xDIR     backups by RocksDB's engine, in DIR
 //! backup restore 0xDIR 0xINTO                       ... the newest one
 //! undecided | decide commit|rollback 0xNAME         transactions that the opening found prepared
@@ -23,7 +25,7 @@
 //! An answer is any number of lines `= …`, then one line `ok` with perhaps a word after it, or `error: TEXT`.
 
 use crate::capi::{Backups, Database, Functions, OpenMode, Prepared};
-use ashlar_testkit::judge::Digest;
+use ashlar_testkit::judge::{Digest, ExportedTable};
 use ashlar_testkit::text::{from_hex, to_hex};
 use ashlar_testkit::{Change, Op};
 use std::ffi::CString;
@@ -67,12 +69,15 @@ impl Session {
                 database.bulk(&line.parse()?, folder).map(|()| String::new())
             }
             "sst" => self.write_sst(rest),
-            "ingest" => {
+            "ingest" | "ingest_behind" => {
                 let mut words = rest.split_whitespace();
                 let family = words.next().ok_or("ingest FAMILY 0xPATH ...")?;
                 let paths = words.map(c_path).collect::<Result<Vec<_>, _>>()?;
-                self.database()?.ingest_files(family, &paths).map(|()| String::new())
+                let behind = verb == "ingest_behind";
+                self.database()?.ingest_files(family, &paths, behind).map(|()| String::new())
             }
+            "export" => self.export(rest, out),
+            "import" => self.import(rest),
             "backup" => self.back_up(rest, out),
             "undecided" | "decide" => self.prepared_before(rest, out),
             "close" => {
@@ -145,6 +150,24 @@ impl Session {
             _ => Err("backup create|list|verify ID|purge KEEP 0xDIR, or backup restore 0xDIR 0xINTO".into()),
         }
         .map(|()| String::new())
+    }
+
+    fn export(&self, rest: &str, out: &mut impl Write) -> Result<String, String> {
+        let (family, dir) = rest.split_once(' ').ok_or("export FAMILY 0xDIR")?;
+        let (comparator, tables) = self.database()?.export_family(family, &c_path(dir)?)?;
+        let mut lines = std::iter::once(comparator).chain(tables.iter().map(ExportedTable::to_string));
+        lines.try_for_each(|line| writeln!(out, "= {line}")).map_err(|e| e.to_string())?;
+        Ok(String::new())
+    }
+
+    fn import(&mut self, rest: &str) -> Result<String, String> {
+        let mut words = rest.splitn(3, ' ');
+        let (Some(name), Some(comparator), Some(list)) = (words.next(), words.next(), words.next()) else {
+            return Err("import NAME COMPARATOR TABLE ; TABLE".into());
+        };
+        let tables = list.split(" ; ").map(str::parse).collect::<Result<Vec<ExportedTable>, _>>()?;
+        let database = self.database.as_mut().ok_or("nothing is open")?;
+        database.import_family(name, comparator, &tables).map(|()| String::new())
     }
 
     fn write_sst(&self, rest: &str) -> Result<String, String> {

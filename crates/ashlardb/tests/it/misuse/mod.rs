@@ -2,6 +2,7 @@
 //!
 //! | module | what is misused |
 //! |---|---|
+//! | `exports` | exports that cannot be made, and imports of what is no such family |
 //! | `handles` | snapshots, families and batches of another database, or of a dropped family; sync without a log |
 //! | `ingestion` | files that cannot be ingested, and lists of them that make no sense |
 //! | `locks` | locks of the engine while it calls comparators and merge operators |
@@ -13,6 +14,7 @@
 //! | `scans` | the order of the calls that describe a scan; prefixes in orders that are not bytewise |
 
 mod callbacks;
+mod exports;
 mod handles;
 mod ingestion;
 mod locks;

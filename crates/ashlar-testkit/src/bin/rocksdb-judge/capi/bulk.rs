@@ -104,7 +104,7 @@ impl Database {
         let path = folder.join(format!("ingested-{}.sst", bulk.seed));
         let path = CString::new(path.as_os_str().as_encoded_bytes()).map_err(|e| e.to_string())?;
         self.with_file_writer(&bulk.family, &path, |writer| write_file(&self.functions, writer, bulk))?;
-        self.ingest_files(&bulk.family, &[path])
+        self.ingest_files(&bulk.family, &[path], false)
     }
 
     /// Writes an SST file outside the database, with the options of the family.
@@ -140,13 +140,17 @@ impl Database {
         written
     }
 
-    /// Takes SST files into a family.
-    pub fn ingest_files(&self, family: &str, paths: &[CString]) -> Result<(), String> {
+    /// Takes SST files into a family: above its entries, or `behind` them.
+    pub fn ingest_files(&self, family: &str, paths: &[CString], behind: bool) -> Result<(), String> {
         let f = &self.functions;
         let family = self.family(family)?;
         let ingest = f.extra.ingest()?;
         // SAFETY: a constructor; destroyed below.
         let how = unsafe { (f.extra.ingest_options()?)() };
+        if behind {
+            // SAFETY: the options are live.
+            unsafe { (f.extra.ingest_behind()?)(how, 1) };
+        }
         let files: Vec<_> = paths.iter().map(|path| path.as_ptr()).collect();
         // SAFETY: database, family and options are live; the array holds that many NUL-terminated paths.
         let done = f.checked(|e| unsafe { ingest(self.db, family, files.as_ptr(), files.len(), how, e) });
