@@ -24,6 +24,7 @@
 //! | `n/p/l: list(int)` | `int n, const char* const* p, const size_t* l` | `List` |
 //! | `x: out u64` | `uint64_t*` | `&mut u64` |
 //! | `buffer/len`, `view/len` | new or borrowed bytes, and `size_t* len` | `Option` of bytes |
+//! | `l: length` | `size_t* l`, the length of the result among the parameters | |
 //! | `text`, `cview` | a new or borrowed string | `Option<String>`, `Option<&CStr>` |
 
 use std::path::Path;
@@ -49,6 +50,8 @@ pub enum Type {
     List(Scalar),
     /// A number that the call sets.
     Out(Scalar),
+    /// The place for the length of the result, if it is not the last one.
+    Length,
     /// New bytes, with a pointer to their length.
     Buffer,
     /// Borrowed bytes, with a pointer to their length.
@@ -297,6 +300,7 @@ fn param(text: &str) -> Result<Param, String> {
         _ if of == "bytes" => Type::Bytes,
         _ if of == "?bytes" => Type::BytesIf,
         _ if of == "str" => Type::Str,
+        _ if of == "length" => Type::Length,
         _ => Type::Scalar(scalar(of)?),
     };
     Ok(Param { names: names.split('/').map(str::to_owned).collect(), of })

@@ -84,6 +84,7 @@ fn parameters(param: &Param) -> Vec<String> {
         Type::Scalar(scalar) => vec![format!("{} {}", scalar.c, name(0))],
         Type::Out(scalar) => vec![format!("{}* {}", scalar.c, name(0))],
         Type::Str => vec![format!("const char* {}", name(0))],
+        Type::Length => vec![format!("size_t* {}", name(0))],
         Type::Bytes | Type::BytesIf => {
             vec![format!("const char* {}", name(0)), format!("size_t {}", name(1))]
         }

@@ -34,6 +34,7 @@ fn ffi(api: &Api, param: &Param) -> Vec<(String, String)> {
         Type::Scalar(scalar) => vec![(name(0), scalar.ffi.into())],
         Type::Out(scalar) => vec![(name(0), format!("*mut {}", scalar.ffi))],
         Type::Str => vec![(name(0), text())],
+        Type::Length => vec![(name(0), "*mut usize".into())],
         Type::Bytes | Type::BytesIf => vec![(name(0), text()), (name(1), "usize".into())],
         Type::List(count) => vec![
             (name(0), count.ffi.into()),
@@ -72,10 +73,12 @@ fn export(out: &mut String, api: &Api, function: &Function, body: &Body) {
     let mut params: Vec<(String, String)> = function.params.iter().flat_map(|p| ffi(api, p)).collect();
     let (returned, convert) = result(api, function);
     let returned = if function.result.is_some() { format!(" -> {returned}") } else { String::new() };
-    let len = function.result.as_ref().and_then(|(_, len)| len.clone());
-    if let Some(len) = &len {
+    let among = function.params.iter().find(|param| param.of == Type::Length);
+    let behind = function.result.as_ref().and_then(|(_, len)| len.clone());
+    if let Some(len) = &behind {
         params.push((format!("p_{len}"), "*mut usize".into()));
     }
+    let len = behind.or_else(|| among?.names.first().cloned());
     if function.fails {
         params.push(("p_errptr".into(), "*mut *mut c_char".into()));
     }
@@ -110,6 +113,7 @@ fn convert_param(out: &mut String, api: &Api, param: &Param, body: &Body) {
             let _ = writeln!(out, "        let {first} = p_{first};");
             return;
         }
+        Type::Length => return,
         Type::Ref { nullable: true, .. } => "borrowed_if",
         Type::Ref { changes: true, .. } => "changed_const",
         Type::Ref { handle, constant, .. } => {
@@ -134,7 +138,13 @@ fn convert_param(out: &mut String, api: &Api, param: &Param, body: &Body) {
 
 fn called(function: &Function, body: &Body) -> String {
     let first = |param: &Param| param.names.first().cloned().unwrap_or_default();
-    let given = function.params.iter().map(first).collect::<Vec<_>>().join(", ");
+    let given = function
+        .params
+        .iter()
+        .filter(|param| param.of != Type::Length)
+        .map(first)
+        .collect::<Vec<_>>()
+        .join(", ");
     match body {
         Body::Drop => format!("drop({given})"),
         Body::Path(path) => format!("crate::{path}({given})"),

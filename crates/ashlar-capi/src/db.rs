@@ -34,6 +34,11 @@ pub(crate) fn path(text: &CStr) -> &Path {
 }
 
 impl DbObject {
+    /// The same database, for an object that does not close it.
+    pub(crate) fn share(&self) -> DbObject {
+        DbObject(self.0.clone())
+    }
+
     /// A family as it is now; `None`: the family `default`.
     #[inline]
     pub(crate) fn family<'a>(&'a self, family: Option<&'a FamilyObject>) -> Result<Held<'a, Family>> {

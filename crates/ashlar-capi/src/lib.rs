@@ -10,6 +10,7 @@
 //! | [`iter`] | iterators, snapshots |
 //! | [`lists`] | the calls over many keys, families or ranges |
 //! | [`copies`] | checkpoints and backups |
+//! | [`txn`] | transaction databases and transactions |
 //! | [`files`] | SST files of the caller, live tables, updates of the WAL |
 //!
 //! 1. `api/*.api` describes each function: its name, the types of C, whether it can fail. The build generates the exported
@@ -35,6 +36,7 @@ pub mod iter;
 pub mod lists;
 pub mod objects;
 pub mod options;
+pub mod txn;
 
 /// The functions that the build generates.
 pub mod exports {

@@ -19,7 +19,7 @@ pub unsafe extern "C" fn rocksdb_free(ptr: *mut c_void) {
 }
 
 /// An array from `malloc`; null if there is no memory.
-fn new_array<T: Copy>(elements: &[T]) -> *mut T {
+pub(crate) fn new_array<T: Copy>(elements: &[T]) -> *mut T {
     let bytes = size_of_val(elements).max(1);
     // SAFETY: any size may be asked for.
     let new = unsafe { libc::malloc(bytes) }.cast::<T>();
@@ -119,7 +119,7 @@ impl<'a> Families<'a> {
         name: *const c_char,
         mode: Mode,
         handles: *mut *mut FamilyObject,
-    ) -> Result<*mut DbObject> {
+    ) -> Result<DbObject> {
         // SAFETY: as for this function.
         let options = unsafe { crate::door::borrowed(options, "options") }?;
         // SAFETY: as for this function.
@@ -130,8 +130,24 @@ impl<'a> Families<'a> {
         for (place, family) in places.iter_mut().zip(families) {
             *place = crate::door::made(FamilyObject::new(family));
         }
-        Ok(crate::door::made(DbObject(database)))
+        Ok(DbObject(database))
     }
+}
+
+/// Opens a database with these families: their number, names and options.
+///
+/// # Safety
+/// The arrays are as the header says.
+pub(crate) unsafe fn open_writable(
+    options: *const OptionsObject,
+    name: *const c_char,
+    (count, names, of): (c_int, *const *const c_char, *const *const OptionsObject),
+    handles: *mut *mut FamilyObject,
+) -> Result<DbObject> {
+    // SAFETY: as for this function.
+    let families = unsafe { Families::new(count, names, of, std::ptr::null()) }?;
+    // SAFETY: as for this function.
+    unsafe { families.open(options, name, Mode::Write, handles) }
 }
 
 /// Opens a database with these families.
@@ -154,7 +170,7 @@ pub unsafe extern "C" fn rocksdb_open_column_families(
         // SAFETY: as for this function.
         let families = unsafe { Families::new(count, names, of, none) }?;
         // SAFETY: as for this function.
-        unsafe { families.open(options, name, Mode::Write, column_family_handles) }
+        unsafe { families.open(options, name, Mode::Write, column_family_handles) }.map(crate::door::made)
     })
 }
 
@@ -178,7 +194,7 @@ pub unsafe extern "C" fn rocksdb_open_column_families_with_ttl(
         // SAFETY: as for this function.
         let families = unsafe { Families::new(count, names, of, ttls) }?;
         // SAFETY: as for this function.
-        unsafe { families.open(options, name, Mode::Write, column_family_handles) }
+        unsafe { families.open(options, name, Mode::Write, column_family_handles) }.map(crate::door::made)
     })
 }
 
@@ -204,7 +220,7 @@ pub unsafe extern "C" fn rocksdb_open_for_read_only_column_families(
         // SAFETY: as for this function.
         let families = unsafe { Families::new(count, names, of, none) }?;
         // SAFETY: as for this function.
-        unsafe { families.open(options, name, mode, column_family_handles) }
+        unsafe { families.open(options, name, mode, column_family_handles) }.map(crate::door::made)
     })
 }
 
@@ -229,7 +245,7 @@ pub unsafe extern "C" fn rocksdb_open_as_secondary_column_families(
         // SAFETY: as for this function.
         let families = unsafe { Families::new(count, names, of, none) }?;
         // SAFETY: as for this function.
-        unsafe { families.open(options, name, Mode::Secondary, column_family_handles) }
+        unsafe { families.open(options, name, Mode::Secondary, column_family_handles) }.map(crate::door::made)
     })
 }
 

@@ -2,16 +2,17 @@
 
 use crate::door::HasTexts;
 use ashlar_compat::options::Texts;
+use ashlar_compat::transactions::{DATABASE_DEFAULTS, TRANSACTION_DEFAULTS};
 
 macro_rules! objects {
-    ($($(#[$doc:meta])* $name:ident, $create:ident = [$($default:expr),* $(,)?];)*) => { $(
+    ($($(#[$doc:meta])* $name:ident, $create:ident = $defaults:expr;)*) => { $(
         $(#[$doc])*
         #[derive(Clone, Debug)]
         pub struct $name(Texts);
 
         impl Default for $name {
             fn default() -> Self {
-                $name(Texts::listed(&[$($default),*]))
+                $name(Texts::listed(&$defaults))
             }
         }
 
@@ -62,6 +63,17 @@ objects! {
     RestoreObject, restore_options_create = [("mode", "65535")];
     /// `rocksdb_wal_readoptions_t`.
     WalReadObject, wal_readoptions_create = [("verify_checksums", "true")];
+    /// `rocksdb_transactiondb_options_t`.
+    TxnDbOptionsObject, transactiondb_options_create = DATABASE_DEFAULTS;
+    /// `rocksdb_transaction_options_t`.
+    TxnOptionsObject, transaction_options_create = TRANSACTION_DEFAULTS;
+    /// `rocksdb_optimistictransactiondb_options_t`.
+    OptimisticDbOptionsObject, optimistictransactiondb_options_create = [
+        ("validate_policy", "1"),
+        ("occ_lock_buckets", "1048576"),
+    ];
+    /// `rocksdb_optimistictransaction_options_t`.
+    OptimisticOptionsObject, optimistictransaction_options_create = [];
     /// `rocksdb_lru_cache_options_t`.
     LruObject, lru_cache_options_create = [];
 }

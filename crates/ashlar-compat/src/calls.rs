@@ -86,18 +86,34 @@ impl ReadOptions {
         self.texts.get(name)
     }
 
+    /// The options without snapshot and bounds.
+    ///
+    /// # Errors
+    /// `NotSupported`: an option that no read keeps.
+    #[inline]
+    pub fn plain(&self) -> Result<ashlardb::ReadOptions> {
+        match self.refused {
+            None => Ok(self.read),
+            Some(name) => Err(Error::not_supported(format!("the read option {name}"))),
+        }
+    }
+
+    /// The bounds of an iterator.
+    pub fn bounds(&self) -> (Bound<&[u8]>, Bound<&[u8]>) {
+        let lower = self.lower.as_deref().map_or(Bound::Unbounded, Bound::Included);
+        (lower, self.upper.as_deref().map_or(Bound::Unbounded, Bound::Excluded))
+    }
+
     /// A read of `family` with these options.
     ///
     /// # Errors
     /// `NotSupported`: an option that no read keeps.
     #[inline]
     pub fn of<'a>(&'a self, family: &'a Family) -> Result<Reader<'a>> {
-        if let Some(name) = self.refused {
-            return Err(Error::not_supported(format!("the read option {name}")));
-        }
+        let read = self.plain()?;
         Ok(match &self.snapshot {
-            None => family.reading(self.read),
-            Some(snapshot) => snapshot.family(family).reading(self.read),
+            None => family.reading(read),
+            Some(snapshot) => snapshot.family(family).reading(read),
         })
     }
 
@@ -106,9 +122,7 @@ impl ReadOptions {
     /// # Errors
     /// `NotSupported`: an option that no read keeps.
     pub fn scan(&self, family: &Family) -> Result<Scan> {
-        let lower = self.lower.as_deref().map_or(Bound::Unbounded, Bound::Included);
-        let upper = self.upper.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
-        Ok(self.of(family)?.scan((lower, upper)))
+        Ok(self.of(family)?.scan(self.bounds()))
     }
 }
 

@@ -107,6 +107,11 @@ impl Database {
         self.secondary.as_ref().map_or(Held::Own(&self.db), |secondary| Held::View(secondary.db()))
     }
 
+    /// The family `default` of the open.
+    pub fn default_family(&self) -> &Family {
+        &self.default
+    }
+
     /// A family as it is now; `None`: the family `default`.
     ///
     /// # Errors

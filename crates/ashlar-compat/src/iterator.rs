@@ -37,6 +37,13 @@ impl Iterator {
         Iterator { make, cursor, valid: false, status, tailing, extractor, prefix: None }
     }
 
+    /// Over a cursor that cannot be made again.
+    pub fn once(cursor: Result<Cursor>) -> Iterator {
+        let make: Make = Box::new(|| Err(Error::not_supported("a refresh of an iterator of a transaction")));
+        let status = cursor.as_ref().err().cloned();
+        Iterator { make, cursor, valid: false, status, tailing: false, extractor: None, prefix: None }
+    }
+
     /// Shows the present state from now on, and is on no entry.
     ///
     /// # Errors

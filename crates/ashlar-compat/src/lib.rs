@@ -8,6 +8,7 @@
 //! | [`calls`] | options of reads, writes and other calls |
 //! | [`database`] | an open database and its families |
 //! | [`iterator`] | an iterator that is valid or not, and has a status |
+//! | [`transactions`] | transaction databases |
 //! | [`batch`] | write batches, and the handlers that walk over them |
 //!
 //! 1. An option has RocksDB's name, default and meaning. A getter answers what was set, or RocksDB's default. An option that was
@@ -24,4 +25,5 @@ pub mod database;
 pub mod iterator;
 pub mod options;
 pub mod status;
+pub mod transactions;
 pub mod value;

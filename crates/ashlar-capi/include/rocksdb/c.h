@@ -54,6 +54,13 @@ typedef struct rocksdb_backup_engine_info_t rocksdb_backup_engine_info_t;
 typedef struct rocksdb_sstfilewriter_t rocksdb_sstfilewriter_t;
 typedef struct rocksdb_livefiles_t rocksdb_livefiles_t;
 typedef struct rocksdb_wal_iterator_t rocksdb_wal_iterator_t;
+typedef struct rocksdb_transactiondb_t rocksdb_transactiondb_t;
+typedef struct rocksdb_optimistictransactiondb_t rocksdb_optimistictransactiondb_t;
+typedef struct rocksdb_transaction_t rocksdb_transaction_t;
+typedef struct rocksdb_transactiondb_options_t rocksdb_transactiondb_options_t;
+typedef struct rocksdb_transaction_options_t rocksdb_transaction_options_t;
+typedef struct rocksdb_optimistictransactiondb_options_t rocksdb_optimistictransactiondb_options_t;
+typedef struct rocksdb_optimistictransaction_options_t rocksdb_optimistictransaction_options_t;
 
 enum {
   rocksdb_block_based_table_index_type_binary_search = 0,
@@ -504,25 +511,41 @@ rocksdb_restore_options_t* rocksdb_restore_options_create(void);
 
 rocksdb_wal_readoptions_t* rocksdb_wal_readoptions_create(void);
 
+rocksdb_transactiondb_options_t* rocksdb_transactiondb_options_create(void);
+
+rocksdb_transaction_options_t* rocksdb_transaction_options_create(void);
+
+rocksdb_optimistictransactiondb_options_t* rocksdb_optimistictransactiondb_options_create(void);
+
+rocksdb_optimistictransaction_options_t* rocksdb_optimistictransaction_options_create(void);
+
 rocksdb_lru_cache_options_t* rocksdb_lru_cache_options_create(void);
+
+void rocksdb_create_backup_options_destroy(rocksdb_create_backup_options_t* options);
+
+void rocksdb_envoptions_destroy(rocksdb_envoptions_t* opt);
 
 void rocksdb_flushoptions_destroy(rocksdb_flushoptions_t* object);
 
 void rocksdb_flushwaloptions_destroy(rocksdb_flushwaloptions_t* options);
 
-void rocksdb_wait_for_compact_options_destroy(rocksdb_wait_for_compact_options_t* opt);
-
-void rocksdb_envoptions_destroy(rocksdb_envoptions_t* opt);
-
 void rocksdb_ingestexternalfileoptions_destroy(rocksdb_ingestexternalfileoptions_t* opt);
 
-void rocksdb_create_backup_options_destroy(rocksdb_create_backup_options_t* options);
+void rocksdb_lru_cache_options_destroy(rocksdb_lru_cache_options_t* object);
+
+void rocksdb_optimistictransaction_options_destroy(rocksdb_optimistictransaction_options_t* opt);
+
+void rocksdb_optimistictransactiondb_options_destroy(rocksdb_optimistictransactiondb_options_t* opt);
 
 void rocksdb_restore_options_destroy(rocksdb_restore_options_t* opt);
 
-void rocksdb_wal_readoptions_destroy(rocksdb_wal_readoptions_t* options);
+void rocksdb_transaction_options_destroy(rocksdb_transaction_options_t* opt);
 
-void rocksdb_lru_cache_options_destroy(rocksdb_lru_cache_options_t* object);
+void rocksdb_transactiondb_options_destroy(rocksdb_transactiondb_options_t* opt);
+
+void rocksdb_wait_for_compact_options_destroy(rocksdb_wait_for_compact_options_t* opt);
+
+void rocksdb_wal_readoptions_destroy(rocksdb_wal_readoptions_t* options);
 
 void rocksdb_options_set_WAL_size_limit_MB(rocksdb_options_t* object, uint64_t value);
 
@@ -1810,6 +1833,126 @@ void rocksdb_flushoptions_set_wait(rocksdb_flushoptions_t* object, unsigned char
 
 unsigned char rocksdb_flushoptions_get_wait(rocksdb_flushoptions_t* object);
 
+void rocksdb_transactiondb_options_set_default_lock_timeout(rocksdb_transactiondb_options_t* object, int64_t value);
+
+int64_t rocksdb_transactiondb_options_get_default_lock_timeout(rocksdb_transactiondb_options_t* object);
+
+void rocksdb_transactiondb_options_set_default_write_batch_flush_threshold(rocksdb_transactiondb_options_t* object, int64_t value);
+
+int64_t rocksdb_transactiondb_options_get_default_write_batch_flush_threshold(rocksdb_transactiondb_options_t* object);
+
+void rocksdb_transactiondb_options_set_enable_udt_validation(rocksdb_transactiondb_options_t* object, unsigned char value);
+
+unsigned char rocksdb_transactiondb_options_get_enable_udt_validation(rocksdb_transactiondb_options_t* object);
+
+void rocksdb_transactiondb_options_set_max_num_deadlocks(rocksdb_transactiondb_options_t* object, uint32_t value);
+
+uint32_t rocksdb_transactiondb_options_get_max_num_deadlocks(rocksdb_transactiondb_options_t* object);
+
+void rocksdb_transactiondb_options_set_max_num_locks(rocksdb_transactiondb_options_t* object, int64_t value);
+
+int64_t rocksdb_transactiondb_options_get_max_num_locks(rocksdb_transactiondb_options_t* object);
+
+void rocksdb_transactiondb_options_set_num_stripes(rocksdb_transactiondb_options_t* object, size_t value);
+
+size_t rocksdb_transactiondb_options_get_num_stripes(rocksdb_transactiondb_options_t* object);
+
+void rocksdb_transactiondb_options_set_rollback_merge_operands(rocksdb_transactiondb_options_t* object, unsigned char value);
+
+unsigned char rocksdb_transactiondb_options_get_rollback_merge_operands(rocksdb_transactiondb_options_t* object);
+
+void rocksdb_transactiondb_options_set_skip_concurrency_control(rocksdb_transactiondb_options_t* object, unsigned char value);
+
+unsigned char rocksdb_transactiondb_options_get_skip_concurrency_control(rocksdb_transactiondb_options_t* object);
+
+void rocksdb_transactiondb_options_set_transaction_lock_timeout(rocksdb_transactiondb_options_t* object, int64_t value);
+
+int64_t rocksdb_transactiondb_options_get_transaction_lock_timeout(rocksdb_transactiondb_options_t* object);
+
+void rocksdb_transactiondb_options_set_txn_commit_bypass_memtable_threshold(rocksdb_transactiondb_options_t* object, uint32_t value);
+
+uint32_t rocksdb_transactiondb_options_get_txn_commit_bypass_memtable_threshold(rocksdb_transactiondb_options_t* object);
+
+void rocksdb_transactiondb_options_set_use_per_key_point_lock_mgr(rocksdb_transactiondb_options_t* object, unsigned char value);
+
+unsigned char rocksdb_transactiondb_options_get_use_per_key_point_lock_mgr(rocksdb_transactiondb_options_t* object);
+
+void rocksdb_transactiondb_options_set_write_policy(rocksdb_transactiondb_options_t* object, int value);
+
+int rocksdb_transactiondb_options_get_write_policy(rocksdb_transactiondb_options_t* object);
+
+void rocksdb_transaction_options_set_commit_bypass_memtable(rocksdb_transaction_options_t* object, unsigned char value);
+
+unsigned char rocksdb_transaction_options_get_commit_bypass_memtable(rocksdb_transaction_options_t* object);
+
+void rocksdb_transaction_options_set_deadlock_detect(rocksdb_transaction_options_t* object, unsigned char value);
+
+unsigned char rocksdb_transaction_options_get_deadlock_detect(rocksdb_transaction_options_t* object);
+
+void rocksdb_transaction_options_set_deadlock_detect_depth(rocksdb_transaction_options_t* object, int64_t value);
+
+int64_t rocksdb_transaction_options_get_deadlock_detect_depth(rocksdb_transaction_options_t* object);
+
+void rocksdb_transaction_options_set_deadlock_timeout_us(rocksdb_transaction_options_t* object, int64_t value);
+
+int64_t rocksdb_transaction_options_get_deadlock_timeout_us(rocksdb_transaction_options_t* object);
+
+void rocksdb_transaction_options_set_expiration(rocksdb_transaction_options_t* object, int64_t value);
+
+int64_t rocksdb_transaction_options_get_expiration(rocksdb_transaction_options_t* object);
+
+void rocksdb_transaction_options_set_large_txn_commit_optimize_byte_threshold(rocksdb_transaction_options_t* object, uint64_t value);
+
+uint64_t rocksdb_transaction_options_get_large_txn_commit_optimize_byte_threshold(rocksdb_transaction_options_t* object);
+
+void rocksdb_transaction_options_set_large_txn_commit_optimize_threshold(rocksdb_transaction_options_t* object, uint32_t value);
+
+uint32_t rocksdb_transaction_options_get_large_txn_commit_optimize_threshold(rocksdb_transaction_options_t* object);
+
+void rocksdb_transaction_options_set_lock_timeout(rocksdb_transaction_options_t* object, int64_t value);
+
+int64_t rocksdb_transaction_options_get_lock_timeout(rocksdb_transaction_options_t* object);
+
+void rocksdb_transaction_options_set_max_write_batch_size(rocksdb_transaction_options_t* object, size_t value);
+
+size_t rocksdb_transaction_options_get_max_write_batch_size(rocksdb_transaction_options_t* object);
+
+void rocksdb_transaction_options_set_set_snapshot(rocksdb_transaction_options_t* object, unsigned char value);
+
+unsigned char rocksdb_transaction_options_get_set_snapshot(rocksdb_transaction_options_t* object);
+
+void rocksdb_transaction_options_set_skip_concurrency_control(rocksdb_transaction_options_t* object, unsigned char value);
+
+unsigned char rocksdb_transaction_options_get_skip_concurrency_control(rocksdb_transaction_options_t* object);
+
+void rocksdb_transaction_options_set_skip_prepare(rocksdb_transaction_options_t* object, unsigned char value);
+
+unsigned char rocksdb_transaction_options_get_skip_prepare(rocksdb_transaction_options_t* object);
+
+void rocksdb_transaction_options_set_use_only_the_last_commit_time_batch_for_recovery(rocksdb_transaction_options_t* object, unsigned char value);
+
+unsigned char rocksdb_transaction_options_get_use_only_the_last_commit_time_batch_for_recovery(rocksdb_transaction_options_t* object);
+
+void rocksdb_transaction_options_set_write_batch_flush_threshold(rocksdb_transaction_options_t* object, int64_t value);
+
+int64_t rocksdb_transaction_options_get_write_batch_flush_threshold(rocksdb_transaction_options_t* object);
+
+void rocksdb_transaction_options_set_write_batch_track_timestamp_size(rocksdb_transaction_options_t* object, unsigned char value);
+
+unsigned char rocksdb_transaction_options_get_write_batch_track_timestamp_size(rocksdb_transaction_options_t* object);
+
+void rocksdb_optimistictransactiondb_options_set_occ_lock_buckets(rocksdb_optimistictransactiondb_options_t* object, uint32_t value);
+
+uint32_t rocksdb_optimistictransactiondb_options_get_occ_lock_buckets(rocksdb_optimistictransactiondb_options_t* object);
+
+void rocksdb_optimistictransactiondb_options_set_validate_policy(rocksdb_optimistictransactiondb_options_t* object, int value);
+
+int rocksdb_optimistictransactiondb_options_get_validate_policy(rocksdb_optimistictransactiondb_options_t* object);
+
+void rocksdb_optimistictransaction_options_set_set_snapshot(rocksdb_optimistictransaction_options_t* object, unsigned char value);
+
+unsigned char rocksdb_optimistictransaction_options_get_set_snapshot(rocksdb_optimistictransaction_options_t* object);
+
 rocksdb_options_t* rocksdb_options_create_copy(rocksdb_options_t* a0);
 
 void rocksdb_writeoptions_disable_WAL(rocksdb_writeoptions_t* opt, int v);
@@ -1925,6 +2068,138 @@ void rocksdb_filterpolicy_destroy(rocksdb_filterpolicy_t* object);
 void rocksdb_cache_destroy(rocksdb_cache_t* cache);
 
 void rocksdb_env_destroy(rocksdb_env_t* object);
+
+rocksdb_transactiondb_t* rocksdb_transactiondb_open(const rocksdb_options_t* options, const rocksdb_transactiondb_options_t* txn_db_options, const char* name, char** errptr);
+
+rocksdb_optimistictransactiondb_t* rocksdb_optimistictransactiondb_open(const rocksdb_options_t* options, const char* name, char** errptr);
+
+rocksdb_optimistictransactiondb_t* rocksdb_optimistictransactiondb_open_with_otxn_db_options(const rocksdb_options_t* options, const rocksdb_optimistictransactiondb_options_t* otxn_db_options, const char* name, char** errptr);
+
+void rocksdb_transactiondb_close(rocksdb_transactiondb_t* txn_db);
+
+void rocksdb_optimistictransactiondb_close(rocksdb_optimistictransactiondb_t* otxn_db);
+
+rocksdb_t* rocksdb_transactiondb_get_base_db(rocksdb_transactiondb_t* txn_db);
+
+rocksdb_t* rocksdb_optimistictransactiondb_get_base_db(rocksdb_optimistictransactiondb_t* otxn_db);
+
+void rocksdb_transactiondb_write(rocksdb_transactiondb_t* db, const rocksdb_writeoptions_t* options, rocksdb_writebatch_t* batch, char** errptr);
+
+void rocksdb_transaction_commit(rocksdb_transaction_t* txn, char** errptr);
+
+void rocksdb_transaction_rollback(rocksdb_transaction_t* txn, char** errptr);
+
+void rocksdb_transaction_prepare(rocksdb_transaction_t* txn, char** errptr);
+
+void rocksdb_transaction_set_name(rocksdb_transaction_t* txn, const char* name, size_t name_len, char** errptr);
+
+char* rocksdb_transaction_get_name(rocksdb_transaction_t* txn, size_t* name_len);
+
+void rocksdb_transaction_set_savepoint(rocksdb_transaction_t* txn);
+
+void rocksdb_transaction_rollback_to_savepoint(rocksdb_transaction_t* txn, char** errptr);
+
+void rocksdb_transaction_rebuild_from_writebatch(rocksdb_transaction_t* txn, rocksdb_writebatch_t* writebatch, char** errptr);
+
+char* rocksdb_transaction_get(rocksdb_transaction_t* txn, const rocksdb_readoptions_t* options, const char* key, size_t klen, size_t* vlen, char** errptr);
+
+char* rocksdb_transaction_get_cf(rocksdb_transaction_t* txn, const rocksdb_readoptions_t* options, rocksdb_column_family_handle_t* column_family, const char* key, size_t klen, size_t* vlen, char** errptr);
+
+rocksdb_pinnableslice_t* rocksdb_transaction_get_pinned(rocksdb_transaction_t* txn, const rocksdb_readoptions_t* options, const char* key, size_t klen, char** errptr);
+
+rocksdb_pinnableslice_t* rocksdb_transaction_get_pinned_cf(rocksdb_transaction_t* txn, const rocksdb_readoptions_t* options, rocksdb_column_family_handle_t* column_family, const char* key, size_t klen, char** errptr);
+
+char* rocksdb_transaction_get_for_update(rocksdb_transaction_t* txn, const rocksdb_readoptions_t* options, const char* key, size_t klen, size_t* vlen, unsigned char exclusive, char** errptr);
+
+char* rocksdb_transaction_get_for_update_cf(rocksdb_transaction_t* txn, const rocksdb_readoptions_t* options, rocksdb_column_family_handle_t* column_family, const char* key, size_t klen, size_t* vlen, unsigned char exclusive, char** errptr);
+
+rocksdb_pinnableslice_t* rocksdb_transaction_get_pinned_for_update(rocksdb_transaction_t* txn, const rocksdb_readoptions_t* options, const char* key, size_t klen, unsigned char exclusive, char** errptr);
+
+rocksdb_pinnableslice_t* rocksdb_transaction_get_pinned_for_update_cf(rocksdb_transaction_t* txn, const rocksdb_readoptions_t* options, rocksdb_column_family_handle_t* column_family, const char* key, size_t klen, unsigned char exclusive, char** errptr);
+
+rocksdb_iterator_t* rocksdb_transaction_create_iterator(rocksdb_transaction_t* txn, const rocksdb_readoptions_t* options);
+
+rocksdb_iterator_t* rocksdb_transaction_create_iterator_cf(rocksdb_transaction_t* txn, const rocksdb_readoptions_t* options, rocksdb_column_family_handle_t* column_family);
+
+char* rocksdb_transactiondb_get(rocksdb_transactiondb_t* txn_db, const rocksdb_readoptions_t* options, const char* key, size_t klen, size_t* vlen, char** errptr);
+
+char* rocksdb_transactiondb_get_cf(rocksdb_transactiondb_t* txn_db, const rocksdb_readoptions_t* options, rocksdb_column_family_handle_t* column_family, const char* key, size_t keylen, size_t* vallen, char** errptr);
+
+rocksdb_pinnableslice_t* rocksdb_transactiondb_get_pinned(rocksdb_transactiondb_t* txn_db, const rocksdb_readoptions_t* options, const char* key, size_t klen, char** errptr);
+
+rocksdb_pinnableslice_t* rocksdb_transactiondb_get_pinned_cf(rocksdb_transactiondb_t* txn_db, const rocksdb_readoptions_t* options, rocksdb_column_family_handle_t* column_family, const char* key, size_t keylen, char** errptr);
+
+rocksdb_column_family_handle_t* rocksdb_transactiondb_create_column_family(rocksdb_transactiondb_t* txn_db, const rocksdb_options_t* column_family_options, const char* column_family_name, char** errptr);
+
+const rocksdb_snapshot_t* rocksdb_transactiondb_create_snapshot(rocksdb_transactiondb_t* txn_db);
+
+void rocksdb_transactiondb_release_snapshot(rocksdb_transactiondb_t* txn_db, const rocksdb_snapshot_t* snapshot);
+
+char* rocksdb_transactiondb_property_value(rocksdb_transactiondb_t* db, const char* propname);
+
+int rocksdb_transactiondb_property_int(rocksdb_transactiondb_t* db, const char* propname, uint64_t* out_val);
+
+char* rocksdb_optimistictransactiondb_property_value(rocksdb_optimistictransactiondb_t* db, const char* propname);
+
+int rocksdb_optimistictransactiondb_property_int(rocksdb_optimistictransactiondb_t* db, const char* propname, uint64_t* out_val);
+
+void rocksdb_transactiondb_flush(rocksdb_transactiondb_t* txn_db, const rocksdb_flushoptions_t* options, char** errptr);
+
+void rocksdb_transactiondb_flush_cf(rocksdb_transactiondb_t* txn_db, const rocksdb_flushoptions_t* options, rocksdb_column_family_handle_t* column_family, char** errptr);
+
+void rocksdb_transactiondb_flush_wal(rocksdb_transactiondb_t* txn_db, unsigned char sync, char** errptr);
+
+void rocksdb_transactiondb_flush_wal_with_options(rocksdb_transactiondb_t* txn_db, const rocksdb_flushwaloptions_t* options, char** errptr);
+
+rocksdb_iterator_t* rocksdb_transactiondb_create_iterator(rocksdb_transactiondb_t* txn_db, const rocksdb_readoptions_t* options);
+
+rocksdb_iterator_t* rocksdb_transactiondb_create_iterator_cf(rocksdb_transactiondb_t* txn_db, const rocksdb_readoptions_t* options, rocksdb_column_family_handle_t* column_family);
+
+rocksdb_checkpoint_t* rocksdb_transactiondb_checkpoint_object_create(rocksdb_transactiondb_t* txn_db, char** errptr);
+
+rocksdb_checkpoint_t* rocksdb_optimistictransactiondb_checkpoint_object_create(rocksdb_optimistictransactiondb_t* otxn_db, char** errptr);
+
+void rocksdb_optimistictransactiondb_write(rocksdb_optimistictransactiondb_t* otxn_db, const rocksdb_writeoptions_t* options, rocksdb_writebatch_t* batch, char** errptr);
+
+void rocksdb_transactiondb_put(rocksdb_transactiondb_t* txn_db, const rocksdb_writeoptions_t* options, const char* key, size_t klen, const char* val, size_t vlen, char** errptr);
+
+void rocksdb_transactiondb_put_cf(rocksdb_transactiondb_t* txn_db, const rocksdb_writeoptions_t* options, rocksdb_column_family_handle_t* column_family, const char* key, size_t keylen, const char* val, size_t vallen, char** errptr);
+
+void rocksdb_transaction_put(rocksdb_transaction_t* txn, const char* key, size_t klen, const char* val, size_t vlen, char** errptr);
+
+void rocksdb_transaction_put_cf(rocksdb_transaction_t* txn, rocksdb_column_family_handle_t* column_family, const char* key, size_t klen, const char* val, size_t vlen, char** errptr);
+
+void rocksdb_transactiondb_merge(rocksdb_transactiondb_t* txn_db, const rocksdb_writeoptions_t* options, const char* key, size_t klen, const char* val, size_t vlen, char** errptr);
+
+void rocksdb_transactiondb_merge_cf(rocksdb_transactiondb_t* txn_db, const rocksdb_writeoptions_t* options, rocksdb_column_family_handle_t* column_family, const char* key, size_t klen, const char* val, size_t vlen, char** errptr);
+
+void rocksdb_transaction_merge(rocksdb_transaction_t* txn, const char* key, size_t klen, const char* val, size_t vlen, char** errptr);
+
+void rocksdb_transaction_merge_cf(rocksdb_transaction_t* txn, rocksdb_column_family_handle_t* column_family, const char* key, size_t klen, const char* val, size_t vlen, char** errptr);
+
+void rocksdb_transactiondb_delete(rocksdb_transactiondb_t* txn_db, const rocksdb_writeoptions_t* options, const char* key, size_t klen, char** errptr);
+
+void rocksdb_transactiondb_delete_cf(rocksdb_transactiondb_t* txn_db, const rocksdb_writeoptions_t* options, rocksdb_column_family_handle_t* column_family, const char* key, size_t keylen, char** errptr);
+
+void rocksdb_transaction_delete(rocksdb_transaction_t* txn, const char* key, size_t klen, char** errptr);
+
+void rocksdb_transaction_delete_cf(rocksdb_transaction_t* txn, rocksdb_column_family_handle_t* column_family, const char* key, size_t klen, char** errptr);
+
+void rocksdb_transaction_destroy(rocksdb_transaction_t* txn);
+
+void rocksdb_transactiondb_close_base_db(rocksdb_t* base_db);
+
+void rocksdb_optimistictransactiondb_close_base_db(rocksdb_t* base_db);
+
+rocksdb_transaction_t* rocksdb_transaction_begin(rocksdb_transactiondb_t* txn_db, const rocksdb_writeoptions_t* write_options, const rocksdb_transaction_options_t* txn_options, rocksdb_transaction_t* old_txn);
+
+rocksdb_transaction_t* rocksdb_optimistictransaction_begin(rocksdb_optimistictransactiondb_t* otxn_db, const rocksdb_writeoptions_t* write_options, const rocksdb_optimistictransaction_options_t* otxn_options, rocksdb_transaction_t* old_txn);
+
+rocksdb_transaction_t** rocksdb_transactiondb_get_prepared_transactions(rocksdb_transactiondb_t* txn_db, size_t* cnt);
+
+rocksdb_transactiondb_t* rocksdb_transactiondb_open_column_families(const rocksdb_options_t* options, const rocksdb_transactiondb_options_t* txn_db_options, const char* name, int num_column_families, const char* const* column_family_names, const rocksdb_options_t* const* column_family_options, rocksdb_column_family_handle_t** column_family_handles, char** errptr);
+
+rocksdb_optimistictransactiondb_t* rocksdb_optimistictransactiondb_open_column_families(const rocksdb_options_t* options, const char* name, int num_column_families, const char* const* column_family_names, const rocksdb_options_t* const* column_family_options, rocksdb_column_family_handle_t** column_family_handles, char** errptr);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,592 @@
+//! Transaction databases and transactions.
+//!
+//! Most calls of a transaction database are those of the database in it.
+
+use crate::batch::BatchObject;
+use crate::copies::CheckpointObject;
+use crate::db::{self, DbObject, FamilyObject};
+use crate::door::{HasTexts, call};
+use crate::iter::{self, IterObject, PinnedObject};
+use crate::objects::{
+    FlushObject, FlushWalObject, OptimisticDbOptionsObject, OptimisticOptionsObject, TxnDbOptionsObject,
+    TxnOptionsObject,
+};
+use crate::options::{OptionsObject, ReadObject, SnapshotObject, WriteObject};
+use ashlar_compat::calls::ReadOptions;
+use ashlar_compat::iterator::Iterator;
+use ashlar_compat::options::Texts;
+use ashlar_compat::status::not_found;
+use ashlar_compat::transactions::{add_batch, alone, optimistic, pessimistic, plain};
+use ashlardb::{Error, Family, Read, Result, Transaction, TransactionOptions, View, Write};
+use std::cell::RefCell;
+use std::ffi::{CStr, c_char};
+
+/// `rocksdb_transactiondb_t`.
+#[derive(Debug)]
+pub struct TxnDbObject {
+    db: DbObject,
+    options: Texts,
+}
+
+/// `rocksdb_optimistictransactiondb_t`.
+#[derive(Debug)]
+pub struct OptimisticDbObject {
+    db: DbObject,
+}
+
+/// `rocksdb_transaction_t`.
+#[derive(Debug)]
+pub struct TxnObject {
+    db: DbObject,
+    transaction: Result<Transaction>,
+    /// The first error of a call that has no place for it.
+    refused: RefCell<Option<Error>>,
+}
+
+impl TxnObject {
+    fn new(db: &DbObject, options: Result<TransactionOptions>) -> TxnObject {
+        let transaction = options.and_then(|options| db.0.db().begin_with(options));
+        TxnObject { db: db.share(), transaction, refused: RefCell::default() }
+    }
+
+    fn open(&self) -> Result<&Transaction> {
+        if let Some(e) = &*self.refused.borrow() {
+            return Err(e.clone());
+        }
+        self.transaction.as_ref().map_err(Clone::clone)
+    }
+
+    fn family<'a>(&'a self, family: Option<&'a FamilyObject>) -> Result<&'a Family> {
+        Ok(family.map_or(self.db.0.default_family(), |family| &family.family))
+    }
+
+    /// # Errors
+    /// `NotSupported`: a snapshot that is not the transaction's.
+    fn options<'a>(&self, options: &'a ReadObject) -> Result<&'a ReadOptions> {
+        let own = self.open()?.snapshot().map(|snapshot| snapshot.sequence());
+        match &options.0.snapshot {
+            Some(snapshot) if own != Some(snapshot.sequence()) => {
+                Err(Error::not_supported("a read of a transaction at a snapshot that is not its own"))
+            }
+            _ => Ok(&options.0),
+        }
+    }
+
+    fn get(&self, family: Option<&FamilyObject>, options: &ReadObject, key: &[u8]) -> Result<Option<View>> {
+        let options = self.options(options)?;
+        self.open()?.family(self.family(family)?).reading(options.plain()?).get(key)
+    }
+
+    fn get_for_update(
+        &self,
+        family: Option<&FamilyObject>,
+        options: &ReadObject,
+        key: &[u8],
+        exclusive: bool,
+    ) -> Result<Option<View>> {
+        self.options(options)?;
+        let to = self.open()?.family(self.family(family)?);
+        if exclusive { to.get_for_update(key) } else { to.get_for_share(key) }
+    }
+
+    fn iterator(&self, family: Option<&FamilyObject>, options: &ReadObject) -> IterObject {
+        let cursor = (|| {
+            let options = self.options(options)?;
+            let from = self.open()?.family(self.family(family)?);
+            from.reading(options.plain()?).scan(options.bounds()).cursor()
+        })();
+        IterObject(Iterator::once(cursor))
+    }
+}
+
+// Each function below is the body of the C function of its name.
+
+/// Opens a database of pessimistic transactions.
+///
+/// # Errors
+/// Those of [`db::open`].
+pub fn transactiondb_open(
+    options: &OptionsObject,
+    txn_db_options: &TxnDbOptionsObject,
+    name: &CStr,
+) -> Result<TxnDbObject> {
+    check_policy(txn_db_options)?;
+    Ok(TxnDbObject { db: db::open(options, name)?, options: txn_db_options.texts().clone() })
+}
+
+/// # Errors
+/// `NotSupported`: transactions that write before the commit.
+fn check_policy(options: &TxnDbOptionsObject) -> Result<()> {
+    match options.texts().get::<i32>("write_policy") {
+        0 => Ok(()),
+        _ => Err(Error::not_supported("a write policy other than write-committed")),
+    }
+}
+
+/// Opens a database of optimistic transactions.
+///
+/// # Errors
+/// Those of [`db::open`].
+pub fn optimistictransactiondb_open(options: &OptionsObject, name: &CStr) -> Result<OptimisticDbObject> {
+    Ok(OptimisticDbObject { db: db::open(options, name)? })
+}
+
+/// Opens a database of optimistic transactions. How RocksDB validates changes no answer here.
+///
+/// # Errors
+/// Those of [`db::open`].
+pub fn optimistictransactiondb_open_with_otxn_db_options(
+    options: &OptionsObject,
+    _: &OptimisticDbOptionsObject,
+    name: &CStr,
+) -> Result<OptimisticDbObject> {
+    optimistictransactiondb_open(options, name)
+}
+
+/// Closes the database.
+pub fn transactiondb_close(txn_db: Option<Box<TxnDbObject>>) {
+    db::close(txn_db.map(|txn_db| Box::new(txn_db.db)));
+}
+
+/// Closes the database.
+pub fn optimistictransactiondb_close(otxn_db: Option<Box<OptimisticDbObject>>) {
+    db::close(otxn_db.map(|otxn_db| Box::new(otxn_db.db)));
+}
+
+/// The database in it, which stays open until the transaction database is closed.
+pub fn transactiondb_get_base_db(txn_db: &TxnDbObject) -> DbObject {
+    txn_db.db.share()
+}
+
+/// The database in it, which stays open until the transaction database is closed.
+pub fn optimistictransactiondb_get_base_db(otxn_db: &OptimisticDbObject) -> DbObject {
+    otxn_db.db.share()
+}
+
+macro_rules! inside {
+    ($($(#[$doc:meta])* $name:ident($object:ty $(, $arg:ident: $of:ty)*) -> $result:ty = $call:path;)*) => { $(
+        $(#[$doc])*
+        pub fn $name(object: &$object $(, $arg: $of)*) -> $result {
+            $call(&object.db $(, $arg)*)
+        }
+    )* };
+}
+inside! {
+    /// # Errors
+    /// Those of [`db::get`].
+    transactiondb_get(TxnDbObject, options: &ReadObject, key: &[u8]) -> Result<Option<View>> = db::get;
+    /// # Errors
+    /// Those of [`db::get_cf`].
+    transactiondb_get_cf(TxnDbObject, options: &ReadObject, family: &FamilyObject, key: &[u8]) -> Result<Option<View>> = db::get_cf;
+    /// # Errors
+    /// Those of [`db::get`].
+    transactiondb_get_pinned(TxnDbObject, options: &ReadObject, key: &[u8]) -> Result<Option<PinnedObject>> = db::get_pinned;
+    /// # Errors
+    /// Those of [`db::get_cf`].
+    transactiondb_get_pinned_cf(TxnDbObject, options: &ReadObject, family: &FamilyObject, key: &[u8]) -> Result<Option<PinnedObject>> = db::get_pinned_cf;
+    /// # Errors
+    /// Those of [`db::create_column_family`].
+    transactiondb_create_column_family(TxnDbObject, options: &OptionsObject, name: &CStr) -> Result<FamilyObject> = db::create_column_family;
+    /// A snapshot.
+    transactiondb_create_snapshot(TxnDbObject) -> Option<SnapshotObject> = db::create_snapshot;
+    /// Gives a snapshot back.
+    transactiondb_release_snapshot(TxnDbObject, snapshot: Option<Box<SnapshotObject>>) -> () = db::release_snapshot;
+    /// A property.
+    transactiondb_property_value(TxnDbObject, propname: &CStr) -> Option<String> = db::property_value;
+    /// A property that is a number.
+    transactiondb_property_int(TxnDbObject, propname: &CStr, value: &mut u64) -> i32 = db::property_int;
+    /// A property.
+    optimistictransactiondb_property_value(OptimisticDbObject, propname: &CStr) -> Option<String> = db::property_value;
+    /// A property that is a number.
+    optimistictransactiondb_property_int(OptimisticDbObject, propname: &CStr, value: &mut u64) -> i32 = db::property_int;
+    /// # Errors
+    /// Those of [`db::flush`].
+    transactiondb_flush(TxnDbObject, options: &FlushObject) -> Result<()> = db::flush;
+    /// # Errors
+    /// Those of [`db::flush_cf`].
+    transactiondb_flush_cf(TxnDbObject, options: &FlushObject, family: &FamilyObject) -> Result<()> = db::flush_cf;
+    /// # Errors
+    /// Those of [`db::flush_wal`].
+    transactiondb_flush_wal(TxnDbObject, sync: bool) -> Result<()> = db::flush_wal;
+    /// # Errors
+    /// Those of [`db::flush_wal`].
+    transactiondb_flush_wal_with_options(TxnDbObject, options: &FlushWalObject) -> Result<()> = db::flush_wal_with_options;
+    /// An iterator over the family `default`.
+    transactiondb_create_iterator(TxnDbObject, options: &ReadObject) -> IterObject = iter::create_iterator;
+    /// An iterator over a family.
+    transactiondb_create_iterator_cf(TxnDbObject, options: &ReadObject, family: &FamilyObject) -> IterObject = iter::create_iterator_cf;
+    /// # Errors
+    /// Those of [`crate::copies::checkpoint_object_create`].
+    transactiondb_checkpoint_object_create(TxnDbObject) -> Result<CheckpointObject> = crate::copies::checkpoint_object_create;
+    /// # Errors
+    /// Those of [`crate::copies::checkpoint_object_create`].
+    optimistictransactiondb_checkpoint_object_create(OptimisticDbObject) -> Result<CheckpointObject> = crate::copies::checkpoint_object_create;
+    /// # Errors
+    /// Those of [`db::write`].
+    optimistictransactiondb_write(OptimisticDbObject, options: &WriteObject, batch: &BatchObject) -> Result<()> = db::write;
+}
+
+macro_rules! locked {
+    ($($name:ident, $of:ident, $in:ident, $in_of:ident ($($arg:ident),*) = $call:ident;)*) => { $(
+        #[doc = concat!("Writes to the family `default`, with the locks of its keys: ", stringify!($call), ".")]
+        ///
+        /// # Errors
+        /// Those of the write, and of a commit.
+        pub fn $name(txn_db: &TxnDbObject, options: &WriteObject, $($arg: &[u8]),*) -> Result<()> {
+            alone(&txn_db.db.0.db(), plain(&txn_db.options, options.write), |t| t.$call($($arg),*))
+        }
+        #[doc = concat!("Writes to a family, with the locks of its keys: ", stringify!($call), ".")]
+        ///
+        /// # Errors
+        /// Those of the write, and of a commit.
+        pub fn $of(
+            txn_db: &TxnDbObject,
+            options: &WriteObject,
+            family: &FamilyObject,
+            $($arg: &[u8]),*
+        ) -> Result<()> {
+            let options = plain(&txn_db.options, options.write);
+            alone(&txn_db.db.0.db(), options, |t| t.family(&family.family).$call($($arg),*))
+        }
+        #[doc = concat!("In the family `default`: ", stringify!($call), ".")]
+        ///
+        /// # Errors
+        /// Those of the write to a transaction.
+        pub fn $in(txn: &TxnObject, $($arg: &[u8]),*) -> Result<()> {
+            txn.open()?.$call($($arg),*)
+        }
+        #[doc = concat!("In a family: ", stringify!($call), ".")]
+        ///
+        /// # Errors
+        /// Those of the write to a transaction.
+        pub fn $in_of(txn: &TxnObject, family: &FamilyObject, $($arg: &[u8]),*) -> Result<()> {
+            txn.open()?.family(&family.family).$call($($arg),*)
+        }
+    )* };
+}
+locked! {
+    transactiondb_put, transactiondb_put_cf, transaction_put, transaction_put_cf(key, val) = put;
+    transactiondb_merge, transactiondb_merge_cf, transaction_merge, transaction_merge_cf(key, val) = merge;
+    transactiondb_delete, transactiondb_delete_cf, transaction_delete, transaction_delete_cf(key) = delete;
+}
+
+/// Writes a batch, with the locks of its keys.
+///
+/// # Errors
+/// Those of [`add_batch`], and of a commit.
+pub fn transactiondb_write(txn_db: &TxnDbObject, options: &WriteObject, batch: &BatchObject) -> Result<()> {
+    let db = txn_db.db.0.db();
+    let batch = batch.complete()?;
+    alone(&db, plain(&txn_db.options, options.write), |t| add_batch(&db, t, batch))
+}
+
+/// Begins a transaction; one that has ended may be begun again in its place.
+///
+/// # Safety
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocksdb_transaction_begin(
+    txn_db: *mut TxnDbObject,
+    write_options: *const WriteObject,
+    txn_options: *const TxnOptionsObject,
+    old_txn: *mut TxnObject,
+) -> *mut TxnObject {
+    call(std::ptr::null_mut(), || {
+        // SAFETY: as for this function.
+        let db = unsafe { crate::door::borrowed(txn_db, "txn_db") }?;
+        // SAFETY: as for this function.
+        let write = unsafe { crate::door::borrowed(write_options, "write_options") }?.write;
+        // SAFETY: as for this function.
+        let options = unsafe { crate::door::borrowed(txn_options, "txn_options") }?;
+        let new = TxnObject::new(&db.db, pessimistic(&db.options, options.texts(), write));
+        // SAFETY: as for this function.
+        Ok(unsafe { placed(new, old_txn) })
+    })
+}
+
+/// Begins an optimistic transaction; one that has ended may be begun again in its place.
+///
+/// # Safety
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocksdb_optimistictransaction_begin(
+    otxn_db: *mut OptimisticDbObject,
+    write_options: *const WriteObject,
+    otxn_options: *const OptimisticOptionsObject,
+    old_txn: *mut TxnObject,
+) -> *mut TxnObject {
+    call(std::ptr::null_mut(), || {
+        // SAFETY: as for this function.
+        let db = unsafe { crate::door::borrowed(otxn_db, "otxn_db") }?;
+        // SAFETY: as for this function.
+        let write = unsafe { crate::door::borrowed(write_options, "write_options") }?.write;
+        // SAFETY: as for this function.
+        let options = unsafe { crate::door::borrowed(otxn_options, "otxn_options") }?;
+        let new = TxnObject::new(&db.db, Ok(optimistic(options.texts(), write)));
+        // SAFETY: as for this function.
+        Ok(unsafe { placed(new, old_txn) })
+    })
+}
+
+/// A new object, or the old one with the new content.
+///
+/// # Safety
+/// `old` is null or an object that no other call uses.
+unsafe fn placed(new: TxnObject, old: *mut TxnObject) -> *mut TxnObject {
+    // SAFETY: as for this function.
+    match unsafe { old.as_mut() } {
+        Some(place) => {
+            *place = new;
+            old
+        }
+        None => crate::door::made(new),
+    }
+}
+
+/// The prepared transactions that no object has.
+///
+/// # Safety
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocksdb_transactiondb_get_prepared_transactions(
+    txn_db: *mut TxnDbObject,
+    cnt: *mut usize,
+) -> *mut *mut TxnObject {
+    call(std::ptr::null_mut(), || {
+        // SAFETY: as for this function.
+        let count = unsafe { crate::door::out(cnt, "cnt") }?;
+        *count = 0;
+        // SAFETY: as for this function.
+        let db = unsafe { crate::door::borrowed(txn_db, "txn_db") }?;
+        let all = db.db.0.db().prepared_transactions()?;
+        let objects = all.into_iter().map(|transaction| {
+            let (db, refused) = (db.db.share(), RefCell::default());
+            crate::door::made(TxnObject { db, transaction: Ok(transaction), refused })
+        });
+        let objects: Vec<*mut TxnObject> = objects.collect();
+        *count = objects.len();
+        Ok(if objects.is_empty() { std::ptr::null_mut() } else { crate::lists::new_array(&objects) })
+    })
+}
+
+/// Commits.
+///
+/// # Errors
+/// Those of [`Transaction::commit`].
+pub fn transaction_commit(txn: &TxnObject) -> Result<()> {
+    txn.open()?.commit()
+}
+
+/// Takes everything back.
+///
+/// # Errors
+/// Those of [`Transaction::rollback`].
+pub fn transaction_rollback(txn: &TxnObject) -> Result<()> {
+    txn.open()?.rollback()
+}
+
+/// Makes the writes durable, and leaves the decision for later.
+///
+/// # Errors
+/// Those of [`Transaction::prepare`].
+pub fn transaction_prepare(txn: &TxnObject) -> Result<()> {
+    txn.open()?.prepare()
+}
+
+/// Gives the transaction a name.
+///
+/// # Errors
+/// Those of [`Transaction::set_name`].
+pub fn transaction_set_name(txn: &TxnObject, name: &[u8]) -> Result<()> {
+    txn.open()?.set_name(name)
+}
+
+/// The name; empty without one.
+pub fn transaction_get_name(txn: &TxnObject) -> Option<Vec<u8>> {
+    Some(txn.open().ok().and_then(Transaction::name).unwrap_or_default())
+}
+
+/// Sets a savepoint.
+pub fn transaction_set_savepoint(txn: &TxnObject) {
+    if let Err(e) = txn.open().and_then(Transaction::set_savepoint) {
+        txn.refused.borrow_mut().get_or_insert(e);
+    }
+}
+
+/// Takes back the operations since the last savepoint.
+///
+/// # Errors
+/// `Io(NotFound)`: there is no savepoint.
+pub fn transaction_rollback_to_savepoint(txn: &TxnObject) -> Result<()> {
+    txn.open()?.rollback_to_savepoint().map_err(|e| not_found(e.message()))
+}
+
+/// Adds the operations of a batch.
+///
+/// # Errors
+/// Those of [`add_batch`].
+pub fn transaction_rebuild_from_writebatch(txn: &TxnObject, batch: &BatchObject) -> Result<()> {
+    add_batch(&txn.db.0.db(), txn.open()?, batch.complete()?)
+}
+
+/// The value that the transaction sees.
+///
+/// # Errors
+/// Those of [`Read::get`]. `NotSupported`: a snapshot that is not the transaction's.
+pub fn transaction_get(txn: &TxnObject, options: &ReadObject, key: &[u8]) -> Result<Option<View>> {
+    txn.get(None, options, key)
+}
+
+/// The value of a family that the transaction sees.
+///
+/// # Errors
+/// Those of [`transaction_get`].
+pub fn transaction_get_cf(
+    txn: &TxnObject,
+    options: &ReadObject,
+    family: &FamilyObject,
+    key: &[u8],
+) -> Result<Option<View>> {
+    txn.get(Some(family), options, key)
+}
+
+/// The value that the transaction sees, which the object keeps.
+///
+/// # Errors
+/// Those of [`transaction_get`].
+pub fn transaction_get_pinned(
+    txn: &TxnObject,
+    options: &ReadObject,
+    key: &[u8],
+) -> Result<Option<PinnedObject>> {
+    Ok(txn.get(None, options, key)?.map(PinnedObject))
+}
+
+/// The value of a family that the transaction sees, which the object keeps.
+///
+/// # Errors
+/// Those of [`transaction_get`].
+pub fn transaction_get_pinned_cf(
+    txn: &TxnObject,
+    options: &ReadObject,
+    family: &FamilyObject,
+    key: &[u8],
+) -> Result<Option<PinnedObject>> {
+    Ok(txn.get(Some(family), options, key)?.map(PinnedObject))
+}
+
+/// The value of a key that the transaction locks.
+///
+/// # Errors
+/// Those of [`Transaction::get_for_update`].
+pub fn transaction_get_for_update(
+    txn: &TxnObject,
+    options: &ReadObject,
+    key: &[u8],
+    exclusive: bool,
+) -> Result<Option<View>> {
+    txn.get_for_update(None, options, key, exclusive)
+}
+
+/// The value of a key of a family that the transaction locks.
+///
+/// # Errors
+/// Those of [`Transaction::get_for_update`].
+pub fn transaction_get_for_update_cf(
+    txn: &TxnObject,
+    options: &ReadObject,
+    family: &FamilyObject,
+    key: &[u8],
+    exclusive: bool,
+) -> Result<Option<View>> {
+    txn.get_for_update(Some(family), options, key, exclusive)
+}
+
+/// The value of a key that the transaction locks, which the object keeps.
+///
+/// # Errors
+/// Those of [`Transaction::get_for_update`].
+pub fn transaction_get_pinned_for_update(
+    txn: &TxnObject,
+    options: &ReadObject,
+    key: &[u8],
+    exclusive: bool,
+) -> Result<Option<PinnedObject>> {
+    Ok(txn.get_for_update(None, options, key, exclusive)?.map(PinnedObject))
+}
+
+/// The value of a key of a family that the transaction locks, which the object keeps.
+///
+/// # Errors
+/// Those of [`Transaction::get_for_update`].
+pub fn transaction_get_pinned_for_update_cf(
+    txn: &TxnObject,
+    options: &ReadObject,
+    family: &FamilyObject,
+    key: &[u8],
+    exclusive: bool,
+) -> Result<Option<PinnedObject>> {
+    Ok(txn.get_for_update(Some(family), options, key, exclusive)?.map(PinnedObject))
+}
+
+/// What the transaction sees of the family `default` at this moment.
+pub fn transaction_create_iterator(txn: &TxnObject, options: &ReadObject) -> IterObject {
+    txn.iterator(None, options)
+}
+
+/// What the transaction sees of a family at this moment.
+pub fn transaction_create_iterator_cf(
+    txn: &TxnObject,
+    options: &ReadObject,
+    family: &FamilyObject,
+) -> IterObject {
+    txn.iterator(Some(family), options)
+}
+
+/// Opens a database of pessimistic transactions with these families.
+///
+/// # Safety
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocksdb_transactiondb_open_column_families(
+    options: *const OptionsObject,
+    txn_db_options: *const TxnDbOptionsObject,
+    name: *const c_char,
+    num_column_families: i32,
+    column_family_names: *const *const c_char,
+    column_family_options: *const *const OptionsObject,
+    column_family_handles: *mut *mut FamilyObject,
+    errptr: *mut *mut c_char,
+) -> *mut TxnDbObject {
+    call(errptr, || {
+        // SAFETY: as for this function.
+        let own = unsafe { crate::door::borrowed(txn_db_options, "txn_db_options") }?;
+        check_policy(own)?;
+        let families = (num_column_families, column_family_names, column_family_options);
+        // SAFETY: as for this function.
+        let db = unsafe { crate::lists::open_writable(options, name, families, column_family_handles) }?;
+        Ok(crate::door::made(TxnDbObject { db, options: own.texts().clone() }))
+    })
+}
+
+/// Opens a database of optimistic transactions with these families.
+///
+/// # Safety
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocksdb_optimistictransactiondb_open_column_families(
+    options: *const OptionsObject,
+    name: *const c_char,
+    num_column_families: i32,
+    column_family_names: *const *const c_char,
+    column_family_options: *const *const OptionsObject,
+    column_family_handles: *mut *mut FamilyObject,
+    errptr: *mut *mut c_char,
+) -> *mut OptimisticDbObject {
+    call(errptr, || {
+        let families = (num_column_families, column_family_names, column_family_options);
+        // SAFETY: as for this function.
+        let db = unsafe { crate::lists::open_writable(options, name, families, column_family_handles) }?;
+        Ok(crate::door::made(OptimisticDbObject { db }))
+    })
+}
