@@ -22,6 +22,12 @@ const HEAD: &str = "\
 extern \"C\" {
 #endif
 
+/* Borrowed bytes. */
+typedef struct rocksdb_slice_t {
+  const char* data;
+  size_t size;
+} rocksdb_slice_t;
+
 ";
 
 const END: &str = "

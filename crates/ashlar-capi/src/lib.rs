@@ -11,6 +11,7 @@
 //! | [`lists`] | the calls over many keys, families or ranges |
 //! | [`copies`] | checkpoints and backups |
 //! | [`txn`] | transaction databases and transactions |
+//! | [`info`] | metadata, memory, statistics, and objects that carry a number |
 //! | [`files`] | SST files of the caller, live tables, updates of the WAL |
 //!
 //! 1. `api/*.api` describes each function: its name, the types of C, whether it can fail. The build generates the exported
@@ -32,6 +33,7 @@ pub mod copies;
 pub mod db;
 pub mod door;
 pub mod files;
+pub mod info;
 pub mod iter;
 pub mod lists;
 pub mod objects;

@@ -7,7 +7,7 @@ use ashlardb::{
     Builder, Db, Env, Error, ErrorKind, Family, IoKind, PrefixExtractor, Result, Secondary, list_families,
 };
 use std::ops::Deref;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// How a database is opened.
@@ -40,6 +40,7 @@ pub struct Named<'a> {
 pub struct Database {
     db: Db,
     default: Family,
+    path: PathBuf,
     /// A secondary: its view is a database of its own after each catch-up, and families are found there by their names.
     secondary: Option<Secondary>,
 }
@@ -98,7 +99,8 @@ impl Database {
         }
         let families = named.iter().map(|family| db.family(family.name)).collect::<Result<_>>()?;
         let default = db.default_family();
-        Ok((Database { db, default, secondary }, families))
+        let path = path.to_owned();
+        Ok((Database { db, default, path, secondary }, families))
     }
 
     /// The engine's handle.
@@ -122,6 +124,11 @@ impl Database {
             None => Ok(Held::Own(family.unwrap_or(&self.default))),
             Some(secondary) => secondary.db().family(family.map_or(DEFAULT, Family::name)).map(Held::View),
         }
+    }
+
+    /// The directory of the open, as the caller named it.
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Creates a family.
@@ -180,6 +187,15 @@ pub fn families(options: &Options, path: &Path) -> Result<Vec<String>> {
         ErrorKind::InvalidArgument => Error::new(ErrorKind::Io(IoKind::NotFound), e.message()).at_path(path),
         _ => e,
     })
+}
+
+/// Removes a database.
+///
+/// # Errors
+/// Those of [`Builder::destroy`].
+pub fn destroy(options: &Options, path: &Path) -> Result<()> {
+    let builder = Db::builder(path);
+    options.env.iter().fold(builder, |builder, env| builder.env(env.clone())).destroy()
 }
 
 /// Repairs a damaged directory with these options.

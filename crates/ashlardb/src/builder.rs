@@ -307,6 +307,17 @@ impl Builder {
         Ok(report)
     }
 
+    /// Removes the database: every file of the directory that is a database's, and the directory if nothing else is in it.
+    /// Without a directory there is nothing to do.
+    ///
+    /// # Errors
+    /// `Busy(Locked)`: a process has the database open. `NotSupported`: the database has files in other directories.
+    /// `InvalidArgument`: there is no database in the directory. `Io`: a file could not be removed; call again.
+    pub fn destroy(self) -> Result<()> {
+        let env = self.env.map_or_else(Env::os, Ok)?;
+        ashlar_repair::destroy(&env, &self.path)
+    }
+
     /// Reads the stored settings, even when other files of the database are missing.
     fn for_repair(self) -> Result<Opening> {
         let env = self.env.map_or_else(Env::os, Ok)?;

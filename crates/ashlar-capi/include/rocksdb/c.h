@@ -16,6 +16,12 @@
 extern "C" {
 #endif
 
+/* Borrowed bytes. */
+typedef struct rocksdb_slice_t {
+  const char* data;
+  size_t size;
+} rocksdb_slice_t;
+
 typedef struct rocksdb_t rocksdb_t;
 typedef struct rocksdb_column_family_handle_t rocksdb_column_family_handle_t;
 typedef struct rocksdb_checkpoint_t rocksdb_checkpoint_t;
@@ -61,6 +67,14 @@ typedef struct rocksdb_transactiondb_options_t rocksdb_transactiondb_options_t;
 typedef struct rocksdb_transaction_options_t rocksdb_transaction_options_t;
 typedef struct rocksdb_optimistictransactiondb_options_t rocksdb_optimistictransactiondb_options_t;
 typedef struct rocksdb_optimistictransaction_options_t rocksdb_optimistictransaction_options_t;
+typedef struct rocksdb_column_family_metadata_t rocksdb_column_family_metadata_t;
+typedef struct rocksdb_level_metadata_t rocksdb_level_metadata_t;
+typedef struct rocksdb_sst_file_metadata_t rocksdb_sst_file_metadata_t;
+typedef struct rocksdb_memory_consumers_t rocksdb_memory_consumers_t;
+typedef struct rocksdb_memory_usage_t rocksdb_memory_usage_t;
+typedef struct rocksdb_ratelimiter_t rocksdb_ratelimiter_t;
+typedef struct rocksdb_write_buffer_manager_t rocksdb_write_buffer_manager_t;
+typedef struct rocksdb_dbpath_t rocksdb_dbpath_t;
 
 enum {
   rocksdb_block_based_table_index_type_binary_search = 0,
@@ -426,6 +440,124 @@ void rocksdb_wal_iter_destroy(const rocksdb_wal_iterator_t* iter);
 void rocksdb_ingest_external_file(rocksdb_t* db, const char* const* file_list, const size_t list_len, const rocksdb_ingestexternalfileoptions_t* opt, char** errptr);
 
 void rocksdb_ingest_external_file_cf(rocksdb_t* db, rocksdb_column_family_handle_t* handle, const char* const* file_list, const size_t list_len, const rocksdb_ingestexternalfileoptions_t* opt, char** errptr);
+
+void rocksdb_destroy_db(const rocksdb_options_t* options, const char* name, char** errptr);
+
+rocksdb_column_family_metadata_t* rocksdb_get_column_family_metadata(rocksdb_t* db);
+
+rocksdb_column_family_metadata_t* rocksdb_get_column_family_metadata_cf(rocksdb_t* db, rocksdb_column_family_handle_t* column_family);
+
+uint64_t rocksdb_column_family_metadata_get_size(rocksdb_column_family_metadata_t* cf_meta);
+
+size_t rocksdb_column_family_metadata_get_file_count(rocksdb_column_family_metadata_t* cf_meta);
+
+char* rocksdb_column_family_metadata_get_name(rocksdb_column_family_metadata_t* cf_meta);
+
+size_t rocksdb_column_family_metadata_get_level_count(rocksdb_column_family_metadata_t* cf_meta);
+
+rocksdb_level_metadata_t* rocksdb_column_family_metadata_get_level_metadata(rocksdb_column_family_metadata_t* cf_meta, size_t i);
+
+int rocksdb_level_metadata_get_level(rocksdb_level_metadata_t* level_meta);
+
+uint64_t rocksdb_level_metadata_get_size(rocksdb_level_metadata_t* level_meta);
+
+size_t rocksdb_level_metadata_get_file_count(rocksdb_level_metadata_t* level_meta);
+
+rocksdb_sst_file_metadata_t* rocksdb_level_metadata_get_sst_file_metadata(rocksdb_level_metadata_t* level_meta, size_t i);
+
+char* rocksdb_sst_file_metadata_get_relative_filename(rocksdb_sst_file_metadata_t* file_meta);
+
+char* rocksdb_sst_file_metadata_get_directory(rocksdb_sst_file_metadata_t* file_meta);
+
+uint64_t rocksdb_sst_file_metadata_get_size(rocksdb_sst_file_metadata_t* file_meta);
+
+char* rocksdb_sst_file_metadata_get_smallestkey(rocksdb_sst_file_metadata_t* file_meta, size_t* len);
+
+char* rocksdb_sst_file_metadata_get_largestkey(rocksdb_sst_file_metadata_t* file_meta, size_t* len);
+
+rocksdb_memory_consumers_t* rocksdb_memory_consumers_create(void);
+
+void rocksdb_memory_consumers_add_db(rocksdb_memory_consumers_t* consumers, rocksdb_t* db);
+
+void rocksdb_memory_consumers_add_cache(rocksdb_memory_consumers_t* consumers, rocksdb_cache_t* cache);
+
+rocksdb_memory_usage_t* rocksdb_approximate_memory_usage_create(rocksdb_memory_consumers_t* consumers, char** errptr);
+
+uint64_t rocksdb_approximate_memory_usage_get_mem_table_total(rocksdb_memory_usage_t* memory_usage);
+
+uint64_t rocksdb_approximate_memory_usage_get_mem_table_unflushed(rocksdb_memory_usage_t* memory_usage);
+
+uint64_t rocksdb_approximate_memory_usage_get_mem_table_readers_total(rocksdb_memory_usage_t* memory_usage);
+
+uint64_t rocksdb_approximate_memory_usage_get_cache_total(rocksdb_memory_usage_t* memory_usage);
+
+rocksdb_ratelimiter_t* rocksdb_ratelimiter_create(int64_t rate_bytes_per_sec, int64_t refill_period_us, int32_t fairness);
+
+rocksdb_ratelimiter_t* rocksdb_ratelimiter_create_auto_tuned(int64_t rate_bytes_per_sec, int64_t refill_period_us, int32_t fairness);
+
+rocksdb_ratelimiter_t* rocksdb_ratelimiter_create_with_mode(int64_t rate_bytes_per_sec, int64_t refill_period_us, int32_t fairness, int mode, bool auto_tuned);
+
+void rocksdb_options_set_ratelimiter(rocksdb_options_t* opt, rocksdb_ratelimiter_t* limiter);
+
+rocksdb_write_buffer_manager_t* rocksdb_write_buffer_manager_create(size_t buffer_size, bool allow_stall);
+
+rocksdb_write_buffer_manager_t* rocksdb_write_buffer_manager_create_with_cache(size_t buffer_size, const rocksdb_cache_t* cache, bool allow_stall);
+
+size_t rocksdb_write_buffer_manager_buffer_size(rocksdb_write_buffer_manager_t* wbm);
+
+bool rocksdb_write_buffer_manager_enabled(rocksdb_write_buffer_manager_t* wbm);
+
+void rocksdb_write_buffer_manager_set_buffer_size(rocksdb_write_buffer_manager_t* wbm, size_t new_size);
+
+void rocksdb_options_set_write_buffer_manager(rocksdb_options_t* opt, rocksdb_write_buffer_manager_t* wbm);
+
+rocksdb_dbpath_t* rocksdb_dbpath_create(const char* path, uint64_t target_size);
+
+char* rocksdb_options_statistics_get_string(rocksdb_options_t* opt);
+
+void rocksdb_options_set_statistics_level(rocksdb_options_t* a0, int level);
+
+void rocksdb_env_set_background_threads(rocksdb_env_t* env, int n);
+
+void rocksdb_env_set_high_priority_background_threads(rocksdb_env_t* env, int n);
+
+void rocksdb_env_set_low_priority_background_threads(rocksdb_env_t* env, int n);
+
+void rocksdb_env_set_bottom_priority_background_threads(rocksdb_env_t* env, int n);
+
+void rocksdb_env_join_all_threads(rocksdb_env_t* env);
+
+void rocksdb_env_lower_thread_pool_io_priority(rocksdb_env_t* env);
+
+void rocksdb_env_lower_high_priority_thread_pool_io_priority(rocksdb_env_t* env);
+
+void rocksdb_env_lower_thread_pool_cpu_priority(rocksdb_env_t* env);
+
+void rocksdb_env_lower_high_priority_thread_pool_cpu_priority(rocksdb_env_t* env);
+
+void rocksdb_column_family_metadata_destroy(rocksdb_column_family_metadata_t* cf_meta);
+
+void rocksdb_level_metadata_destroy(rocksdb_level_metadata_t* level_meta);
+
+void rocksdb_sst_file_metadata_destroy(rocksdb_sst_file_metadata_t* file_meta);
+
+void rocksdb_memory_consumers_destroy(rocksdb_memory_consumers_t* consumers);
+
+void rocksdb_approximate_memory_usage_destroy(rocksdb_memory_usage_t* usage);
+
+void rocksdb_ratelimiter_destroy(rocksdb_ratelimiter_t* object);
+
+void rocksdb_write_buffer_manager_destroy(rocksdb_write_buffer_manager_t* wbm);
+
+void rocksdb_dbpath_destroy(rocksdb_dbpath_t* object);
+
+void rocksdb_options_set_db_paths(rocksdb_options_t*, const rocksdb_dbpath_t** path_values, size_t num_paths);
+
+void rocksdb_options_set_cf_paths(rocksdb_options_t*, const rocksdb_dbpath_t** path_values, size_t num_paths);
+
+rocksdb_slice_t rocksdb_iter_key_slice(const rocksdb_iterator_t* iter);
+
+rocksdb_slice_t rocksdb_iter_value_slice(const rocksdb_iterator_t* iter);
 
 rocksdb_iterator_t* rocksdb_create_iterator(rocksdb_t* db, const rocksdb_readoptions_t* options);
 

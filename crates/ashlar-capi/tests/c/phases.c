@@ -938,6 +938,77 @@ static void transactions(const char* dir) {
   rocksdb_options_destroy(options);
 }
 
+static void information(const char* dir) {
+  start("information");
+  char* err = NULL;
+  rocksdb_options_t* options = creating();
+  rocksdb_options_enable_statistics(options);
+  rocksdb_ratelimiter_t* limiter = rocksdb_ratelimiter_create(100 << 20, 100000, 10);
+  rocksdb_options_set_ratelimiter(options, limiter);
+  rocksdb_ratelimiter_destroy(limiter);
+  rocksdb_env_t* env = rocksdb_create_default_env();
+  rocksdb_env_set_background_threads(env, 2);
+  rocksdb_options_set_env(options, env);
+  rocksdb_t* db = rocksdb_open(options, path(dir, "info"), &err);
+  must(err);
+  put(db, "a", "1");
+  put(db, "z", "2");
+  rocksdb_flushoptions_t* flush = rocksdb_flushoptions_create();
+  rocksdb_flush(db, flush, &err);
+  must(err);
+  rocksdb_flushoptions_destroy(flush);
+  rocksdb_column_family_metadata_t* metadata = rocksdb_get_column_family_metadata(db);
+  printf("files: %d, levels: %d\n", (int)rocksdb_column_family_metadata_get_file_count(metadata),
+         (int)rocksdb_column_family_metadata_get_level_count(metadata));
+  char* name = rocksdb_column_family_metadata_get_name(metadata);
+  printf("family: %s, bytes: %d\n", name, rocksdb_column_family_metadata_get_size(metadata) > 0);
+  rocksdb_free(name);
+  rocksdb_level_metadata_t* level = rocksdb_column_family_metadata_get_level_metadata(metadata, 0);
+  printf("level %d: %d files\n", rocksdb_level_metadata_get_level(level), (int)rocksdb_level_metadata_get_file_count(level));
+  rocksdb_sst_file_metadata_t* file = rocksdb_level_metadata_get_sst_file_metadata(level, 0);
+  size_t len;
+  char* key = rocksdb_sst_file_metadata_get_smallestkey(file, &len);
+  show("smallest", key, len);
+  rocksdb_free(key);
+  key = rocksdb_sst_file_metadata_get_largestkey(file, &len);
+  show("largest", key, len);
+  rocksdb_free(key);
+  rocksdb_sst_file_metadata_destroy(file);
+  rocksdb_level_metadata_destroy(level);
+  rocksdb_column_family_metadata_destroy(metadata);
+  put(db, "b", "3");
+  rocksdb_memory_consumers_t* consumers = rocksdb_memory_consumers_create();
+  rocksdb_memory_consumers_add_db(consumers, db);
+  rocksdb_memory_usage_t* usage = rocksdb_approximate_memory_usage_create(consumers, &err);
+  must(err);
+  printf("memtables: %d\n", rocksdb_approximate_memory_usage_get_mem_table_total(usage) > 0);
+  rocksdb_approximate_memory_usage_destroy(usage);
+  rocksdb_memory_consumers_destroy(consumers);
+  char* text = rocksdb_options_statistics_get_string(options);
+  printf("statistics: %d\n", strstr(text, "rocksdb.number.keys.written") != NULL);
+  rocksdb_free(text);
+  rocksdb_iterator_t* iter = rocksdb_create_iterator(db, ro);
+  rocksdb_iter_seek_to_first(iter);
+  rocksdb_slice_t slice = rocksdb_iter_key_slice(iter);
+  show("slice", slice.data, slice.size);
+  slice = rocksdb_iter_value_slice(iter);
+  show("slice", slice.data, slice.size);
+  rocksdb_iter_destroy(iter);
+  rocksdb_close(db);
+  rocksdb_destroy_db(options, path(dir, "info"), &err);
+  said("destroy", err);
+  err = NULL;
+  rocksdb_options_set_create_if_missing(options, 0);
+  db = rocksdb_open(options, path(dir, "info"), &err);
+  said("open what was destroyed", err);
+  err = NULL;
+  rocksdb_destroy_db(options, path(dir, "never"), &err);
+  said("destroy nothing", err);
+  err = NULL;
+  rocksdb_env_destroy(env);
+  rocksdb_options_destroy(options);
+}
+
 int main(int argc, char** argv) {
   if (argc != 2) return 2;
   ro = rocksdb_readoptions_create();
@@ -952,6 +1023,7 @@ int main(int argc, char** argv) {
   backups(argv[1]);
   files(argv[1]);
   transactions(argv[1]);
+  information(argv[1]);
   rocksdb_readoptions_destroy(ro);
   rocksdb_writeoptions_destroy(wo);
   printf("end\n");

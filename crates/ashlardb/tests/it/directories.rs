@@ -1,6 +1,7 @@
 //! Directories that users rename, replace, remove or enter under another working directory while a database is open in
 //! them; and names in them that lead elsewhere.
 
+use ashlar_env::sim::{CallClass, CrashMode, SimEnv};
 use ashlardb::{
     Builder, BusyKind, Db, Env, ErrorKind, IoKind, Read as _, Write as _, WriteOptions, check_database,
     list_families,
@@ -511,4 +512,84 @@ fn an_identity_that_is_too_large_locks_nothing_out() {
     std::fs::write(new.join("IDENTITY"), [0; 5000]).unwrap();
     Db::open(&new).unwrap().close().unwrap();
     assert_eq!(identity(&new).len(), 36);
+}
+
+/// A destroyed database is gone, with its archive. Files of others stay, and keep the directory.
+#[test]
+fn a_destroyed_database_is_gone_and_nothing_else() {
+    let temp = tempfile::tempdir().unwrap();
+    let dir = temp.path().join("db");
+    let make = || {
+        let db = Db::builder(&dir).options("WAL_ttl_seconds=1000").open().unwrap();
+        db.create_family("f").unwrap().put("k", "v").unwrap();
+        for _ in 0..3 {
+            db.put("k", vec![b'v'; 100_000]).unwrap();
+            db.flush().unwrap();
+        }
+        db
+    };
+    let db = make();
+    let busy = Db::builder(&dir).destroy().unwrap_err();
+    assert_eq!(busy.kind(), ErrorKind::Busy(BusyKind::Locked), "{busy}");
+    assert_eq!(db.get("k").unwrap().unwrap().len(), 100_000, "nothing is removed");
+    db.close().unwrap();
+    drop(db);
+    Db::builder(&dir).destroy().unwrap();
+    assert!(!dir.exists());
+    Db::builder(&dir).destroy().unwrap();
+
+    make().close().unwrap();
+    std::fs::write(dir.join("notes.txt"), "mine").unwrap();
+    Db::builder(&dir).destroy().unwrap();
+    let left: Vec<_> = std::fs::read_dir(&dir).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["notes.txt"]);
+    let none = Db::builder(&dir).destroy().unwrap_err();
+    assert_eq!(none.kind(), ErrorKind::InvalidArgument, "{none}");
+    assert!(dir.join("notes.txt").exists());
+
+    // Tables elsewhere are not looked for.
+    let (home, tables) = (temp.path().join("home"), temp.path().join("tables"));
+    let db = Db::builder(&home).db_path(&tables, 1 << 30).open().unwrap();
+    db.put("k", "v").unwrap();
+    db.flush().unwrap();
+    db.close().unwrap();
+    drop(db);
+    let refused = Db::builder(&home).destroy().unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::NotSupported, "{refused}");
+    assert_eq!(Db::open(&home).unwrap().get("k").unwrap().as_deref(), Some(&b"v"[..]));
+}
+
+/// A crash before any change of a removal leaves the whole database, or none that opens. A second removal ends it.
+#[test]
+fn a_crashed_removal_leaves_all_or_nothing_that_opens() {
+    let path = Path::new("/db");
+    let sim = SimEnv::new(11);
+    let builder = |sim: &SimEnv| Db::builder(path).env(sim.env());
+    let db = builder(&sim).open().unwrap();
+    db.put("flushed", "1").unwrap();
+    db.flush().unwrap();
+    db.writing(WriteOptions::synced()).put("logged", "2").unwrap();
+    db.close().unwrap();
+    drop(db);
+    let before = sim.calls_of(CallClass::Change);
+    for at in 1..40 {
+        CrashMode::all().into_iter().for_each(|mode| sim.photograph_at(before + at, mode));
+    }
+    builder(&sim).destroy().unwrap();
+    let photographs = sim.photographs();
+    assert!(photographs.len() > 8, "{}", photographs.len());
+    let mut opened = 0;
+    for (at, _, crashed) in photographs {
+        if let Ok(db) = builder(&crashed).create(false).open() {
+            assert_eq!(db.get("flushed").unwrap().as_deref(), Some(&b"1"[..]), "before change {at}");
+            assert_eq!(db.get("logged").unwrap().as_deref(), Some(&b"2"[..]), "before change {at}");
+            db.close().unwrap();
+            opened += 1;
+        }
+        if crashed.env().fs.metadata(path).unwrap().is_some() {
+            builder(&crashed).destroy().unwrap();
+        }
+        assert!(crashed.env().fs.metadata(path).unwrap().is_none(), "before change {at}");
+    }
+    assert!(opened > 0);
 }

@@ -1,0 +1,407 @@
+//! What a program asks about its databases: metadata of families, memory, statistics; and the objects that only carry a number:
+//! environments' threads, rate limiters, managers of write buffers.
+
+use crate::db::{DbObject, FamilyObject, path};
+use crate::door::{call, slice};
+use crate::iter::IterObject;
+use crate::options::{CacheObject, EnvObject, OptionsObject};
+use ashlardb::{LiveFile, Result};
+use std::ffi::{CStr, c_char, c_int};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+// Each function below is the body of the C function of its name.
+
+/// Removes a database.
+///
+/// # Errors
+/// Those of [`ashlardb::Builder::destroy`].
+pub fn destroy_db(options: &OptionsObject, name: &CStr) -> Result<()> {
+    ashlar_compat::database::destroy(&options.0, path(name))
+}
+
+/// `rocksdb_column_family_metadata_t`: the live tables of a family at one moment.
+#[derive(Clone, Debug)]
+pub struct MetadataObject {
+    name: String,
+    levels: Vec<LevelObject>,
+}
+
+/// `rocksdb_level_metadata_t`: the live tables of a level.
+#[derive(Clone, Debug)]
+pub struct LevelObject {
+    level: i32,
+    files: Vec<FileObject>,
+}
+
+/// `rocksdb_sst_file_metadata_t`: a live table.
+#[derive(Clone, Debug)]
+pub struct FileObject {
+    dir: String,
+    file: LiveFile,
+}
+
+impl LevelObject {
+    fn bytes(&self) -> u64 {
+        self.files.iter().map(|file| file.file.bytes).sum()
+    }
+}
+
+fn metadata(db: &DbObject, family: Option<&FamilyObject>) -> Result<MetadataObject> {
+    let family = db.family(family)?;
+    let dir = db.0.path().to_string_lossy().into_owned();
+    let levels = family.shape().levels.len();
+    let level = |level| LevelObject { level, files: Vec::new() };
+    let mut levels: Vec<LevelObject> = (0..i32::try_from(levels).unwrap_or(0)).map(level).collect();
+    for file in family.live_files()? {
+        if let Some(level) = levels.get_mut(usize::from(file.level.0)) {
+            level.files.push(FileObject { dir: dir.clone(), file });
+        }
+    }
+    Ok(MetadataObject { name: family.name().to_owned(), levels })
+}
+
+/// The live tables of the family `default`.
+pub fn get_column_family_metadata(db: &DbObject) -> Option<MetadataObject> {
+    metadata(db, None).ok()
+}
+
+/// The live tables of a family.
+pub fn get_column_family_metadata_cf(db: &DbObject, family: &FamilyObject) -> Option<MetadataObject> {
+    metadata(db, Some(family)).ok()
+}
+
+/// The bytes of the tables.
+pub fn column_family_metadata_get_size(cf_meta: &MetadataObject) -> u64 {
+    cf_meta.levels.iter().map(LevelObject::bytes).sum()
+}
+
+/// The number of tables.
+pub fn column_family_metadata_get_file_count(cf_meta: &MetadataObject) -> usize {
+    cf_meta.levels.iter().map(|level| level.files.len()).sum()
+}
+
+/// The name of the family.
+pub fn column_family_metadata_get_name(cf_meta: &MetadataObject) -> Option<String> {
+    Some(cf_meta.name.clone())
+}
+
+/// The number of levels.
+pub fn column_family_metadata_get_level_count(cf_meta: &MetadataObject) -> usize {
+    cf_meta.levels.len()
+}
+
+/// A level.
+pub fn column_family_metadata_get_level_metadata(cf_meta: &MetadataObject, i: usize) -> Option<LevelObject> {
+    cf_meta.levels.get(i).cloned()
+}
+
+/// The number of the level.
+pub fn level_metadata_get_level(level_meta: &LevelObject) -> i32 {
+    level_meta.level
+}
+
+/// The bytes of the level.
+pub fn level_metadata_get_size(level_meta: &LevelObject) -> u64 {
+    level_meta.bytes()
+}
+
+/// The number of tables in the level.
+pub fn level_metadata_get_file_count(level_meta: &LevelObject) -> usize {
+    level_meta.files.len()
+}
+
+/// A table of the level.
+pub fn level_metadata_get_sst_file_metadata(level_meta: &LevelObject, i: usize) -> Option<FileObject> {
+    level_meta.files.get(i).cloned()
+}
+
+/// The name of the table.
+pub fn sst_file_metadata_get_relative_filename(file_meta: &FileObject) -> Option<String> {
+    Some(format!("{:06}.sst", file_meta.file.number.0))
+}
+
+/// The directory of the table.
+pub fn sst_file_metadata_get_directory(file_meta: &FileObject) -> Option<String> {
+    Some(file_meta.dir.clone())
+}
+
+/// The bytes of the table.
+pub fn sst_file_metadata_get_size(file_meta: &FileObject) -> u64 {
+    file_meta.file.bytes
+}
+
+/// The first key.
+pub fn sst_file_metadata_get_smallestkey(file_meta: &FileObject) -> Option<&[u8]> {
+    Some(&file_meta.file.smallest)
+}
+
+/// The last key.
+pub fn sst_file_metadata_get_largestkey(file_meta: &FileObject) -> Option<&[u8]> {
+    Some(&file_meta.file.largest)
+}
+
+/// `rocksdb_memory_consumers_t`: databases and caches whose memory is asked.
+#[derive(Debug, Default)]
+pub struct ConsumersObject {
+    databases: Vec<DbObject>,
+    caches: usize,
+}
+
+/// `rocksdb_memory_usage_t`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct UsageObject {
+    memtables: u64,
+    unflushed: u64,
+    readers: u64,
+    cache: u64,
+}
+
+/// Without any.
+pub fn memory_consumers_create() -> ConsumersObject {
+    ConsumersObject::default()
+}
+
+/// Adds a database.
+pub fn memory_consumers_add_db(consumers: &mut ConsumersObject, db: &DbObject) {
+    consumers.databases.push(db.share());
+}
+
+/// Adds a cache. Each database has its own, which counts with the database.
+pub fn memory_consumers_add_cache(consumers: &mut ConsumersObject, _: &CacheObject) {
+    consumers.caches += 1;
+}
+
+/// The memory at this moment.
+///
+/// # Errors
+/// None.
+pub fn approximate_memory_usage_create(consumers: &ConsumersObject) -> Result<UsageObject> {
+    let mut usage = UsageObject::default();
+    for db in &consumers.databases {
+        let db = db.0.db();
+        let sum = |name| db.aggregated_int_property(name).unwrap_or(0);
+        usage.memtables += sum("rocksdb.size-all-mem-tables");
+        usage.unflushed += sum("rocksdb.cur-size-all-mem-tables");
+        usage.readers += sum("rocksdb.estimate-table-readers-mem");
+        if consumers.caches > 0 {
+            usage.cache += db.int_property("rocksdb.block-cache-usage").unwrap_or(0);
+        }
+    }
+    Ok(usage)
+}
+
+/// The bytes of all memtables.
+pub fn approximate_memory_usage_get_mem_table_total(memory_usage: &UsageObject) -> u64 {
+    memory_usage.memtables
+}
+
+/// The bytes of memtables that no flush has written.
+pub fn approximate_memory_usage_get_mem_table_unflushed(memory_usage: &UsageObject) -> u64 {
+    memory_usage.unflushed
+}
+
+/// The bytes of indexes and filters.
+pub fn approximate_memory_usage_get_mem_table_readers_total(memory_usage: &UsageObject) -> u64 {
+    memory_usage.readers
+}
+
+/// The bytes of cached blocks.
+pub fn approximate_memory_usage_get_cache_total(memory_usage: &UsageObject) -> u64 {
+    memory_usage.cache
+}
+
+macro_rules! hints {
+    ($($name:ident($($arg:ident: $of:ty),*);)*) => { $(
+        /// A hint that nothing follows: the engine has threads of its own.
+        pub fn $name($(_: $of),*) {}
+    )* };
+}
+hints! {
+    env_set_background_threads(env: &EnvObject, n: i32);
+    env_set_high_priority_background_threads(env: &EnvObject, n: i32);
+    env_set_low_priority_background_threads(env: &EnvObject, n: i32);
+    env_set_bottom_priority_background_threads(env: &EnvObject, n: i32);
+    env_join_all_threads(env: &EnvObject);
+    env_lower_thread_pool_io_priority(env: &EnvObject);
+    env_lower_high_priority_thread_pool_io_priority(env: &EnvObject);
+    env_lower_thread_pool_cpu_priority(env: &EnvObject);
+    env_lower_high_priority_thread_pool_cpu_priority(env: &EnvObject);
+}
+
+/// `rocksdb_ratelimiter_t`: bytes per second. Each database that is opened with it has a limit of its own.
+#[derive(Clone, Copy, Debug)]
+pub struct RateObject(i64);
+
+/// A limit.
+pub fn ratelimiter_create(rate_bytes_per_sec: i64, _: i64, _: i32) -> RateObject {
+    RateObject(rate_bytes_per_sec)
+}
+
+/// A limit; it does not tune itself.
+pub fn ratelimiter_create_auto_tuned(rate_bytes_per_sec: i64, _: i64, _: i32) -> RateObject {
+    RateObject(rate_bytes_per_sec)
+}
+
+/// A limit on flushes and compactions, whatever the mode.
+pub fn ratelimiter_create_with_mode(rate_bytes_per_sec: i64, _: i64, _: i32, _: i32, _: bool) -> RateObject {
+    RateObject(rate_bytes_per_sec)
+}
+
+/// Limits flushes and compactions.
+pub fn options_set_ratelimiter(opt: &mut OptionsObject, limiter: Option<&RateObject>) {
+    let rate = limiter.map_or(0, |limiter| limiter.0.max(0));
+    opt.0.texts.set_text("rate_limiter_bytes_per_sec", rate.to_string());
+}
+
+/// `rocksdb_write_buffer_manager_t`: bytes of memtables. Each database that is opened with it has a cap of its own.
+#[derive(Debug)]
+pub struct ManagerObject(AtomicUsize);
+
+/// A cap.
+pub fn write_buffer_manager_create(buffer_size: usize, _: bool) -> ManagerObject {
+    ManagerObject(buffer_size.into())
+}
+
+/// A cap; memtables count for the memory of the database anyway.
+pub fn write_buffer_manager_create_with_cache(buffer_size: usize, _: &CacheObject, _: bool) -> ManagerObject {
+    ManagerObject(buffer_size.into())
+}
+
+/// The cap.
+pub fn write_buffer_manager_buffer_size(wbm: &ManagerObject) -> usize {
+    wbm.0.load(Ordering::Relaxed)
+}
+
+/// Whether there is one.
+pub fn write_buffer_manager_enabled(wbm: &ManagerObject) -> bool {
+    write_buffer_manager_buffer_size(wbm) > 0
+}
+
+/// Changes the cap, for databases that are opened later.
+pub fn write_buffer_manager_set_buffer_size(wbm: &ManagerObject, new_size: usize) {
+    wbm.0.store(new_size, Ordering::Relaxed);
+}
+
+/// Caps the memtables of a database.
+pub fn options_set_write_buffer_manager(opt: &mut OptionsObject, wbm: Option<&ManagerObject>) {
+    opt.0.texts.set("db_write_buffer_size", wbm.map_or(0, write_buffer_manager_buffer_size));
+}
+
+/// `rocksdb_dbpath_t`: a directory of tables, and the bytes that it takes.
+#[derive(Clone, Debug)]
+pub struct PathObject {
+    dir: String,
+    bytes: u64,
+}
+
+/// A directory.
+pub fn dbpath_create(dir: &CStr, target_size: u64) -> PathObject {
+    PathObject { dir: dir.to_string_lossy().into_owned(), bytes: target_size }
+}
+
+/// # Safety
+/// See the header.
+unsafe fn set_paths(opt: *mut OptionsObject, name: &str, paths: *const *const PathObject, count: usize) {
+    call(std::ptr::null_mut(), || {
+        // SAFETY: as for this function.
+        let opt = unsafe { crate::door::changed(opt, "opt") }?;
+        // SAFETY: as for this function.
+        let paths = unsafe { slice(paths, count, "path_values") }?;
+        let each = paths.iter().map(|place| {
+            // SAFETY: as for this function.
+            let place = unsafe { crate::door::borrowed(*place, "a path") }?;
+            Ok(format!("{{path={};target_size={}}}", place.dir, place.bytes))
+        });
+        let text = each.collect::<Result<Vec<_>>>()?.join(":");
+        opt.0.texts.set_text(name, text);
+        Ok(())
+    });
+}
+
+/// The directories of tables of the database.
+///
+/// # Safety
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocksdb_options_set_db_paths(
+    opt: *mut OptionsObject,
+    path_values: *mut *const PathObject,
+    num_paths: usize,
+) {
+    // SAFETY: as for this function.
+    unsafe { set_paths(opt, "db_paths", path_values.cast_const(), num_paths) };
+}
+
+/// The directories of tables of a family.
+///
+/// # Safety
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocksdb_options_set_cf_paths(
+    opt: *mut OptionsObject,
+    path_values: *mut *const PathObject,
+    num_paths: usize,
+) {
+    // SAFETY: as for this function.
+    unsafe { set_paths(opt, "cf_paths", path_values.cast_const(), num_paths) };
+}
+
+/// `rocksdb_slice_t`: borrowed bytes.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Slice {
+    data: *const c_char,
+    size: usize,
+}
+
+impl crate::door::Answer for Slice {
+    fn zero() -> Self {
+        Slice { data: std::ptr::null(), size: 0 }
+    }
+}
+
+impl Slice {
+    fn of(bytes: Option<&[u8]>) -> Slice {
+        bytes.map_or_else(crate::door::Answer::zero, |bytes| Slice {
+            data: bytes.as_ptr().cast(),
+            size: bytes.len(),
+        })
+    }
+}
+
+/// The key, valid until the iterator moves.
+///
+/// # Safety
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocksdb_iter_key_slice(iter: *const IterObject) -> Slice {
+    call(std::ptr::null_mut(), || {
+        // SAFETY: as for this function.
+        Ok(Slice::of(unsafe { crate::door::borrowed(iter, "iter") }?.0.entry().map(|(key, _)| key)))
+    })
+}
+
+/// The value, valid until the iterator moves.
+///
+/// # Safety
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocksdb_iter_value_slice(iter: *const IterObject) -> Slice {
+    call(std::ptr::null_mut(), || {
+        // SAFETY: as for this function.
+        Ok(Slice::of(unsafe { crate::door::borrowed(iter, "iter") }?.0.entry().map(|(_, value)| value)))
+    })
+}
+
+/// What the statistics of these options have counted.
+pub fn options_statistics_get_string(opt: &mut OptionsObject) -> Option<String> {
+    opt.0.statistics.as_ref().map(ToString::to_string)
+}
+
+/// How much the statistics count, by RocksDB's number.
+pub fn options_set_statistics_level(opt: &mut OptionsObject, level: c_int) {
+    let level = u8::try_from(level).ok().and_then(ashlardb::StatsLevel::from_number);
+    if let (Some(statistics), Some(level)) = (&opt.0.statistics, level) {
+        statistics.set_level(level);
+    }
+}
