@@ -16,9 +16,10 @@ use ashlar_format::filename::FileKind;
 use ashlar_format::log_record::LogLink;
 use ashlar_format::write_batch::BatchReader;
 use ashlar_log::{LogEnd, LogReader, LogRecordKind, RecoveryMode};
+use ashlar_recovery::{Piece, Prepared};
 use ashlar_table::MAX_ENTRY_BYTES;
 use ashlar_tree::check::{CheckReport, Risk};
-use ashlar_tree::logs::{ends_a_part, goes_back_to, has_transactions, link_of};
+use ashlar_tree::logs::{Marks, ends_a_part, goes_back_to, has_transactions, link_of};
 use ashlar_tree::version::Replayed;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -61,13 +62,27 @@ pub(super) struct Logs<'a> {
     unnamed: Writes,
     /// A WAL file that is gone although the MANIFEST, whose tail is torn, needs it.
     gone: Option<FileNumber>,
+    /// What is prepared and not decided on: it takes its sequence numbers at the commit.
+    prepared: Prepared,
 }
 
 impl<'a> Logs<'a> {
     pub(super) fn new(fs: &'a dyn Fs, dir: &'a Path, needed: LogsNeeded<'a>) -> Logs<'a> {
         let (gaps, ends) = (Vec::new(), BTreeMap::new());
-        let (unnamed, gone) = (Writes::default(), None);
-        Logs { fs, dir, needed, next: None, stopped: None, gaps, ends, transactions: None, unnamed, gone }
+        let (unnamed, gone, prepared) = (Writes::default(), None, Prepared::default());
+        Logs {
+            fs,
+            dir,
+            needed,
+            next: None,
+            stopped: None,
+            gaps,
+            ends,
+            transactions: None,
+            unnamed,
+            gone,
+            prepared,
+        }
     }
 
     /// Reads one WAL file; call in ascending order.
@@ -166,17 +181,28 @@ impl<'a> Logs<'a> {
         if let Some(manifest) = self.needed.manifest.filter(|_| self.stopped.is_none()) {
             self.unnamed.take(&batch, Some(manifest.db.max_family));
         }
-        self.pass(&batch);
+        self.pass(&batch, payload);
         Ok(u64::from(batch.count()))
     }
 
-    fn pass(&mut self, batch: &BatchReader<'_>) {
+    fn pass(&mut self, batch: &BatchReader<'_>, payload: &[u8]) {
         if self.stopped.is_some()
             && let Some(gap) = self.gaps.last_mut()
         {
             gap.take(batch);
         }
-        self.next = self.next.max(batch.seq().checked_add(u64::from(batch.count())));
+        let taken = self.taken(batch, payload);
+        self.next = self.next.max(batch.seq().checked_add(taken));
+    }
+
+    /// The number of sequence numbers that a batch takes. Of a batch with marks of two-phase commit, its count is another.
+    fn taken(&mut self, batch: &BatchReader<'_>, payload: &[u8]) -> u64 {
+        let count = u64::from(batch.count());
+        if !batch.iter().any(|op| op.is_ok_and(|op| Marks::of(&op) == Marks::TwoPhase)) {
+            return count;
+        }
+        let pieces = self.prepared.apply(FileNumber::default(), payload);
+        pieces.map_or(count, |pieces| pieces.iter().map(Piece::count).sum())
     }
 
     /// Checks what a WAL file of this engine says about the file before it.
@@ -244,7 +270,7 @@ impl<'a> Logs<'a> {
                 && let Ok(batch) = BatchReader::new(record.payload)
                 && batch.validate().is_ok()
             {
-                self.pass(&batch);
+                self.pass(&batch, record.payload);
             }
         }
         Ok(())

@@ -550,6 +550,29 @@ fn a_checkpoint_carries_it() {
     }
 }
 
+/// A check finds nothing wrong with prepared transactions, and a gap behind them is told as a gap.
+#[test]
+fn a_check_knows_them() {
+    let sim = SimEnv::new(12);
+    let db = open(&sim);
+    for round in 0..3 {
+        drop(prepared(&db, &format!("stays {round}"), &format!("s{round}"), "1"));
+        prepared(&db, "commits", "k", "1").commit().unwrap();
+        prepared(&db, "rolls back", "k", "2").rollback().unwrap();
+        db.put("plain", "v").unwrap();
+        if round == 1 {
+            db.family("other").unwrap().put("plain", "v").unwrap();
+            db.family("other").unwrap().flush().unwrap();
+        }
+    }
+    let crashed = sim.crash(CrashMode::KILL);
+    let env = crashed.env();
+    let found = ashlardb::check_database(&env, Path::new(DIR), &mut |_| ()).unwrap();
+    assert!(found.is_sound() && found.holes.is_empty(), "{found}");
+    let db = open(&crashed);
+    assert_eq!((names(&db).len(), value(&db, "k").as_deref()), (3, Some("1,1,1")));
+}
+
 /// A follower gets a prepared transaction as one batch, at its commit, wherever the WAL files end in between.
 #[test]
 fn a_follower_gets_it_at_its_commit() {

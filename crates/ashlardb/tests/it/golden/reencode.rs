@@ -97,7 +97,11 @@ fn batch(payload: &[u8], path: &Path, pieces: &mut Pieces) {
             BatchOp::Merge { family, key, value } => again.merge(family, key, value),
             BatchOp::DeleteRange { family, begin, end } => again.delete_range(family, begin, end),
             BatchOp::LogData(blob) => again.log_data(blob),
-            _ => return pieces.keep("batches with markers of transactions: not written yet"),
+            BatchOp::BeginPrepare => Ok(again.begin_prepare()),
+            BatchOp::EndPrepare { xid } => Ok(again.end_prepare(xid)),
+            BatchOp::Commit { xid } => Ok(again.commit(xid)),
+            BatchOp::Rollback { xid } => Ok(again.rollback(xid)),
+            _ => return pieces.keep("batches with other marks of transactions: never written"),
         };
         done.unwrap();
     }
