@@ -31,6 +31,8 @@ pub const MAX_NAME_BYTES: usize = 512;
 #[derive(Clone, Debug, Default)]
 pub struct PreparedSet {
     by_name: BTreeMap<Vec<u8>, Arc<BatchEncoder>>,
+    /// The size of their data together.
+    bytes: usize,
     /// The database has had a prepared transaction since its open.
     used: bool,
 }
@@ -72,7 +74,7 @@ impl PreparedSet {
             return Err(Error::invalid(format!("a transaction '{name}' is prepared and not decided on"))
                 .hint("Commit it or roll it back, or choose another name"));
         }
-        let all: usize = self.by_name.values().map(|data| data.byte_len()).sum();
+        let all = self.bytes;
         if all.saturating_add(bytes) > MAX_PREPARED_BYTES {
             let what = format!("{all} bytes of undecided transactions, and {bytes} more");
             return Err(Error::new(ErrorKind::Busy(BusyKind::Memory), what)
@@ -84,12 +86,16 @@ impl PreparedSet {
     /// Adds a transaction, or replaces the one of its name.
     pub fn insert(&mut self, name: &[u8], data: Arc<BatchEncoder>) {
         self.used = true;
+        self.remove(name);
+        self.bytes = self.bytes.saturating_add(data.byte_len());
         self.by_name.insert(name.to_vec(), data);
     }
 
     /// Removes a transaction, which is decided on.
     pub fn remove(&mut self, name: &[u8]) {
-        self.by_name.remove(name);
+        if let Some(data) = self.by_name.remove(name) {
+            self.bytes = self.bytes.saturating_sub(data.byte_len());
+        }
     }
 
     /// Appends a copy of each transaction to the first batch of a WAL file.
@@ -135,13 +141,18 @@ mod tests {
     fn names_are_checked() {
         let mut set = PreparedSet::default();
         set.insert(b"x", data(b"k"));
-        let kind = |name: &[u8], bytes| set.check(name, bytes).map_err(|e| e.kind());
+        let full = set.clone();
+        let kind = |name: &[u8], bytes| full.check(name, bytes).map_err(|e| e.kind());
         assert_eq!(kind(b"y", 100), Ok(()));
         assert_eq!(kind(b"", 100), Err(ErrorKind::InvalidArgument));
         assert_eq!(kind(b"x", 100), Err(ErrorKind::InvalidArgument));
         assert_eq!(kind(&[b'n'; MAX_NAME_BYTES], 100), Ok(()));
         assert_eq!(kind(&[b'n'; MAX_NAME_BYTES + 1], 100), Err(ErrorKind::InvalidArgument));
         assert_eq!(kind(b"y", MAX_PREPARED_BYTES), Err(ErrorKind::Busy(BusyKind::Memory)));
+        set.insert(b"x", data(b"k"));
+        set.remove(b"x");
+        set.remove(b"x");
+        assert_eq!((set.check(b"y", MAX_PREPARED_BYTES).is_ok(), set.bytes), (true, 0));
     }
 
     #[test]

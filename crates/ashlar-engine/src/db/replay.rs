@@ -20,7 +20,7 @@ use ashlar_compaction::{Writer, output_numbers};
 use ashlar_env::{Env, StepBudget};
 use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::VersionEdit;
-use ashlar_format::write_batch::{BatchEncoder, BatchReader};
+use ashlar_format::write_batch::{BatchEncoder, BatchOp, BatchReader};
 use ashlar_memtable::{MemtableRep, Op, WriterSlot, memtable, protected};
 use ashlar_options::{DbOptions, FamilyOptions};
 use ashlar_recovery::{
@@ -71,7 +71,7 @@ pub(super) struct Replayer<'a> {
     announce: Option<Announce<'a>>,
     /// Tells which operands to leave out.
     held: Option<HoldsOperand<'a>>,
-    /// The first entry that is too large for a table.
+    /// The first entry that is too large for a table, or that an undecided transaction could not commit.
     too_large: Option<String>,
     direct: DirectBlobs,
     undecided: PreparedSet,
@@ -299,6 +299,21 @@ impl ReplaySink for Replayer<'_> {
     }
 
     fn undecided(&mut self, name: &[u8], data: BatchEncoder) {
+        for op in data.reader().iter().flatten() {
+            let Some(family) = op.family().and_then(|id| self.families.get(&id)) else { continue };
+            // A commit would insert what no flush could write, or what only replay resolves.
+            let takes = matches!(memtable_op(&op, 0), Ok(Some(op)) if family.takes(&op));
+            if !takes || matches!(op, BatchOp::BlobIndex { .. }) {
+                let name = name.escape_ascii();
+                let what = format!(
+                    "the undecided transaction '{name}' has an entry of family {:?} with a value in a blob file, or \
+                     with more than {MAX_ENTRY_BYTES} bytes",
+                    family.state.name
+                );
+                self.too_large.get_or_insert(what);
+                break;
+            }
+        }
         self.undecided.insert(name, Arc::new(data));
     }
 }

@@ -345,10 +345,10 @@ impl Committer {
 fn prepare(set: &WriteSet, scratch: &mut Scratch, index: usize, member: &mut Member<'_>) -> Result<()> {
     let reader = member.batch.checked_reader()?;
     let Scratch { slots, ops, touched, prepared } = scratch;
-    // What a prepared transaction wrote to a family that was dropped since is left out, as in a replay.
-    let lenient = member.batch.is_split();
+    let batch = &*member.batch;
     let find = |family| match set.find(family) {
-        None if !lenient => Err(unknown_family(family)),
+        // What a prepared transaction wrote to a family that was dropped since is left out, as in a replay.
+        None if !batch.is_split() => Err(unknown_family(family)),
         found => Ok(found),
     };
     let mut prepare_in = |at: usize, ops: &mut dyn Iterator<Item = Op<'_>>| -> Result<()> {

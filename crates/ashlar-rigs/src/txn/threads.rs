@@ -28,6 +28,9 @@ pub fn run(seed: u64, report: &mut Report) -> Result<(), String> {
                 if n % 100 == 99 {
                     db.flush()?;
                 }
+                if n % 10 == 9 {
+                    drop(db.prepared_transactions()?);
+                }
             }
             Ok(())
         });
@@ -54,6 +57,28 @@ fn key(counter: usize) -> String {
     format!("counter{counter}")
 }
 
+/// Commits a transaction, in two phases now and then. The handle may be dropped in between; another thread may then find the
+/// transaction before this one, and gives it back.
+fn end(db: &Db, t: Transaction, rng: &mut Rng) -> Result<()> {
+    if !rng.percent(30) || t.set_name(t.id().to_le_bytes()).is_err() {
+        return t.commit();
+    }
+    t.prepare()?;
+    if rng.percent(50) {
+        return t.commit();
+    }
+    let name = t.name().unwrap_or_default();
+    drop(t);
+    loop {
+        match db.transaction_by_name(&name) {
+            Ok(Some(t)) => return t.commit(),
+            Ok(None) => return Err(ashlardb::Error::corruption("a prepared transaction is gone")),
+            Err(e) if e.kind() == ErrorKind::InvalidArgument => std::thread::yield_now(),
+            Err(e) => return Err(e),
+        }
+    }
+}
+
 /// Adds one to random counters, to one or two in a transaction. Returns how often a transaction was refused.
 fn add(db: &Db, added: &[AtomicU64; COUNTERS], seed: u64) -> Result<u64> {
     let mut rng = Rng::new(seed);
@@ -72,7 +97,7 @@ fn add(db: &Db, added: &[AtomicU64; COUNTERS], seed: u64) -> Result<u64> {
             let value = if rng.percent(30) { t.get_for_share(&key)? } else { t.get_for_update(&key)? };
             t.put(&key, (number(value) + 1).to_le_bytes())
         });
-        match done.and_then(|()| t.commit()).map_err(|e| (e.kind(), e)) {
+        match done.and_then(|()| end(db, t, &mut rng)).map_err(|e| (e.kind(), e)) {
             Ok(()) => (0..count).for_each(|n| {
                 added[(first + n) % COUNTERS].fetch_add(1, Ordering::Relaxed);
             }),

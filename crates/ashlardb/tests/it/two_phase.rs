@@ -450,6 +450,39 @@ fn a_failed_wal_takes_nothing_undecided_along() {
     }
 }
 
+/// A sync fails behind a prepare or a commit: the handle says what holds, and a crash after the resume agrees.
+#[test]
+fn a_failed_sync_leaves_what_the_handle_says() {
+    for commits in [false, true] {
+        let sim = SimEnv::new(13);
+        let db = open(&sim);
+        db.put("k", "0").unwrap();
+        db.family("other").unwrap().put("k", "0").unwrap();
+        db.sync().unwrap();
+        let t = db.begin_with(synced()).unwrap();
+        t.set_name("x").unwrap();
+        t.merge("k", "1").unwrap();
+        t.family(&db.family("other").unwrap()).merge("k", "1").unwrap();
+        if commits {
+            t.prepare().unwrap();
+        }
+        sim.fail_call(CallClass::Sync, sim.calls_of(CallClass::Sync) + 1, Repeat::Once, IoKind::Other);
+        let failed = if commits { t.commit() } else { t.prepare() };
+        assert!(failed.is_err());
+        assert_eq!((t.is_prepared(), t.is_active()), (!commits, !commits));
+        sim.heal();
+        db.resume().unwrap();
+        let (undecided, none) = (vec!["x".to_owned()], Vec::<String>::new());
+        let (values, names) = if commits { ("0,1", none) } else { ("0", undecided) };
+        assert_eq!(value(&db, "k").as_deref(), Some(values));
+        assert_eq!(state_of(&sim.crash(CrashMode::DROP_ALL), "resumed"), (vec![values.to_owned(); 2], names));
+        if !commits {
+            t.commit().unwrap();
+            assert_eq!(value(&db, "k").as_deref(), Some("0,1"));
+        }
+    }
+}
+
 /// Random transactions, prepared, committed, rolled back and reopened, beside a map.
 #[test]
 fn random_histories_agree_with_a_map() {
@@ -550,7 +583,7 @@ fn a_checkpoint_carries_it() {
     }
 }
 
-/// A check finds nothing wrong with prepared transactions, and a gap behind them is told as a gap.
+/// A check finds nothing wrong with prepared transactions.
 #[test]
 fn a_check_knows_them() {
     let sim = SimEnv::new(12);

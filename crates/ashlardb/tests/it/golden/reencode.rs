@@ -97,15 +97,24 @@ fn batch(payload: &[u8], path: &Path, pieces: &mut Pieces) {
             BatchOp::Merge { family, key, value } => again.merge(family, key, value),
             BatchOp::DeleteRange { family, begin, end } => again.delete_range(family, begin, end),
             BatchOp::LogData(blob) => again.log_data(blob),
-            BatchOp::BeginPrepare => Ok(again.begin_prepare()),
-            BatchOp::EndPrepare { xid } => Ok(again.end_prepare(xid)),
-            BatchOp::Commit { xid } => Ok(again.commit(xid)),
-            BatchOp::Rollback { xid } => Ok(again.rollback(xid)),
+            op if mark(&op, &mut again) => Ok(()),
             _ => return pieces.keep("batches with other marks of transactions: never written"),
         };
         done.unwrap();
     }
     pieces.compare("write batches", &path.display(), payload, again.finish(batch.seq()));
+}
+
+/// Writes a mark of two-phase commit; false for other operations.
+fn mark(op: &BatchOp<'_>, again: &mut BatchEncoder) -> bool {
+    match op {
+        BatchOp::BeginPrepare => again.begin_prepare(),
+        BatchOp::EndPrepare { xid } => again.end_prepare(xid),
+        BatchOp::Commit { xid } => again.commit(xid),
+        BatchOp::Rollback { xid } => again.rollback(xid),
+        _ => return false,
+    }
+    true
 }
 
 fn blob_file(bytes: &[u8], path: &Path, pieces: &mut Pieces) {
