@@ -2,11 +2,12 @@
 //!
 //! [`checkpoint()`] makes a second database directory with the state of one moment. [`BackupEngine`] keeps several states in a
 //! backup directory, which share the files that they have in common. [`updates_since()`] reads the writes since a moment.
-//! [`export_family()`] and [`import_family()`] bring one family from a database to another.
+//! [`live_files()`] lists the files for another program that copies. [`export_family()`] and [`import_family()`] bring one family from a database to another.
 
 mod checkpoint;
 mod engine;
 mod family;
+mod live;
 mod parts;
 mod target;
 mod updates;
@@ -17,4 +18,5 @@ pub use engine::{
     RestoreOptions, Restored,
 };
 pub use family::{ExportedFile, FamilyExport, ImportOptions, export_family, import_family};
+pub use live::{LiveFiles, StorageFile, StorageKind, live_files};
 pub use updates::{Change, Update, Updates, updates_since};

@@ -1,7 +1,7 @@
-//! One family copied from a database to another: its tables with their levels and sequence numbers.
+//! One family copied from a database to another, and the list of files for programs that copy.
 
 use crate::options::FamilyOptions;
-use crate::{Db, Family, FamilyBuilder, FamilyExport, ImportOptions, Result};
+use crate::{Db, Family, FamilyBuilder, FamilyExport, ImportOptions, LiveFiles, Result};
 use ashlar_base::Order;
 use std::path::Path;
 
@@ -108,4 +108,53 @@ impl Db {
 /// Leaves comparator and merge operator to the export.
 fn forget_order(family: &mut FamilyOptions) {
     (family.order, family.merge_operator, family.stored_merge_operator) = (Order::Bytewise, None, None);
+}
+
+impl Db {
+    /// The files of the present moment, for a program that copies them itself: with their bytes, checksums, and for tables the
+    /// family, level, keys and sequence numbers. No file of the list is removed while the list lives. (RocksDB:
+    /// `GetLiveFilesStorageInfo` with `DisableFileDeletions`.)
+    ///
+    /// Copied up to the listed bytes into one directory, the files are a database with the writes up to
+    /// [`LiveFiles::sequence`]. [`Db::checkpoint`] and [`crate::BackupEngine`] do that, and more safely: use the list for a place
+    /// that only another program reaches. For the tables of one family alone there is [`Family::live_files`].
+    ///
+    /// ```
+    /// # use ashlardb::prelude::*;
+    /// # fn main() -> ashlardb::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let (path, copy) = (dir.path().join("db"), dir.path().join("copy"));
+    /// use std::io::{Read as _, Write as _};
+    ///
+    /// let db = Db::open(&path)?;
+    /// db.put("k", "v")?;
+    /// let live = db.live_files()?;
+    /// std::fs::create_dir(&copy).unwrap();
+    /// for file in live.iter() {
+    ///     let mut bytes = Vec::new();
+    ///     match &file.content {
+    ///         Some(content) => bytes.extend_from_slice(content),
+    ///         // A WAL file or MANIFEST may grow meanwhile.
+    ///         None => {
+    ///             let source = std::fs::File::open(file.path()).unwrap();
+    ///             source.take(file.bytes).read_to_end(&mut bytes).unwrap();
+    ///         }
+    ///     }
+    ///     std::fs::File::create(copy.join(&file.name)).unwrap().write_all(&bytes).unwrap();
+    /// }
+    /// drop(live);
+    /// assert_eq!(Db::open(&copy)?.get("k")?.as_deref(), Some(&b"v"[..]));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// `NotSupported`: the database is open for reading only, or its tables are in several directories. `InvalidArgument`: a
+    /// callback of the database makes the call. `Aborted`: background work is paused, and a flush is needed because writes
+    /// skipped the WAL. `Corruption`, `Io`: the MANIFEST cannot be read, or a file is missing. `Shutdown`.
+    /// # Cost
+    /// Reads the MANIFEST. A flush if writes skipped the WAL. Files that become obsolete take their room until the list is dropped.
+    pub fn live_files(&self) -> Result<LiveFiles> {
+        ashlar_backup::live_files(self.engine())
+    }
 }

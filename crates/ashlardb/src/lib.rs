@@ -113,6 +113,7 @@ pub use ashlar_backup::{
     RestoreOptions, Restored,
 };
 pub use ashlar_backup::{ExportedFile, FamilyExport, ImportOptions};
+pub use ashlar_backup::{LiveFiles, StorageFile, StorageKind};
 pub use ashlar_base::error::{BusyKind, IoKind, ShutdownKind};
 pub use ashlar_base::ext::compaction_filter::{
     Decision, FilterContext, FilterSource, RemoveEmptyValue, standard_filter,

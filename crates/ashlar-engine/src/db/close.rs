@@ -144,6 +144,9 @@ impl Core {
         if self.health.severity() >= Severity::Fatal || self.health.is_read_only() {
             return;
         }
+        if self.state().file_holds > 0 {
+            return;
+        }
         if let Err(cause) = self.purge() {
             self.events.tell(&Event::BackgroundError { work: Source::Purge.name(), cause });
         }

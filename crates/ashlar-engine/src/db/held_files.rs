@@ -25,11 +25,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 /// The files of an open database, none of which is removed while this value lives. It counts as running work: a close and
-/// a pause of background work wait until it is dropped.
+/// a pause of background work wait until it is dropped, unless [`HeldFiles::without_claim`] says otherwise.
 pub struct HeldFiles {
     core: Arc<Core>,
     // Dropped after the count below, and schedules the purge.
-    _claim: Claim,
+    claim: Option<Claim>,
 }
 
 /// The lengths of the growing files at one moment.
@@ -62,7 +62,7 @@ impl Db {
         }
         let claim = core.claim()?;
         core.state().file_holds += 1;
-        let held = HeldFiles { core: Arc::clone(core), _claim: claim };
+        let held = HeldFiles { core: Arc::clone(core), claim: Some(claim) };
         core.wait_until(|state| !state.work.is_awaited(Work::Purge))?;
         Ok(held)
     }
@@ -100,6 +100,13 @@ impl HeldFiles {
         })
     }
 
+    /// The same files, in a value that a caller may keep: a close does not wait for it. The close removes no file then, and
+    /// the next open does.
+    pub fn without_claim(mut self) -> HeldFiles {
+        self.claim = None;
+        self
+    }
+
     /// The present tables of a family.
     ///
     /// # Errors
@@ -127,6 +134,16 @@ impl HeldFiles {
 
 impl Drop for HeldFiles {
     fn drop(&mut self) {
-        self.core.state().file_holds -= 1;
+        if self.core.database.is_inherited() {
+            // A thread of the parent may have held the lock at the fork.
+            return;
+        }
+        let mut state = self.core.state();
+        state.file_holds -= 1;
+        state.purge_wanted = true;
+        drop(state);
+        if self.claim.is_none() && !self.core.is_closed() {
+            self.core.after_job();
+        }
     }
 }

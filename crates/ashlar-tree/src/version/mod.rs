@@ -38,7 +38,9 @@ pub use levels::{Version, newest_first};
 pub use manifest::start_manifest;
 pub use open_tables::OpenTables;
 pub use queue::Install;
-pub use replay::{out_of_numbers, read_manifest, replay_manifest, verify_manifest, was_current};
+pub use replay::{
+    out_of_numbers, read_manifest, replay_durable, replay_manifest, verify_manifest, was_current,
+};
 pub use replayed::{DroppedTail, Replayed, ReplayedFamily};
 pub use set::Beginning;
 pub use set::{MANIFEST_BOUND, VersionSet};

@@ -99,6 +99,14 @@ pub fn replay_manifest(fs: &dyn Fs, dir: &Path, number: FileNumber) -> Result<Re
 /// # Errors
 /// As [`replay_manifest`].
 pub fn verify_manifest(fs: &dyn Fs, dir: &Path, number: FileNumber, bytes: u64) -> Result<()> {
+    replay_durable(fs, dir, number, bytes).map(drop)
+}
+
+/// What the first `bytes` bytes of `MANIFEST-<number>` say, which its writer has made durable.
+///
+/// # Errors
+/// Those of [`verify_manifest`].
+pub fn replay_durable(fs: &dyn Fs, dir: &Path, number: FileNumber, bytes: u64) -> Result<Replayed> {
     let file = fs.open_read(&dir.join(FileKind::Manifest(number).name()))?;
     let path = file.path().to_path_buf();
     let found = file.len();
@@ -106,9 +114,10 @@ pub fn verify_manifest(fs: &dyn Fs, dir: &Path, number: FileNumber, bytes: u64) 
         let what = format!("MANIFEST damaged: {found} bytes are left of {bytes} durable ones");
         return Err(Error::corruption(what).at(&path, found));
     }
-    match replay_file(fs, dir, number, Prefix::of(file, bytes))?.dropped {
-        Some(tail) => Err(Error::corruption(tail.reason).at(&path, tail.offset)),
-        None => Ok(()),
+    let replayed = replay_file(fs, dir, number, Prefix::of(file, bytes))?;
+    match &replayed.dropped {
+        Some(tail) => Err(Error::corruption(tail.reason.clone()).at(&path, tail.offset)),
+        None => Ok(replayed),
     }
 }
 

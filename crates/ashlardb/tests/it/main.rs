@@ -9,6 +9,7 @@
 //! | `carried` | what do we do with what we cannot carry along? |
 //! | `backup`, `backup_judged` | are backups whole whatever interrupts a call, and do RocksDB and we read those of one another? |
 //! | `exports`, `exports_judged` | is an imported family what was exported, whatever interrupts the call, and do RocksDB and we take those of one another? |
+//! | `live` | is a copy by the list of live files a database of one moment? |
 //! | `checkpoint` | has a checkpoint the state of one moment? |
 //! | `direct_blobs` | are values read that RocksDB has in blob files of no MANIFEST, and do they stay? |
 //! | `directories` | what if the directory is renamed, replaced or removed while a database is open in it? |
@@ -79,6 +80,7 @@ mod ingest;
 mod ingest_judged;
 mod judge;
 mod leveldb;
+mod live;
 mod manual;
 mod misuse;
 mod manifest_end;
