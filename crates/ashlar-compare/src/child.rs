@@ -63,6 +63,7 @@ fn on<P: Peer>(job: &Job) -> Result<()> {
             work::complete(&peer, job, step, &done)?;
         }
         work::replay(&oracle, job, step, &done)?;
+        work::verify_copies(&peer, job, step, &oracle)?;
         held.set_oracle(oracle.memory_bytes());
         if step.measured {
             let mut record = figures.record(job, step, taken(dir), oracle.live_bytes());
@@ -103,7 +104,7 @@ fn leaves_same_data(step: &Step, done: &Done) -> bool {
 
 /// `step`, with the entries that remain when all is compacted: what the loads before it left.
 fn remaining(step: &Step, oracle: &Oracle) -> Step {
-    let ops = if step.workload == Workload::Compact { oracle.entries() } else { step.ops };
+    let ops = if step.workload.compacts() { oracle.entries() } else { step.ops };
     Step { ops, ..step.clone() }
 }
 

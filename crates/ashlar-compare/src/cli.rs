@@ -147,6 +147,10 @@ pub struct Cli {
     /// `mkdir`). Rows that limit memory run in groups below it [default: such rows run without a limit and say so]
     #[arg(long, value_name = "DIR")]
     memory_group: Option<PathBuf>,
+    /// Other programs may use the processors meanwhile: each record notes their share, and the figures count all the same.
+    /// Compare processor times then
+    #[arg(long)]
+    busy: bool,
     /// Also counts the instructions of an operation, with valgrind on small runs: slow, but independent of other load
     #[arg(long)]
     callgrind: bool,
@@ -189,6 +193,7 @@ impl Cli {
             jemalloc: !self.no_jemalloc,
             timeout: std::time::Duration::from_secs(self.timeout),
             callgrind: self.callgrind,
+            busy: self.busy,
             memory_group: self.memory_group.clone(),
             stop: Stop::default(),
         })

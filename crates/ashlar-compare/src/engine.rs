@@ -115,6 +115,14 @@ impl EngineName {
             _ if settings.direct_io => Some("direct I/O; of the peers it is driven on RocksDB only"),
             _ if settings.bulk && !ours => Some("a load without compactions"),
             _ if settings.merges && !ours => Some("merges; of the peers they are driven on RocksDB only"),
+            _ if settings.transactions.is_some() && !ours => {
+                Some("transactions; of the peers they are driven on RocksDB only")
+            }
+            _ if settings.universal && !ours => Some("universal compaction"),
+            _ if settings.prefix_bytes > 0 && !ours => Some("prefixes in filters"),
+            _ if settings.filters && !ours => {
+                Some("compaction filters; of the peers they are driven on RocksDB only")
+            }
             EngineName::Lmdb if settings.key_bytes > LMDB_KEY => Some("keys of more than 511 bytes"),
             _ => None,
         }

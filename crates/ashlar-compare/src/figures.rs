@@ -45,6 +45,9 @@ impl Figures {
         let mut params = job.settings.params(job.keys);
         (params.threads, params.batch) = (step.threads, step.batch);
         params.limit = if self.done.cut { Limit::Time } else { Limit::Count };
+        if step.workload == Workload::Transactions {
+            params.options.insert("conflicts".into(), self.done.conflicts.to_string());
+        }
         let seconds = self.meter.elapsed().as_secs_f64();
         let counters = self.counters(writes);
         let space = self.space(taken, live);

@@ -68,6 +68,39 @@ pub enum Workload {
     YcsbF,
     /// Puts at a fixed rate that does not depend on the engine.
     Openloop,
+    /// Transactions that read two drawn keys for update and put both, over the loaded data.
+    #[value(skip)]
+    Transactions,
+    /// Ten puts for each of the drawn prefixes, into an empty database.
+    #[value(skip)]
+    Fillprefixes,
+    /// A new cursor over all entries of a prefix.
+    #[value(skip)]
+    Prefixscan,
+    /// The same, of prefixes without entries.
+    #[value(skip)]
+    Prefixmissing,
+    /// As [`Workload::Compact`], with a compaction filter that removes one value of ten.
+    #[value(skip)]
+    Compactfilter,
+    /// Sixteen SST files, written outside the database.
+    #[value(skip)]
+    Sstwrite,
+    /// These files taken into the database, in one call that verifies each block before.
+    #[value(skip)]
+    Ingest,
+    /// The same without verification of the blocks.
+    #[value(skip)]
+    Ingestunverified,
+    /// Checkpoints of the database, each a new directory.
+    #[value(skip)]
+    Checkpoint,
+    /// A backup of the database into an empty directory.
+    #[value(skip)]
+    Backup,
+    /// A further backup, after as many overwrites as a tenth of the keys.
+    #[value(skip)]
+    Backupagain,
 }
 
 impl Workload {
@@ -109,6 +142,17 @@ impl Workload {
             Workload::YcsbE => "ycsb-e",
             Workload::YcsbF => "ycsb-f",
             Workload::Openloop => "openloop",
+            Workload::Transactions => "transactions",
+            Workload::Fillprefixes => "fillprefixes",
+            Workload::Prefixscan => "prefixscan",
+            Workload::Prefixmissing => "prefixmissing",
+            Workload::Compactfilter => "compactfilter",
+            Workload::Sstwrite => "sstwrite",
+            Workload::Ingest => "ingest",
+            Workload::Ingestunverified => "ingestunverified",
+            Workload::Checkpoint => "checkpoint",
+            Workload::Backup => "backup",
+            Workload::Backupagain => "backupagain",
         }
     }
 
@@ -122,18 +166,53 @@ impl Workload {
                     | Workload::Deleterandom
                     | Workload::Compact
                     | Workload::Openloop
+                    | Workload::Transactions
+                    | Workload::Compactfilter
+                    | Workload::Sstwrite
+                    | Workload::Ingest
+                    | Workload::Ingestunverified
+            )
+    }
+
+    /// True for workloads that count the entries which the loads before them left.
+    pub fn compacts(self) -> bool {
+        matches!(self, Workload::Compact | Workload::Compactfilter)
+    }
+
+    /// True for workloads of few long calls: the driver's part of them is nothing.
+    pub fn calls_long(self) -> bool {
+        self.compacts()
+            || matches!(
+                self,
+                Workload::Sstwrite
+                    | Workload::Ingest
+                    | Workload::Ingestunverified
+                    | Workload::Checkpoint
+                    | Workload::Backup
+                    | Workload::Backupagain
             )
     }
 
     /// True for fills after which every engine has the same data, even if the clock ended the fill: the rest is then written
     /// in batches that do not count.
     pub fn loads(self) -> bool {
-        matches!(self, Workload::Fillseq | Workload::Fillrandom | Workload::Fillbatch | Workload::Bulkload)
+        matches!(
+            self,
+            Workload::Fillseq
+                | Workload::Fillrandom
+                | Workload::Fillbatch
+                | Workload::Bulkload
+                | Workload::Fillprefixes
+        )
     }
 
     /// True for workloads that begin with an empty database.
     pub fn fills(self) -> bool {
-        self.loads() || matches!(self, Workload::Fillsync | Workload::Counters | Workload::Openloop)
+        self.loads()
+            || matches!(
+                self,
+                Workload::Fillsync | Workload::Counters | Workload::Openloop | Workload::Sstwrite
+            )
     }
 }
 
@@ -180,6 +259,8 @@ pub struct Step {
     pub threads: u32,
     /// Merge operands of a key of [`Workload::Counters`].
     pub operands: u64,
+    /// Keys that the threads of [`Workload::Transactions`] share; 0: all keys.
+    pub hot_keys: u64,
     /// The pace of the writer of [`Workload::Readwhilewriting`], as a part of the rate of the session's last overwrite. 0: full
     /// speed.
     pub share: f64,
@@ -210,6 +291,7 @@ impl Step {
             batch: 1,
             threads: 1,
             operands: 0,
+            hot_keys: 0,
             share: 0.0,
             seconds: 0.0,
             measured: true,

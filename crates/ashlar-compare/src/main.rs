@@ -20,6 +20,7 @@ mod memory;
 mod meter;
 mod null;
 mod open_loop;
+mod operations;
 mod oracle;
 mod peer;
 mod peers;

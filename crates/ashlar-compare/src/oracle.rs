@@ -4,6 +4,7 @@
 //! draw do not depend on the results.
 
 use crate::engine::EngineName;
+use crate::operations::Operations;
 use crate::peer::{Cursor, Entries, Lent, NoWriter, Peer, Read, Result};
 use crate::settings::Settings;
 use crate::work::words;
@@ -75,6 +76,10 @@ impl Oracle {
 
 fn wrong(what: &str, key: &[u8]) -> String {
     format!("wrong data: the key {} {what}", key.escape_ascii())
+}
+
+impl Operations for Oracle {
+    type Transactions<'a> = NoWriter;
 }
 
 impl Peer for Oracle {

@@ -1,6 +1,7 @@
 //! The interface of an engine under the driver. All calls are dispatched statically, so they add no cost.
 
 use crate::engine::EngineName;
+use crate::operations::Operations;
 use crate::settings::Settings;
 use std::path::Path;
 
@@ -97,7 +98,7 @@ impl Keys {
 }
 
 /// An open database.
-pub trait Peer: Sized {
+pub trait Peer: Operations + Sized {
     /// Its cursors.
     type Cursor<'a>: Cursor
     where

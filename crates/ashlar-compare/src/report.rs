@@ -30,7 +30,8 @@ fn spread(values: &[f64]) -> Option<f64> {
 /// Everything that is printed in the end.
 pub fn text(matrix: &Matrix, outcome: &Outcome) -> String {
     let mut out = String::new();
-    let free = matrix.size.is_none() || matrix.experiment == Experiment::HotPaths.text();
+    let in_detail = [Experiment::HotPaths, Experiment::Operations].map(Experiment::text);
+    let free = matrix.size.is_none() || in_detail.contains(&matrix.experiment.as_str());
     // Writing to a String cannot fail.
     let _ = match (&matrix.size, matrix.sessions.first()) {
         (Some(size), _) => writeln!(out, "{} {size}, {} repetitions", matrix.experiment, matrix.reps),

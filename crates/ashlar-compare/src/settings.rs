@@ -4,6 +4,17 @@ use ashlar_bench::{KeyMaker, KeyShape};
 pub use ashlar_report::record::Class;
 use ashlar_report::record::Params;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The kind of the transactions of a database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Transactions {
+    /// They lock their keys.
+    Pessimistic,
+    /// Their commit fails if one of their keys was written meanwhile.
+    Optimistic,
+}
 
 /// Settings that every engine is opened with, in the same sense.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -32,6 +43,14 @@ pub struct Settings {
     pub bulk: bool,
     /// Whether keys hold sums that merges add to: unsigned, 8 bytes, little-endian.
     pub merges: bool,
+    /// The kind of the transactions, if there are any.
+    pub transactions: Option<Transactions>,
+    /// Whether the tree is compacted in the universal style.
+    pub universal: bool,
+    /// Bytes of the prefix of a key that filters hold too; 0 for none.
+    pub prefix_bytes: usize,
+    /// Whether a compaction filter removes one value of ten ([`crate::operations::is_removed`]).
+    pub filters: bool,
     /// Whether reads and writes of tables bypass the page cache.
     pub direct_io: bool,
     /// Memory for caches of every kind, the operating system's among them; `None`: as much as there is.
@@ -74,11 +93,25 @@ impl Settings {
         self.cache_bytes.saturating_add(self.write_buffer_bytes.saturating_mul(self.write_buffers.into()))
     }
 
+    /// The names and values of the settings that few experiments have.
+    fn special(&self) -> BTreeMap<String, String> {
+        let shape = (self.key_shape != KeyShape::default()).then(|| self.key_shape.to_string());
+        let kind = self.transactions.map(|kind| format!("{kind:?}").to_lowercase());
+        let prefix = (self.prefix_bytes > 0).then(|| format!("fixed:{}", self.prefix_bytes));
+        let all = [
+            ("key_shape", shape),
+            ("transactions", kind),
+            ("compaction_style", self.universal.then(|| "universal".to_owned())),
+            ("prefix_extractor", prefix),
+            ("compaction_filter", self.filters.then(|| "one of ten".to_owned())),
+        ];
+        all.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+    }
+
     /// As a record has them, for `keys` keys and one thread.
     pub fn params(&self, keys: u64) -> Params {
-        let shape = (self.key_shape != KeyShape::default()).then(|| self.key_shape.to_string());
         Params {
-            options: shape.map(|shape| ("key_shape".to_owned(), shape)).into_iter().collect(),
+            options: self.special(),
             keys,
             key_bytes: self.key_bytes as u64,
             value_bytes: self.value_bytes as u64,
@@ -115,6 +148,10 @@ impl Default for Settings {
             l0_triggers: None,
             bulk: false,
             merges: false,
+            transactions: None,
+            universal: false,
+            prefix_bytes: 0,
+            filters: false,
             direct_io: false,
             memory_limit_bytes: None,
             cache_bytes: 4 << 20,

@@ -57,6 +57,8 @@ pub struct Matrix {
     pub rocksdb: Option<PathBuf>,
     /// Whether RocksDB runs with jemalloc, if jemalloc is installed.
     pub jemalloc: bool,
+    /// Whether other programs may use the processors meanwhile.
+    pub busy: bool,
     /// Counts instructions too.
     pub callgrind: bool,
     /// The memory control group below which processes with a limit run.
@@ -68,9 +70,9 @@ pub struct Matrix {
 }
 
 impl Matrix {
-    /// True for sizes whose figures are more than a check that everything works.
+    /// True if the machine is to be left alone: the figures are more than a check that everything works.
     fn quoted(&self) -> bool {
-        self.size.as_deref().is_some_and(|size| size != "smoke")
+        !self.busy && self.size.as_deref().is_some_and(|size| size != "smoke")
     }
 }
 

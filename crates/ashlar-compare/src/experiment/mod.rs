@@ -7,6 +7,7 @@
 
 mod free;
 mod hot_paths;
+mod operations;
 mod s0;
 mod s2;
 mod s3;
@@ -33,6 +34,9 @@ pub enum Experiment {
     Ycsb,
     /// The paths of puts, gets, scans and compactions beside RocksDB, on three shapes of keys.
     HotPaths,
+    /// Transactions, universal compaction, ingestion, checkpoints, backups, scans of a prefix, and compaction filters
+    /// beside RocksDB.
+    Operations,
 }
 
 impl Experiment {
@@ -44,6 +48,7 @@ impl Experiment {
             Experiment::S3 => "s3",
             Experiment::Ycsb => "ycsb",
             Experiment::HotPaths => "hot-paths",
+            Experiment::Operations => "operations",
         }
     }
 
@@ -51,7 +56,9 @@ impl Experiment {
     pub fn engines(self) -> Vec<EngineName> {
         match self {
             Experiment::S0 => vec![EngineName::Ashlardb, EngineName::Rocksdb, EngineName::Leveldb],
-            Experiment::S2 | Experiment::HotPaths => vec![EngineName::Ashlardb, EngineName::Rocksdb],
+            Experiment::S2 | Experiment::HotPaths | Experiment::Operations => {
+                vec![EngineName::Ashlardb, EngineName::Rocksdb]
+            }
             Experiment::S3 | Experiment::Ycsb => EngineName::ALL.to_vec(),
         }
     }
@@ -64,6 +71,7 @@ impl Experiment {
             Experiment::S3 => s3::sessions(size),
             Experiment::Ycsb => ycsb::sessions(size),
             Experiment::HotPaths => hot_paths::sessions(size),
+            Experiment::Operations => operations::sessions(size),
         };
         sessions.into_iter().map(|session| session.part(size.parts())).collect()
     }

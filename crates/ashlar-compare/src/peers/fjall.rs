@@ -39,6 +39,10 @@ fn options(s: &Settings) -> Result<KeyspaceCreateOptions> {
         .filter_policy(filter))
 }
 
+impl crate::operations::Operations for Fjall {
+    type Transactions<'a> = NoWriter;
+}
+
 impl Peer for Fjall {
     type Cursor<'a> = Walk<'a>;
     type Reader<'a> = &'a Keyspace;

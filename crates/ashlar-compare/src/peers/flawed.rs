@@ -15,6 +15,10 @@ pub struct Flawed {
     puts: Cell<u64>,
 }
 
+impl crate::operations::Operations for Flawed {
+    type Transactions<'a> = NoWriter;
+}
+
 impl Peer for Flawed {
     type Cursor<'a> = <Ashlar as Peer>::Cursor<'a>;
     type Reader<'a> = <Ashlar as Peer>::Reader<'a>;

@@ -34,6 +34,10 @@ impl Redb {
     }
 }
 
+impl crate::operations::Operations for Redb {
+    type Transactions<'a> = NoWriter;
+}
+
 impl Peer for Redb {
     type Cursor<'a> = Walk;
     type Reader<'a> = &'a Redb;

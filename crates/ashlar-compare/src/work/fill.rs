@@ -91,6 +91,12 @@ pub fn delete<P: Peer>(peer: &P, job: &Job, step: &Step, meter: &mut Meter) -> R
     Ok(done)
 }
 
+/// Puts a tenth of the keys again, drawn, with other values.
+pub fn overwrite_some<P: Peer>(peer: &P, job: &Job) -> Result<()> {
+    let step = Step::new("overwrite", Workload::Overwrite, (job.keys / 10).max(1));
+    put(peer, job, &step, &mut Meter::new(0.0)).map(drop)
+}
+
 /// Puts the entries that an interrupted fill has left after its first `done`.
 pub fn complete<P: Peer>(peer: &P, job: &Job, step: &Step, done: &Done) -> Result<()> {
     let s = &job.settings;

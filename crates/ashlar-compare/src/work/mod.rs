@@ -3,14 +3,19 @@
 //! The loops sum up the read bytes word by word, so that every byte is read and engines can be compared.
 
 mod beside;
+mod copies;
 mod counters;
 mod fill;
+mod files;
+mod prefix;
 mod read;
 mod threads;
 mod tombstones;
+mod transactions;
 mod ycsb;
 
-pub use fill::complete;
+pub use copies::verify as verify_copies;
+pub use prefix::PER_PREFIX;
 pub use read::warm;
 
 use crate::job::{Job, Step, Workload};
@@ -24,6 +29,8 @@ pub struct Done {
     pub ops: u64,
     /// Reads that found an entry.
     pub found: u64,
+    /// Transactions that met a conflict and ran again.
+    pub conflicts: u64,
     /// Answers that contradict what was written.
     pub wrong: u64,
     /// Operations of each thread that wrote, of several.
@@ -53,6 +60,7 @@ impl Done {
         self.digest = self.digest.wrapping_add(other.digest);
         self.ops += other.ops;
         self.found += other.found;
+        self.conflicts += other.conflicts;
         self.wrong += other.wrong;
         self.bytes += other.bytes;
         self.cut |= other.cut;
@@ -110,6 +118,10 @@ pub enum Stream {
     Deletes = 7,
     /// Puts by several threads.
     Threads = 8,
+    /// Keys of transactions.
+    Pairs = 9,
+    /// Prefixes.
+    Prefixes = 10,
 }
 
 /// Writes what the workload of `step` measures reads of, beyond the loads before it: merge operands, tombstones.
@@ -118,6 +130,7 @@ pub fn make<P: Peer>(peer: &P, job: &Job, step: &Step) -> Result<()> {
         Workload::Counters => counters::make(peer, job, step),
         Workload::Rangetombstones => tombstones::make_ranges(peer, job),
         Workload::Scantombstones => tombstones::make_points(peer, job),
+        Workload::Backupagain => fill::overwrite_some(peer, job),
         _ => Ok(()),
     }
 }
@@ -133,7 +146,14 @@ pub fn run<P: Peer>(peer: &P, job: &Job, step: &Step, meter: &mut Meter) -> Resu
         | Workload::Bulkload
         | Workload::Overwrite => fill::put(peer, job, step, meter),
         Workload::Deleterandom => fill::delete(peer, job, step, meter),
-        Workload::Compact => compact(peer, job, step, meter),
+        Workload::Compact | Workload::Compactfilter => compact(peer, job, step, meter),
+        Workload::Transactions => transactions::run(peer, job, step, meter),
+        Workload::Fillprefixes => prefix::fill(peer, job, step, meter),
+        Workload::Prefixscan | Workload::Prefixmissing => prefix::scan(peer, job, step, meter),
+        Workload::Sstwrite => files::write(peer, job, step, meter),
+        Workload::Ingest | Workload::Ingestunverified => files::ingest(peer, job, step, meter),
+        Workload::Checkpoint => copies::checkpoints(peer, job, step, meter),
+        Workload::Backup | Workload::Backupagain => copies::backup(peer, job, step, meter),
         Workload::Readrandom if step.threads > 1 => beside::read(peer, job, step, meter),
         Workload::Readwhilewriting => beside::read(peer, job, step, meter),
         Workload::Readrandom | Workload::Readmissing => read::get(peer, job, step, meter),
@@ -164,6 +184,23 @@ fn compact<P: Peer>(peer: &P, job: &Job, step: &Step, meter: &mut Meter) -> Resu
     Ok(Done { ops: step.ops, bytes, asked: step.ops, ..Done::default() })
 }
 
+/// Deletes what the compaction filter removes.
+fn remove_filtered<P: Peer>(peer: &P, job: &Job) -> Result<()> {
+    let mut maker = job.settings.keys();
+    (0..job.keys).try_for_each(|number| {
+        let key = maker.key(number);
+        if crate::operations::is_removed(key, b"v") { peer.delete(key) } else { Ok(()) }
+    })
+}
+
+/// Puts what an interrupted fill has left after its first `done`.
+pub fn complete<P: Peer>(peer: &P, job: &Job, step: &Step, done: &Done) -> Result<()> {
+    match step.workload {
+        Workload::Fillprefixes => Err("the fill of prefixes has no time limit".into()),
+        _ => fill::complete(peer, job, step, done),
+    }
+}
+
 /// Repeats, for the oracle, the writes of `step` after it did `done`.
 pub fn replay<P: Peer>(peer: &P, job: &Job, step: &Step, done: &Done) -> Result<()> {
     let mut unread = Meter::new(0.0);
@@ -178,6 +215,12 @@ pub fn replay<P: Peer>(peer: &P, job: &Job, step: &Step, done: &Done) -> Result<
         }
         Workload::Fillsync | Workload::Overwrite => fill::put(peer, job, &exactly, &mut unread).map(drop),
         Workload::Deleterandom => fill::delete(peer, job, &exactly, &mut unread).map(drop),
+        Workload::Transactions => transactions::replay(peer, job, step, &done.each),
+        Workload::Fillprefixes => {
+            prefix::fill(peer, job, &Step { ops: step.ops, ..exactly }, &mut unread).map(drop)
+        }
+        Workload::Ingest | Workload::Ingestunverified => files::replay(peer, job, step),
+        Workload::Compactfilter => remove_filtered(peer, job),
         Workload::Readwhilewriting => beside::write(peer, job, |puts| puts < done.puts).map(drop),
         Workload::Openloop => crate::open_loop::replay(peer, job, done.ops),
         Workload::YcsbA | Workload::YcsbB | Workload::YcsbD | Workload::YcsbE | Workload::YcsbF => {
@@ -193,6 +236,12 @@ pub fn replay<P: Peer>(peer: &P, job: &Job, step: &Step, done: &Done) -> Result<
         | Workload::Rangetombstones
         | Workload::Scantombstones
         | Workload::Compact
+        | Workload::Prefixscan
+        | Workload::Prefixmissing
+        | Workload::Sstwrite
+        | Workload::Checkpoint
+        | Workload::Backup
+        | Workload::Backupagain
         | Workload::YcsbC => Ok(()),
     }
 }

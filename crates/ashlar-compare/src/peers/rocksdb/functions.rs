@@ -11,6 +11,18 @@ use std::path::Path;
 pub type Opaque = *mut c_void;
 type ErrorOut = *mut *mut c_char;
 type Bytes = *const c_char;
+/// State, level, key, value, room for another value and its length, and whether there is one.
+type Filter = extern "C" fn(
+    Opaque,
+    c_int,
+    Bytes,
+    usize,
+    Bytes,
+    usize,
+    *mut *mut c_char,
+    *mut usize,
+    *mut c_uchar,
+) -> c_uchar;
 
 /// `rocksdb_slice_t`: a key of a call for many.
 #[derive(Clone, Copy)]
@@ -81,6 +93,56 @@ symbols::functions! {
     iter_error = b"rocksdb_iter_get_error\0": fn(Opaque, ErrorOut);
     iter_destroy = b"rocksdb_iter_destroy\0": fn(Opaque);
     free = b"rocksdb_free\0": fn(Opaque);
+    read_options_set_same_prefix = b"rocksdb_readoptions_set_prefix_same_as_start\0": fn(Opaque, c_uchar);
+    options_set_filter = b"rocksdb_options_set_compaction_filter\0": fn(Opaque, Opaque);
+    filter_create = b"rocksdb_compactionfilter_create\0":
+        fn(Opaque, extern "C" fn(Opaque), Filter, extern "C" fn(Opaque) -> Bytes) -> Opaque;
+    filter_destroy = b"rocksdb_compactionfilter_destroy\0": fn(Opaque);
+    txn_db_options_create = b"rocksdb_transactiondb_options_create\0": fn() -> Opaque;
+    txn_db_options_destroy = b"rocksdb_transactiondb_options_destroy\0": fn(Opaque);
+    txn_db_open = b"rocksdb_transactiondb_open\0": fn(Opaque, Opaque, Bytes, ErrorOut) -> Opaque;
+    txn_db_base = b"rocksdb_transactiondb_get_base_db\0": fn(Opaque) -> Opaque;
+    txn_db_close_base = b"rocksdb_transactiondb_close_base_db\0": fn(Opaque);
+    txn_db_close = b"rocksdb_transactiondb_close\0": fn(Opaque);
+    txn_options_create = b"rocksdb_transaction_options_create\0": fn() -> Opaque;
+    txn_options_destroy = b"rocksdb_transaction_options_destroy\0": fn(Opaque);
+    txn_begin = b"rocksdb_transaction_begin\0": fn(Opaque, Opaque, Opaque, Opaque) -> Opaque;
+    txn_get_for_update = b"rocksdb_transaction_get_pinned_for_update\0":
+        fn(Opaque, Opaque, Bytes, usize, c_uchar, ErrorOut) -> Opaque;
+    txn_put = b"rocksdb_transaction_put\0": fn(Opaque, Bytes, usize, Bytes, usize, ErrorOut);
+    txn_commit = b"rocksdb_transaction_commit\0": fn(Opaque, ErrorOut);
+    txn_rollback = b"rocksdb_transaction_rollback\0": fn(Opaque, ErrorOut);
+    txn_destroy = b"rocksdb_transaction_destroy\0": fn(Opaque);
+    optimistic_open = b"rocksdb_optimistictransactiondb_open\0": fn(Opaque, Bytes, ErrorOut) -> Opaque;
+    optimistic_base = b"rocksdb_optimistictransactiondb_get_base_db\0": fn(Opaque) -> Opaque;
+    optimistic_close_base = b"rocksdb_optimistictransactiondb_close_base_db\0": fn(Opaque);
+    optimistic_close = b"rocksdb_optimistictransactiondb_close\0": fn(Opaque);
+    optimistic_options_create = b"rocksdb_optimistictransaction_options_create\0": fn() -> Opaque;
+    optimistic_options_destroy = b"rocksdb_optimistictransaction_options_destroy\0": fn(Opaque);
+    optimistic_begin = b"rocksdb_optimistictransaction_begin\0": fn(Opaque, Opaque, Opaque, Opaque) -> Opaque;
+    env_options_create = b"rocksdb_envoptions_create\0": fn() -> Opaque;
+    env_options_destroy = b"rocksdb_envoptions_destroy\0": fn(Opaque);
+    sst_create = b"rocksdb_sstfilewriter_create\0": fn(Opaque, Opaque) -> Opaque;
+    sst_open = b"rocksdb_sstfilewriter_open\0": fn(Opaque, Bytes, ErrorOut);
+    sst_put = b"rocksdb_sstfilewriter_put\0": fn(Opaque, Bytes, usize, Bytes, usize, ErrorOut);
+    sst_finish = b"rocksdb_sstfilewriter_finish\0": fn(Opaque, ErrorOut);
+    sst_destroy = b"rocksdb_sstfilewriter_destroy\0": fn(Opaque);
+    ingest_options_create = b"rocksdb_ingestexternalfileoptions_create\0": fn() -> Opaque;
+    ingest_options_set_move = b"rocksdb_ingestexternalfileoptions_set_move_files\0": fn(Opaque, c_uchar);
+    ingest_options_set_verify = b"rocksdb_ingestexternalfileoptions_set_verify_checksums_before_ingest\0":
+        fn(Opaque, c_uchar);
+    ingest_options_destroy = b"rocksdb_ingestexternalfileoptions_destroy\0": fn(Opaque);
+    ingest = b"rocksdb_ingest_external_file\0": fn(Opaque, *const Bytes, usize, Opaque, ErrorOut);
+    checkpoint_object = b"rocksdb_checkpoint_object_create\0": fn(Opaque, ErrorOut) -> Opaque;
+    checkpoint_create = b"rocksdb_checkpoint_create\0": fn(Opaque, Bytes, u64, ErrorOut);
+    checkpoint_destroy = b"rocksdb_checkpoint_object_destroy\0": fn(Opaque);
+    backup_open = b"rocksdb_backup_engine_open\0": fn(Opaque, Bytes, ErrorOut) -> Opaque;
+    backup_create = b"rocksdb_backup_engine_create_new_backup\0": fn(Opaque, Opaque, ErrorOut);
+    backup_close = b"rocksdb_backup_engine_close\0": fn(Opaque);
+    restore_options_create = b"rocksdb_restore_options_create\0": fn() -> Opaque;
+    restore_options_destroy = b"rocksdb_restore_options_destroy\0": fn(Opaque);
+    restore_latest = b"rocksdb_backup_engine_restore_db_from_latest_backup\0":
+        fn(Opaque, Bytes, Bytes, Opaque, ErrorOut);
 }
 
 impl Functions {

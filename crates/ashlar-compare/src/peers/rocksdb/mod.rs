@@ -4,13 +4,14 @@
 //! 2. Readers and cursors borrow the database, so they are gone before it.
 
 mod functions;
+mod operations;
 mod threads;
 mod walk;
 
 use crate::engine::EngineName;
 use crate::peer::{Entries, Peer, Result, Written};
 use crate::peers::stats_text;
-use crate::settings::{Class, Settings};
+use crate::settings::{Class, Settings, Transactions};
 use functions::{Functions, Opaque};
 use std::ffi::{CStr, CString, c_uchar};
 use std::path::Path;
@@ -25,11 +26,18 @@ const BULK: u64 = 10_000_000;
 pub struct RocksDb {
     f: Functions,
     db: Opaque,
+    /// The database with transactions that `db` is the base of, and their kind.
+    transactional: Opaque,
+    kind: Option<Transactions>,
+    /// The compaction filter, if there is one.
+    filter: Opaque,
     family: Opaque,
     options: Opaque,
     cache: Opaque,
     write: Opaque,
     read: Opaque,
+    /// Of scans that end behind the prefix of their first key.
+    prefixed: Opaque,
     value_bytes: usize,
     bulk: bool,
 }
@@ -44,8 +52,9 @@ fn option_string(s: &Settings) -> Result<String> {
         "zstd" => "kZSTD",
         other => return Err(format!("codec {other}: there are none, snappy, lz4, zlib, zstd")),
     };
+    let own = operations::option_string(s);
     if s.class == Class::Own {
-        return Ok("create_if_missing=true;".into());
+        return Ok(format!("create_if_missing=true;{own}"));
     }
     let l0 = |which: usize| if s.bulk { Some(BULK) } else { s.l0_triggers.map(|t| u64::from(t[which])) };
     let numbers = [
@@ -61,7 +70,7 @@ fn option_string(s: &Settings) -> Result<String> {
     let bulk = "disable_auto_compactions=true;memtable=vector;allow_concurrent_memtable_write=false;";
     let direct = "use_direct_reads=true;use_direct_io_for_flush_and_compaction=true;";
     Ok(format!(
-        "create_if_missing=true;write_buffer_size={};max_write_buffer_number={};compression={codec};{numbers}{}{}",
+        "create_if_missing=true;write_buffer_size={};max_write_buffer_number={};compression={codec};{numbers}{own}{}{}",
         s.write_buffer_bytes,
         s.write_buffers,
         if s.bulk { bulk } else { "enable_pipelined_write=true;" },
@@ -122,10 +131,23 @@ impl Peer for RocksDb {
         let write = unsafe { (f.write_options_create)() };
         // SAFETY: as above.
         let read = unsafe { (f.read_options_create)() };
-        let value_bytes = settings.value_bytes.max(1);
-        let bulk = settings.bulk;
-        let mut opened =
-            RocksDb { f, db: null_mut(), family: null_mut(), options, cache, write, read, value_bytes, bulk };
+        // SAFETY: as above.
+        let prefixed = unsafe { (f.read_options_create)() };
+        let mut opened = RocksDb {
+            f,
+            db: null_mut(),
+            transactional: null_mut(),
+            kind: None,
+            filter: null_mut(),
+            family: null_mut(),
+            options,
+            cache,
+            write,
+            read,
+            prefixed,
+            value_bytes: settings.value_bytes.max(1),
+            bulk: settings.bulk,
+        };
         let f = &opened.f;
         let text = CString::new(option_string(settings)?).map_err(|e| e.to_string())?;
         // SAFETY: the options are live, the text is NUL-terminated and only read.
@@ -134,6 +156,8 @@ impl Peer for RocksDb {
         unsafe { (f.write_options_set_sync)(write, c_uchar::from(settings.sync)) };
         // SAFETY: as above.
         unsafe { (f.write_options_disable_wal)(write, settings.no_log.into()) };
+        // SAFETY: `prefixed` is live.
+        unsafe { (f.read_options_set_same_prefix)(prefixed, 1) };
         if settings.merges {
             // SAFETY: the options are live.
             unsafe { (f.options_set_sums)(options) };
@@ -141,9 +165,18 @@ impl Peer for RocksDb {
         if settings.class == Class::Matched {
             opened.set_table(settings)?;
         }
+        if settings.filters {
+            opened.set_filter();
+        }
         let path = CString::new(dir.as_os_str().as_encoded_bytes()).map_err(|e| e.to_string())?;
-        // SAFETY: the options are live, the path is NUL-terminated.
-        opened.db = f.checked(|e| unsafe { (f.open)(options, path.as_ptr(), e) })?;
+        match settings.transactions {
+            Some(kind) => opened.open_transactional(&path, kind)?,
+            None => {
+                let f = &opened.f;
+                // SAFETY: the options are live, the path is NUL-terminated.
+                opened.db = f.checked(|e| unsafe { (f.open)(options, path.as_ptr(), e) })?;
+            }
+        }
         // SAFETY: the database is live; the handle is destroyed in `Drop`, before it.
         opened.family = unsafe { (opened.f.family_default)(opened.db) };
         Ok(opened)
@@ -248,16 +281,21 @@ impl Peer for RocksDb {
 
 impl Drop for RocksDb {
     fn drop(&mut self) {
-        let f = &self.f;
         if !self.family.is_null() {
             // SAFETY: live, destroyed once, before the database; readers borrow it and are gone.
-            unsafe { (f.family_destroy)(self.family) };
+            unsafe { (self.f.family_destroy)(self.family) };
         }
         if !self.db.is_null() {
-            // SAFETY: live, closed once; cursors borrow it and are gone.
-            unsafe { (f.close)(self.db) };
+            self.close_all();
         }
-        // SAFETY: live, destroyed once, after the database that used it; so for the three below.
+        let f = &self.f;
+        if !self.filter.is_null() {
+            // SAFETY: live, destroyed once, after the database that used it.
+            unsafe { (f.filter_destroy)(self.filter) };
+        }
+        // SAFETY: live, destroyed once, after the database that used it; so for the four below.
+        unsafe { (f.read_options_destroy)(self.prefixed) };
+        // SAFETY: as above.
         unsafe { (f.read_options_destroy)(self.read) };
         // SAFETY: as above.
         unsafe { (f.write_options_destroy)(self.write) };

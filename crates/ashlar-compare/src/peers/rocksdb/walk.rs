@@ -13,8 +13,13 @@ pub struct Walk<'a> {
 impl<'a> Walk<'a> {
     /// A cursor over all of `db`.
     pub fn new(db: &'a RocksDb) -> Self {
+        Walk::over(db, db.read)
+    }
+
+    /// A cursor with the options `read` of `db`.
+    pub fn over(db: &'a RocksDb, read: Opaque) -> Self {
         // SAFETY: database and options are live; destroyed in the cursor's `Drop`, before them.
-        let iter = unsafe { (db.f.iter_create)(db.db, db.read) };
+        let iter = unsafe { (db.f.iter_create)(db.db, read) };
         Walk { of: db, iter }
     }
 }

@@ -56,6 +56,10 @@ fn settings(engine: EngineName, s: &Settings) -> Result<functions::Settings> {
     })
 }
 
+impl crate::operations::Operations for Shim {
+    type Transactions<'a> = NoWriter;
+}
+
 impl Peer for Shim {
     type Cursor<'a> = Walk<'a>;
     type Reader<'a> = Getter<'a>;

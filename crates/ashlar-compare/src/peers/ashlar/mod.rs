@@ -1,9 +1,11 @@
 //! AshlarDB through the door that its users take.
 
+mod operations;
+
 use crate::engine::EngineName;
 use crate::peer::{Cursor, Entries, Keys, Lent, Peer, Read, Result, Write, Written};
 use crate::peers::stats_text;
-use crate::settings::{Class, Settings};
+use crate::settings::{Class, Settings, Transactions};
 use ashlardb::options::FilterPolicy;
 use ashlardb::{Compression, Db, Read as _, UInt64Add, Write as _, WriteBatch, WriteOptions};
 use std::path::Path;
@@ -21,6 +23,7 @@ pub struct Ashlar {
     writes: WriteOptions,
     about: String,
     bulk: bool,
+    transactions: Option<Transactions>,
 }
 
 fn text(e: ashlardb::Error) -> String {
@@ -51,6 +54,7 @@ impl Peer for Ashlar {
             if given.merges {
                 family.merge_operator = Some(Arc::new(UInt64Add));
             }
+            operations::set(family, &given);
             if own {
                 return;
             }
@@ -80,7 +84,7 @@ impl Peer for Ashlar {
         let floor = if small { ", cache at its floor of 1 MiB" } else { "" };
         let codec = if own { "its own" } else { settings.codec.as_str() };
         let about = format!("{} (crate, mimalloc); codec {codec}{floor}", env!("CARGO_PKG_VERSION"));
-        Ok(Ashlar { db, writes, about, bulk: settings.bulk })
+        Ok(Ashlar { db, writes, about, bulk: settings.bulk, transactions: settings.transactions })
     }
 
     fn version(&self) -> String {

@@ -1,0 +1,84 @@
+//! SST files: sixteen sorted ones with the entries of a fill in key order, written outside the database and taken into it.
+
+use super::Done;
+use crate::job::{Job, Step, Workload};
+use crate::meter::{Kind, Meter};
+use crate::operations::Append;
+use crate::peer::{Peer, Result};
+use ashlar_bench::Values;
+use std::path::{Path, PathBuf};
+
+const FILES: u64 = 16;
+
+/// The paths of the files, beside the database.
+fn paths(job: &Job) -> Vec<PathBuf> {
+    let dir = Path::new(&job.dir).with_file_name("files");
+    (0..FILES).map(|file| dir.join(format!("{file:02}.sst"))).collect()
+}
+
+/// The numbers of the keys in file `file`.
+fn numbers(entries: u64, file: u64) -> std::ops::Range<u64> {
+    entries * file / FILES..entries * (file + 1) / FILES
+}
+
+/// Calls `append` with the entries of the keys `range`.
+fn entries(job: &Job, range: std::ops::Range<u64>, append: Append<'_>) -> Result<()> {
+    let s = &job.settings;
+    let mut maker = s.keys();
+    let mut values = Values::new(s.seed + range.start, s.compress_ratio, s.value_bytes);
+    for number in range {
+        append(maker.key(number), values.next(s.value_bytes))?;
+    }
+    Ok(())
+}
+
+/// Writes the files, `step.ops` entries in all.
+pub fn write<P: Peer>(peer: &P, job: &Job, step: &Step, meter: &mut Meter) -> Result<Done> {
+    let paths = paths(job);
+    if let Some(dir) = paths.first().and_then(|path| path.parent()) {
+        std::fs::create_dir_all(dir).map_err(|e| format!("{}: {e}", dir.display()))?;
+    }
+    meter.begin();
+    for (file, path) in (0..).zip(&paths) {
+        let range = numbers(step.ops, file);
+        let count = range.end - range.start;
+        peer.write_sst(path, &mut |append| entries(job, range.clone(), append))?;
+        meter.ended(Kind::Write, count);
+    }
+    Ok(done(job, step))
+}
+
+/// Takes the files into the database.
+pub fn ingest<P: Peer>(peer: &P, job: &Job, step: &Step, meter: &mut Meter) -> Result<Done> {
+    let paths = paths(job);
+    meter.begin();
+    peer.ingest(&paths, step.workload == Workload::Ingest)?;
+    meter.ended(Kind::Write, step.ops);
+    match paths.iter().find(|path| path.exists()) {
+        Some(left) => Err(format!("{} is left, and should have been moved", left.display())),
+        None => Ok(done(job, step)),
+    }
+}
+
+fn done(job: &Job, step: &Step) -> Done {
+    let bytes = step.ops.saturating_mul((job.settings.key_bytes + job.settings.value_bytes) as u64);
+    Done { ops: step.ops, bytes, asked: step.ops, ..Done::default() }
+}
+
+/// Puts the entries of the files.
+pub fn replay<P: Peer>(peer: &P, job: &Job, step: &Step) -> Result<()> {
+    (0..FILES)
+        .try_for_each(|file| entries(job, numbers(step.ops, file), &mut |key, value| peer.put(key, value)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_files_have_all_entries_once() {
+        let ends: Vec<_> = (0..FILES).map(|file| numbers(1003, file)).collect();
+        assert!(ends.windows(2).all(|two| two[0].end == two[1].start));
+        assert_eq!((ends[0].start, ends[15].end), (0, 1003));
+    }
+}
