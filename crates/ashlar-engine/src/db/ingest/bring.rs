@@ -112,7 +112,8 @@ pub(in crate::db) fn bring(
     Ok(brought)
 }
 
-/// Gives the file a second name and syncs its bytes, which its writer may not have done. False: it must be copied, because
+/// Gives the file a second name and syncs its bytes and length, which its writer may not have done. The number of its names
+/// is not among them: a sync of that would wait for the file system's journal, once for each file. False: it must be copied, because
 /// there is no link between the two places, or this process may not write to the file.
 fn link_durably(fs: &dyn Fs, source: &Path, path: &Path) -> Result<bool> {
     match fs.link(source, path) {
@@ -121,7 +122,7 @@ fn link_durably(fs: &dyn Fs, source: &Path, path: &Path) -> Result<bool> {
         }
         linked => linked?,
     }
-    match fs.open_write(path).and_then(|file| file.sync_all()) {
+    match fs.open_write(path).and_then(|file| file.sync_data()) {
         Err(e) if matches!(e.kind(), ErrorKind::Io(IoKind::Denied | IoKind::ReadOnly)) => {
             fs.remove(path)?;
             Ok(false)

@@ -44,6 +44,7 @@ use ashlar_options::{Event, FormatLevel, IngestEvent};
 use inspect::{Inspected, Takes};
 use overlap::memtables_overlap;
 use place::LevelClaims;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -404,12 +405,17 @@ impl Core {
         }
     }
 
-    /// Removes the names that a move has replaced. A failure changes nothing of the ingestion.
+    /// Removes the names that a move has replaced, and then syncs each directory once. A failure changes nothing of the
+    /// ingestion.
     fn remove_sources(&self, ingested: &mut [Ingested]) {
-        for file in ingested {
-            let removed = self.env.fs.remove(&file.source);
-            let removed = removed.and_then(|()| self.env.fs.sync_dir(folder_of(&file.source)));
-            file.source_kept = removed.err();
+        let mut synced: BTreeMap<PathBuf, Result<()>> = BTreeMap::new();
+        for file in ingested.iter_mut() {
+            file.source_kept = self.env.fs.remove(&file.source).err();
+        }
+        for file in ingested.iter_mut().filter(|file| file.source_kept.is_none()) {
+            let folder = folder_of(&file.source);
+            let done = synced.entry(folder.to_path_buf()).or_insert_with(|| self.env.fs.sync_dir(folder));
+            file.source_kept = done.as_ref().err().map(|e| of_source(e, &file.source));
         }
     }
 }
