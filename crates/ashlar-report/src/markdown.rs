@@ -2,13 +2,13 @@
 
 use crate::page::name;
 use crate::record::{From, Latency, Record, Run};
-use crate::summary::{Cell, Group, OURS, REFERENCE, Row, Spread, Summary};
+use crate::summary::{Cell, Group, OPERATIONS, OURS, REFERENCE, Row, Spread, Summary};
 use crate::theory::predicted;
 use crate::words::{factor, known, micros, rate};
 use std::fmt::Write;
 
-/// The workload of which the processor time is shown.
-const COMPACT: &str = "compact";
+/// The workloads of which the processor time for an entry is shown.
+const COMPACT: [&str; 2] = ["compact", "compactfilter"];
 
 /// A page of this run, to insert below a heading.
 pub fn markdown(run: &Run) -> String {
@@ -48,6 +48,7 @@ fn shown(run: &Run, more: impl Fn(&Group<'_>) -> String) -> String {
         out.push_str(&past(group));
         out.push_str(&waits(group));
         out.push_str(&rewriting(group));
+        out.push_str(&costs(group));
         out.push_str(&more(group));
     }
     if !summary.marks.is_empty() {
@@ -138,7 +139,7 @@ fn rewriting(group: &Group<'_>) -> String {
     for row in &group.rows {
         let cost = |cell: &Cell<'_>| {
             cell.median(|run| {
-                let ops = run.ops.as_ref().filter(|_| run.workload == COMPACT)?;
+                let ops = run.ops.as_ref().filter(|_| COMPACT.contains(&run.workload.as_str()))?;
                 Some((ops.us_cpu_op? - ops.us_cpu_thread_op?).max(0.0))
             })
         };
@@ -154,8 +155,44 @@ fn rewriting(group: &Group<'_>) -> String {
         return rows;
     }
     format!(
-        "Processor time of the compacting threads for each entry that remains:\n\n\
+        "Processor time of the compacting threads for each entry that remains, or that a filter was asked about:\n\n\
          | | engine | per entry | {} × {} |\n|---|---|---:|---:|\n{rows}\n",
+        name(OURS),
+        name(REFERENCE)
+    )
+}
+
+/// What the rate does not show of operations: processor time, bytes written and stored, and transactions that ran again.
+fn costs(group: &Group<'_>) -> String {
+    if group.experiment != OPERATIONS {
+        return String::new();
+    }
+    let mut rows = String::new();
+    for row in &group.rows {
+        let cost = |cell: &Cell<'_>| cell.median(|run| run.ops.as_ref()?.us_cpu_op);
+        let reference = row.of(REFERENCE).and_then(cost);
+        for cell in &row.cells {
+            let Some(own) = cost(cell) else { continue };
+            let ratio = reference.filter(|_| cell.engine == OURS).map(|reference| reference / own);
+            let again = |run: &Record| run.params.options.get("conflicts")?.parse::<f64>().ok();
+            let writes = |run: &Record| run.amp.wa_eng.filter(|written| *written > 0.0).and(run.amp.wa_proc);
+            let numbers = [
+                known(ratio, factor),
+                known(cell.median(writes), factor),
+                known(cell.median(|run| run.amp.sa_du), factor),
+                known(cell.median(again), |count| format!("{count:.0}")),
+            ];
+            let head = [text(row.title), text(name(cell.engine)), micros(own)];
+            line(&mut rows, head.into_iter().chain(numbers));
+        }
+    }
+    if rows.is_empty() {
+        return rows;
+    }
+    format!(
+        "Processor time of an operation, of all threads and until background work is done; bytes written for a byte of the user, \
+         where tables were written; bytes stored for a live byte; transactions that met a conflict and ran again:\n\n\
+         | | engine | processor time | {} × {} | written | stored | again |\n|---|---|---:|---:|---:|---:|---:|\n{rows}\n",
         name(OURS),
         name(REFERENCE)
     )
@@ -281,7 +318,7 @@ mod tests {
         let mut run = sample::comparison();
         assert!(!rates(&run).contains("per entry"));
         for record in run.records.iter_mut().filter(|record| record.row == "1A") {
-            record.workload = COMPACT.into();
+            record.workload = COMPACT[0].into();
             let us = if record.engine.name == OURS { 0.5 } else { 1.25 };
             if let Some(ops) = &mut record.ops {
                 (ops.us_cpu_op, ops.us_cpu_thread_op) = (Some(us + 0.125), Some(0.125));
@@ -290,6 +327,28 @@ mod tests {
         let text = rates(&run);
         assert!(text.contains("| sequential reads | AshlarDB | 0.50 µs | 2.50 |\n"), "{text}");
         assert!(text.contains("| sequential reads | RocksDB | 1.25 µs | – |\n"), "{text}");
+    }
+
+    #[test]
+    fn operations_show_their_processor_time_and_the_load_beside() {
+        let mut run = sample::comparison();
+        assert!(!rates(&run).contains("processor time |"));
+        for record in &mut run.records {
+            record.experiment = OPERATIONS.into();
+            record
+                .params
+                .options
+                .insert("disturbed".into(), "other programs used 20 % of the processors".into());
+            record.params.options.insert("conflicts".into(), "12".into());
+            if let Some(ops) = &mut record.ops {
+                ops.us_cpu_op = Some(if record.engine.name == OURS { 0.5 } else { 1.25 });
+            }
+        }
+        let text = rates(&run);
+        assert!(text.contains("### Operations, standard size"), "{text}");
+        assert!(text.contains("| sequential reads | AshlarDB | 0.50 µs | 2.50 |"), "{text}");
+        assert!(text.contains("| 12 |"), "{text}");
+        assert!(text.contains("- other programs used the processors beside "), "{text}");
     }
 
     #[test]

@@ -10,6 +10,9 @@ pub const REFERENCE: &str = "rocksdb";
 /// The name of AshlarDB.
 pub const OURS: &str = "ashlardb";
 
+/// The experiment whose processor times are shown for every row.
+pub const OPERATIONS: &str = "operations";
+
 /// A file of records, in order.
 pub struct Summary<'a> {
     /// Every engine: AshlarDB first, then the reference, then in the order of the file.
@@ -140,6 +143,7 @@ impl<'a> Group<'a> {
             "s3" => "LevelDB’s page",
             "ycsb" => "YCSB",
             "hot-paths" => "Hot paths",
+            OPERATIONS => "Operations",
             "free" => "Workloads",
             other => other,
         };
@@ -254,6 +258,7 @@ fn marks(groups: &[Group<'_>], records: &[Record]) -> Vec<String> {
         let rows = rows.iter().copied().collect::<Vec<_>>().join(", ");
         marks.push(if all { format!("{engine}: {why}") } else { format!("{engine}, {rows}: {why}") });
     }
+    marks.extend(beside(records));
     let (mut cells, mut wide, mut least) = (0, 0, usize::MAX);
     for group in groups {
         for row in group.rows.iter().filter(|row| row.disagrees()) {
@@ -279,6 +284,16 @@ fn marks(groups: &[Group<'_>], records: &[Record]) -> Vec<String> {
         marks.push("smoke size: shows that everything works; its figures are not to be quoted".to_owned());
     }
     marks
+}
+
+/// The remark that other programs ran beside records whose figures count, where the machine should have been left alone.
+fn beside(records: &[Record]) -> Option<String> {
+    let sized = |r: &&Record| r.counts() && r.size.as_deref().is_some_and(|size| size != "smoke");
+    let all = records.iter().filter(sized).count();
+    let busy = records.iter().filter(sized).filter(|r| r.params.options.contains_key("disturbed")).count();
+    (busy > 0).then(|| {
+        format!("other programs used the processors beside {busy} of {all} runs: processor times say more than rates")
+    })
 }
 
 #[cfg(test)]

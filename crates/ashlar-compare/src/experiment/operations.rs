@@ -37,8 +37,8 @@ fn small(keys: u64, write_buffer: u64) -> Settings {
 
 /// Settings of a gibibyte at standard size, and its number of keys.
 fn large(size: Size) -> (Settings, u64) {
-    let keys = size.of(8 * MIB, 1024 * MIB, 8192 * MIB) / (16 + LARGE_VALUE as u64);
-    let s = settings(keys, [16, LARGE_VALUE], size.of(8, 64, 64) * MIB, size.of(MIB, 64 * MIB, 64 * MIB));
+    let keys = size.of(4 * MIB, 1024 * MIB, 8192 * MIB) / (16 + LARGE_VALUE as u64);
+    let s = settings(keys, [16, LARGE_VALUE], size.of(8, 64, 64) * MIB, size.of(MIB / 2, 64 * MIB, 64 * MIB));
     (Settings { codec: "none".into(), write_buffers: 3, ..s }, keys)
 }
 
@@ -53,7 +53,7 @@ fn titled(row: &str, title: &str, workload: Workload, ops: u64) -> Step {
 /// By one thread, by several over all keys, by several over few keys.
 fn transactions(size: Size, kind: Transactions) -> Session {
     let keys = size.of(5000, 1_000_000, 10_000_000);
-    let ops = size.of(2000, 200_000, 2_000_000);
+    let ops = size.of(1000, 200_000, 2_000_000);
     let name = match kind {
         Transactions::Pessimistic => "pessimistic",
         Transactions::Optimistic => "optimistic",

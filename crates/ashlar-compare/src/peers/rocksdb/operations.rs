@@ -42,7 +42,8 @@ extern "C" fn filter(
     _: *mut usize,
     _: *mut c_uchar,
 ) -> c_uchar {
-    // SAFETY: the library passes a key with its length; it stands until the call returns. Checked by: `peers::conformance`.
+    // SAFETY: the library passes a key with its length; it stands until the call returns. Checked by: the test
+    // `operations`.
     let key = unsafe { std::slice::from_raw_parts(key.cast::<u8>(), key_len) };
     // SAFETY: as for the key.
     let value = unsafe { std::slice::from_raw_parts(value.cast::<u8>(), value_len) };
@@ -234,7 +235,7 @@ pub struct Client<'a> {
 }
 
 // SAFETY: the objects belong to the client alone, which is moved to one thread; the database may be used by any thread. Checked
-// by: `peers::conformance`.
+// by: the test `operations`.
 unsafe impl Send for Client<'_> {}
 
 impl Client<'_> {
