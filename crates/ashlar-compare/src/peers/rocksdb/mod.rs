@@ -36,7 +36,7 @@ pub struct RocksDb {
     cache: Opaque,
     write: Opaque,
     read: Opaque,
-    /// Of scans that end behind the prefix of their first key.
+    /// For scans that end behind the prefix of their first key.
     prefixed: Opaque,
     value_bytes: usize,
     bulk: bool,
