@@ -134,6 +134,25 @@ pieces! {
     writebatch_deletev, writebatch_deletev_cf(key) = delete;
 }
 
+fn no_timestamps(b: &BatchObject) {
+    b.note(Err(Error::not_supported("keys with timestamps")));
+}
+
+/// Keys with timestamps are refused by the write.
+pub fn writebatch_put_cf_with_ts(b: &BatchObject, _: &FamilyObject, _: &[u8], _: &[u8], _: &[u8]) {
+    no_timestamps(b);
+}
+
+/// Keys with timestamps are refused by the write.
+pub fn writebatch_delete_cf_with_ts(b: &BatchObject, _: &FamilyObject, _: &[u8], _: &[u8]) {
+    no_timestamps(b);
+}
+
+/// Keys with timestamps are refused by the write.
+pub fn writebatch_singledelete_cf_with_ts(b: &BatchObject, _: &FamilyObject, _: &[u8], _: &[u8]) {
+    no_timestamps(b);
+}
+
 /// Adds bytes for readers of the WAL.
 pub fn writebatch_put_log_data(b: &BatchObject, blob: &[u8]) {
     b.note(b.batch.put_log_data(blob));

@@ -6,6 +6,7 @@
 //! 3. A function of C must return: an exception or a jump out of it ends the process.
 
 use ashlar_base::FamilyId;
+use ashlar_compat::iterator::PrefixRule;
 use ashlardb::{
     CompactionFilter, CompactionFilterFactory, Comparator, Decision, Error, FilterContext, MergeOperator,
     PrefixExtractor, Result, standard_operator,
@@ -102,6 +103,51 @@ pub unsafe extern "C" fn rocksdb_comparator_create(
     crate::door::made(ComparatorObject(Arc::new(CComparator { state, compare })))
 }
 
+type CompareParts =
+    unsafe extern "C" fn(*mut c_void, *const c_char, usize, u8, *const c_char, usize, u8) -> c_int;
+
+/// A comparator of C for keys that end in a timestamp.
+#[derive(Debug)]
+struct CTimestamped {
+    order: CComparator,
+    timestamp_len: usize,
+}
+
+impl Comparator for CTimestamped {
+    fn name(&self) -> &str {
+        self.order.name()
+    }
+
+    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+        self.order.compare(a, b)
+    }
+
+    fn timestamp_len(&self) -> usize {
+        self.timestamp_len
+    }
+}
+
+/// See the header. A database with such an order is refused: AshlarDB does not write keys with timestamps.
+///
+/// # Safety
+/// The functions are those of the state, and keep their contracts.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocksdb_comparator_with_ts_create(
+    state: *mut c_void,
+    destructor: Destructor,
+    compare: Option<Compare>,
+    _compare_ts: Option<Compare>,
+    _compare_without_ts: Option<CompareParts>,
+    name: Name,
+    timestamp_size: usize,
+) -> *mut ComparatorObject {
+    let Some(compare) = compare else { return std::ptr::null_mut() };
+    // SAFETY: as for this function.
+    let state = unsafe { State::new(state, destructor, name) };
+    let order = CComparator { state, compare };
+    crate::door::made(ComparatorObject(Arc::new(CTimestamped { order, timestamp_len: timestamp_size })))
+}
+
 type FullMerge = unsafe extern "C" fn(
     *mut c_void,
     *const c_char,
@@ -179,7 +225,7 @@ impl MergeOperator for CMerge {
             )
         };
         self.took(merged, len, success)
-            .ok_or_else(|| Error::corruption(format!("the merge operator {} failed", self.state.name)))
+            .ok_or_else(|| Error::corruption(format!("Merge operator failed: {}", self.state.name)))
     }
 
     fn partial_merge(&self, key: &[u8], operands: &[&[u8]]) -> Option<Vec<u8>> {
@@ -394,16 +440,69 @@ pub unsafe extern "C" fn rocksdb_compactionfilterfactory_create(
 
 /// `rocksdb_slicetransform_t`: a rule that takes the prefix of a key.
 #[derive(Clone, Debug)]
-pub struct TransformObject(pub(crate) String);
+pub struct TransformObject {
+    pub(crate) name: String,
+    pub(crate) own: Option<Arc<dyn PrefixRule>>,
+}
+
+type Transform = unsafe extern "C" fn(*mut c_void, *const c_char, usize, *mut usize) -> *mut c_char;
+type InDomain = unsafe extern "C" fn(*mut c_void, *const c_char, usize) -> u8;
+
+/// A rule of C.
+#[derive(Debug)]
+struct CTransform {
+    state: State,
+    transform: Transform,
+    in_domain: Option<InDomain>,
+}
+
+impl PrefixRule for CTransform {
+    fn prefix(&self, key: &[u8]) -> Option<Vec<u8>> {
+        if let Some(in_domain) = self.in_domain {
+            // SAFETY: bytes with their length.
+            if unsafe { in_domain(self.state.state, text(key), key.len()) } == 0 {
+                return None;
+            }
+        }
+        let mut len = 0;
+        // SAFETY: bytes with their length, and a place for the result.
+        let prefix = unsafe { (self.transform)(self.state.state, text(key), key.len(), &raw mut len) };
+        if prefix.is_null() {
+            return None;
+        }
+        // SAFETY: the function answered so many bytes, a part of the key or its own.
+        Some(unsafe { std::slice::from_raw_parts(prefix.cast::<u8>(), len) }.to_vec())
+    }
+}
+
+/// See the header. Filters do not know such a rule; iterators with `prefix_same_as_start` do.
+///
+/// # Safety
+/// The functions are those of the state, and keep their contracts.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocksdb_slicetransform_create(
+    state: *mut c_void,
+    destructor: Destructor,
+    transform: Option<Transform>,
+    in_domain: Option<InDomain>,
+    name: Name,
+) -> *mut TransformObject {
+    let Some(transform) = transform else { return std::ptr::null_mut() };
+    // SAFETY: as for this function.
+    let state = unsafe { State::new(state, destructor, name) };
+    let name = state.name.clone();
+    let own: Arc<dyn PrefixRule> = Arc::new(CTransform { state, transform, in_domain });
+    crate::door::made(TransformObject { name, own: Some(own) })
+}
 
 /// The first `len` bytes of keys that have so many.
 pub fn slicetransform_create_fixed_prefix(len: usize) -> TransformObject {
-    TransformObject(PrefixExtractor::Fixed(len).name())
+    TransformObject { name: PrefixExtractor::Fixed(len).name(), own: None }
 }
 
 /// Whole keys.
 pub fn slicetransform_create_noop() -> TransformObject {
-    TransformObject(PrefixExtractor::Noop.name())
+    TransformObject { name: PrefixExtractor::Noop.name(), own: None }
 }
 
 type Walk = Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize, *const c_char, usize)>;

@@ -201,6 +201,46 @@ pub fn delete_range_cf(
     db.write_to(Some(family), options, |to| to.delete_range(begin, end))
 }
 
+fn no_timestamps() -> Result<()> {
+    Err(Error::not_supported("keys with timestamps"))
+}
+
+macro_rules! timestamped {
+    ($($name:ident($($arg:ident: $of:ty),*);)*) => { $(
+        /// Keys with timestamps are refused.
+        ///
+        /// # Errors
+        /// `NotSupported`.
+        pub fn $name(_: &DbObject, _: &WriteObject, $(_: $of),*) -> Result<()> {
+            no_timestamps()
+        }
+    )* };
+}
+timestamped! {
+    put_with_ts(key: &[u8], ts: &[u8], val: &[u8]);
+    put_cf_with_ts(family: &FamilyObject, key: &[u8], ts: &[u8], val: &[u8]);
+    delete_with_ts(key: &[u8], ts: &[u8]);
+    delete_cf_with_ts(family: &FamilyObject, key: &[u8], ts: &[u8]);
+    singledelete_with_ts(key: &[u8], ts: &[u8]);
+    singledelete_cf_with_ts(family: &FamilyObject, key: &[u8], ts: &[u8]);
+}
+
+/// Keys with timestamps are refused.
+///
+/// # Errors
+/// `NotSupported`.
+pub fn increase_full_history_ts_low(_: &DbObject, _: &FamilyObject, _: &[u8]) -> Result<()> {
+    no_timestamps()
+}
+
+/// Keys with timestamps are refused.
+///
+/// # Errors
+/// `NotSupported`.
+pub fn get_full_history_ts_low(_: &DbObject, _: &FamilyObject) -> Result<Option<Vec<u8>>> {
+    no_timestamps().map(|()| None)
+}
+
 /// Writes a batch, which keeps its operations.
 ///
 /// # Errors
@@ -451,6 +491,22 @@ pub fn disable_manual_compaction(db: &DbObject) {
 /// Takes requests again.
 pub fn enable_manual_compaction(db: &DbObject) {
     drop(db.0.db().resume_compactions());
+}
+
+/// Files cannot be held by a call. A checkpoint or backup holds what it copies.
+///
+/// # Errors
+/// `NotSupported`.
+pub fn disable_file_deletions(_: &DbObject) -> Result<()> {
+    Err(Error::not_supported("disable_file_deletions: make a checkpoint or a backup"))
+}
+
+/// Nothing was held.
+///
+/// # Errors
+/// None.
+pub fn enable_file_deletions(_: &DbObject) -> Result<()> {
+    Ok(())
 }
 
 /// Stops background work, and waits for it.

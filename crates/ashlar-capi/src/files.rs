@@ -81,6 +81,22 @@ pub fn sstfilewriter_delete_range(writer: &mut WriterObject, begin: &[u8], end: 
     writer.open()?.delete_range(begin, end)
 }
 
+/// Keys with timestamps are refused.
+///
+/// # Errors
+/// `NotSupported`.
+pub fn sstfilewriter_put_with_ts(_: &mut WriterObject, _: &[u8], _: &[u8], _: &[u8]) -> Result<()> {
+    Err(Error::not_supported("keys with timestamps"))
+}
+
+/// Keys with timestamps are refused.
+///
+/// # Errors
+/// `NotSupported`.
+pub fn sstfilewriter_delete_with_ts(_: &mut WriterObject, _: &[u8], _: &[u8]) -> Result<()> {
+    Err(Error::not_supported("keys with timestamps"))
+}
+
 /// Completes the file.
 ///
 /// # Errors
@@ -233,6 +249,16 @@ pub fn livefiles_level(files: &LiveObject, index: i32) -> i32 {
 /// The bytes of a table.
 pub fn livefiles_size(files: &LiveObject, index: i32) -> usize {
     files.at(index).map_or(0, |live| usize::try_from(live.file.bytes).unwrap_or(usize::MAX))
+}
+
+/// The number of entries in a table.
+pub fn livefiles_entries(files: &LiveObject, index: i32) -> u64 {
+    files.at(index).and_then(|live| live.file.entries).unwrap_or(0)
+}
+
+/// The number of deletions in a table.
+pub fn livefiles_deletions(files: &LiveObject, index: i32) -> u64 {
+    files.at(index).and_then(|live| live.file.deletions).unwrap_or(0)
 }
 
 /// The first key of a table.

@@ -19,6 +19,11 @@ pub fn destroy_db(options: &OptionsObject, name: &CStr) -> Result<()> {
     ashlar_compat::database::destroy(&options.0, path(name))
 }
 
+/// The id in the file IDENTITY.
+pub fn get_db_identity(db: &DbObject) -> Option<String> {
+    db.0.db().identity().ok()?
+}
+
 /// `rocksdb_column_family_metadata_t`: the live tables of a family at one moment.
 #[derive(Clone, Debug)]
 pub struct MetadataObject {

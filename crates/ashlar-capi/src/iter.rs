@@ -75,6 +75,11 @@ pub fn iter_value(iter: &IterObject) -> Option<&[u8]> {
     iter.0.entry().map(|(_, value)| value)
 }
 
+/// The timestamp of the key: keys here have none.
+pub fn iter_timestamp(_: &IterObject) -> Option<&[u8]> {
+    None
+}
+
 /// The error that ended the iterator.
 ///
 /// # Errors

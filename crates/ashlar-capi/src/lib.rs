@@ -8,7 +8,7 @@
 //! | [`batch`] | write batches |
 //! | [`db`] | databases, families, reads, writes |
 //! | [`iter`] | iterators, snapshots |
-//! | [`lists`] | the calls over many keys, families or ranges |
+//! | [`lists`], [`families`] | the calls over many keys, ranges or families |
 //! | [`copies`] | checkpoints and backups |
 //! | [`txn`] | transaction databases and transactions |
 //! | [`info`] | metadata, memory, statistics, and objects that carry a number |
@@ -32,6 +32,7 @@ pub mod callbacks;
 pub mod copies;
 pub mod db;
 pub mod door;
+pub mod families;
 pub mod files;
 pub mod info;
 pub mod iter;

@@ -1,10 +1,9 @@
-//! The calls over many keys, families or ranges. They are written by hand, because their arrays follow no one pattern.
+//! The calls over many keys or ranges. They are written by hand, because their arrays follow no one pattern.
 
-use crate::db::{DbObject, FamilyObject, path, utf8};
+use crate::db::{DbObject, FamilyObject, utf8};
 use crate::door::{bytes, call, error_text, new_bytes, slice, slice_mut, string};
 use crate::iter::{IterObject, PinnedObject};
 use crate::options::{OptionsObject, ReadObject};
-use ashlar_compat::database::{Database, Mode, Named};
 use ashlardb::{Error, Family, MayExist, Read, Result, SizeOptions, View};
 use std::ffi::{c_char, c_int, c_void};
 
@@ -30,227 +29,8 @@ pub(crate) fn new_array<T: Copy>(elements: &[T]) -> *mut T {
     new
 }
 
-/// The names of the families of a directory.
-///
-/// # Safety
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rocksdb_list_column_families(
-    options: *const OptionsObject,
-    name: *const c_char,
-    lencf: *mut usize,
-    errptr: *mut *mut c_char,
-) -> *mut *mut c_char {
-    call(errptr, || {
-        // SAFETY: as for this function.
-        let options = unsafe { crate::door::borrowed(options, "options") }?;
-        // SAFETY: as for this function.
-        let name = unsafe { string(name, "name") }?;
-        // SAFETY: as for this function.
-        let len = unsafe { crate::door::out(lencf, "lencf") }?;
-        *len = 0;
-        let names = crate::db::family_names(options, name)?;
-        *len = names.len();
-        let texts: Vec<*mut c_char> = names.iter().map(|name| new_bytes(name.as_bytes(), true)).collect();
-        Ok(new_array(&texts))
-    })
-}
-
-/// Frees a list of names.
-///
-/// # Safety
-/// The list is one of [`rocksdb_list_column_families`], and is not used again.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rocksdb_list_column_families_destroy(list: *mut *mut c_char, len: usize) {
-    call(std::ptr::null_mut(), || {
-        // SAFETY: as for this function.
-        for name in unsafe { slice(list.cast_const(), len, "list") }? {
-            // SAFETY: each name is of `malloc`.
-            unsafe { libc::free((*name).cast()) };
-        }
-        // SAFETY: as for this function.
-        unsafe { libc::free(list.cast()) };
-        Ok(())
-    });
-}
-
-/// The families of an open: names and options, side by side.
-struct Families<'a> {
-    names: &'a [*const c_char],
-    options: &'a [*const OptionsObject],
-    ttls: Option<&'a [c_int]>,
-}
-
-impl<'a> Families<'a> {
-    /// # Safety
-    /// The arrays have `count` elements, each as the header says; `ttls` may be null.
-    unsafe fn new(
-        count: c_int,
-        names: *const *const c_char,
-        options: *const *const OptionsObject,
-        ttls: *const c_int,
-    ) -> Result<Families<'a>> {
-        let count = usize::try_from(count).map_err(|_| Error::invalid("a count below zero"))?;
-        // SAFETY: as for this function.
-        let names = unsafe { slice(names, count, "column_family_names") }?;
-        // SAFETY: as for this function.
-        let options = unsafe { slice(options, count, "column_family_options") }?;
-        // SAFETY: as for this function.
-        let ttls = if ttls.is_null() { None } else { Some(unsafe { slice(ttls, count, "ttls") }?) };
-        Ok(Families { names, options, ttls })
-    }
-
-    fn named(&self) -> Result<Vec<Named<'a>>> {
-        let each = self.names.iter().zip(self.options).enumerate().map(|(at, (name, options))| {
-            // SAFETY: as for `new`.
-            let name = utf8(unsafe { string(*name, "a name") }?)?;
-            // SAFETY: as for `new`.
-            let options = unsafe { crate::door::borrowed(*options, "options of a family") }?;
-            Ok(Named { name, options: &options.0, ttl: self.ttls.and_then(|ttls| ttls.get(at).copied()) })
-        });
-        each.collect()
-    }
-
-    /// # Safety
-    /// `options` and `name` are as the header says, and `handles` has a place for each family.
-    unsafe fn open(
-        &self,
-        options: *const OptionsObject,
-        name: *const c_char,
-        mode: Mode,
-        handles: *mut *mut FamilyObject,
-    ) -> Result<DbObject> {
-        // SAFETY: as for this function.
-        let options = unsafe { crate::door::borrowed(options, "options") }?;
-        // SAFETY: as for this function.
-        let name = unsafe { string(name, "name") }?;
-        // SAFETY: as for this function.
-        let places = unsafe { slice_mut(handles, self.names.len(), "column_family_handles") }?;
-        let (database, families) = Database::open(&options.0, path(name), mode, &self.named()?)?;
-        for (place, family) in places.iter_mut().zip(families) {
-            *place = crate::door::made(FamilyObject::new(family));
-        }
-        Ok(DbObject(database))
-    }
-}
-
-/// Opens a database with these families: their number, names and options.
-///
-/// # Safety
-/// The arrays are as the header says.
-pub(crate) unsafe fn open_writable(
-    options: *const OptionsObject,
-    name: *const c_char,
-    (count, names, of): (c_int, *const *const c_char, *const *const OptionsObject),
-    handles: *mut *mut FamilyObject,
-) -> Result<DbObject> {
-    // SAFETY: as for this function.
-    let families = unsafe { Families::new(count, names, of, std::ptr::null()) }?;
-    // SAFETY: as for this function.
-    unsafe { families.open(options, name, Mode::Write, handles) }
-}
-
-/// Opens a database with these families.
-///
-/// # Safety
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rocksdb_open_column_families(
-    options: *const OptionsObject,
-    name: *const c_char,
-    num_column_families: c_int,
-    column_family_names: *const *const c_char,
-    column_family_options: *const *const OptionsObject,
-    column_family_handles: *mut *mut FamilyObject,
-    errptr: *mut *mut c_char,
-) -> *mut DbObject {
-    call(errptr, || {
-        let (count, names, of, none) =
-            (num_column_families, column_family_names, column_family_options, std::ptr::null());
-        // SAFETY: as for this function.
-        let families = unsafe { Families::new(count, names, of, none) }?;
-        // SAFETY: as for this function.
-        unsafe { families.open(options, name, Mode::Write, column_family_handles) }.map(crate::door::made)
-    })
-}
-
-/// Opens a database with these families, whose values end in the time of their write.
-///
-/// # Safety
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rocksdb_open_column_families_with_ttl(
-    options: *const OptionsObject,
-    name: *const c_char,
-    num_column_families: c_int,
-    column_family_names: *const *const c_char,
-    column_family_options: *const *const OptionsObject,
-    column_family_handles: *mut *mut FamilyObject,
-    ttls: *const c_int,
-    errptr: *mut *mut c_char,
-) -> *mut DbObject {
-    call(errptr, || {
-        let (count, names, of) = (num_column_families, column_family_names, column_family_options);
-        // SAFETY: as for this function.
-        let families = unsafe { Families::new(count, names, of, ttls) }?;
-        // SAFETY: as for this function.
-        unsafe { families.open(options, name, Mode::Write, column_family_handles) }.map(crate::door::made)
-    })
-}
-
-/// Opens a database with these families for reading.
-///
-/// # Safety
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rocksdb_open_for_read_only_column_families(
-    options: *const OptionsObject,
-    name: *const c_char,
-    num_column_families: c_int,
-    column_family_names: *const *const c_char,
-    column_family_options: *const *const OptionsObject,
-    column_family_handles: *mut *mut FamilyObject,
-    error_if_wal_file_exists: u8,
-    errptr: *mut *mut c_char,
-) -> *mut DbObject {
-    call(errptr, || {
-        let (count, names, of, none) =
-            (num_column_families, column_family_names, column_family_options, std::ptr::null());
-        let mode = Mode::Read { refuse_wal: error_if_wal_file_exists != 0 };
-        // SAFETY: as for this function.
-        let families = unsafe { Families::new(count, names, of, none) }?;
-        // SAFETY: as for this function.
-        unsafe { families.open(options, name, mode, column_family_handles) }.map(crate::door::made)
-    })
-}
-
-/// Opens a view of these families of a database that another process writes.
-///
-/// # Safety
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rocksdb_open_as_secondary_column_families(
-    options: *const OptionsObject,
-    name: *const c_char,
-    _secondary_path: *const c_char,
-    num_column_families: c_int,
-    column_family_names: *const *const c_char,
-    column_family_options: *const *const OptionsObject,
-    column_family_handles: *mut *mut FamilyObject,
-    errptr: *mut *mut c_char,
-) -> *mut DbObject {
-    call(errptr, || {
-        let (count, names, of, none) =
-            (num_column_families, column_family_names, column_family_options, std::ptr::null());
-        // SAFETY: as for this function.
-        let families = unsafe { Families::new(count, names, of, none) }?;
-        // SAFETY: as for this function.
-        unsafe { families.open(options, name, Mode::Secondary, column_family_handles) }.map(crate::door::made)
-    })
-}
-
 /// The arrays of a read of many keys.
-struct Keys<'a> {
+pub(crate) struct Keys<'a> {
     keys: &'a [*const c_char],
     lengths: &'a [usize],
     values: &'a mut [*mut c_char],
@@ -261,7 +41,7 @@ struct Keys<'a> {
 impl Keys<'_> {
     /// # Safety
     /// Each array has `count` elements, as the header says.
-    unsafe fn new(
+    pub(crate) unsafe fn new(
         count: usize,
         keys: (*const *const c_char, *const usize),
         values: (*mut *mut c_char, *mut usize),
@@ -281,7 +61,7 @@ impl Keys<'_> {
     }
 
     /// Reads each key by `get`, and puts its value or error into its place.
-    fn read(self, get: impl Fn(usize, &[u8]) -> Result<Option<View>>) {
+    pub(crate) fn read(self, get: impl Fn(usize, &[u8]) -> Result<Option<View>>) {
         let keys = self.keys.iter().zip(self.lengths);
         let places = self.values.iter_mut().zip(self.value_lengths).zip(self.errs);
         for (at, ((key, len), ((value, value_len), err))) in keys.zip(places).enumerate() {

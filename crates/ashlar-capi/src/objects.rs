@@ -74,6 +74,13 @@ objects! {
     ];
     /// `rocksdb_optimistictransaction_options_t`.
     OptimisticOptionsObject, optimistictransaction_options_create = [];
+    /// `rocksdb_cuckoo_table_options_t`: of tables that no open accepts.
+    CuckooObject, cuckoo_options_create = [
+        ("hash_ratio", "0.9"),
+        ("max_search_depth", "100"),
+        ("cuckoo_block_size", "5"),
+        ("use_module_hash", "true"),
+    ];
     /// `rocksdb_lru_cache_options_t`.
     LruObject, lru_cache_options_create = [];
 }

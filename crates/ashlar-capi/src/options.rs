@@ -7,10 +7,11 @@ use crate::callbacks::{
     ComparatorObject, FactoryObject, FilterObject, MergeObject, TransformObject, built_in_operator,
 };
 use crate::door::HasTexts;
-use crate::objects::LruObject;
+use crate::objects::{CuckooObject, LruObject};
 use ashlar_compat::calls::{CompactOptions, ReadOptions, WriteOptions};
 use ashlar_compat::options::{Group, Options, TableOptions, Texts};
-use ashlardb::{CompactionFilter, Env, Snapshot, Statistics};
+use ashlar_compat::value::Names;
+use ashlardb::{CompactionFilter, Env, Error, Result, Snapshot, Statistics};
 use std::ffi::CStr;
 use std::sync::Arc;
 
@@ -91,6 +92,20 @@ impl HasTexts for WriteObject {
 
 // Each function below is the body of the C function of its name.
 
+/// The base with the options of a string, in `new_options`.
+///
+/// # Errors
+/// Those of [`ashlar_compat::stored::with_string`].
+pub fn get_options_from_string(
+    base: &OptionsObject,
+    text: &CStr,
+    new_options: &mut OptionsObject,
+) -> Result<()> {
+    let text = text.to_str().map_err(|_| Error::invalid("an option string that is not UTF-8"))?;
+    new_options.0 = ashlar_compat::stored::with_string(&base.0, text)?;
+    Ok(())
+}
+
 macro_rules! create {
     ($($(#[$doc:meta])* $name:ident -> $type:ty = $make:expr;)*) => { $(
         $(#[$doc])*
@@ -164,8 +179,12 @@ pub fn options_set_compaction_filter_factory(opt: &mut OptionsObject, factory: O
 
 /// The rule of prefixes, which the options take.
 pub fn options_set_prefix_extractor(opt: &mut OptionsObject, transform: Option<Box<TransformObject>>) {
-    let name = transform.map_or("nullptr".to_owned(), |transform| transform.0);
-    opt.0.texts.set_text("prefix_extractor", name);
+    let (name, own) =
+        transform.map_or(("nullptr".to_owned(), None), |transform| (transform.name, transform.own));
+    // The engine knows rules by their names only.
+    let text = if own.is_some() { "nullptr".to_owned() } else { name };
+    opt.0.texts.set_text("prefix_extractor", text);
+    opt.0.prefix_rule = own;
 }
 
 /// Where files and clock come from.
@@ -270,6 +289,45 @@ pub fn options_optimize_for_point_lookup(opt: &mut OptionsObject, block_cache_si
 /// Counts what databases do.
 pub fn options_enable_statistics(opt: &mut OptionsObject) {
     opt.0.statistics.get_or_insert_with(|| Arc::new(Statistics::new()));
+}
+
+/// Tables of a kind that AshlarDB does not write: the open refuses the options.
+pub fn options_set_cuckoo_table_factory(opt: &mut OptionsObject, _: Option<&CuckooObject>) {
+    opt.0.texts.set_text("table_factory", "CuckooTable".into());
+}
+
+/// A hint: the memtable keeps its keys in order.
+pub fn options_set_memtable_vector_rep(_: &mut OptionsObject) {}
+
+/// A hint: the block cache is the only one.
+pub fn options_set_row_cache(_: &mut OptionsObject, _: Option<&CacheObject>) {}
+
+/// Which parts of indexes stay in memory.
+const PINNING: Names = Names(&[(0, "kFallback"), (1, "kNone"), (2, "kFlushedAndSimilar"), (3, "kAll")]);
+
+/// Which top levels of indexes stay in memory.
+pub fn block_based_options_set_top_level_index_pinning_tier(options: &mut TableObject, v: i32) {
+    options.0.texts.set_named("metadata_cache_options.top_level_index_pinning", PINNING, v);
+}
+
+/// Which partitions of indexes stay in memory.
+pub fn block_based_options_set_partition_pinning_tier(options: &mut TableObject, v: i32) {
+    options.0.texts.set_named("metadata_cache_options.partition_pinning", PINNING, v);
+}
+
+/// Which whole indexes stay in memory.
+pub fn block_based_options_set_unpartitioned_pinning_tier(options: &mut TableObject, v: i32) {
+    options.0.texts.set_named("metadata_cache_options.unpartitioned_pinning", PINNING, v);
+}
+
+/// A read at a timestamp is refused; null: none.
+pub fn readoptions_set_timestamp(opt: &mut ReadObject, ts: Option<&[u8]>) {
+    opt.0.refuse(ts.map(|_| "timestamp"));
+}
+
+/// A read from a timestamp on is refused; null: none.
+pub fn readoptions_set_iter_start_ts(opt: &mut ReadObject, ts: Option<&[u8]>) {
+    opt.0.refuse(ts.map(|_| "iter_start_ts"));
 }
 
 /// The filter, which the options take.

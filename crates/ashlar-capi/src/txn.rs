@@ -18,13 +18,13 @@ use ashlar_compat::options::Texts;
 use ashlar_compat::status::not_found;
 use ashlar_compat::transactions::{add_batch, alone, optimistic, pessimistic, plain};
 use ashlardb::{Error, Family, Read, Result, Transaction, TransactionOptions, View, Write};
-use std::cell::RefCell;
+use std::cell::{Ref, RefCell};
 use std::ffi::{CStr, c_char};
 
 /// `rocksdb_transactiondb_t`.
 #[derive(Debug)]
 pub struct TxnDbObject {
-    db: DbObject,
+    pub(crate) db: DbObject,
     options: Texts,
 }
 
@@ -38,22 +38,37 @@ pub struct OptimisticDbObject {
 #[derive(Debug)]
 pub struct TxnObject {
     db: DbObject,
-    transaction: Result<Transaction>,
+    transaction: RefCell<Result<Transaction>>,
+    /// With which a rolled back transaction begins again.
+    options: Result<TransactionOptions>,
+    /// A commit must be prepared.
+    must_prepare: bool,
     /// The first error of a call that has no place for it.
     refused: RefCell<Option<Error>>,
+    /// The snapshots of which the caller has the bytes.
+    lent: RefCell<Vec<SnapshotObject>>,
 }
 
 impl TxnObject {
-    fn new(db: &DbObject, options: Result<TransactionOptions>) -> TxnObject {
-        let transaction = options.and_then(|options| db.0.db().begin_with(options));
-        TxnObject { db: db.share(), transaction, refused: RefCell::default() }
+    fn new(db: &DbObject, options: Result<TransactionOptions>, must_prepare: bool) -> TxnObject {
+        let transaction = options.clone().and_then(|options| db.0.db().begin_with(options));
+        let (refused, lent) = (RefCell::default(), RefCell::default());
+        // Begun again, it takes no snapshot of its own.
+        let options = options.map(|options| options.snapshot(false));
+        TxnObject { db: db.share(), transaction: transaction.into(), options, must_prepare, refused, lent }
     }
 
-    fn open(&self) -> Result<&Transaction> {
+    fn open(&self) -> Result<Ref<'_, Transaction>> {
         if let Some(e) = &*self.refused.borrow() {
             return Err(e.clone());
         }
-        self.transaction.as_ref().map_err(Clone::clone)
+        match Ref::filter_map(self.transaction.borrow(), |transaction| transaction.as_ref().ok()) {
+            Ok(transaction) => Ok(transaction),
+            Err(refused) => match &*refused {
+                Ok(_) => Err(Error::invalid("no transaction")),
+                Err(e) => Err(e.clone()),
+            },
+        }
     }
 
     fn family<'a>(&'a self, family: Option<&'a FamilyObject>) -> Result<&'a Family> {
@@ -85,14 +100,16 @@ impl TxnObject {
         exclusive: bool,
     ) -> Result<Option<View>> {
         self.options(options)?;
-        let to = self.open()?.family(self.family(family)?);
+        let transaction = self.open()?;
+        let to = transaction.family(self.family(family)?);
         if exclusive { to.get_for_update(key) } else { to.get_for_share(key) }
     }
 
     fn iterator(&self, family: Option<&FamilyObject>, options: &ReadObject) -> IterObject {
         let cursor = (|| {
             let options = self.options(options)?;
-            let from = self.open()?.family(self.family(family)?);
+            let transaction = self.open()?;
+            let from = transaction.family(self.family(family)?);
             from.reading(options.plain()?).scan(options.bounds()).cursor()
         })();
         IterObject(Iterator::once(cursor))
@@ -298,7 +315,11 @@ pub unsafe extern "C" fn rocksdb_transaction_begin(
         let write = unsafe { crate::door::borrowed(write_options, "write_options") }?.write;
         // SAFETY: as for this function.
         let options = unsafe { crate::door::borrowed(txn_options, "txn_options") }?;
-        let new = TxnObject::new(&db.db, pessimistic(&db.options, options.texts(), write));
+        let new = TxnObject::new(
+            &db.db,
+            pessimistic(&db.options, options.texts(), write),
+            !options.texts().get::<bool>("skip_prepare"),
+        );
         // SAFETY: as for this function.
         Ok(unsafe { placed(new, old_txn) })
     })
@@ -322,7 +343,7 @@ pub unsafe extern "C" fn rocksdb_optimistictransaction_begin(
         let write = unsafe { crate::door::borrowed(write_options, "write_options") }?.write;
         // SAFETY: as for this function.
         let options = unsafe { crate::door::borrowed(otxn_options, "otxn_options") }?;
-        let new = TxnObject::new(&db.db, Ok(optimistic(options.texts(), write)));
+        let new = TxnObject::new(&db.db, Ok(optimistic(options.texts(), write)), false);
         // SAFETY: as for this function.
         Ok(unsafe { placed(new, old_txn) })
     })
@@ -360,12 +381,37 @@ pub unsafe extern "C" fn rocksdb_transactiondb_get_prepared_transactions(
         let db = unsafe { crate::door::borrowed(txn_db, "txn_db") }?;
         let all = db.db.0.db().prepared_transactions()?;
         let objects = all.into_iter().map(|transaction| {
-            let (db, refused) = (db.db.share(), RefCell::default());
-            crate::door::made(TxnObject { db, transaction: Ok(transaction), refused })
+            let (db, refused, lent) = (db.db.share(), RefCell::default(), RefCell::default());
+            let (transaction, options) = (RefCell::new(Ok(transaction)), Ok(TransactionOptions::new()));
+            crate::door::made(TxnObject { db, transaction, options, must_prepare: false, refused, lent })
         });
         let objects: Vec<*mut TxnObject> = objects.collect();
         *count = objects.len();
         Ok(if objects.is_empty() { std::ptr::null_mut() } else { crate::lists::new_array(&objects) })
+    })
+}
+
+/// The snapshot of the transaction, which the caller frees with `rocksdb_free` before the transaction is destroyed.
+///
+/// # Safety
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocksdb_transaction_get_snapshot(txn: *mut TxnObject) -> *const SnapshotObject {
+    call(std::ptr::null_mut(), || {
+        // SAFETY: as for this function.
+        let txn = unsafe { crate::door::borrowed(txn, "txn") }?;
+        let Some(snapshot) = txn.open()?.snapshot() else { return Ok(std::ptr::null()) };
+        // SAFETY: any size may be asked for.
+        let place = unsafe { libc::malloc(size_of::<SnapshotObject>()) }.cast::<SnapshotObject>();
+        if !place.is_null() {
+            let own = SnapshotObject(snapshot);
+            // The bytes in `place` are read by reference only, while the object itself lives in the transaction. `rocksdb_free`
+            // frees them without dropping anything.
+            // SAFETY: the new memory has that size and the alignment of `malloc`.
+            unsafe { place.copy_from_nonoverlapping(&raw const own, 1) };
+            txn.lent.borrow_mut().push(own);
+        }
+        Ok(place.cast_const())
     })
 }
 
@@ -374,15 +420,22 @@ pub unsafe extern "C" fn rocksdb_transactiondb_get_prepared_transactions(
 /// # Errors
 /// Those of [`Transaction::commit`].
 pub fn transaction_commit(txn: &TxnObject) -> Result<()> {
-    txn.open()?.commit()
+    let transaction = txn.open()?;
+    if txn.must_prepare && !transaction.is_prepared() {
+        return Err(Error::invalid("the transaction is not prepared, and skip_prepare is off"));
+    }
+    transaction.commit()
 }
 
-/// Takes everything back.
+/// Takes everything back. The transaction goes on, empty.
 ///
 /// # Errors
 /// Those of [`Transaction::rollback`].
 pub fn transaction_rollback(txn: &TxnObject) -> Result<()> {
-    txn.open()?.rollback()
+    txn.open()?.rollback()?;
+    let again = txn.options.clone().and_then(|options| txn.db.0.db().begin_with(options));
+    drop(txn.transaction.replace(again));
+    Ok(())
 }
 
 /// Makes the writes durable, and leaves the decision for later.
@@ -403,12 +456,12 @@ pub fn transaction_set_name(txn: &TxnObject, name: &[u8]) -> Result<()> {
 
 /// The name; empty without one.
 pub fn transaction_get_name(txn: &TxnObject) -> Option<Vec<u8>> {
-    Some(txn.open().ok().and_then(Transaction::name).unwrap_or_default())
+    Some(txn.open().ok().and_then(|transaction| transaction.name()).unwrap_or_default())
 }
 
 /// Sets a savepoint.
 pub fn transaction_set_savepoint(txn: &TxnObject) {
-    if let Err(e) = txn.open().and_then(Transaction::set_savepoint) {
+    if let Err(e) = txn.open().and_then(|transaction| transaction.set_savepoint()) {
         txn.refused.borrow_mut().get_or_insert(e);
     }
 }
@@ -426,7 +479,7 @@ pub fn transaction_rollback_to_savepoint(txn: &TxnObject) -> Result<()> {
 /// # Errors
 /// Those of [`add_batch`].
 pub fn transaction_rebuild_from_writebatch(txn: &TxnObject, batch: &BatchObject) -> Result<()> {
-    add_batch(&txn.db.0.db(), txn.open()?, batch.complete()?)
+    add_batch(&txn.db.0.db(), &*txn.open()?, batch.complete()?)
 }
 
 /// The value that the transaction sees.
@@ -564,7 +617,7 @@ pub unsafe extern "C" fn rocksdb_transactiondb_open_column_families(
         check_policy(own)?;
         let families = (num_column_families, column_family_names, column_family_options);
         // SAFETY: as for this function.
-        let db = unsafe { crate::lists::open_writable(options, name, families, column_family_handles) }?;
+        let db = unsafe { crate::families::open_writable(options, name, families, column_family_handles) }?;
         Ok(crate::door::made(TxnDbObject { db, options: own.texts().clone() }))
     })
 }
@@ -586,7 +639,86 @@ pub unsafe extern "C" fn rocksdb_optimistictransactiondb_open_column_families(
     call(errptr, || {
         let families = (num_column_families, column_family_names, column_family_options);
         // SAFETY: as for this function.
-        let db = unsafe { crate::lists::open_writable(options, name, families, column_family_handles) }?;
+        let db = unsafe { crate::families::open_writable(options, name, families, column_family_handles) }?;
         Ok(crate::door::made(OptimisticDbObject { db }))
     })
+}
+
+/// Declares the reads of many keys of an object, each by a call for one key.
+macro_rules! many {
+    ($($(#[$doc:meta])* $name:ident, $of:ident($object:ty) = |$from:ident, $family:ident, $options:ident, $key:ident| $get:expr;)*) => { $(
+        $(#[$doc])*
+        ///
+        /// # Safety
+        /// See the header.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(
+            from: *mut $object,
+            options: *const ReadObject,
+            num_keys: usize,
+            keys_list: *const *const c_char,
+            keys_list_sizes: *const usize,
+            values_list: *mut *mut c_char,
+            values_list_sizes: *mut usize,
+            errs: *mut *mut c_char,
+        ) {
+            call(std::ptr::null_mut(), || {
+                // SAFETY: as for this function.
+                let $from = unsafe { crate::door::borrowed(from, "the object") }?;
+                // SAFETY: as for this function.
+                let $options = unsafe { crate::door::borrowed(options, "options") }?;
+                let (keys, values) = ((keys_list, keys_list_sizes), (values_list, values_list_sizes));
+                // SAFETY: as for this function.
+                let keys = unsafe { crate::lists::Keys::new(num_keys, keys, values, errs) }?;
+                let $family: Option<&FamilyObject> = None;
+                keys.read(|_, $key| $get);
+                Ok(())
+            });
+        }
+
+        $(#[$doc])*
+        /// Each key is one of a family.
+        ///
+        /// # Safety
+        /// See the header.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $of(
+            from: *mut $object,
+            options: *const ReadObject,
+            column_families: *const *const FamilyObject,
+            num_keys: usize,
+            keys_list: *const *const c_char,
+            keys_list_sizes: *const usize,
+            values_list: *mut *mut c_char,
+            values_list_sizes: *mut usize,
+            errs: *mut *mut c_char,
+        ) {
+            call(std::ptr::null_mut(), || {
+                // SAFETY: as for this function.
+                let $from = unsafe { crate::door::borrowed(from, "the object") }?;
+                // SAFETY: as for this function.
+                let $options = unsafe { crate::door::borrowed(options, "options") }?;
+                // SAFETY: as for this function.
+                let families = unsafe { crate::door::slice(column_families, num_keys, "column_families") }?;
+                let (keys, values) = ((keys_list, keys_list_sizes), (values_list, values_list_sizes));
+                // SAFETY: as for this function.
+                let keys = unsafe { crate::lists::Keys::new(num_keys, keys, values, errs) }?;
+                keys.read(|at, $key| {
+                    let family = families.get(at).copied().unwrap_or(std::ptr::null());
+                    // SAFETY: as for this function.
+                    let $family = Some(unsafe { crate::door::borrowed(family, "a family") }?);
+                    $get
+                });
+                Ok(())
+            });
+        }
+    )* };
+}
+many! {
+    /// The values of many keys that the transaction sees.
+    rocksdb_transaction_multi_get, rocksdb_transaction_multi_get_cf(TxnObject) =
+        |txn, family, options, key| txn.get(family, options, key);
+    /// The values of many keys.
+    rocksdb_transactiondb_multi_get, rocksdb_transactiondb_multi_get_cf(TxnDbObject) =
+        |txn_db, family, options, key| txn_db.db.get_of(family, options, key);
 }

@@ -25,6 +25,8 @@ pub struct ReadOptions {
     read: ashlardb::ReadOptions,
     /// An option that no read keeps.
     refused: Option<&'static str>,
+    /// An option without a text that no read keeps.
+    refused_part: Option<&'static str>,
 }
 
 /// Options that would change an answer in a way that is not served; any value but RocksDB's default is refused.
@@ -45,6 +47,7 @@ impl Default for ReadOptions {
             upper: None,
             read,
             refused: None,
+            refused_part: None,
         }
     }
 }
@@ -81,6 +84,11 @@ impl ReadOptions {
         self.refused = REFUSED.into_iter().find(|name| texts.differs(name));
     }
 
+    /// Refuses every read because of an option without a text; `None`: no longer.
+    pub fn refuse(&mut self, part: Option<&'static str>) {
+        self.refused_part = part;
+    }
+
     /// Whether an option that is yes or no is on.
     pub fn flag(&self, name: &str) -> bool {
         self.texts.get(name)
@@ -92,7 +100,7 @@ impl ReadOptions {
     /// `NotSupported`: an option that no read keeps.
     #[inline]
     pub fn plain(&self) -> Result<ashlardb::ReadOptions> {
-        match self.refused {
+        match self.refused.or(self.refused_part) {
             None => Ok(self.read),
             Some(name) => Err(Error::not_supported(format!("the read option {name}"))),
         }
@@ -117,12 +125,13 @@ impl ReadOptions {
         })
     }
 
-    /// A scan of `family` within the bounds.
+    /// A scan of `family` within the bounds; `newest`: whatever the snapshot.
     ///
     /// # Errors
     /// `NotSupported`: an option that no read keeps.
-    pub fn scan(&self, family: &Family) -> Result<Scan> {
-        Ok(self.of(family)?.scan(self.bounds()))
+    pub fn scan(&self, family: &Family, newest: bool) -> Result<Scan> {
+        let from = if newest { family.reading(self.plain()?) } else { self.of(family)? };
+        Ok(from.scan(self.bounds()))
     }
 }
 

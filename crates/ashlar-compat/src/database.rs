@@ -1,13 +1,12 @@
 //! An open database and its families.
 
 use crate::calls::ReadOptions;
-use crate::iterator::{Iterator, Make};
+use crate::iterator::{Iterator, Make, PrefixRule};
 use crate::options::Options;
-use ashlardb::{
-    Builder, Db, Env, Error, ErrorKind, Family, IoKind, PrefixExtractor, Result, Secondary, list_families,
-};
+use ashlardb::{Builder, Db, Env, Error, ErrorKind, Family, IoKind, Result, Secondary, list_families};
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How a database is opened.
@@ -41,6 +40,8 @@ pub struct Database {
     db: Db,
     default: Family,
     path: PathBuf,
+    /// Rules of prefixes of the caller's own, by family.
+    rules: Vec<(String, Arc<dyn PrefixRule>)>,
     /// A secondary: its view is a database of its own after each catch-up, and families are found there by their names.
     secondary: Option<Secondary>,
 }
@@ -100,7 +101,9 @@ impl Database {
         let families = named.iter().map(|family| db.family(family.name)).collect::<Result<_>>()?;
         let default = db.default_family();
         let path = path.to_owned();
-        Ok((Database { db, default, path, secondary }, families))
+        let rule = |family: &Named<'_>| Some((family.name.to_owned(), family.options.prefix_rule.clone()?));
+        let rules = named.iter().filter_map(rule).collect();
+        Ok((Database { db, default, path, rules, secondary }, families))
     }
 
     /// The engine's handle.
@@ -143,27 +146,32 @@ impl Database {
     pub fn iterator(&self, family: Option<&Family>, options: &ReadOptions) -> Iterator {
         let extractor = options.flag("prefix_same_as_start").then(|| self.extractor(family)).flatten();
         let make: Make = match self.family(family) {
-            Err(e) => Box::new(move || Err(e.clone())),
+            Err(e) => Box::new(move |_| Err(e.clone())),
             Ok(Held::Own(family)) => {
                 let (family, options) = (family.clone(), options.clone());
-                Box::new(move || options.scan(&family)?.cursor())
+                Box::new(move |newest| options.scan(&family, newest)?.cursor())
             }
             // A later cursor is over a later view.
             Ok(Held::View(family)) => {
                 let (secondary, options) = (self.secondary.clone(), options.clone());
-                Box::new(move || {
+                Box::new(move |newest| {
                     let view = secondary.as_ref().map(Secondary::db);
                     let view =
                         view.ok_or_else(|| Error::invalid("the database was not opened as a secondary"))?;
-                    options.scan(&view.family(family.name())?)?.cursor()
+                    options.scan(&view.family(family.name())?, newest)?.cursor()
                 })
             }
         };
         Iterator::new(make, options.flag("tailing"), extractor)
     }
 
-    fn extractor(&self, family: Option<&Family>) -> Option<PrefixExtractor> {
-        self.family(family).ok()?.options().table.prefix_extractor
+    fn extractor(&self, family: Option<&Family>) -> Option<Arc<dyn PrefixRule>> {
+        let name = family.map_or(DEFAULT, Family::name);
+        if let Some(rule) = self.rules.iter().find(|(of, _)| of == name).map(|(_, rule)| rule) {
+            return Some(Arc::clone(rule));
+        }
+        let own = self.family(family).ok()?.options().table.prefix_extractor?;
+        Some(Arc::new(own))
     }
 
     /// Makes the newest writes of the other process visible.

@@ -5,9 +5,22 @@
 //! 3. With `prefix_same_as_start`, the iterator ends where the prefix of the key of the last positioning ends.
 
 use ashlardb::{Cursor, Error, PrefixExtractor, Result};
+use std::sync::Arc;
 
-/// Makes a cursor over the present state.
-pub type Make = Box<dyn Fn() -> Result<Cursor> + Send>;
+/// Makes a cursor: over the snapshot of the options, or with `true` over the newest state.
+pub type Make = Box<dyn Fn(bool) -> Result<Cursor> + Send>;
+
+/// A rule that takes the prefix of a key, of the caller's own. Filters do not know it.
+pub trait PrefixRule: std::fmt::Debug + Send + Sync {
+    /// The prefix; `None`: the key has none.
+    fn prefix(&self, key: &[u8]) -> Option<Vec<u8>>;
+}
+
+impl PrefixRule for PrefixExtractor {
+    fn prefix(&self, key: &[u8]) -> Option<Vec<u8>> {
+        PrefixExtractor::prefix(self, key).map(<[u8]>::to_vec)
+    }
+}
 
 /// Over one family.
 pub struct Iterator {
@@ -17,7 +30,7 @@ pub struct Iterator {
     status: Option<Error>,
     tailing: bool,
     /// How prefixes are taken, if the iterator stays within one.
-    extractor: Option<PrefixExtractor>,
+    extractor: Option<Arc<dyn PrefixRule>>,
     /// The prefix within which the iterator stays.
     prefix: Option<Vec<u8>>,
 }
@@ -31,25 +44,29 @@ impl std::fmt::Debug for Iterator {
 impl Iterator {
     /// With the cursor that `make` makes now. One that cannot be made is the iterator's status. `extractor`: the iterator stays
     /// within one prefix.
-    pub fn new(make: Make, tailing: bool, extractor: Option<PrefixExtractor>) -> Iterator {
-        let cursor = make();
+    pub fn new(make: Make, tailing: bool, extractor: Option<Arc<dyn PrefixRule>>) -> Iterator {
+        let cursor = make(false);
         let status = cursor.as_ref().err().cloned();
         Iterator { make, cursor, valid: false, status, tailing, extractor, prefix: None }
     }
 
     /// Over a cursor that cannot be made again.
     pub fn once(cursor: Result<Cursor>) -> Iterator {
-        let make: Make = Box::new(|| Err(Error::not_supported("a refresh of an iterator of a transaction")));
+        let make: Make = Box::new(|_| Err(Error::not_supported("a refresh of an iterator of a transaction")));
         let status = cursor.as_ref().err().cloned();
         Iterator { make, cursor, valid: false, status, tailing: false, extractor: None, prefix: None }
     }
 
-    /// Shows the present state from now on, and is on no entry.
+    /// Shows the newest state from now on, and is on no entry.
     ///
     /// # Errors
     /// Those of a new iterator.
     pub fn refresh(&mut self) -> Result<()> {
-        self.cursor = (self.make)();
+        self.renew(true)
+    }
+
+    fn renew(&mut self, newest: bool) -> Result<()> {
+        self.cursor = (self.make)(newest);
         (self.valid, self.status) = (false, self.cursor.as_ref().err().cloned());
         self.status()
     }
@@ -69,26 +86,26 @@ impl Iterator {
     /// Ends the iterator on a key of another prefix.
     #[cold]
     fn end_behind_prefix(&mut self) {
-        let same = self.entry().is_some_and(|(key, _)| self.prefix_of(key) == self.prefix.as_deref());
+        let same = self.entry().is_some_and(|(key, _)| self.prefix_of(key) == self.prefix);
         self.valid = same;
     }
 
-    fn prefix_of<'k>(&self, key: &'k [u8]) -> Option<&'k [u8]> {
+    fn prefix_of(&self, key: &[u8]) -> Option<Vec<u8>> {
         self.extractor.as_ref()?.prefix(key)
     }
 
     /// A move that positions: it begins with a new status. `near`: the key to which it goes.
     fn position(&mut self, near: Option<&[u8]>, moved: impl FnOnce(&mut Cursor) -> Result<bool>) {
-        if self.tailing && self.refresh().is_err() {
+        if self.tailing && self.renew(false).is_err() {
             return;
         }
         if self.cursor.is_ok() {
             self.status = None;
         }
-        self.prefix = near.and_then(|key| self.prefix_of(key)).map(<[u8]>::to_vec);
+        self.prefix = near.and_then(|key| self.prefix_of(key));
         self.step(moved);
         if near.is_none() {
-            self.prefix = self.entry().and_then(|(key, _)| self.prefix_of(key)).map(<[u8]>::to_vec);
+            self.prefix = self.entry().and_then(|(key, _)| self.prefix_of(key));
         }
     }
 

@@ -8,6 +8,7 @@
 //! | [`calls`] | options of reads, writes and other calls |
 //! | [`database`] | an open database and its families |
 //! | [`iterator`] | an iterator that is valid or not, and has a status |
+//! | [`stored`] | options from texts |
 //! | [`transactions`] | transaction databases |
 //! | [`batch`] | write batches, and the handlers that walk over them |
 //!
@@ -25,5 +26,6 @@ pub mod database;
 pub mod iterator;
 pub mod options;
 pub mod status;
+pub mod stored;
 pub mod transactions;
 pub mod value;

@@ -3,6 +3,7 @@
 //! An object holds the texts that were set, by name, and the parts that have no text: a comparator, a merge operator, a filter.
 //! Names, groups and defaults come from the table of `ashlar-options`, which option strings and OPTIONS files use too.
 
+use crate::iterator::PrefixRule;
 use crate::value::{Names, Scalar, Value};
 use ashlar_options::{OptionName, option_names};
 
@@ -180,6 +181,8 @@ pub struct Options {
     pub compaction_filter: Option<Arc<dyn CompactionFilter>>,
     /// The maker of compaction filters.
     pub compaction_filter_factory: Option<Arc<dyn CompactionFilterFactory>>,
+    /// A rule of prefixes that has no name in the table.
+    pub prefix_rule: Option<Arc<dyn PrefixRule>>,
     /// Where files and clock come from.
     pub env: Option<Env>,
     /// Counts of all databases that are opened with them.

@@ -12,7 +12,11 @@ pub fn text(e: &Error) -> String {
     let said = e.to_string();
     match (e.kind(), said.split_once(':')) {
         // RocksDB takes a lock that is held for an error of the system.
-        (ErrorKind::Busy(BusyKind::Locked), Some((_, rest))) => format!("IO error:{rest}"),
+        // Programs look for the file.
+        (ErrorKind::Busy(BusyKind::Locked), Some((_, rest))) => match e.path() {
+            Some(path) if path.ends_with("LOCK") => format!("IO error: {}:{rest}", path.display()),
+            _ => format!("IO error:{rest}"),
+        },
         // What the caller named is not there; a missing file has a path.
         (ErrorKind::Io(IoKind::NotFound), Some((_, rest))) if e.path().is_none() => {
             format!("NotFound:{rest}")

@@ -42,16 +42,13 @@ fn with_timeout(options: TransactionOptions, millis: i64) -> TransactionOptions 
 /// The options of a transaction of a pessimistic database.
 ///
 /// # Errors
-/// `NotSupported`: an expiration, no concurrency control, a commit that must be prepared.
+/// `NotSupported`: an expiration, no concurrency control.
 pub fn pessimistic(database: &Texts, transaction: &Texts, write: WriteOptions) -> Result<TransactionOptions> {
     if transaction.get::<i64>("expiration") >= 0 {
         return Err(Error::not_supported("the transaction option expiration"));
     }
     if transaction.get("skip_concurrency_control") || database.get("skip_concurrency_control") {
         return Err(Error::not_supported("the transaction option skip_concurrency_control"));
-    }
-    if !transaction.get::<bool>("skip_prepare") {
-        return Err(Error::not_supported("the transaction option skip_prepare=false"));
     }
     let mut millis = transaction.get::<i64>("lock_timeout");
     if millis < 0 {

@@ -8,6 +8,7 @@ use crate::{FamilyBuilder, Pins, Secondary};
 use ashlar_base::{Error, SeqNum};
 pub use ashlar_engine::health::{Health, Severity};
 pub use ashlar_engine::pressure::WritePressure;
+use ashlar_tree::version::read_identity;
 use std::borrow::Borrow;
 use std::path::Path;
 use std::sync::Arc;
@@ -241,6 +242,14 @@ impl Db {
     /// `InvalidArgument`: it is `default`, was dropped already, or belongs to another database.
     pub fn drop_family(&self, family: &Family) -> Result<()> {
         self.engine.drop_family(&family.inner)
+    }
+
+    /// The id of the database, in its file IDENTITY; `None`: the file is missing. Copies have the id of what they are a copy of.
+    ///
+    /// # Errors
+    /// `Io`: the file cannot be read.
+    pub fn identity(&self) -> Result<Option<String>> {
+        read_identity(&*self.engine.env().fs, self.engine.path())
     }
 
     /// Syncs the WAL: every logged write so far survives a power cut.

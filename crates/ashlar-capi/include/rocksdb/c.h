@@ -75,6 +75,7 @@ typedef struct rocksdb_memory_usage_t rocksdb_memory_usage_t;
 typedef struct rocksdb_ratelimiter_t rocksdb_ratelimiter_t;
 typedef struct rocksdb_write_buffer_manager_t rocksdb_write_buffer_manager_t;
 typedef struct rocksdb_dbpath_t rocksdb_dbpath_t;
+typedef struct rocksdb_cuckoo_table_options_t rocksdb_cuckoo_table_options_t;
 
 enum {
   rocksdb_block_based_table_index_type_binary_search = 0,
@@ -147,6 +148,12 @@ int rocksdb_writebatch_count(rocksdb_writebatch_t* a0);
 
 const char* rocksdb_writebatch_data(rocksdb_writebatch_t* a0, size_t* size);
 
+void rocksdb_writebatch_put_cf_with_ts(rocksdb_writebatch_t* a0, rocksdb_column_family_handle_t* column_family, const char* key, size_t klen, const char* ts, size_t tslen, const char* val, size_t vlen);
+
+void rocksdb_writebatch_delete_cf_with_ts(rocksdb_writebatch_t* a0, rocksdb_column_family_handle_t* column_family, const char* key, size_t klen, const char* ts, size_t tslen);
+
+void rocksdb_writebatch_singledelete_cf_with_ts(rocksdb_writebatch_t* b, rocksdb_column_family_handle_t* column_family, const char* key, size_t klen, const char* ts, size_t tslen);
+
 void rocksdb_writebatch_put_log_data(rocksdb_writebatch_t* b, const char* blob, size_t len);
 
 void rocksdb_writebatch_set_save_point(rocksdb_writebatch_t* b);
@@ -217,11 +224,15 @@ void rocksdb_slicetransform_destroy(rocksdb_slicetransform_t* object);
 
 rocksdb_comparator_t* rocksdb_comparator_create(void* state, void (*destructor)(void*), int (*compare)(void*, const char* a, size_t alen, const char* b, size_t blen), const char* (*name)(void*));
 
+rocksdb_comparator_t* rocksdb_comparator_with_ts_create(void* state, void (*destructor)(void*), int (*compare)(void*, const char* a, size_t alen, const char* b, size_t blen), int (*compare_ts)(void*, const char* a_ts, size_t a_tslen, const char* b_ts, size_t b_tslen), int (*compare_without_ts)(void*, const char* a, size_t alen, unsigned char a_has_ts, const char* b, size_t blen, unsigned char b_has_ts), const char* (*name)(void*), size_t timestamp_size);
+
 rocksdb_mergeoperator_t* rocksdb_mergeoperator_create(void* state, void (*destructor)(void*), char* (*full_merge)(void*, const char* key, size_t key_length, const char* existing_value, size_t existing_value_length, const char* const* operands_list, const size_t* operands_list_length, int num_operands, unsigned char* success, size_t* new_value_length), char* (*partial_merge)(void*, const char* key, size_t key_length, const char* const* operands_list, const size_t* operands_list_length, int num_operands, unsigned char* success, size_t* new_value_length), void (*delete_value)(void*, const char* value, size_t value_length), const char* (*name)(void*));
 
 rocksdb_compactionfilter_t* rocksdb_compactionfilter_create(void* state, void (*destructor)(void*), unsigned char (*filter)(void*, int level, const char* key, size_t key_length, const char* existing_value, size_t value_length, char** new_value, size_t* new_value_length, unsigned char* value_changed), const char* (*name)(void*));
 
 rocksdb_compactionfilterfactory_t* rocksdb_compactionfilterfactory_create(void* state, void (*destructor)(void*), rocksdb_compactionfilter_t* (*create_compaction_filter)( void*, rocksdb_compactionfiltercontext_t* context), const char* (*name)(void*));
+
+rocksdb_slicetransform_t* rocksdb_slicetransform_create(void* state, void (*destructor)(void*), char* (*transform)(void*, const char* key, size_t length, size_t* dst_length), unsigned char (*in_domain)(void*, const char* key, size_t length), const char* (*name)(void*));
 
 rocksdb_checkpoint_t* rocksdb_checkpoint_object_create(rocksdb_t* db, char** errptr);
 
@@ -299,6 +310,10 @@ char* rocksdb_column_family_handle_get_name(rocksdb_column_family_handle_t* hand
 
 void rocksdb_delete_range_cf(rocksdb_t* db, const rocksdb_writeoptions_t* options, rocksdb_column_family_handle_t* column_family, const char* start_key, size_t start_key_len, const char* end_key, size_t end_key_len, char** errptr);
 
+void rocksdb_increase_full_history_ts_low(rocksdb_t* db, rocksdb_column_family_handle_t* column_family, const char* ts_low, size_t ts_lowlen, char** errptr);
+
+char* rocksdb_get_full_history_ts_low(rocksdb_t* db, rocksdb_column_family_handle_t* column_family, size_t* ts_lowlen, char** errptr);
+
 void rocksdb_write(rocksdb_t* db, const rocksdb_writeoptions_t* options, rocksdb_writebatch_t* batch, char** errptr);
 
 char* rocksdb_get(rocksdb_t* db, const rocksdb_readoptions_t* options, const char* key, size_t keylen, size_t* vallen, char** errptr);
@@ -355,6 +370,10 @@ void rocksdb_disable_manual_compaction(rocksdb_t* db);
 
 void rocksdb_enable_manual_compaction(rocksdb_t* db);
 
+void rocksdb_disable_file_deletions(rocksdb_t* db, char** errptr);
+
+void rocksdb_enable_file_deletions(rocksdb_t* db, char** errptr);
+
 void rocksdb_pause_background_work(rocksdb_t* db, char** errptr);
 
 void rocksdb_continue_background_work(rocksdb_t* db, char** errptr);
@@ -381,7 +400,39 @@ void rocksdb_singledelete(rocksdb_t* db, const rocksdb_writeoptions_t* options, 
 
 void rocksdb_singledelete_cf(rocksdb_t* db, const rocksdb_writeoptions_t* options, rocksdb_column_family_handle_t* column_family, const char* key, size_t keylen, char** errptr);
 
+void rocksdb_put_with_ts(rocksdb_t* db, const rocksdb_writeoptions_t* options, const char* key, size_t keylen, const char* ts, size_t tslen, const char* val, size_t vallen, char** errptr);
+
+void rocksdb_put_cf_with_ts(rocksdb_t* db, const rocksdb_writeoptions_t* options, rocksdb_column_family_handle_t* column_family, const char* key, size_t keylen, const char* ts, size_t tslen, const char* val, size_t vallen, char** errptr);
+
+void rocksdb_delete_with_ts(rocksdb_t* db, const rocksdb_writeoptions_t* options, const char* key, size_t keylen, const char* ts, size_t tslen, char** errptr);
+
+void rocksdb_delete_cf_with_ts(rocksdb_t* db, const rocksdb_writeoptions_t* options, rocksdb_column_family_handle_t* column_family, const char* key, size_t keylen, const char* ts, size_t tslen, char** errptr);
+
+void rocksdb_singledelete_with_ts(rocksdb_t* db, const rocksdb_writeoptions_t* options, const char* key, size_t keylen, const char* ts, size_t tslen, char** errptr);
+
+void rocksdb_singledelete_cf_with_ts(rocksdb_t* db, const rocksdb_writeoptions_t* options, rocksdb_column_family_handle_t* column_family, const char* key, size_t keylen, const char* ts, size_t tslen, char** errptr);
+
 void rocksdb_column_family_handle_destroy(rocksdb_column_family_handle_t* object);
+
+char** rocksdb_list_column_families(const rocksdb_options_t* options, const char* name, size_t* lencf, char** errptr);
+
+void rocksdb_list_column_families_destroy(char** list, size_t len);
+
+rocksdb_t* rocksdb_open_column_families(const rocksdb_options_t* options, const char* name, int num_column_families, const char* const* column_family_names, const rocksdb_options_t* const* column_family_options, rocksdb_column_family_handle_t** column_family_handles, char** errptr);
+
+rocksdb_t* rocksdb_open_column_families_with_ttl(const rocksdb_options_t* options, const char* name, int num_column_families, const char* const* column_family_names, const rocksdb_options_t* const* column_family_options, rocksdb_column_family_handle_t** column_family_handles, const int* ttls, char** errptr);
+
+rocksdb_t* rocksdb_open_for_read_only_column_families(const rocksdb_options_t* options, const char* name, int num_column_families, const char* const* column_family_names, const rocksdb_options_t* const* column_family_options, rocksdb_column_family_handle_t** column_family_handles, unsigned char error_if_wal_file_exists, char** errptr);
+
+rocksdb_t* rocksdb_open_as_secondary_column_families(const rocksdb_options_t* options, const char* name, const char* secondary_path, int num_column_families, const char* const* column_family_names, const rocksdb_options_t* const* column_family_options, rocksdb_column_family_handle_t** column_family_handles, char** errptr);
+
+void rocksdb_flush_cfs(rocksdb_t* db, const rocksdb_flushoptions_t* options, rocksdb_column_family_handle_t** column_family, int num_column_families, char** errptr);
+
+void rocksdb_transactiondb_flush_cfs(rocksdb_transactiondb_t* txn_db, const rocksdb_flushoptions_t* options, rocksdb_column_family_handle_t** column_families, int num_column_families, char** errptr);
+
+void rocksdb_load_latest_options(const char* db_path, rocksdb_env_t* env, bool ignore_unknown_options, rocksdb_cache_t* cache, rocksdb_options_t** db_options, size_t* num_column_families, char*** column_family_names, rocksdb_options_t*** column_family_options, char** errptr);
+
+void rocksdb_load_latest_options_destroy(rocksdb_options_t* db_options, char** list_column_family_names, rocksdb_options_t** list_column_family_options, size_t len);
 
 rocksdb_sstfilewriter_t* rocksdb_sstfilewriter_create(const rocksdb_envoptions_t* env, const rocksdb_options_t* io_options);
 
@@ -396,6 +447,10 @@ void rocksdb_sstfilewriter_merge(rocksdb_sstfilewriter_t* writer, const char* ke
 void rocksdb_sstfilewriter_delete(rocksdb_sstfilewriter_t* writer, const char* key, size_t keylen, char** errptr);
 
 void rocksdb_sstfilewriter_delete_range(rocksdb_sstfilewriter_t* writer, const char* begin_key, size_t begin_keylen, const char* end_key, size_t end_keylen, char** errptr);
+
+void rocksdb_sstfilewriter_put_with_ts(rocksdb_sstfilewriter_t* writer, const char* key, size_t keylen, const char* ts, size_t tslen, const char* val, size_t vallen, char** errptr);
+
+void rocksdb_sstfilewriter_delete_with_ts(rocksdb_sstfilewriter_t* writer, const char* key, size_t keylen, const char* ts, size_t tslen, char** errptr);
 
 void rocksdb_sstfilewriter_finish(rocksdb_sstfilewriter_t* writer, char** errptr);
 
@@ -412,6 +467,10 @@ const char* rocksdb_livefiles_column_family_name(const rocksdb_livefiles_t* a0, 
 int rocksdb_livefiles_level(const rocksdb_livefiles_t* a0, int index);
 
 size_t rocksdb_livefiles_size(const rocksdb_livefiles_t* a0, int index);
+
+uint64_t rocksdb_livefiles_entries(const rocksdb_livefiles_t* a0, int index);
+
+uint64_t rocksdb_livefiles_deletions(const rocksdb_livefiles_t* a0, int index);
 
 const char* rocksdb_livefiles_smallestkey(const rocksdb_livefiles_t* a0, int index, size_t* size);
 
@@ -442,6 +501,8 @@ void rocksdb_ingest_external_file(rocksdb_t* db, const char* const* file_list, c
 void rocksdb_ingest_external_file_cf(rocksdb_t* db, rocksdb_column_family_handle_t* handle, const char* const* file_list, const size_t list_len, const rocksdb_ingestexternalfileoptions_t* opt, char** errptr);
 
 void rocksdb_destroy_db(const rocksdb_options_t* options, const char* name, char** errptr);
+
+char* rocksdb_get_db_identity(rocksdb_t* db, size_t* id_len);
 
 rocksdb_column_family_metadata_t* rocksdb_get_column_family_metadata(rocksdb_t* db);
 
@@ -581,6 +642,8 @@ const char* rocksdb_iter_key(const rocksdb_iterator_t* a0, size_t* klen);
 
 const char* rocksdb_iter_value(const rocksdb_iterator_t* a0, size_t* vlen);
 
+const char* rocksdb_iter_timestamp(const rocksdb_iterator_t* a0, size_t* tslen);
+
 void rocksdb_iter_get_error(const rocksdb_iterator_t* a0, char** errptr);
 
 void rocksdb_iter_refresh(const rocksdb_iterator_t* iter, char** errptr);
@@ -592,18 +655,6 @@ void rocksdb_iter_destroy(rocksdb_iterator_t* object);
 void rocksdb_pinnableslice_destroy(rocksdb_pinnableslice_t* v);
 
 void rocksdb_free(void* ptr);
-
-char** rocksdb_list_column_families(const rocksdb_options_t* options, const char* name, size_t* lencf, char** errptr);
-
-void rocksdb_list_column_families_destroy(char** list, size_t len);
-
-rocksdb_t* rocksdb_open_column_families(const rocksdb_options_t* options, const char* name, int num_column_families, const char* const* column_family_names, const rocksdb_options_t* const* column_family_options, rocksdb_column_family_handle_t** column_family_handles, char** errptr);
-
-rocksdb_t* rocksdb_open_column_families_with_ttl(const rocksdb_options_t* options, const char* name, int num_column_families, const char* const* column_family_names, const rocksdb_options_t* const* column_family_options, rocksdb_column_family_handle_t** column_family_handles, const int* ttls, char** errptr);
-
-rocksdb_t* rocksdb_open_for_read_only_column_families(const rocksdb_options_t* options, const char* name, int num_column_families, const char* const* column_family_names, const rocksdb_options_t* const* column_family_options, rocksdb_column_family_handle_t** column_family_handles, unsigned char error_if_wal_file_exists, char** errptr);
-
-rocksdb_t* rocksdb_open_as_secondary_column_families(const rocksdb_options_t* options, const char* name, const char* secondary_path, int num_column_families, const char* const* column_family_names, const rocksdb_options_t* const* column_family_options, rocksdb_column_family_handle_t** column_family_handles, char** errptr);
 
 void rocksdb_multi_get(rocksdb_t* db, const rocksdb_readoptions_t* options, size_t num_keys, const char* const* keys_list, const size_t* keys_list_sizes, char** values_list, size_t* values_list_sizes, char** errs);
 
@@ -651,9 +702,13 @@ rocksdb_optimistictransactiondb_options_t* rocksdb_optimistictransactiondb_optio
 
 rocksdb_optimistictransaction_options_t* rocksdb_optimistictransaction_options_create(void);
 
+rocksdb_cuckoo_table_options_t* rocksdb_cuckoo_options_create(void);
+
 rocksdb_lru_cache_options_t* rocksdb_lru_cache_options_create(void);
 
 void rocksdb_create_backup_options_destroy(rocksdb_create_backup_options_t* options);
+
+void rocksdb_cuckoo_options_destroy(rocksdb_cuckoo_table_options_t* options);
 
 void rocksdb_envoptions_destroy(rocksdb_envoptions_t* opt);
 
@@ -2085,6 +2140,30 @@ void rocksdb_optimistictransaction_options_set_set_snapshot(rocksdb_optimistictr
 
 unsigned char rocksdb_optimistictransaction_options_get_set_snapshot(rocksdb_optimistictransaction_options_t* object);
 
+void rocksdb_cuckoo_options_set_cuckoo_block_size(rocksdb_cuckoo_table_options_t* object, uint32_t value);
+
+uint32_t rocksdb_cuckoo_options_get_cuckoo_block_size(rocksdb_cuckoo_table_options_t* object);
+
+void rocksdb_cuckoo_options_set_hash_ratio(rocksdb_cuckoo_table_options_t* object, double value);
+
+void rocksdb_cuckoo_options_set_hash_table_ratio(rocksdb_cuckoo_table_options_t* object, double value);
+
+double rocksdb_cuckoo_options_get_hash_table_ratio(rocksdb_cuckoo_table_options_t* object);
+
+void rocksdb_cuckoo_options_set_identity_as_first_hash(rocksdb_cuckoo_table_options_t* object, unsigned char value);
+
+unsigned char rocksdb_cuckoo_options_get_identity_as_first_hash(rocksdb_cuckoo_table_options_t* object);
+
+void rocksdb_cuckoo_options_set_max_search_depth(rocksdb_cuckoo_table_options_t* object, uint32_t value);
+
+uint32_t rocksdb_cuckoo_options_get_max_search_depth(rocksdb_cuckoo_table_options_t* object);
+
+void rocksdb_cuckoo_options_set_use_module_hash(rocksdb_cuckoo_table_options_t* object, unsigned char value);
+
+unsigned char rocksdb_cuckoo_options_get_use_module_hash(rocksdb_cuckoo_table_options_t* object);
+
+void rocksdb_get_options_from_string(const rocksdb_options_t* base_options, const char* opts_str, rocksdb_options_t* new_options, char** errptr);
+
 rocksdb_options_t* rocksdb_options_create_copy(rocksdb_options_t* a0);
 
 void rocksdb_writeoptions_disable_WAL(rocksdb_writeoptions_t* opt, int v);
@@ -2130,6 +2209,22 @@ void rocksdb_options_optimize_universal_style_compaction(rocksdb_options_t* opt,
 void rocksdb_options_optimize_for_point_lookup(rocksdb_options_t* opt, uint64_t block_cache_size_mb);
 
 void rocksdb_options_enable_statistics(rocksdb_options_t* a0);
+
+void rocksdb_options_set_cuckoo_table_factory(rocksdb_options_t* opt, rocksdb_cuckoo_table_options_t* table_options);
+
+void rocksdb_options_set_memtable_vector_rep(rocksdb_options_t* a0);
+
+void rocksdb_options_set_row_cache(rocksdb_options_t* opt, rocksdb_cache_t* cache);
+
+void rocksdb_block_based_options_set_top_level_index_pinning_tier(rocksdb_block_based_table_options_t* options, int v);
+
+void rocksdb_block_based_options_set_partition_pinning_tier(rocksdb_block_based_table_options_t* options, int v);
+
+void rocksdb_block_based_options_set_unpartitioned_pinning_tier(rocksdb_block_based_table_options_t* options, int v);
+
+void rocksdb_readoptions_set_timestamp(rocksdb_readoptions_t* a0, const char* ts, size_t tslen);
+
+void rocksdb_readoptions_set_iter_start_ts(rocksdb_readoptions_t* a0, const char* ts, size_t tslen);
 
 void rocksdb_block_based_options_set_filter_policy(rocksdb_block_based_table_options_t* options, rocksdb_filterpolicy_t* filter_policy);
 
@@ -2329,9 +2424,19 @@ rocksdb_transaction_t* rocksdb_optimistictransaction_begin(rocksdb_optimistictra
 
 rocksdb_transaction_t** rocksdb_transactiondb_get_prepared_transactions(rocksdb_transactiondb_t* txn_db, size_t* cnt);
 
+const rocksdb_snapshot_t* rocksdb_transaction_get_snapshot(rocksdb_transaction_t* txn);
+
 rocksdb_transactiondb_t* rocksdb_transactiondb_open_column_families(const rocksdb_options_t* options, const rocksdb_transactiondb_options_t* txn_db_options, const char* name, int num_column_families, const char* const* column_family_names, const rocksdb_options_t* const* column_family_options, rocksdb_column_family_handle_t** column_family_handles, char** errptr);
 
 rocksdb_optimistictransactiondb_t* rocksdb_optimistictransactiondb_open_column_families(const rocksdb_options_t* options, const char* name, int num_column_families, const char* const* column_family_names, const rocksdb_options_t* const* column_family_options, rocksdb_column_family_handle_t** column_family_handles, char** errptr);
+
+void rocksdb_transaction_multi_get(rocksdb_transaction_t* txn, const rocksdb_readoptions_t* options, size_t num_keys, const char* const* keys_list, const size_t* keys_list_sizes, char** values_list, size_t* values_list_sizes, char** errs);
+
+void rocksdb_transaction_multi_get_cf(rocksdb_transaction_t* txn, const rocksdb_readoptions_t* options, const rocksdb_column_family_handle_t* const* column_families, size_t num_keys, const char* const* keys_list, const size_t* keys_list_sizes, char** values_list, size_t* values_list_sizes, char** errs);
+
+void rocksdb_transactiondb_multi_get(rocksdb_transactiondb_t* txn_db, const rocksdb_readoptions_t* options, size_t num_keys, const char* const* keys_list, const size_t* keys_list_sizes, char** values_list, size_t* values_list_sizes, char** errs);
+
+void rocksdb_transactiondb_multi_get_cf(rocksdb_transactiondb_t* txn_db, const rocksdb_readoptions_t* options, const rocksdb_column_family_handle_t* const* column_families, size_t num_keys, const char* const* keys_list, const size_t* keys_list_sizes, char** values_list, size_t* values_list_sizes, char** errs);
 
 #ifdef __cplusplus
 }

@@ -5,7 +5,7 @@
 use super::Db;
 use crate::column_family::Family;
 use ashlar_base::{FileNumber, Level, Result, SeqNum};
-use ashlar_tree::version::FileMeta;
+use ashlar_tree::version::{FileMeta, TableCounts};
 use std::sync::Arc;
 
 /// One table of a family.
@@ -24,6 +24,10 @@ pub struct LiveFile {
     pub largest: Vec<u8>,
     /// The sequences of the oldest and the newest change in the table.
     pub sequences: (SeqNum, SeqNum),
+    /// The number of entries, range deletions included; `None`: the table cannot be opened, or does not say.
+    pub entries: Option<u64>,
+    /// The number of deletions among them.
+    pub deletions: Option<u64>,
 }
 
 impl Db {
@@ -32,17 +36,26 @@ impl Db {
     ///
     /// # Errors
     /// `InvalidArgument`: the family belongs to another database. `Shutdown`.
+    /// # Cost
+    /// Opens the tables that nothing has opened yet, for their counts.
     pub fn live_files(&self, family: &Family) -> Result<Vec<LiveFile>> {
         let version = &family.super_version.get().version;
         self.core().check_open()?;
         self.core().check_own(family)?;
-        let file = |(level, meta): (Level, &Arc<FileMeta>)| LiveFile {
-            number: meta.file.number,
-            level,
-            bytes: meta.file.size,
-            smallest: meta.smallest().user_key().to_vec(),
-            largest: meta.largest().user_key().to_vec(),
-            sequences: (meta.file.smallest_seq, meta.file.largest_seq),
+        let file = |(level, meta): (Level, &Arc<FileMeta>)| {
+            let opened =
+                || version.table_for_pass(meta).ok().and_then(|table| TableCounts::of(table.properties()));
+            let counts = meta.counts.get().copied().or_else(opened);
+            LiveFile {
+                number: meta.file.number,
+                level,
+                bytes: meta.file.size,
+                smallest: meta.smallest().user_key().to_vec(),
+                largest: meta.largest().user_key().to_vec(),
+                sequences: (meta.file.smallest_seq, meta.file.largest_seq),
+                entries: counts.map(|counts| counts.entries),
+                deletions: counts.map(|counts| counts.deletions),
+            }
         };
         Ok(version.files().map(file).collect())
     }

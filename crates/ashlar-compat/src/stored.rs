@@ -1,0 +1,109 @@
+//! Options from texts: an option string, or the newest OPTIONS file of a directory.
+//!
+//! Parts that only a program has (a comparator, an operator or filter of its own) are not in a text; the program sets them again.
+
+use crate::options::{Options, TableOptions};
+use ashlar_format::options_file::{OptionsFile, Section, SectionKind, split_object, unescape};
+use ashlar_options::find_latest_options;
+use ashlardb::{Env, Error, Result, standard_operator};
+use std::path::Path;
+
+/// The options of `base` with those of a string: `max_open_files=100;write_buffer_size=64M`.
+///
+/// # Errors
+/// `InvalidArgument`: the string, a name or a value in it is wrong. `NotSupported`: an option that the engine refuses.
+pub fn with_string(base: &Options, text: &str) -> Result<Options> {
+    ashlar_options::Options::default().apply(text)?;
+    let mut options = base.clone();
+    let members = split_object(text).map_err(|e| Error::invalid(format!("{text:?}: {}", e.what)))?;
+    for (name, value) in members {
+        take(&mut options, &name, value);
+    }
+    Ok(options)
+}
+
+/// Sets an option to a stored text.
+fn take(options: &mut Options, name: &str, value: String) {
+    match name {
+        "block_based_table_factory" | "table_factory" if value.contains('=') => {
+            let table = options.table.get_or_insert_default();
+            for (member, value) in split_object(&value).unwrap_or_default() {
+                table.texts.set_text(&member, value);
+            }
+        }
+        "table_factory" => {}
+        _ => options.texts.set_text(name, value),
+    }
+}
+
+/// Parts of a program, which an OPTIONS file only names.
+const PARTS: [&str; 8] = [
+    "comparator",
+    "compaction_filter",
+    "compaction_filter_factory",
+    "memtable_factory",
+    "table_factory",
+    "sst_partitioner_factory",
+    "table_properties_collectors",
+    "env",
+];
+
+fn stored(options: &mut Options, section: &Section) {
+    for (name, value) in &section.entries {
+        let value = unescape(value);
+        let unknown = name == "merge_operator" && standard_operator(&ashlar_options::id_of(&value)).is_none();
+        if !unknown && !PARTS.contains(&name.as_str()) {
+            options.texts.set_text(name, value);
+        }
+    }
+}
+
+/// The options of the database and of each family, by its name, that the newest OPTIONS file stores.
+///
+/// # Errors
+/// `Io(NotFound)`: there is no OPTIONS file. `Corruption`: it is damaged. `InvalidArgument`, with `ignore_unknown` off: it has a
+/// name that the engine does not know.
+pub fn load_latest(
+    env: Option<Env>,
+    dir: &Path,
+    ignore_unknown: bool,
+) -> Result<(Options, Vec<(String, Options)>)> {
+    let env = env.map_or_else(Env::os, Ok)?;
+    let found = find_latest_options(&*env.fs, dir)?.found;
+    let (path, file) = found.ok_or_else(|| {
+        Error::new(ashlardb::ErrorKind::Io(ashlardb::IoKind::NotFound), "there is no OPTIONS file")
+            .at_path(dir)
+    })?;
+    if !ignore_unknown {
+        check_names(&file, &path)?;
+    }
+    let mut database = Options::default();
+    if let Some(section) = file.db() {
+        stored(&mut database, section);
+    }
+    let mut families = Vec::new();
+    for section in &file.sections {
+        let SectionKind::Family { name } = &section.kind else { continue };
+        let mut options = Options::default();
+        stored(&mut options, section);
+        if let Some(table) = file.table(name) {
+            let texts = &mut options.table.get_or_insert_with(TableOptions::default).texts;
+            table.entries.iter().for_each(|(member, value)| texts.set_text(member, unescape(value)));
+        }
+        families.push((name.clone(), options));
+    }
+    Ok((database, families))
+}
+
+/// # Errors
+/// `InvalidArgument`: a name that the engine does not know.
+fn check_names(file: &OptionsFile, path: &Path) -> Result<()> {
+    for section in &file.sections {
+        for (name, _) in &section.entries {
+            if ashlar_options::explain(name).is_err() && !PARTS.contains(&name.as_str()) {
+                return Err(Error::invalid(format!("an option that is not known: {name}")).at_path(path));
+            }
+        }
+    }
+    Ok(())
+}
