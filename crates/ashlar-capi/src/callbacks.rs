@@ -109,17 +109,19 @@ type CompareParts =
 /// A comparator of C for keys that end in a timestamp.
 #[derive(Debug)]
 struct CTimestamped {
-    order: CComparator,
+    state: State,
+    compare: CompareParts,
     timestamp_len: usize,
 }
 
 impl Comparator for CTimestamped {
     fn name(&self) -> &str {
-        self.order.name()
+        &self.state.name
     }
 
     fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
-        self.order.compare(a, b)
+        // SAFETY: both are bytes with their lengths.
+        unsafe { (self.compare)(self.state.state, text(a), a.len(), 1, text(b), b.len(), 1) }.cmp(&0)
     }
 
     fn timestamp_len(&self) -> usize {
@@ -135,17 +137,20 @@ impl Comparator for CTimestamped {
 pub unsafe extern "C" fn rocksdb_comparator_with_ts_create(
     state: *mut c_void,
     destructor: Destructor,
-    compare: Option<Compare>,
+    _compare: Option<Compare>,
     _compare_ts: Option<Compare>,
-    _compare_without_ts: Option<CompareParts>,
+    compare_without_ts: Option<CompareParts>,
     name: Name,
     timestamp_size: usize,
 ) -> *mut ComparatorObject {
-    let Some(compare) = compare else { return std::ptr::null_mut() };
+    let Some(compare) = compare_without_ts else { return std::ptr::null_mut() };
     // SAFETY: as for this function.
     let state = unsafe { State::new(state, destructor, name) };
-    let order = CComparator { state, compare };
-    crate::door::made(ComparatorObject(Arc::new(CTimestamped { order, timestamp_len: timestamp_size })))
+    crate::door::made(ComparatorObject(Arc::new(CTimestamped {
+        state,
+        compare,
+        timestamp_len: timestamp_size,
+    })))
 }
 
 type FullMerge = unsafe extern "C" fn(

@@ -5,6 +5,8 @@ use crate::db::{DbObject, FamilyObject, path};
 use crate::door::{call, slice};
 use crate::iter::IterObject;
 use crate::options::{CacheObject, EnvObject, OptionsObject};
+use ashlar_base::stats::{Distribution, Histogram, Ticker};
+use ashlar_compat::numbers::{HISTOGRAMS, TICKERS};
 use ashlardb::{LiveFile, Result};
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -409,4 +411,58 @@ pub fn options_set_statistics_level(opt: &mut OptionsObject, level: c_int) {
     if let (Some(statistics), Some(level)) = (&opt.0.statistics, level) {
         statistics.set_level(level);
     }
+}
+
+/// A counter of the statistics, by RocksDB's number; 0 for one that is not counted.
+pub fn options_statistics_get_ticker_count(opt: &mut OptionsObject, ticker_type: u32) -> u64 {
+    let name = usize::try_from(ticker_type).ok().and_then(|number| TICKERS.get(number));
+    let ticker = name.and_then(|name| Ticker::named(name));
+    opt.0.statistics.as_ref().zip(ticker).map_or(0, |(statistics, ticker)| statistics.ticker(ticker))
+}
+
+/// `rocksdb_statistics_histogram_data_t`.
+#[derive(Clone, Debug, Default)]
+pub struct HistogramObject(Histogram);
+
+/// An empty one.
+pub fn statistics_histogram_data_create() -> HistogramObject {
+    HistogramObject::default()
+}
+
+/// Fills in a histogram of the statistics, by RocksDB's number; an empty one if it is not measured.
+pub fn options_statistics_get_histogram_data(
+    opt: &mut OptionsObject,
+    number: u32,
+    data: &mut HistogramObject,
+) {
+    let name = usize::try_from(number).ok().and_then(|number| HISTOGRAMS.get(number));
+    let of = name.and_then(|name| Distribution::named(name));
+    let found = opt.0.statistics.as_ref().zip(of).map(|(statistics, of)| statistics.distribution(of));
+    data.0 = found.unwrap_or_default();
+}
+
+macro_rules! figures {
+    ($($name:ident(data: &HistogramObject) -> $of:ty = |$histogram:ident| $figure:expr;)*) => { $(
+        /// A figure of the histogram.
+        pub fn $name(data: &HistogramObject) -> $of {
+            let $histogram = &data.0;
+            $figure
+        }
+    )* };
+}
+figures! {
+    statistics_histogram_data_get_median(data: &HistogramObject) -> f64 = |h| h.percentile(50.0);
+    statistics_histogram_data_get_p95(data: &HistogramObject) -> f64 = |h| h.percentile(95.0);
+    statistics_histogram_data_get_p99(data: &HistogramObject) -> f64 = |h| h.percentile(99.0);
+    statistics_histogram_data_get_average(data: &HistogramObject) -> f64 = |h| h.average();
+    statistics_histogram_data_get_std_dev(data: &HistogramObject) -> f64 = |h| h.deviation();
+    statistics_histogram_data_get_max(data: &HistogramObject) -> f64 = |h| approximate(h.max());
+    statistics_histogram_data_get_min(data: &HistogramObject) -> f64 = |h| approximate(h.min());
+    statistics_histogram_data_get_count(data: &HistogramObject) -> u64 = |h| h.count();
+    statistics_histogram_data_get_sum(data: &HistogramObject) -> u64 = |h| h.sum();
+}
+
+#[allow(clippy::cast_precision_loss, reason = "C has the figure as a double")]
+const fn approximate(number: u64) -> f64 {
+    number as f64
 }

@@ -75,9 +75,9 @@ pub fn iter_value(iter: &IterObject) -> Option<&[u8]> {
     iter.0.entry().map(|(_, value)| value)
 }
 
-/// The timestamp of the key: keys here have none.
+/// The timestamp of the key: keys here have none, so it is empty.
 pub fn iter_timestamp(_: &IterObject) -> Option<&[u8]> {
-    None
+    Some(&[])
 }
 
 /// The error that ended the iterator.

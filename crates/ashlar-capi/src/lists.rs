@@ -3,7 +3,7 @@
 use crate::db::{DbObject, FamilyObject, utf8};
 use crate::door::{bytes, call, error_text, new_bytes, slice, slice_mut, string};
 use crate::iter::{IterObject, PinnedObject};
-use crate::options::{OptionsObject, ReadObject};
+use crate::options::{CompactObject, OptionsObject, ReadObject};
 use ashlardb::{Error, Family, MayExist, Read, Result, SizeOptions, View};
 use std::ffi::{c_char, c_int, c_void};
 
@@ -444,6 +444,23 @@ pub unsafe extern "C" fn rocksdb_key_may_exist_cf(
 ) -> u8 {
     // SAFETY: as for this function.
     unsafe { may_exist(db, options, column_family, (key, key_len), (value, val_len, value_found)) }
+}
+
+/// A compaction that forgets timestamps is refused; null: none.
+///
+/// # Safety
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocksdb_compactoptions_set_full_history_ts_low(
+    opt: *mut CompactObject,
+    ts: *mut c_char,
+    _tslen: usize,
+) {
+    call(std::ptr::null_mut(), || {
+        // SAFETY: as for this function.
+        unsafe { crate::door::changed(opt, "opt") }?.0.timestamp = !ts.is_null();
+        Ok(())
+    });
 }
 
 /// The compression of each level.

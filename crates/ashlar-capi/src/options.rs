@@ -296,8 +296,29 @@ pub fn options_set_cuckoo_table_factory(opt: &mut OptionsObject, _: Option<&Cuck
     opt.0.texts.set_text("table_factory", "CuckooTable".into());
 }
 
+/// A hint: the engine compacts tables with many deletions by itself.
+pub fn options_add_compact_on_deletion_collector_factory(_: &mut OptionsObject, _: usize, _: usize) {}
+
+/// A hint: the engine compacts tables with many deletions by itself.
+pub fn options_add_compact_on_deletion_collector_factory_del_ratio(
+    _: &mut OptionsObject,
+    _: usize,
+    _: usize,
+    _: f64,
+) {
+}
+
 /// A hint: the memtable keeps its keys in order.
 pub fn options_set_memtable_vector_rep(_: &mut OptionsObject) {}
+
+/// A hint: the memtable keeps its keys in order.
+pub fn options_set_hash_skip_list_rep(_: &mut OptionsObject, _: usize, _: i32, _: i32) {}
+
+/// A hint: the memtable keeps its keys in order.
+pub fn options_set_hash_link_list_rep(_: &mut OptionsObject, _: usize) {}
+
+/// A hint: values of blob files are not cached.
+pub fn options_set_blob_cache(_: &mut OptionsObject, _: Option<&CacheObject>) {}
 
 /// A hint: the block cache is the only one.
 pub fn options_set_row_cache(_: &mut OptionsObject, _: Option<&CacheObject>) {}
@@ -392,6 +413,16 @@ pub fn cache_create_lru_with_strict_capacity_limit(capacity: usize) -> CacheObje
 /// Changes the size, for databases that are opened later.
 pub fn cache_set_capacity(cache: &CacheObject, capacity: usize) {
     cache.0.store(capacity, std::sync::atomic::Ordering::Relaxed);
+}
+
+/// Nothing: blocks are in the caches of databases, whose property `rocksdb.block-cache-usage` has their bytes.
+pub fn cache_get_usage(_: &CacheObject) -> usize {
+    0
+}
+
+/// Nothing, as for [`cache_get_usage`].
+pub fn cache_get_pinned_usage(_: &CacheObject) -> usize {
+    0
 }
 
 /// The size.

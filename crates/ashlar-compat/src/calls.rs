@@ -142,11 +142,13 @@ pub struct CompactOptions {
     pub texts: Texts,
     /// RocksDB's `BottommostLevelCompaction`; `None`: its default, 1.
     pub bottommost: Option<u8>,
+    /// Whether timestamps are to be forgotten.
+    pub timestamp: bool,
 }
 
 impl Default for CompactOptions {
     fn default() -> Self {
-        CompactOptions { texts: Texts::of(Group::CompactRange), bottommost: None }
+        CompactOptions { texts: Texts::of(Group::CompactRange), bottommost: None, timestamp: false }
     }
 }
 
@@ -154,10 +156,13 @@ impl CompactOptions {
     /// The engine's options.
     ///
     /// # Errors
-    /// `InvalidArgument`: a target level out of range. `NotSupported`: a target path.
+    /// `InvalidArgument`: a target level out of range. `NotSupported`: a target path, timestamps.
     pub fn range(&self) -> Result<CompactRangeOptions> {
         if self.texts.get::<i32>("target_path_id") != 0 {
             return Err(Error::not_supported("the compaction option target_path_id"));
+        }
+        if self.timestamp {
+            return Err(Error::not_supported("the compaction option full_history_ts_low"));
         }
         let bottommost = self.bottommost.unwrap_or(1);
         let mut options = CompactRangeOptions::new()

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`status`] | errors in RocksDB's words |
 //! | [`value`] | the value of an option, as another language passes it |
+//! | [`numbers`] | numbers of tickers and histograms |
 //! | [`options`] | options of a database, a family and tables, by RocksDB's names |
 //! | [`calls`] | options of reads, writes and other calls |
 //! | [`database`] | an open database and its families |
@@ -24,6 +25,7 @@ pub mod batch;
 pub mod calls;
 pub mod database;
 pub mod iterator;
+pub mod numbers;
 pub mod options;
 pub mod status;
 pub mod stored;

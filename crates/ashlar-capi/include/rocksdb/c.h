@@ -76,6 +76,7 @@ typedef struct rocksdb_ratelimiter_t rocksdb_ratelimiter_t;
 typedef struct rocksdb_write_buffer_manager_t rocksdb_write_buffer_manager_t;
 typedef struct rocksdb_dbpath_t rocksdb_dbpath_t;
 typedef struct rocksdb_cuckoo_table_options_t rocksdb_cuckoo_table_options_t;
+typedef struct rocksdb_statistics_histogram_data_t rocksdb_statistics_histogram_data_t;
 
 enum {
   rocksdb_block_based_table_index_type_binary_search = 0,
@@ -578,6 +579,12 @@ char* rocksdb_options_statistics_get_string(rocksdb_options_t* opt);
 
 void rocksdb_options_set_statistics_level(rocksdb_options_t* a0, int level);
 
+uint64_t rocksdb_options_statistics_get_ticker_count(rocksdb_options_t* opt, uint32_t ticker_type);
+
+rocksdb_statistics_histogram_data_t* rocksdb_statistics_histogram_data_create(void);
+
+void rocksdb_options_statistics_get_histogram_data(rocksdb_options_t* opt, uint32_t histogram_type, rocksdb_statistics_histogram_data_t* data);
+
 void rocksdb_env_set_background_threads(rocksdb_env_t* env, int n);
 
 void rocksdb_env_set_high_priority_background_threads(rocksdb_env_t* env, int n);
@@ -596,21 +603,41 @@ void rocksdb_env_lower_thread_pool_cpu_priority(rocksdb_env_t* env);
 
 void rocksdb_env_lower_high_priority_thread_pool_cpu_priority(rocksdb_env_t* env);
 
-void rocksdb_column_family_metadata_destroy(rocksdb_column_family_metadata_t* cf_meta);
+double rocksdb_statistics_histogram_data_get_median(rocksdb_statistics_histogram_data_t* data);
 
-void rocksdb_level_metadata_destroy(rocksdb_level_metadata_t* level_meta);
+double rocksdb_statistics_histogram_data_get_p95(rocksdb_statistics_histogram_data_t* data);
 
-void rocksdb_sst_file_metadata_destroy(rocksdb_sst_file_metadata_t* file_meta);
+double rocksdb_statistics_histogram_data_get_p99(rocksdb_statistics_histogram_data_t* data);
 
-void rocksdb_memory_consumers_destroy(rocksdb_memory_consumers_t* consumers);
+double rocksdb_statistics_histogram_data_get_average(rocksdb_statistics_histogram_data_t* data);
+
+double rocksdb_statistics_histogram_data_get_std_dev(rocksdb_statistics_histogram_data_t* data);
+
+double rocksdb_statistics_histogram_data_get_max(rocksdb_statistics_histogram_data_t* data);
+
+double rocksdb_statistics_histogram_data_get_min(rocksdb_statistics_histogram_data_t* data);
+
+uint64_t rocksdb_statistics_histogram_data_get_count(rocksdb_statistics_histogram_data_t* data);
+
+uint64_t rocksdb_statistics_histogram_data_get_sum(rocksdb_statistics_histogram_data_t* data);
 
 void rocksdb_approximate_memory_usage_destroy(rocksdb_memory_usage_t* usage);
 
-void rocksdb_ratelimiter_destroy(rocksdb_ratelimiter_t* object);
-
-void rocksdb_write_buffer_manager_destroy(rocksdb_write_buffer_manager_t* wbm);
+void rocksdb_column_family_metadata_destroy(rocksdb_column_family_metadata_t* cf_meta);
 
 void rocksdb_dbpath_destroy(rocksdb_dbpath_t* object);
+
+void rocksdb_level_metadata_destroy(rocksdb_level_metadata_t* level_meta);
+
+void rocksdb_memory_consumers_destroy(rocksdb_memory_consumers_t* consumers);
+
+void rocksdb_ratelimiter_destroy(rocksdb_ratelimiter_t* object);
+
+void rocksdb_sst_file_metadata_destroy(rocksdb_sst_file_metadata_t* file_meta);
+
+void rocksdb_statistics_histogram_data_destroy(rocksdb_statistics_histogram_data_t* data);
+
+void rocksdb_write_buffer_manager_destroy(rocksdb_write_buffer_manager_t* wbm);
 
 void rocksdb_options_set_db_paths(rocksdb_options_t*, const rocksdb_dbpath_t** path_values, size_t num_paths);
 
@@ -675,6 +702,8 @@ void rocksdb_set_options_cf(rocksdb_t* db, rocksdb_column_family_handle_t* handl
 unsigned char rocksdb_key_may_exist(rocksdb_t* db, const rocksdb_readoptions_t* options, const char* key, size_t key_len, char** value, size_t* val_len, const char* timestamp, size_t timestamp_len, unsigned char* value_found);
 
 unsigned char rocksdb_key_may_exist_cf(rocksdb_t* db, const rocksdb_readoptions_t* options, rocksdb_column_family_handle_t* column_family, const char* key, size_t key_len, char** value, size_t* val_len, const char* timestamp, size_t timestamp_len, unsigned char* value_found);
+
+void rocksdb_compactoptions_set_full_history_ts_low(rocksdb_compactoptions_t*, char* ts, size_t tslen);
 
 void rocksdb_options_set_compression_per_level(rocksdb_options_t* opt, const int* level_values, size_t num_levels);
 
@@ -2212,7 +2241,17 @@ void rocksdb_options_enable_statistics(rocksdb_options_t* a0);
 
 void rocksdb_options_set_cuckoo_table_factory(rocksdb_options_t* opt, rocksdb_cuckoo_table_options_t* table_options);
 
+void rocksdb_options_add_compact_on_deletion_collector_factory(rocksdb_options_t* a0, size_t window_size, size_t num_dels_trigger);
+
+void rocksdb_options_add_compact_on_deletion_collector_factory_del_ratio(rocksdb_options_t* a0, size_t window_size, size_t num_dels_trigger, double deletion_ratio);
+
 void rocksdb_options_set_memtable_vector_rep(rocksdb_options_t* a0);
+
+void rocksdb_options_set_hash_skip_list_rep(rocksdb_options_t* a0, size_t a1, int32_t a2, int32_t a3);
+
+void rocksdb_options_set_hash_link_list_rep(rocksdb_options_t* a0, size_t a1);
+
+void rocksdb_options_set_blob_cache(rocksdb_options_t* opt, rocksdb_cache_t* blob_cache);
 
 void rocksdb_options_set_row_cache(rocksdb_options_t* opt, rocksdb_cache_t* cache);
 
@@ -2249,6 +2288,10 @@ rocksdb_cache_t* rocksdb_cache_create_lru_opts(const rocksdb_lru_cache_options_t
 rocksdb_cache_t* rocksdb_cache_create_lru_with_strict_capacity_limit(size_t capacity);
 
 void rocksdb_cache_set_capacity(rocksdb_cache_t* cache, size_t capacity);
+
+size_t rocksdb_cache_get_usage(const rocksdb_cache_t* cache);
+
+size_t rocksdb_cache_get_pinned_usage(const rocksdb_cache_t* cache);
 
 size_t rocksdb_cache_get_capacity(const rocksdb_cache_t* cache);
 
