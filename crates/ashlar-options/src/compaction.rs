@@ -47,6 +47,9 @@ pub struct CompactionOptions {
     /// Keeps all tables in level 0. The open sets it for a directory whose OPTIONS file has `num_levels=1`: RocksDB would
     /// not open a deeper tree with these settings. Off.
     pub single_level: bool,
+    /// Keeps the last level for tables that are ingested behind all others. The open sets it, by
+    /// [`FamilyOptions::ingest_behind`](crate::FamilyOptions::ingest_behind). Off.
+    pub keeps_last_level: bool,
 }
 
 /// How the tables of a family are compacted. (RocksDB: `compaction_style`.)
@@ -144,6 +147,7 @@ impl Default for CompactionOptions {
             universal: UniversalOptions::default(),
             fifo: FifoOptions::default(),
             single_level: false,
+            keeps_last_level: false,
         }
     }
 }

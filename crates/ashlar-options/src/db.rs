@@ -59,6 +59,8 @@ pub struct DbOptions {
     /// Flushes all families in one step, so that after a crash their tables end at the same write. For databases that
     /// write to several families without the WAL. Off.
     pub atomic_flush: bool,
+    /// [`FamilyOptions::ingest_behind`](crate::FamilyOptions::ingest_behind) for every family. Off.
+    pub ingest_behind: bool,
     /// The compression of WAL records (RocksDB's `wal_compression`): none or zstd. Needs format level 7.8 or above.
     /// None.
     pub wal_compression: Compression,
@@ -109,6 +111,7 @@ impl Default for DbOptions {
             wal_dir: String::new(),
             db_paths: Vec::new(),
             atomic_flush: false,
+            ingest_behind: false,
             wal_compression: Compression::None,
             manual_wal_flush: false,
             mapped_wal: true,

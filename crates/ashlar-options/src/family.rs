@@ -41,6 +41,8 @@ pub struct FamilyOptions {
     /// Refuses writes to the family (RocksDB's option of this name: RocksDB skips the family's writes when it replays a WAL
     /// file). Off.
     pub disallow_memtable_writes: bool,
+    /// Whether tables may be ingested behind all others: deletions stay, and the last level is kept for such tables. Off.
+    pub ingest_behind: bool,
     /// The directories of the family's tables. Empty: those of the database.
     pub cf_paths: Vec<DbPath>,
     /// Settings of compaction.
@@ -68,6 +70,7 @@ impl Default for FamilyOptions {
             blob: BlobOptions::default(),
             read_back_outputs: false,
             disallow_memtable_writes: false,
+            ingest_behind: false,
             cf_paths: Vec::new(),
             compaction: CompactionOptions::default(),
             only_if_there: false,
@@ -240,6 +243,14 @@ impl FamilyOptions {
         if self.compaction.single_level {
             self.kept.give_stored("num_levels");
         }
+    }
+
+    /// Determines whether the family keeps its last level for tables that come behind all others. `all`: every family of the
+    /// database does. A tree with all tables in level 0, or of fewer than 3 levels, has no level for that.
+    pub fn reserve_last_level(&mut self, all: bool) {
+        let wanted = all || self.ingest_behind;
+        let compaction = &mut self.compaction;
+        compaction.keeps_last_level = wanted && !compaction.stays_in_level0() && compaction.num_levels >= 3;
     }
 
     /// Drops the kept texts of a family, for a new family that may have the name of an old one.

@@ -86,10 +86,15 @@ pub fn by_settings(file: &OptionsFile, family: &str, timed: bool, reasons: &mut 
     true
 }
 
-/// RocksDB keeps tombstones in all levels, and the last level free, where tables may be ingested behind all data.
+/// RocksDB keeps tombstones in all levels, and the last level free, where tables may be ingested behind all data. So does a
+/// leveled or universal tree here, if it has a level to keep.
 fn ingests_behind(file: &OptionsFile, settings: &Section, family: &str) -> Option<String> {
-    const WHY: &str =
-        "RocksDB may ingest tables behind all data, and needs tombstones that a compaction here drops";
+    const WHY: &str = "RocksDB may ingest tables behind all data, and a tree of this style or number of levels keeps no level for them here";
+    let style = settings.get("compaction_style").unwrap_or("kCompactionStyleLevel");
+    let levels = settings.get("num_levels").map_or(7, |levels| levels.parse().unwrap_or(0));
+    if ["kCompactionStyleLevel", "kCompactionStyleUniversal"].contains(&style) && levels >= 3 {
+        return None;
+    }
     let is_on = |section: &Section, name: &str| section.get(name) == Some("true");
     if file.db().is_some_and(|db| is_on(db, "allow_ingest_behind")) {
         return Some(format!("the database has allow_ingest_behind=true: {WHY}"));

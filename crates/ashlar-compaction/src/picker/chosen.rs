@@ -79,7 +79,10 @@ pub fn pick_refit(
         inputs: inputs.into_iter().collect(),
         output_level: target,
         grandparents: Vec::new(),
-        beneath: Vec::new(),
+        beneath: match shape.behind {
+            true => vec![(Vec::new(), Vec::new())],
+            false => Vec::new(),
+        },
         action: Action::Move,
         reason: Reason::Manual,
         target_file_bytes: options.target_file_bytes,

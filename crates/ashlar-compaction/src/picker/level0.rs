@@ -69,7 +69,7 @@ fn pick_down(
     if any_busy(files) {
         return None;
     }
-    let bottommost = base == shape.last_level();
+    let bottommost = base == shape.last_level() && !shape.behind;
     let movable =
         if shape.keeps_codec(0, base, bottommost) { movable_from_level0(shape, base) } else { Vec::new() };
     // Tables that go to another directory are copied, not moved. Copying several tables makes one, which may overlap

@@ -30,6 +30,8 @@ pub struct Shape<'a> {
     pub arriving: bool,
     /// Entries that are not flushed are newer than this; `None`: every entry is in a table.
     pub unflushed_since: Option<SeqNum>,
+    /// Tables may come in below `levels`, with any key: see [`Shape::within`].
+    pub behind: bool,
 }
 
 impl<'a> Shape<'a> {
@@ -42,6 +44,17 @@ impl<'a> Shape<'a> {
             paths: &[],
             arriving: false,
             unflushed_since: None,
+            behind: false,
+        }
+    }
+
+    /// The files of `version` that compactions of these options see. A family that takes tables behind all others keeps its
+    /// last level for them: no compaction reads or writes there, and none is bottommost.
+    pub fn within(version: &'a Version, options: &CompactionOptions) -> Self {
+        let all = Shape::of(version);
+        match all.levels.split_last() {
+            Some((_, above)) if options.keeps_last_level => Shape { levels: above, behind: true, ..all },
+            _ => all,
         }
     }
 
@@ -179,6 +192,9 @@ impl<'a> Shape<'a> {
     /// The ranges in which levels below `output` have files that overlap `range`: ascending, disjoint, both ends
     /// inclusive. A range is slightly too large where a file's largest key is exclusive.
     pub(super) fn beneath(&self, output: usize, range: &UserRange<'_>) -> Vec<(Vec<u8>, Vec<u8>)> {
+        if self.behind {
+            return vec![(range.smallest.to_vec(), range.largest.to_vec())];
+        }
         let mut ranges: Vec<(&[u8], &[u8])> = (output + 1..self.levels.len())
             .flat_map(|level| self.slice(level, self.overlap(level, range)))
             .map(|f| (f.smallest().user_key(), f.largest().user_key()))

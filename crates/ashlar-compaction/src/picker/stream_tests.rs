@@ -183,6 +183,7 @@ impl Stream {
                 paths: &[],
                 arriving,
                 unflushed_since: None,
+                behind: false,
             };
             let Some(plan) = pick_overfull(&shape, &self.options, &[]) else { return };
             if plan.action == Action::Move {

@@ -41,6 +41,7 @@ impl Tree {
             paths: &[],
             arriving: false,
             unflushed_since: None,
+            behind: false,
         }
     }
 }

@@ -37,7 +37,7 @@ pub fn pick_tombstones(
 /// The smallest sequence at which the rewrite of a bottommost table becomes worthwhile, once every snapshot is at or
 /// above that sequence.
 pub fn awaited_snapshot(shape: &Shape<'_>, oldest: Option<SeqNum>) -> Option<SeqNum> {
-    let oldest = oldest?;
+    let oldest = oldest.filter(|_| !shape.behind)?;
     let at_bottom = (1..shape.levels.len()).flat_map(|level| {
         let garbage = shape.level(level).iter().filter(|f| has_garbage(shape, f));
         garbage.filter(move |f| lies_lowest(shape, level, f))
@@ -98,6 +98,10 @@ fn rewrite_bottom(
     running: &[Running],
     oldest: Option<SeqNum>,
 ) -> Option<Compaction> {
+    if shape.behind {
+        // Every tombstone stays.
+        return None;
+    }
     (1..shape.levels.len()).find_map(|level| {
         (0..).zip(shape.level(level)).find_map(|(at, file)| {
             if !has_garbage(shape, file) || !lies_lowest(shape, level, file) {

@@ -257,6 +257,7 @@ impl Shared {
         let made = VersionEdit { deleted: Vec::new(), ..edit.clone() };
         let has_filtered = counters.entries.filtered + counters.entries.filter_changed > 0;
         let filtered = has_filtered.then(|| (family, self.parts.lock().newest_snapshot));
+        let filtered = filtered.into_iter().collect();
         self.apply(Change { edits: vec![edit], counts, pending, filtered, ..Change::default() })?;
         core.notify_created(&made);
         core.notify_compaction(&self.family, &self.plan, Some((&counters, took)));

@@ -76,6 +76,7 @@ impl Core {
         refuse_timestamps(&options.order)?;
         let mut options = options.at_level(level);
         options.forget_stored();
+        options.reserve_last_level(self.options().ingest_behind);
         absolute_paths("cf_paths", &mut options.cf_paths)?;
         Ok(options)
     }

@@ -25,8 +25,11 @@ pub(super) struct Change {
     pub(super) counts: Vec<(FileNumber, TableCounts)>,
     /// Protects the added files from the purge until the change is committed.
     pub(super) pending: Vec<PendingFile>,
-    /// A filter removed or changed entries of the family that the snapshots above this sequence see (`None`: all snapshots).
-    pub(super) filtered: Option<(FamilyId, Option<SeqNum>)>,
+    /// The families in which snapshots above this sequence (`None`: all snapshots) would see something else: a filter removed
+    /// or changed entries, or tables came behind them.
+    pub(super) filtered: Vec<(FamilyId, Option<SeqNum>)>,
+    /// Readers see this sequence number with the change, so that snapshots from before have another one.
+    pub(super) raised: Option<SeqNum>,
     /// Resumes writing with this WAL file. All earlier unflushed writes are in the added tables.
     pub(super) log: Option<Arc<Wal>>,
 }
@@ -38,11 +41,11 @@ impl Core {
     /// # Errors
     /// Those of [`VersionSet::commit`](ashlar_tree::version::VersionSet::commit). Readers then keep the previous tree.
     pub(super) fn apply(self: &Arc<Self>, change: Change) -> Result<()> {
-        let Change { edits, flushed, counts, pending, filtered, log } = change;
+        let Change { edits, flushed, counts, pending, filtered, raised, log } = change;
         let core = Arc::clone(self);
         let install = move |changed: &[Arc<FamilyState>]| {
             note_counts(changed, &counts);
-            core.install(changed, &flushed, filtered, log);
+            core.install(changed, &flushed, (&filtered, raised), log);
         };
         self.versions.commit_with(edits, Box::new(install))?;
         drop(pending);
@@ -53,7 +56,7 @@ impl Core {
         &self,
         changed: &[Arc<FamilyState>],
         flushed: &[(FamilyId, usize)],
-        filtered: Option<(FamilyId, Option<SeqNum>)>,
+        (filtered, raised): (&[(FamilyId, Option<SeqNum>)], Option<SeqNum>),
         log: Option<Arc<Wal>>,
     ) {
         let mut state = self.state();
@@ -66,12 +69,15 @@ impl Core {
             if let Some(log) = &log {
                 live.memtables.advance_empty(log.number());
             }
-            match filtered {
-                Some((id, seen)) if id == family.id => {
+            match filtered.iter().find(|(id, _)| *id == family.id) {
+                Some((id, seen)) => {
                     let view = live.family.super_version.get();
-                    self.snapshots.keep_views(id, &view, seen, || self.publish(&mut state, id));
+                    self.snapshots.keep_views(*id, &view, *seen, || {
+                        raised.into_iter().for_each(|seq| self.committer.take_sequences(seq));
+                        self.publish(&mut state, *id);
+                    });
                 }
-                _ => self.publish(&mut state, family.id),
+                None => self.publish(&mut state, family.id),
             }
         }
         state.purge_wanted = true;

@@ -42,8 +42,8 @@ pub(super) fn delayed_until(state: &State, now: Option<Duration>) -> Option<Dura
     let now = now?;
     let waits = |f: &&LiveFamily| {
         let options = f.family.options();
-        let shape = Shape { arriving: f.flush_rate.is_expected(now), ..Shape::of(&f.version) };
         let options = &options.compaction;
+        let shape = Shape { arriving: f.flush_rate.is_expected(now), ..Shape::within(&f.version, options) };
         options.automatic && Style::of(options).waits_for_table(&shape, options)
     };
     state.families.iter().filter(waits).filter_map(|f| f.flush_rate.expected_until()).min()

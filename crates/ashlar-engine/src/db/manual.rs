@@ -85,7 +85,8 @@ impl Db {
         core.health.check_working()?;
         check_style(family, Asks::Target)?;
         core.compact_one(family.id(), |from| {
-            let (options, shape) = (from.family.options(), Shape::of(&from.version));
+            let options = from.family.options();
+            let shape = Shape::within(&from.version, &options.compaction);
             let picked = pick_chosen(&shape, &options.compaction, &from.running, numbers, output)?;
             Ok(picked.map(|plan| Compaction { parts_max: max_subcompactions, ..plan }))
         })
@@ -173,7 +174,8 @@ impl Core {
         })?;
         match options.target_level {
             Some(target) => self.compact_one(family, |from| {
-                let (settings, shape) = (from.family.options(), Shape::of(&from.version));
+                let settings = from.family.options();
+                let shape = Shape::within(&from.version, &settings.compaction);
                 pick_refit(&shape, &settings.compaction, &from.running, target)
             }),
             None => Ok(()),

@@ -90,7 +90,8 @@ impl Parts {
         for family in self.versions.families() {
             let order = &family.version.order;
             let replayed = self.memtables.remove(&family.id);
-            let options = settings.of(&family.name, order);
+            let mut options = settings.of(&family.name, order);
+            options.reserve_last_level(self.options.ingest_behind);
             let current = replayed.unwrap_or_else(|| new_memtable(&options, self.memory.account()));
             let memtables = MemtableList::new(current, self.wal.number(), last_sequence);
             let version = Arc::clone(&family.version);

@@ -7,7 +7,7 @@ use crate::column_family::Family;
 use crate::pressure::Pace;
 use ashlar_base::memory::MemoryUse;
 use ashlar_base::{Error, Result};
-use ashlar_compaction::picker::{Targets, scores};
+use ashlar_compaction::picker::{Shape, Targets, scores};
 use ashlar_env::FsEntry;
 use ashlar_format::filename::FileKind;
 use ashlar_observe::{
@@ -291,16 +291,17 @@ impl<'a> Look<'a> {
     }
 
     fn targets(&self) -> Targets {
-        let bytes: Vec<u64> = FamilyShape::of(&self.sv.version).levels.iter().map(|level| level.1).collect();
-        Targets::new(&bytes, &self.family.options().compaction)
+        let options = self.family.options();
+        Shape::within(&self.sv.version, &options.compaction).targets(&options.compaction)
     }
 
     /// The compaction score of each level; 0 for the last level.
     pub(super) fn scores(&self) -> Vec<f64> {
         let version = &self.sv.version;
-        let shape = ashlar_compaction::picker::Shape::of(version);
+        let options = self.family.options();
+        let shape = Shape::within(version, &options.compaction);
         let mut by_level = vec![0.0; version.levels.len()];
-        for score in scores(&shape, &self.targets(), &self.family.options().compaction) {
+        for score in scores(&shape, &self.targets(), &options.compaction) {
             if let Some(place) = by_level.get_mut(score.level) {
                 *place = score.score;
             }

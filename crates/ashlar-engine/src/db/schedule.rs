@@ -228,8 +228,9 @@ impl Core {
                 .families
                 .iter()
                 .filter_map(|f| {
-                    let style = Style::of(&f.family.options().compaction);
-                    style.awaited_snapshot(&Shape::of(&f.version), oldest)
+                    let options = f.family.options();
+                    let shape = Shape::within(&f.version, &options.compaction);
+                    Style::of(&options.compaction).awaited_snapshot(&shape, oldest)
                 })
                 .min();
             self.snapshots.await_past(awaited);
@@ -339,7 +340,7 @@ pub(super) fn pick_input<'a>(
             paths,
             arriving,
             unflushed_since: candidate.unflushed_since,
-            ..Shape::of(version)
+            ..Shape::within(version, &options.compaction)
         },
         options: &options.compaction,
         running: &candidate.running,
@@ -351,17 +352,17 @@ pub(super) fn pick_input<'a>(
 }
 
 fn gauges(family: &LiveFamily) -> Gauges {
-    let unflushed_since = family.memtables.unflushed_since();
-    gauges_in(&Shape { unflushed_since, ..Shape::of(&family.version) }, &family.family)
+    gauges_in(&family.version, family.memtables.unflushed_since(), &family.family)
 }
 
 /// The gauges of a family whose tables are those of `version`.
 pub(super) fn gauges_of(version: &Version, family: &Family) -> Gauges {
-    gauges_in(&Shape::of(version), family)
+    gauges_in(version, None, family)
 }
 
-fn gauges_in(shape: &Shape<'_>, family: &Family) -> Gauges {
+fn gauges_in(version: &Version, unflushed_since: Option<SeqNum>, family: &Family) -> Gauges {
     let options = family.options();
     let (options, style) = (&options.compaction, Style::of(&options.compaction));
-    Gauges { l0_tables: style.counted_runs(shape), debt_bytes: style.debt(shape, options) }
+    let shape = Shape { unflushed_since, ..Shape::within(version, options) };
+    Gauges { l0_tables: style.counted_runs(&shape), debt_bytes: style.debt(&shape, options) }
 }

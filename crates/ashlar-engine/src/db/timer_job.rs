@@ -79,7 +79,8 @@ impl Core {
         let state = self.state();
         let looks = state.families.iter().filter_map(|f| {
             let options = f.family.options();
-            Style::of(&options.compaction).next_look(&Shape::of(&f.version), &options.compaction, now)
+            let shape = Shape::within(&f.version, &options.compaction);
+            Style::of(&options.compaction).next_look(&shape, &options.compaction, now)
         });
         looks.min().map(Duration::from_secs)
     }

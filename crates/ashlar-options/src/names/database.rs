@@ -67,7 +67,7 @@ pub(super) const DATABASE: &[Row<Options>] = &[
     // Writing.
     ignored!("allow_2pc", "false", open, "Transactions can be prepared in every database."),
     uses!("atomic_flush", "false", open, db.atomic_flush, Range::Flag, "Flush all families in one step, so that after a crash the tables of all families end at the same write."),
-    refused!("allow_ingest_behind", "false", open, "Adding tables below all existing data is not supported."),
+    uses!("allow_ingest_behind", "false", open, db.ingest_behind, Range::Flag, "Tables may be ingested below all data of any family: deletions stay in the tree, and the last level is kept for such tables. Needs num_levels of 3 or more. Set it when the database is created."),
     ignored!("enable_pipelined_write", "false", open, "Writers form groups, and the leader of a group writes for the whole group. There is one way to write."),
     ignored!("unordered_write", "false", open, "Readers always see whole groups in order."),
     unserved!("two_write_queues", "false", open, "There is one queue of writers."),

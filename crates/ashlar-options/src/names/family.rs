@@ -260,7 +260,7 @@ pub(super) const FAMILY: &[Row<Options>] = &[
     ignored!("bottommost_file_compaction_delay", "0", live, "Tables of the last level are rewritten when some of their entries can be dropped."),
     ignored!("read_triggered_compaction_threshold", "0.000000", live, "Reads trigger no compactions."),
     ignored!("report_bg_io_stats", "false", live, "Bytes read and written in the background are always counted."),
-    refused!("cf_allow_ingest_behind", "false", open, "Adding tables below all existing data is not supported."),
+    uses!("cf_allow_ingest_behind", "false", open, family.ingest_behind, Range::Flag, "As allow_ingest_behind, for one family. Set it when the family is created."),
     // Blobs.
     uses!("enable_blob_files", "false", live, family.blob.enabled, Range::Flag, "Flushes and compactions write large values to blob files."),
     uses!("min_blob_size", "0", live, family.blob.min_blob_bytes, Range::Whole(0, u64::MAX, BYTES), "The smallest value that goes to a blob file; from format level 11 on, also the smallest column of an entity. Empty values never do."),

@@ -179,8 +179,8 @@ fn what_is_wrong_is_named_and_changes_nothing() {
     };
     let (kind, text) = fails("max_open_files=5;write_bufer_size=1");
     assert!(kind == ErrorKind::InvalidArgument && text.contains("Did you mean write_buffer_size?"), "{text}");
-    let (kind, text) = fails("write_buffer_size=64M;cf_allow_ingest_behind=true");
-    assert!(kind == ErrorKind::NotSupported && text.contains("cf_allow_ingest_behind=true"), "{text}");
+    let (kind, text) = fails("write_buffer_size=64M;enable_blob_direct_write=true");
+    assert!(kind == ErrorKind::NotSupported && text.contains("enable_blob_direct_write=true"), "{text}");
     for (text, part) in [
         ("write_buffer_size=64MB", "whole number"),
         ("use_fsync=maybe", "neither true nor false"),

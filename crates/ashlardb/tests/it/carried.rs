@@ -150,18 +150,11 @@ fn a_comparator_that_the_manifest_does_not_name_is_that_of_options_or_tables() {
     }
 }
 
-/// RocksDB 11.8.1 with `settings` of the database and of the family `default`; the entries of `default`.
-fn with_tables_behind(dir: &Path, settings: [&str; 2]) -> Result<Vec<KeyValue>, JudgeError> {
+/// RocksDB 11.8.1 with these settings of the database and of the family `default`; the entries of `default`.
+fn with_tables_behind(dir: &Path, db: &str, family: &str) -> Result<Vec<KeyValue>, JudgeError> {
     let mut judge = Judge::spawn(JudgeVersion::V11)?;
-    let [db, family] = settings;
-    let universal = "compaction_style=kCompactionStyleUniversal;num_levels=4";
-    for line in [
-        "without",
-        &format!("with db create_if_missing=true;{db}"),
-        &format!("with family default {universal};{family}"),
-    ] {
-        judge.prepare(line)?;
-    }
+    judge.prepare(&format!("with db create_if_missing=true;{db}"))?;
+    judge.prepare(&format!("with family default {family}"))?;
     judge.open(dir, if dir.exists() { Opening::Existing } else { Opening::Create }, "")?;
     if !dir.join("made").exists() {
         judge.bulk(&"bulk put default 0 100 20 1".parse().unwrap())?;
@@ -173,35 +166,28 @@ fn with_tables_behind(dir: &Path, settings: [&str; 2]) -> Result<Vec<KeyValue>, 
     Ok(entries)
 }
 
+/// A tree whose tables all stay in level 0 keeps no level for them here.
 #[test]
-fn tables_that_may_come_behind_all_data_make_the_open_read_only() {
-    for (settings, reason) in [
-        (["allow_ingest_behind=true", ""], "allow_ingest_behind=true"),
-        (["", "cf_allow_ingest_behind=true"], "cf_allow_ingest_behind=true"),
-    ] {
-        let home = tempfile::tempdir().unwrap();
-        let dir = home.path().join("db");
-        let entries = match with_tables_behind(&dir, settings) {
-            Err(JudgeError::Skip(skip)) => {
-                return skip.announce("tables_that_may_come_behind_all_data_make_the_open_read_only");
-            }
-            outcome => outcome.unwrap(),
-        };
-        let before = fingerprint(&dir);
-        let db = Db::open(&dir).unwrap();
-        let why = db.recovery().read_only.clone();
-        assert!(matches!(&why[..], [only] if only.contains(reason)), "{}", db.recovery());
-        for refusal in [db.put("k", "v"), db.compact()] {
-            let e = refusal.unwrap_err();
-            assert!(e.kind() == ErrorKind::NotSupported && e.to_string().contains(reason), "{e}");
-        }
-        assert_eq!(listing(db.scan(..)), entries);
-        db.close().unwrap();
-        let e = Db::builder(&dir).repair(|_| {}).unwrap_err();
-        assert!(e.kind() == ErrorKind::NotSupported && e.to_string().contains(reason), "{e}");
-        assert!(fingerprint(&dir) == before, "{reason}: something was changed");
-        assert_eq!(with_tables_behind(&dir, settings).unwrap(), entries);
-    }
+fn a_tree_without_a_level_for_tables_behind_all_data_makes_the_open_read_only() {
+    let (settings, family) = ("allow_ingest_behind=true", "compaction_style=kCompactionStyleFIFO");
+    let home = tempfile::tempdir().unwrap();
+    let dir = home.path().join("db");
+    let entries = match with_tables_behind(&dir, settings, family) {
+        Err(JudgeError::Skip(skip)) => return skip.announce("tables behind all data"),
+        // A release that refuses the pair leaves no such directory.
+        Err(JudgeError::Refused(_)) => return,
+        outcome => outcome.unwrap(),
+    };
+    let before = fingerprint(&dir);
+    let db = Db::open(&dir).unwrap();
+    let why = db.recovery().read_only.clone();
+    assert!(matches!(&why[..], [only] if only.contains(settings)), "{}", db.recovery());
+    let e = db.put("k", "v").unwrap_err();
+    assert!(e.kind() == ErrorKind::NotSupported && e.to_string().contains(settings), "{e}");
+    assert_eq!(listing(db.scan(..)), entries);
+    db.close().unwrap();
+    assert!(fingerprint(&dir) == before, "something was changed");
+    assert_eq!(with_tables_behind(&dir, settings, family).unwrap(), entries);
 }
 
 #[test]

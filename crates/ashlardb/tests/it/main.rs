@@ -17,6 +17,7 @@
 //! | `misuse` | does wrong use of the API end in an error, or in the right answer, and never in a hang? |
 //! | `operations` | do operations on many keys, ranges and files agree with those on one key? |
 //! | `ingest` | are files that were written outside taken in as the model says, beside writers and compactions? |
+//! | `behind` | does every entry above hide a table behind it, here and in RocksDB, whatever was compacted? |
 //! | `ingest_judged` | does RocksDB take our files, and read a database that took its files? |
 //! | `indexed`, `transactions`, `transaction_locks` | do reads with pending changes agree with a model, and is no update lost? |
 //! | `two_phase` | does what is prepared survive everything but its decision, and is it decided on once? |
@@ -59,6 +60,7 @@
 mod adopt;
 mod backup;
 mod backup_judged;
+mod behind;
 mod carried;
 mod checkpoint;
 mod child;

@@ -17,6 +17,8 @@
 //!    power cut is still a prefix of the writes.
 //! 6. Until the commit, the source files are only read. After an error the linked or copied files are removed, unless the
 //!    outcome of the commit is unknown; then the purge removes them once a new MANIFEST is durable.
+//! 7. Files *behind* all data go to the last level with sequence number 0. Their families keep that level for them, so no
+//!    entry has to be flushed or moved, and every entry above hides theirs. Live snapshots keep the view from before.
 //!
 //! Source: RocksDB `db/external_sst_file_ingestion_job.cc`, `db/db_impl/db_impl.cc` (`IngestExternalFiles`), behaviour.
 
@@ -69,11 +71,18 @@ pub struct IngestOptions {
     verify: bool,
     flush: bool,
     bottommost_only: bool,
+    behind: bool,
 }
 
 impl Default for IngestOptions {
     fn default() -> Self {
-        IngestOptions { mode: IngestMode::Link, verify: true, flush: true, bottommost_only: false }
+        IngestOptions {
+            mode: IngestMode::Link,
+            verify: true,
+            flush: true,
+            bottommost_only: false,
+            behind: false,
+        }
     }
 }
 
@@ -99,6 +108,13 @@ impl IngestOptions {
     /// such keys. (RocksDB: `allow_blocking_flush`.)
     pub fn flush(self, yes: bool) -> Self {
         IngestOptions { flush: yes, ..self }
+    }
+
+    /// Whether the files go behind all data of their families, as if they had been there first: every entry above hides them.
+    /// Default: false. Needs `allow_ingest_behind` of the database or `cf_allow_ingest_behind` of the family. (RocksDB:
+    /// `ingest_behind`.)
+    pub fn behind(self, yes: bool) -> Self {
+        IngestOptions { behind: yes, ..self }
     }
 
     /// Whether the call fails when a file cannot go to the last level of the tree. Default: false. (RocksDB:
@@ -145,6 +161,10 @@ struct Part {
     files: Vec<Candidate>,
 }
 
+/// The order of arrival of a table behind all others: before every flushed one. (RocksDB:
+/// `kReservedEpochNumberForFileIngestedBehind`.)
+const EPOCH_BEHIND: u64 = 1;
+
 /// Where a file goes: its level and the sequence number of its entries.
 type Placement = (Level, SeqNum);
 
@@ -170,6 +190,9 @@ impl Db {
         parts.iter().try_for_each(|(family, _)| core.check_live(family))?;
         core.health.check_writable()?;
         check_named_once(parts)?;
+        if options.behind {
+            check_behind(parts)?;
+        }
         core.ingest(parts, options)
     }
 }
@@ -192,6 +215,26 @@ fn check_named_once(parts: &[(Arc<Family>, Vec<PathBuf>)]) -> Result<()> {
     Ok(())
 }
 
+/// # Errors
+/// `InvalidArgument`: a family keeps no level for files behind all others.
+fn check_behind(parts: &[(Arc<Family>, Vec<PathBuf>)]) -> Result<()> {
+    if parts.len() > 1 {
+        let e = Error::invalid("files behind all others for several families");
+        return Err(e.hint("Call once for each family"));
+    }
+    let keeps = |family: &Family| family.options().compaction.keeps_last_level;
+    match parts.iter().find(|(family, _)| !keeps(family)) {
+        None => Ok(()),
+        Some((family, _)) => {
+            let what =
+                format!("column family {:?} keeps no level for files behind all others", family.name());
+            Err(Error::invalid(what).hint(
+                "Create it with cf_allow_ingest_behind=true, at least 3 levels, and the style Level or Universal",
+            ))
+        }
+    }
+}
+
 impl Core {
     fn ingest(
         self: &Arc<Self>,
@@ -201,7 +244,9 @@ impl Core {
         // A close waits for the call, and ends what it waits for.
         let _claim = self.claim()?;
         let parts = self.inside(|| self.prepare(parts, options))?;
-        self.flush_overlapped(&parts, options)?;
+        if !options.behind {
+            self.flush_overlapped(&parts, options)?;
+        }
         // So that little is left to sync while writers wait.
         self.sync_earlier()?;
         let mut ingested = self.committer.lead_alone(|| self.ingest_alone(parts, options))?;
@@ -240,6 +285,10 @@ impl Core {
                 let file = bring(self, place, path, options.mode)?;
                 let inspected = inspect::inspect(&*self.env.fs, file.path(), family, takes)
                     .map_err(|e| of_source(&e, path))?;
+                if options.behind && inspected.counts.is_none_or(|counts| counts.range_deletions > 0) {
+                    let e = Error::invalid("a range deletion behind all data would delete nothing");
+                    return Err(e.at_path(path).hint("Write the file without range deletions"));
+                }
                 part.files.push(Candidate { source: path.clone(), brought: file, inspected });
             }
             brought.push(part);
@@ -317,7 +366,10 @@ impl Core {
 
     /// The part of an ingestion beside which no write runs.
     fn ingest_alone(self: &Arc<Self>, parts: Vec<Part>, options: IngestOptions) -> Result<Vec<Ingested>> {
-        let overlapped = self.inside(|| self.to_flush(&parts, options))?;
+        let overlapped = match options.behind {
+            true => Vec::new(),
+            false => self.inside(|| self.to_flush(&parts, options))?,
+        };
         if !overlapped.is_empty() {
             check_may_flush(options)?;
             self.seal(&overlapped)?;
@@ -327,7 +379,12 @@ impl Core {
         self.sync_earlier()?;
         let first = self.committer.last_reserved();
         let (placements, claims) = self.place(&parts, first, options)?;
-        let (ingested, change) = self.change(parts, &placements);
+        let (ingested, mut change) = self.change(parts, &placements);
+        if options.behind {
+            // Snapshots keep what they saw. One number more tells them from later ones.
+            change.filtered = change.edits.iter().map(|edit| (edit.family, None)).collect();
+            change.raised = Some(first.checked_add(1).ok_or_else(out_of_sequences)?);
+        }
         let last = ingested.iter().map(|file| file.sequence).max().unwrap_or(first);
         let done = self.apply(change);
         // Also after a failure: the next open may find the tables, and then no write may have their numbers.
@@ -349,7 +406,10 @@ impl Core {
             let mut edit = VersionEdit::of(part.family.id());
             for (file, (level, seq)) in part.files.into_iter().zip(placements.by_ref()) {
                 let Candidate { source, brought, inspected } = file;
-                let meta = inspected.meta(&brought, *seq, now);
+                let mut meta = inspected.meta(&brought, *seq, now);
+                if *seq == SeqNum::ZERO {
+                    meta.epoch = EPOCH_BEHIND;
+                }
                 change.counts.extend(inspected.counts.map(|counts| (meta.number, counts)));
                 ingested.push(Ingested {
                     source,
@@ -377,11 +437,16 @@ impl Core {
         first: SeqNum,
         options: IngestOptions,
     ) -> Result<(Vec<Placement>, LevelClaims)> {
+        if options.behind {
+            let (levels, claims) = self.inside(|| place::behind(self, parts))?;
+            return Ok((levels.into_iter().map(|level| (level, SeqNum::ZERO)).collect(), claims));
+        }
         let (levels, claims) = self.inside(|| place::choose(self, parts))?;
         let files = || parts.iter().flat_map(|part| part.files.iter().map(move |file| (part, file)));
         if options.bottommost_only {
             for ((part, file), level) in files().zip(&levels) {
-                let last = part.family.options().compaction.num_levels.saturating_sub(1);
+                let compaction = &part.family.options().compaction;
+                let last = compaction.num_levels.saturating_sub(1 + usize::from(compaction.keeps_last_level));
                 if level.index() != last {
                     return Err(not_bottommost(&file.source, *level, last));
                 }

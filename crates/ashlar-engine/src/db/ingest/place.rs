@@ -13,9 +13,10 @@ use super::{Core, Part};
 use crate::column_family::Family;
 use crate::db::candidate::Candidate;
 use ashlar_base::planted::{Bug, planted};
-use ashlar_base::{Error, FamilyId, Level, Result};
+use ashlar_base::{Error, FamilyId, Level, Result, SeqNum};
 use ashlar_compaction::Running;
 use ashlar_compaction::picker::{Shape, Style};
+use ashlar_tree::version::FileMeta;
 use std::sync::Arc;
 
 /// The claimed places. Dropping the value ends the claims.
@@ -77,6 +78,45 @@ pub(super) fn choose(core: &Arc<Core>, parts: &[Part]) -> Result<(Vec<Level>, Le
     }
 }
 
+/// The last level, for files that go behind all others. The caller holds the lead, and no compaction writes into that level.
+///
+/// # Errors
+/// `InvalidArgument`: a file overlaps another one, or a table of the last level. Or a table above that level has entries with
+/// sequence number 0, which the files have too.
+pub(super) fn behind(core: &Arc<Core>, parts: &[Part]) -> Result<(Vec<Level>, LevelClaims)> {
+    let mut levels = Vec::new();
+    for part in parts {
+        let live = core.state().families.get(part.family.id()).map(|live| Arc::clone(&live.version));
+        let version = live.ok_or_else(|| dropped(&part.family))?;
+        let last = version.levels.len().saturating_sub(1);
+        let level = Level(u8::try_from(last).unwrap_or(u8::MAX));
+        let zero = |file: &FileMeta| file.file.smallest_seq == SeqNum::ZERO;
+        if let Some((at, file)) = version.files().find(|(at, file)| *at < level && zero(file)) {
+            let (number, name) = (file.number(), part.family.name());
+            let e = Error::invalid(format!(
+                "table {number} in {at} of column family {name:?} has entries with sequence number 0, as files behind it have"
+            ));
+            return Err(e.hint("Set cf_allow_ingest_behind when the family is created"));
+        }
+        for (at, file) in part.files.iter().enumerate() {
+            let (span, before) = (&file.inspected.span, part.files.get(..at).unwrap_or_default());
+            let order = &version.order;
+            if !fits(&version, level, span)
+                || before.iter().any(|other| other.inspected.span.overlaps(order, span))
+            {
+                let e = Error::invalid(
+                    "the file overlaps another one behind all data, where nothing is above the other",
+                );
+                return Err(e
+                    .at_path(&file.source)
+                    .hint("Write one file without those keys, or with all of them"));
+            }
+            levels.push(level);
+        }
+    }
+    Ok((levels, LevelClaims { core: Arc::clone(core), claims: Vec::new() }))
+}
+
 fn claim_of(level: Level, span: &Span) -> Running {
     Running { output_level: level, runs: 1, smallest: span.smallest.clone(), largest: span.largest.clone() }
 }
@@ -92,9 +132,10 @@ fn level_of(candidate: &Candidate, placed: &[(Level, &Span)], span: &Span) -> Le
     if Style::of(&options.compaction) != Style::Leveled {
         return Level::ZERO;
     }
-    let base = Shape::of(version).targets(&options.compaction).base;
+    let shape = Shape::within(version, &options.compaction);
+    let base = shape.targets(&options.compaction).base;
     let mut deepest = Level::ZERO;
-    for (n, _) in (0u8..).zip(&version.levels) {
+    for (n, _) in (0u8..).zip(shape.levels) {
         let level = Level(n);
         if n > 0 && level.index() < base {
             continue;
