@@ -406,6 +406,9 @@ pub(crate) enum DbCommand {
         /// Links the files instead of copying them where it can, and removes their names afterwards
         #[arg(long = "move_files")]
         move_files: bool,
+        /// Puts the files behind all data of the family, which needs cf_allow_ingest_behind
+        #[arg(long = "ingest_behind")]
+        ingest_behind: bool,
     },
     /// Prints the report of the open, the levels of each family, and the health
     Info,

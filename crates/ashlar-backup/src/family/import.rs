@@ -17,7 +17,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The highest sequence number that an import takes: half of all numbers are left for later writes.
+/// The highest sequence number that an import takes: half of all numbers are left for later writes. Also the highest number
+/// of the order of arrival.
 const HIGHEST: u64 = SeqNum::MAX.get() / 2;
 
 /// Options of an import. Every option has a default.
@@ -151,6 +152,10 @@ fn check_description(new: &NewFamily, export: &FamilyExport) -> Result<()> {
         if recorded.is_some_and(|file| file.oldest_blob_file.0 != 0) {
             return Err(Error::not_supported("a table with values in blob files").at_path(&file.path));
         }
+        if recorded.is_some_and(|file| file.epoch > HIGHEST) {
+            let e = Error::corruption("an order of arrival that no database gives out");
+            return Err(e.at_path(&file.path));
+        }
         if recorded.is_some_and(|file| !file.timestamps_persisted) {
             return Err(Error::not_supported("a table whose timestamps were cut off").at_path(&file.path));
         }
@@ -197,6 +202,8 @@ impl Taking<'_> {
             Some(recorded) => recorded.clone(),
             None => self.describe(exported, brought)?,
         };
+        // The caller may have changed them; the checks below find what does not fit.
+        (file.smallest_seq, file.largest_seq) = exported.sequences;
         (file.number, file.path_id, file.min_log_to_keep) = (brought.number(), brought.path_id(), None);
         file.open_metadata.clear();
         let (sum, function) = brought.checksum();

@@ -142,7 +142,9 @@ pub(crate) fn run(arguments: DbArguments) -> Done {
         DbCommand::WriteSst { file, tsv } => {
             sst_files::write(&target, &file, tsv, &mut io::stdin().lock(), &mut out)
         }
-        DbCommand::Ingest { files, move_files } => sst_files::ingest(&target, &files, move_files, &mut out),
+        DbCommand::Ingest { files, move_files, ingest_behind } => {
+            sst_files::ingest(&target, &files, (move_files, ingest_behind), &mut out)
+        }
         DbCommand::Info => info::run(&target, &mut out),
         DbCommand::Level => level::show(&target, &mut out),
         DbCommand::Rewrite => level::rewrite(&target, &mut out),

@@ -53,12 +53,17 @@ fn counted_entries(entries: u64) -> String {
     if entries == 1 { "1 entry".to_owned() } else { format!("{entries} entries") }
 }
 
-/// Takes the files into the family, all or none.
-pub(super) fn ingest(target: &Target, files: &[PathBuf], move_files: bool, out: &mut dyn Write) -> Done {
+/// Takes the files into the family, all or none. The flags: whether the files move, and whether they go behind all data.
+pub(super) fn ingest(
+    target: &Target,
+    files: &[PathBuf],
+    (move_files, behind): (bool, bool),
+    out: &mut dyn Write,
+) -> Done {
     let db = target.open_to_write()?;
     let family = target.family(&db)?;
     let mode = if move_files { IngestMode::Move } else { IngestMode::Copy };
-    let done = family.ingest(files, IngestOptions::new().mode(mode))?;
+    let done = family.ingest(files, IngestOptions::new().mode(mode).behind(behind))?;
     let mut text = String::new();
     for file in &done {
         let (table, level, entries) = (file.number, file.level, counted_entries(file.entries));

@@ -487,6 +487,9 @@ fn a_file_is_written_and_ingested_under_ldbs_names_too() {
         assert!(ran.status == 1 && ran.err.contains(why), "{}", ran.err);
         assert!(!file.exists());
     }
+    good(&["db", &db, "write_sst", &path], b"c ==> 3\n");
+    let ran = ashlar(&["db", &db, "ingest", "--ingest_behind", &path], b"");
+    assert!(ran.status == 1 && ran.err.contains("keeps no level"), "{}", ran.err);
     std::fs::write(&file, b"no table").unwrap();
     let ran = ashlar(&["db", &db, "ingest", &path], b"");
     assert!(ran.status == 1 && ran.err.contains("file.sst"), "{}", ran.err);

@@ -170,6 +170,9 @@ fn tables_that_are_damaged_missing_or_not_the_described_ones() {
         &place.described(|_, file| file.sequences = (SeqNum::ZERO, SeqNum::new(1).unwrap())),
         "sequence number",
     );
+    let mut other = place.export.clone();
+    other.files[0].sequences = (SeqNum::ZERO, SeqNum::ZERO);
+    refused(&other, "sequence number 2");
     let mut swapped = place.export.clone();
     let path = swapped.files[0].path.clone();
     swapped.files[0].path = std::mem::replace(&mut swapped.files[1].path, path);
@@ -221,6 +224,12 @@ fn databases_that_cannot_take_the_family() {
     let max = |f: FamilyBuilder| f.merge_operator(Arc::new(ashlardb::Max));
     let e = db.import_family_with("other", &export, ImportOptions::new(), max).unwrap_err();
     assert!(e.kind() == ErrorKind::InvalidArgument && e.to_string().contains("merge operator"), "{e}");
+    // A description that another program gave names no operator.
+    let [file] = &export.files[..] else { panic!("{export:?}") };
+    let file = ExportedFile::described(&file.path, file.level, file.sequences);
+    let described = FamilyExport::described("merged", export.comparator.clone(), vec![file]);
+    let e = db.import_family("other", &described).unwrap_err();
+    assert!(e.kind() == ErrorKind::InvalidArgument && e.to_string().contains("no merge operator"), "{e}");
     assert!(db.family("other").is_err());
 }
 
