@@ -80,6 +80,36 @@ fn content(version: &Version) -> Vec<String> {
     version.files().flat_map(|(_, f)| dump(version, &f.file)).collect()
 }
 
+/// The table in the last level came behind all others.
+#[test]
+fn nothing_is_dropped_above_a_level_for_tables_behind_all_others() {
+    let place = TestDir::new(Env::mem(), Order::Bytewise);
+    let files = [
+        (6, table(&place, &keys(0..10, 0, Put))),
+        (5, table(&place, &keys(0..50, 3, Put))),
+        (0, table(&place, &keys(20..30, 5, Delete))),
+        (0, table(&place, &keys(25..35, 7, Put))),
+    ];
+    let version = place.version(&files);
+    let options = CompactionOptions { l0_trigger: 2, keeps_last_level: true, ..one_level() };
+    let plan = pick_overfull(&Shape::within(&version, &options), &options, &[]).unwrap();
+    assert_eq!(plan.to_string(), "L0[13 12] + L5[11] -> L5 level0");
+    let outcome = run(&place, &version, &plan, &[]);
+    let after = version.apply(&[epochs(outcome.edit)]).unwrap();
+    let left = content(&after);
+    assert_eq!(
+        left.iter().filter(|entry| entry.contains("#5")).count(),
+        5,
+        "deletions of keys 20 to 24: {left:?}"
+    );
+    assert_eq!(
+        left.iter().filter(|entry| entry.contains("#0")).count(),
+        10,
+        "the table behind alone: {left:?}"
+    );
+    assert!(pick_overfull(&Shape::within(&after, &options), &options, &[]).is_none());
+}
+
 #[test]
 fn level0_and_the_last_level_become_one_run() {
     let place = TestDir::new(Env::mem(), Order::Bytewise);

@@ -104,22 +104,16 @@ impl Core {
             if imports {
                 self.sync_earlier()?;
             }
-            // One number more than the tables have: it tells snapshots from before the import from later ones.
-            let newest = tables.iter().map(|(_, file)| file.largest_seq).max();
-            let newest = newest.filter(|_| !planted(Bug::ImportedAboveWrites)).unwrap_or_default();
-            let last = newest.max(self.committer.last_reserved());
-            let last = last.checked_add(1).ok_or_else(out_of_sequences)?;
+            let last = self.number_after(&tables)?;
             let wal = Arc::clone(&self.committer.current().wal);
             let (order, levels) = (options.order.clone(), options.compaction.num_levels);
             let made = self.versions.create_family_of(name, order, levels, wal.number(), tables);
             let made = made.inspect_err(|e| {
-                if imports {
-                    // The next open may find the tables, and then no write may have their numbers.
-                    self.committer.take_sequences(last);
-                }
+                // The next open may find the tables, and then no write may have their numbers.
+                last.into_iter().for_each(|last| self.committer.take_sequences(last));
                 self.commit_failed(e);
             })?;
-            Ok(self.begin_family(&made, name, options, wal, imports.then_some(last)))
+            Ok(self.begin_family(&made, name, options, wal, last))
         })?;
         self.renew_options();
         if imports {
@@ -127,6 +121,15 @@ impl Core {
         }
         self.schedule();
         Ok(made)
+    }
+
+    /// The sequence number after which writes come once these tables are in; `None`: there are none. It is one more than they
+    /// have, and so tells snapshots from before the import from later ones.
+    fn number_after(&self, tables: &[(Level, NewFile)]) -> Result<Option<SeqNum>> {
+        let Some(newest) = tables.iter().map(|(_, file)| file.largest_seq).max() else { return Ok(None) };
+        let newest = if planted(Bug::ImportedAboveWrites) { SeqNum::ZERO } else { newest };
+        let last = newest.max(self.committer.last_reserved());
+        last.checked_add(1).map(Some).ok_or_else(out_of_sequences)
     }
 
     /// Shows a family that the MANIFEST has to writers and readers. The caller leads. `imported`: the family has tables, and
