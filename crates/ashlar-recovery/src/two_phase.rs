@@ -10,9 +10,11 @@
 //! 4. A rollback directly in front of a prepare of its name makes that prepare a copy of older data: see `prepared`. If the
 //!    decision on that data was read, the copy does not count. The decision was written, its write failed, and the engine
 //!    continued in another WAL file.
-//! 5. A commit with a timestamp (15) gives the timestamp to the keys of families with timestamps. Such families take
+//! 5. The first batch of a WAL file of this engine has a copy of all that is undecided. The rest is decided on, although the
+//!    decision may be in a file that is gone.
+//! 6. A commit with a timestamp (15) gives the timestamp to the keys of families with timestamps. Such families take
 //!    nothing here, so it is treated as a plain commit.
-//! 6. This is the policy that writes committed data. Policies that write before the commit have their own marks (12,
+//! 7. This is the policy that writes committed data. Policies that write before the commit have their own marks (12,
 //!    13): see `before_commit`.
 //!
 //! Source: RocksDB `db/write_batch.cc` (`MemTableInserter`), `utilities/transactions/pessimistic_transaction.cc`.
@@ -69,6 +71,29 @@ impl Prepared {
         self.undecided.iter().map(|(xid, (_, piece))| {
             BatchEncoder::from_encoded(&piece.at(SeqNum::ZERO)).map(|data| (&xid[..], data))
         })
+    }
+
+    /// Begins a WAL file of this engine with its first batch, which has a copy of every transaction that was undecided then. A
+    /// transaction without a copy was decided on in a file that is gone, or in a lost end of the file before.
+    ///
+    /// # Errors
+    /// The batch is malformed.
+    pub(super) fn begin_file(&mut self, first: &BatchReader<'_>) -> Result<(), Malformed> {
+        let mut copied = BTreeSet::new();
+        for op in first.iter() {
+            if let BatchOp::EndPrepare { xid } = op? {
+                copied.insert(xid);
+            }
+        }
+        let (copied, decided) = (&copied, &mut self.decided);
+        self.undecided.retain(|xid, _| {
+            let stays = copied.contains(&xid[..]);
+            if !stays {
+                decided.insert(xid.clone());
+            }
+            stays
+        });
+        Ok(())
     }
 
     /// Whether the data of the transaction `xid` was read and not decided on.

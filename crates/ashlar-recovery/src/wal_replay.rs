@@ -496,6 +496,13 @@ impl Replay<'_> {
             };
         }
         let marks = self.check_ops(&batch)?;
+        if let Some(link) = link {
+            // Writing continued in the file before, and took no sequence numbers: this file was begun in vain, too.
+            if self.ends.get(&link.number).is_some_and(|found| *found > link.end) {
+                return Ok(seq);
+            }
+            self.prepared.begin_file(&batch)?;
+        }
         if self.policy == Policy::BeforeCommit {
             self.written_before(place, payload, seq)?;
             return Ok(seq);

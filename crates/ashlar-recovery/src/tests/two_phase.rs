@@ -218,6 +218,39 @@ fn a_copy_of_what_was_decided_does_not_count() {
     }
 }
 
+/// A dropped family needed the file with the decision, which is gone; the file with the prepare is still there.
+#[test]
+fn what_a_later_file_does_not_copy_was_decided() {
+    let env = log_10_kept_for_what_it_prepares();
+    let both = marked(6, &[(BEGIN, ""), (0, "p"), (END, "x"), (BEGIN, ""), (0, "q"), (END, "y")]);
+    write_wal(&env, 10, &[both]);
+    let copies = [(ROLLBACK, "y"), (BEGIN, ""), (0, "q"), (END, "y")];
+    write_wal(&env, 20, &[with_link(12, 99, 7, &copies), batch(7, &["n"])]);
+    let mut r = recover(&env).unwrap();
+    let (_, notes) = replay_into(&env, &mut r, PointInTime).unwrap();
+    assert_eq!(notes.ops, ["0:n@7"], "{}", r.report);
+    assert_eq!(
+        r.report.undecided,
+        ["transaction 'y' with 1 writes in WAL file 000020 is prepared and not decided on"]
+    );
+}
+
+/// The creation of a WAL file fails behind its first batch, and everything since takes no sequence numbers.
+#[test]
+fn a_file_begun_in_vain_replaces_nothing_newer() {
+    let prepare = |key| marked(2, &[(BEGIN, ""), (0, key), (END, "x")]);
+    let older = [batch(1, &["a"]), prepare("p"), marked(2, &[(ROLLBACK, "x")]), prepare("q")];
+    let end = 7 * 2 + older[..2].iter().map(Vec::len).sum::<usize>() as u64;
+    for copies in [&COPY[..], &[]] {
+        let (ops, _, undecided) = replayed(&[(10, &older), (12, &[with_link(10, end, 2, copies)])]);
+        assert_eq!(ops, ["0:a@1"]);
+        assert_eq!(
+            undecided,
+            ["transaction 'x' with 1 writes in WAL file 000010 is prepared and not decided on"]
+        );
+    }
+}
+
 /// The remains of a WAL file whose creation failed: writing continued in the file before it.
 #[test]
 fn copies_in_a_file_that_was_begun_in_vain_do_not_count() {

@@ -210,7 +210,16 @@ fn plan_drop(state: &mut State, id: FamilyId) -> Result<Plan> {
         max_family: Some(state.db.max_family),
         ..VersionEdit::default()
     };
-    Ok(Plan { records: vec![edit], touched: BTreeSet::new() })
+    let mut records = vec![edit];
+    // WAL files that only the dropped family needed are obsolete, and may go in any order. A replay for transactions must not
+    // find some of them: one may prepare what another one decides.
+    let needed = state.families.values().map(|family| family.log_number).min();
+    if let Some(needed) = needed.filter(|needed| *needed > state.db.min_log_to_keep) {
+        let edit = VersionEdit { min_log_to_keep: Some(needed), ..VersionEdit::default() };
+        state.db.absorb(&edit);
+        records.push(edit);
+    }
+    Ok(Plan { records, touched: BTreeSet::new() })
 }
 
 /// Fills in the fields that every record has, and answers the last sequence number behind all of them.

@@ -21,6 +21,7 @@
 //! | `ingest_judged` | does RocksDB take our files, and read a database that took its files? |
 //! | `indexed`, `transactions`, `transaction_locks` | do reads with pending changes agree with a model, and is no update lost? |
 //! | `two_phase` | does what is prepared survive everything but its decision, and is it decided on once? |
+//! | `two_phase_crashes` | does a crash leave each transaction where its last call left it? |
 //! | `two_phase_judged` | do RocksDB and we decide on what the other has prepared? |
 //! | `upkeep` | do compactions on request leave every answer as it was? |
 //! | `observe` | does what it tells about itself add up, on a small workload to the last count? |
@@ -113,6 +114,7 @@ mod transaction_locks;
 mod transactions;
 mod ttl;
 mod two_phase;
+mod two_phase_crashes;
 mod two_phase_judged;
 mod unused_logs;
 mod updates;
