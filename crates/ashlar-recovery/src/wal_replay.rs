@@ -478,16 +478,33 @@ impl Replay<'_> {
 
     fn batch(&mut self, place: BatchPlace, payload: &[u8]) -> Result<SeqNum, Refused> {
         let batch = BatchReader::new(payload)?;
-        let (seq, count) = (batch.seq(), u64::from(batch.count()));
-        let link = link_of(&batch)?;
+        let (seq, link) = (batch.seq(), link_of(&batch)?);
+        let mut hole = Ok(());
         if self.stopped.is_some() {
             if self.next_seq != Some(seq) && !planted(Bug::ReplayPastAHole) {
                 return Err(Refused::Unconnected);
             }
             self.stopped = None;
         } else if let Some(link) = link {
-            self.check_link(link)?;
+            hole = self.check_link(link);
         }
+        // A mode that skips damage applies the batch behind a hole: it may have copies of transactions.
+        let skips = self.mode == RecoveryMode::SkipAny && matches!(hole, Err(Refused::Hole(..)));
+        if !skips {
+            std::mem::replace(&mut hole, Ok(()))?;
+        }
+        let seq = self.connected(place, (payload, batch), (seq, link))?;
+        hole.map(|()| seq)
+    }
+
+    /// Replays a batch that continues where the replay is.
+    fn connected(
+        &mut self,
+        place: BatchPlace,
+        (payload, batch): (&[u8], BatchReader<'_>),
+        (seq, link): (SeqNum, Option<LogLink>),
+    ) -> Result<SeqNum, Refused> {
+        let count = u64::from(batch.count());
         if let Some(link) = link.filter(|_| self.next_seq.is_some_and(|next| seq < next)) {
             return match self.ends.contains_key(&link.number) {
                 // The creation of this WAL file failed: writing continued in the file before it.

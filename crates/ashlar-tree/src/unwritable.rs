@@ -1,5 +1,5 @@
 //! Recognises features of a directory that this engine cannot write: reasons why an open takes no writes, and why a
-//! repair refuses. All reasons are here, except undecided transactions, which a replay finds in WAL files.
+//! repair refuses. All reasons are here, except transactions that write before they commit, which a replay finds in WAL files.
 //!
 //! | feature | RocksDB after a write by this engine | recognised from |
 //! |---|---|---|

@@ -235,29 +235,29 @@ impl<'a> Replayer<'a> {
 }
 
 /// Replays all WAL files that `versions` needs, past their damages, into tables of level 0. Leaves out merge operands for
-/// which `held` is true. Returns the edits that add the tables, and what was found in the WAL files. No purge may run
-/// before the edits are committed.
+/// which `held` is true. Returns the edits that add the tables, the undecided transactions, and what was found in the WAL
+/// files. No purge may run before the edits are committed.
 ///
 /// # Errors
-/// `NotSupported`: the WAL files hold data that an open would not write, such as prepared transactions. `Io`. No table is
-/// left then.
+/// `NotSupported`: the WAL files hold data that an open would not write, such as timestamps. `Io`. No table is left then.
 pub fn replay_past_damage(
     (env, dir): (&Env, &Path),
     (versions, outputs): (&Arc<VersionSet>, &Arc<PendingOutputs>),
     (session_id, options): (&str, &DbOptions),
     options_of: OptionsOf<'_>,
     held: HoldsOperand<'_>,
-) -> Result<(Vec<VersionEdit>, RecoveryReport)> {
+) -> Result<(Vec<VersionEdit>, PreparedSet, RecoveryReport)> {
     let replayer = Replayer::new(env, dir, versions, outputs, session_id, options_of).under(options);
     let mut replayer = replayer.without_operands(held);
     let mut report = RecoveryReport::default();
     salvage_wals(env, dir, versions, &mut replayer, &mut report)?;
-    if let Some(reason) = report.undecided.first().or(report.read_only.first()) {
+    let refused = report.read_only.first().map(String::as_str);
+    if let Some(reason) = refused.or(replayer.too_large()) {
         return Err(Error::not_supported(format!("a repair of WAL files with {reason}")).at_path(dir));
     }
-    let (edits, pending, _) = replayer.finish()?;
+    let (edits, pending, undecided) = replayer.finish()?;
     drop(pending);
-    Ok((edits, report))
+    Ok((edits, undecided, report))
 }
 
 impl ReplaySink for Replayer<'_> {

@@ -62,10 +62,12 @@ use ashlar_env::{Env, Fs};
 use ashlar_format::filename::FileKind;
 use ashlar_format::options_file::OptionsFile;
 use ashlar_format::version_edit::VersionEdit;
+use ashlar_format::write_batch::BatchEncoder;
 use ashlar_log::{Framing, LogWriter};
 use ashlar_options::{
     DbOptions, FamilyOptions, LoadedOptions, StoredFamily, read_latest_options, stored_families,
 };
+use ashlar_recovery::PreparedSet;
 use ashlar_tree::check::{CheckReport, Damage, Risk, Verified};
 use ashlar_tree::files::{
     Action, Live, Obsolete, PendingOutputs, RepairMark, Spared, check_lost, hold_directory, holds_remains,
@@ -95,8 +97,7 @@ const POOL_BYTES: usize = 8 << 20;
 /// # Errors
 /// `Busy(Locked)`; `InvalidArgument`: no directory, files in unknown directories (`wal_dir`, `db_paths`), an
 /// unlisted family with an unknown order, or a family listed with another merge operator than it has.
-/// `NotSupported`: prepared transactions or timestamps in its WAL files, or settings under which an open does not
-/// write.
+/// `NotSupported`: timestamps in its WAL files, or settings under which an open does not write.
 /// `Io`: a read or write failed; no data was given up because of it, and before the commit nothing changed.
 /// # Cost
 /// One pass over all tables, blob files and WAL files; without a MANIFEST all tables are rewritten.
@@ -258,7 +259,8 @@ impl Repair<'_> {
         let versions = Arc::new(VersionSet::new(env, dir, level, Arc::clone(&pool), beginning));
         let mut edits: BTreeMap<FamilyId, VersionEdit> = edits.into_iter().collect();
         let covered = replayed.is_none().then(|| Covered::by(&versions, &edits));
-        let replay = self.replay(&versions, &pending, (replayed.as_ref(), covered.as_ref()), report)?;
+        let (replay, undecided) =
+            self.replay(&versions, &pending, (replayed.as_ref(), covered.as_ref()), report)?;
         for edit in replay {
             let all = edits.entry(edit.family).or_insert_with(|| VersionEdit::of(edit.family));
             all.added.extend(edit.added);
@@ -271,7 +273,7 @@ impl Repair<'_> {
             }
         }
         let edits = edits.into_values().filter(|e| !e.added.is_empty() || !e.blob_added.is_empty()).collect();
-        self.settle(&versions, &pending, edits, &between, report)
+        self.settle(&versions, &pending, (edits, undecided), &between, report)
     }
 
     /// Commits `edits`, and only then moves the files that they replace.
@@ -279,7 +281,7 @@ impl Repair<'_> {
         &self,
         versions: &VersionSet,
         pending: &PendingOutputs,
-        edits: Vec<VersionEdit>,
+        (edits, undecided): (Vec<VersionEdit>, PreparedSet),
         between: &[String],
         report: &mut RepairReport,
     ) -> Result<()> {
@@ -295,7 +297,13 @@ impl Repair<'_> {
         let wal = versions.new_file_number();
         // As every open does: a later open looks for a needed WAL file.
         let log = self.dir.join(FileKind::Wal(wal).name());
-        LogWriter::create(Arc::clone(&self.env.fs), &log, wal, Framing::Legacy)?.sync_to(0)?;
+        let log = LogWriter::create(Arc::clone(&self.env.fs), &log, wal, Framing::Legacy)?;
+        if !undecided.is_empty() {
+            let (last, mut copies) = (versions.last_sequence(), BatchEncoder::new());
+            undecided.copy_to(&mut copies)?;
+            log.append(copies.finish(last.checked_add(1).unwrap_or(last)), false)?;
+        }
+        log.sync_to(log.position())?;
         versions.commit_replayed(edits, wal)?;
         settle_identity(&*self.env.fs, versions)?;
         let live = versions.live_files().1;
@@ -358,7 +366,7 @@ impl Repair<'_> {
         pending: &Arc<PendingOutputs>,
         (replayed, covered): (Option<&Replayed>, Option<&Covered>),
         report: &mut RepairReport,
-    ) -> Result<Vec<VersionEdit>> {
+    ) -> Result<(Vec<VersionEdit>, PreparedSet)> {
         let mut checked = CheckReport::default();
         let (prev, tracked) =
             replayed.map_or_else(Default::default, |r| (r.db.prev_log, r.db.tracked_wals.clone()));
@@ -375,7 +383,7 @@ impl Repair<'_> {
         report.take_logs(checked);
         let options_of = |name: &str, order: &Order| self.settings(name, order);
         let holds = |id: FamilyId, key: &[u8], at| covered.map_or(Ok(false), |c| c.holds(id, key, at));
-        let (edits, recovery) = replay_past_damage(
+        let (edits, undecided, recovery) = replay_past_damage(
             (&self.env, self.dir),
             (versions, pending),
             (&self.session_id, &self.options),
@@ -384,8 +392,13 @@ impl Repair<'_> {
         )?;
         report.keep_logs(&recovery);
         report.remarks.extend(covered.into_iter().flat_map(Covered::remarks));
+        report.remarks.extend(
+            recovery.undecided.iter().map(|line| {
+                format!("{line}; where the WAL was damaged, the decision may be among the losses")
+            }),
+        );
         report.log_batches = recovery.wal_records();
-        Ok(edits)
+        Ok((edits, undecided))
     }
 
     /// Moves damaged files to `lost/`.

@@ -583,6 +583,46 @@ fn a_checkpoint_carries_it() {
     }
 }
 
+/// A repair, with and without the MANIFEST, keeps what is undecided.
+#[test]
+fn a_repair_keeps_it() {
+    for (torn, without_manifest) in [(false, false), (false, true), (true, false)] {
+        let sim = SimEnv::new(14);
+        let db = open(&sim);
+        db.put("k", "0").unwrap();
+        db.family("other").unwrap().put("k", "0").unwrap();
+        prepared(&db, "commits", "l", "1").commit().unwrap();
+        let t = db.begin_with(synced()).unwrap();
+        t.set_name("x").unwrap();
+        t.merge("k", "1").unwrap();
+        t.family(&db.family("other").unwrap()).merge("k", "1").unwrap();
+        t.prepare().unwrap();
+        db.flush().unwrap();
+        prepared(&db, "rolls back", "l", "2").rollback().unwrap();
+        db.put("plain", "v").unwrap();
+        drop(t);
+        db.close().unwrap();
+        drop(db);
+        let (env, dir) = (sim.env(), Path::new(DIR));
+        for entry in env.fs.list(dir).unwrap() {
+            let path = dir.join(&entry.name);
+            if without_manifest && (entry.name.starts_with("MANIFEST") || entry.name == "CURRENT") {
+                env.fs.remove(&path).unwrap();
+            } else if torn && entry.name.ends_with(".log") {
+                let mut bytes = vec![0; entry.len as usize];
+                env.fs.open_read(&path).unwrap().read_exact_at(&mut bytes, 0).unwrap();
+                let Some(last) = bytes.iter().rposition(|byte| *byte != 0) else { continue };
+                env.fs.open_write(&path).unwrap().write_at(&[bytes[last] ^ 16], last as u64).unwrap();
+            }
+        }
+        let what = format!("{torn}, {without_manifest}");
+        let report = builder(&sim).repair(|_| {}).unwrap_or_else(|e| panic!("{what}: {e}"));
+        assert!(report.remarks.iter().any(|remark| remark.contains("'x'")), "{what}: {report}");
+        let undecided = (vec!["0".to_owned(); 2], vec!["x".to_owned()]);
+        assert_eq!(state_of(&sim, &what), undecided, "{what}: {report}");
+    }
+}
+
 /// A check finds nothing wrong with prepared transactions.
 #[test]
 fn a_check_knows_them() {
