@@ -75,6 +75,9 @@ fn calls(dir: &Path) -> String {
     scan.next().unwrap().unwrap();
     let (t, indexed) = (db.begin().unwrap(), db.indexed_batch());
     t.put("before000", "locked").unwrap();
+    let prepared = db.begin().unwrap();
+    prepared.set_name("prepared").unwrap();
+    prepared.prepare().unwrap();
     indexed.put("child", "1").unwrap();
     let mut changed = t.scan(..).cursor().unwrap();
     let said = child(|| {
@@ -116,8 +119,15 @@ fn calls(dir: &Path) -> String {
             t.put("child", "1"),
             t.get_for_update("before001"),
             t.set_savepoint(),
+            t.set_name("child"),
+            t.prepare(),
             t.commit(),
             t.rollback(),
+            prepared.get("before000"),
+            prepared.commit(),
+            prepared.rollback(),
+            db.prepared_transactions().map(drop),
+            db.transaction_by_name("prepared").map(drop),
             changed.next(),
             indexed.get("child"),
             indexed.write(),
@@ -185,7 +195,10 @@ fn drops(dir: &Path) -> String {
     let (t, indexed) = (db.begin().unwrap(), db.indexed_batch());
     t.put("child", "locked").unwrap();
     indexed.put("child", "1").unwrap();
-    let mut held = Some((snapshot, cursor, view, family, gone, statistics, t, indexed, db));
+    let prepared = db.begin().unwrap();
+    prepared.set_name("prepared").unwrap();
+    prepared.prepare().unwrap();
+    let mut held = Some((snapshot, cursor, view, family, gone, statistics, t, prepared, indexed, db));
     let said = child(|| {
         drop(held.take());
         // The parent has it open, and reading beside it is fine.

@@ -5,6 +5,7 @@ use crate::store::listing;
 use ashlar_env::sim::{CallClass, CrashMode, DataMode, DirMode, Repeat, SimEnv};
 use ashlar_testkit::Rng;
 use ashlardb::prelude::*;
+use ashlardb::{BackupEngine, BackupOptions};
 use ashlardb::{Builder, BusyKind, ErrorKind, IoKind, Result, StringAppend};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -558,9 +559,9 @@ fn history(seed: u64) {
     }
 }
 
-/// A checkpoint has the undecided transactions, and the database goes on beside it.
+/// A checkpoint and a backup have the undecided transactions, and the database goes on beside them.
 #[test]
-fn a_checkpoint_carries_it() {
+fn checkpoints_and_backups_carry_it() {
     let home = tempfile::tempdir().unwrap();
     let db = Db::open(home.path().join("db")).unwrap();
     for (at, round) in ["logged", "flushed"].into_iter().enumerate() {
@@ -572,14 +573,19 @@ fn a_checkpoint_carries_it() {
             db.put("plain", "v").unwrap();
             db.flush().unwrap();
         }
-        let copy = home.path().join(round);
+        let (copy, restored) = (home.path().join(round), home.path().join(format!("{round} restored")));
         db.checkpoint(&copy).unwrap();
+        let mut backups = BackupEngine::open(home.path().join("backups")).unwrap();
+        backups.create_backup_with(&db, &BackupOptions::new(), |_| ()).unwrap();
         t.commit().unwrap();
-        let copy = Db::open(Path::new(&copy)).unwrap();
-        assert_eq!(copy.recovery().undecided.len(), 1, "{}", copy.recovery());
-        assert_ne!(value(&copy, "k").as_deref(), Some(round));
-        copy.transaction_by_name("x").unwrap().unwrap().commit().unwrap();
-        assert_eq!(value(&copy, "k").as_deref(), Some(round));
+        backups.restore_latest(&restored).unwrap();
+        for copy in [copy, restored] {
+            let copy = Db::open(copy).unwrap();
+            assert_eq!(copy.recovery().undecided.len(), 1, "{}", copy.recovery());
+            assert_ne!(value(&copy, "k").as_deref(), Some(round));
+            copy.transaction_by_name("x").unwrap().unwrap().commit().unwrap();
+            assert_eq!(value(&copy, "k").as_deref(), Some(round));
+        }
     }
 }
 
