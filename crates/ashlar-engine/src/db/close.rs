@@ -86,11 +86,13 @@ impl Core {
     /// transactions only as a `TransactionDB`, so a close flushes if all of them are decided on.
     fn stop_writers(self: &Arc<Self>) -> Result<()> {
         let mut handed_over = Ok(());
-        let mut has_unlogged = false;
+        let (mut has_unlogged, mut for_rocksdb) = (false, false);
         let immutable: Vec<FamilyId> = self.committer.close(|| {
             handed_over = self.committer.current().wal.flush();
             has_unlogged = self.committer.has_unlogged();
-            if !has_unlogged && !self.passes_over_logs() && !self.has_decided() {
+            let needed = has_unlogged || self.passes_over_logs();
+            for_rocksdb = !needed && self.leaves_decided();
+            if !needed && !for_rocksdb {
                 return Ok(Vec::new());
             }
             if let Err(cause) = self.health.check_working() {
@@ -102,12 +104,16 @@ impl Core {
                 return Ok(Vec::new());
             }
             let families: Vec<FamilyId> = self.state().families.iter().map(|f| f.family.id()).collect();
-            self.seal(&families)?;
-            Ok(families)
+            match self.seal(&families) {
+                Err(e) if !for_rocksdb => Err(e),
+                sealed => Ok(if sealed.is_ok() { families } else { Vec::new() }),
+            }
         })?;
         // A flush that waits to retry runs at once; the close reports its outcome.
         self.wake_jobs();
         let flushed = if immutable.is_empty() { Ok(()) } else { self.flush_immutable(&immutable) };
+        // What is in the WAL is not lost: RocksDB then needs its `TransactionDB`.
+        let flushed = if for_rocksdb { Ok(()) } else { flushed };
         let flushed = flushed.map_err(|cause| if has_unlogged { unlogged_lost(cause) } else { cause });
         handed_over.and(flushed)
     }

@@ -151,7 +151,8 @@ impl Db {
     /// `NotSupported`: the database has data that this engine cannot serve, by name. `Io`: an operating system call
     /// failed.
     ///
-    /// A database with data that this engine could not preserve (such as families with user-defined timestamps) is opened read-only: [`RecoveryReport::read_only`] and the errors of writes name the reasons.
+    /// A database with data that this engine could not preserve (such as families with user-defined timestamps) is opened
+    /// read-only: [`RecoveryReport::read_only`] and the errors of writes name the reasons.
     pub fn open(
         env: Env,
         dir: &Path,

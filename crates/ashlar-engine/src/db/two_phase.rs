@@ -13,11 +13,14 @@
 use super::Db;
 use super::core::Core;
 use crate::batch::WriteBatch;
+use crate::health::Severity;
+use crate::write::unknown_family;
 use ashlar_base::planted::{Bug, planted};
-use ashlar_base::{Error, Result, SeqNum};
+use ashlar_base::{Error, FamilyId, Result, SeqNum};
 use ashlar_format::write_batch::BatchEncoder;
 use ashlar_options::WriteOptions;
 use ashlar_recovery::{PreparedSet, put_prepared};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 impl Db {
@@ -53,7 +56,13 @@ impl Db {
         put_prepared(&mut record, name, &data)?;
         record.split();
         let bytes = data.byte_len();
-        let mut check = || core.prepared().check(name, bytes).and_then(|()| check());
+        let families = families_of(&data)?;
+        let mut check = || {
+            core.prepared().check(name, bytes)?;
+            // No memtable gets the batch, so nothing later looks for the families before the commit.
+            core.check_families(&families)?;
+            check()
+        };
         let mut done = || {
             core.change_prepared(|set| set.insert(name, Arc::clone(&data)));
             done();
@@ -116,10 +125,10 @@ impl Core {
         change(Arc::make_mut(&mut self.prepared.lock()));
     }
 
-    /// Whether transactions were prepared since the open, and all of them are decided on.
-    pub(super) fn has_decided(&self) -> bool {
+    /// Whether a close flushes for RocksDB's sake: transactions were prepared since the open, and all are decided on.
+    pub(super) fn leaves_decided(&self) -> bool {
         let set = self.prepared();
-        set.was_used() && set.is_empty()
+        set.was_used() && set.is_empty() && self.health.severity() == Severity::Healthy
     }
 
     /// The data of the prepared transaction of this name.
@@ -129,6 +138,16 @@ impl Core {
             Error::invalid(format!("no transaction '{}' is prepared", name.escape_ascii()))
                 .hint("It was committed or rolled back before, or its name is wrong")
         })
+    }
+
+    /// # Errors
+    /// `InvalidArgument`: a family does not exist.
+    fn check_families(&self, families: &BTreeSet<FamilyId>) -> Result<()> {
+        let state = self.state();
+        match families.iter().find(|id| state.families.get(**id).is_none()) {
+            None => Ok(()),
+            Some(id) => Err(unknown_family(*id)),
+        }
     }
 
     /// # Errors
@@ -153,4 +172,13 @@ impl Core {
         let mut done = || self.change_prepared(|set| set.remove(name));
         self.committer.commit_checked(record, options, &mut check, &mut done)
     }
+}
+
+/// The families of a batch.
+fn families_of(data: &BatchEncoder) -> Result<BTreeSet<FamilyId>> {
+    let mut families = BTreeSet::new();
+    for op in data.reader().iter() {
+        families.extend(op.map_err(|e| e.into_error())?.family());
+    }
+    Ok(families)
 }

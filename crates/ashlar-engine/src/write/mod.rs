@@ -38,5 +38,6 @@ mod sync;
 mod tally;
 
 pub(crate) use committer::{Committer, WriteHost};
+pub(crate) use refusal::unknown_family;
 pub(crate) use set::{FamilySlot, WriteSet};
 pub(crate) use tally::{GroupSize, WriteTally};

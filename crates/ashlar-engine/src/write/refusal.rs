@@ -94,7 +94,7 @@ pub(super) fn given_up(state: Result<()>) -> Error {
     }
 }
 
-pub(super) fn unknown_family(family: FamilyId) -> Error {
+pub(crate) fn unknown_family(family: FamilyId) -> Error {
     Error::invalid(format!("column family {} does not exist (any more)", family.0))
 }
 

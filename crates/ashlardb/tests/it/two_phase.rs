@@ -186,6 +186,15 @@ fn wrong_use_ends_in_an_error() {
     assert_eq!(kind(unlogged.prepare()), INVALID);
     unlogged.commit().unwrap();
 
+    // A family that is gone at the prepare is an error, where a commit would leave it out.
+    let gone = db.create_family("gone").unwrap();
+    let late = db.begin().unwrap();
+    late.set_name("late").unwrap();
+    late.family(&gone).untracked().put("k", "v").unwrap();
+    db.drop_family(&gone).unwrap();
+    assert_eq!((kind(late.prepare()), late.is_prepared()), (INVALID, false));
+    drop(late);
+
     // An empty transaction may be prepared.
     let empty = db.begin().unwrap();
     empty.set_name("empty").unwrap();
