@@ -742,7 +742,7 @@ fn what_a_killed_rocksdb_left_in_its_directories_is_not_taken_for_that_of_anothe
 #[test]
 fn an_open_that_becomes_read_only_or_is_refused_leaves_no_owner() {
     let home = Home::new();
-    let golden = golden("rocksdb-7.8.3/txn_2pc").unwrap_or_else(|skip| panic!("{skip}"));
+    let golden = golden("rocksdb-7.8.3/udt").unwrap_or_else(|skip| panic!("{skip}"));
     fs::create_dir(home.at("wal")).unwrap();
     let db = Db::builder(golden.path()).wal_dir(home.at("wal")).open().unwrap();
     assert!(!db.recovery().read_only.is_empty(), "{}", db.recovery());

@@ -3,7 +3,7 @@
 //! | what | how |
 //! |---|---|
 //! | 16 directories | opened, read, rewritten by us, read again by us and by RocksDB 7.8.3 |
-//! | `txn_2pc`, `udt`, `ttl` | opened read-only (`carried`); here their entries, out of tables and logs (`entries`) |
+//! | `txn_2pc`, `udt`, `ttl` | looked at in `carried`; here their entries, out of tables and logs (`entries`) |
 //! | `backup` | every file by name, checksum and length; both backups restored by name and opened (`backup`) |
 //! | 15 tables of RocksDB 11.8.1 | their entries and range tombstones (`entries`) |
 //! | all files | what the specification fixes is written again byte for byte (`reencode`) |
