@@ -25,7 +25,7 @@ use ashlar_testkit::suite::{Budget, Report, Watchdog, guarded};
 use std::time::Duration;
 
 /// Cases of a quick run.
-const CASES: u64 = 160;
+const CASES: u64 = 200;
 
 /// Case after case.
 pub fn run(budget: &Budget) -> Report {

@@ -114,7 +114,7 @@ impl World<'_> {
             },
             5..=6 => self.act_on_a_batch(),
             7 => self.look_at_a_kept_scan(),
-            8 => match self.rng.below(12) {
+            8 => match self.rng.below(30) {
                 0 => self.reopen(),
                 _ => self.take_over(),
             },
