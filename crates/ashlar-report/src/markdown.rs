@@ -222,8 +222,11 @@ fn past(group: &Group<'_>) -> String {
     out
 }
 
-/// Write and space beside theory, for the rows that write.
+/// Write and space beside theory, for the rows that write. [`costs`] has both for operations, which the theory does not cover.
 fn amplification(group: &Group<'_>) -> String {
+    if group.experiment == OPERATIONS {
+        return String::new();
+    }
     let mut rows = String::new();
     for row in &group.rows {
         for cell in &row.cells {
