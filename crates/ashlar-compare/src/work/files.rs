@@ -5,7 +5,8 @@ use crate::job::{Job, Step, Workload};
 use crate::meter::{Kind, Meter};
 use crate::operations::Append;
 use crate::peer::{Peer, Result};
-use ashlar_bench::Values;
+use ashlar_bench::{KeyMaker, Values};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 const FILES: u64 = 16;
@@ -17,19 +18,31 @@ fn paths(job: &Job) -> Vec<PathBuf> {
 }
 
 /// The numbers of the keys in file `file`.
-fn numbers(entries: u64, file: u64) -> std::ops::Range<u64> {
+fn numbers(entries: u64, file: u64) -> Range<u64> {
     entries * file / FILES..entries * (file + 1) / FILES
 }
 
-/// Calls `append` with the entries of the keys `range`.
-fn entries(job: &Job, range: std::ops::Range<u64>, append: Append<'_>) -> Result<()> {
-    let s = &job.settings;
-    let mut maker = s.keys();
-    let mut values = Values::new(s.seed + range.start, s.compress_ratio, s.value_bytes);
-    for number in range {
-        append(maker.key(number), values.next(s.value_bytes))?;
+/// The entries of all files, one after the other.
+struct Source {
+    maker: KeyMaker,
+    values: Values,
+    value_bytes: usize,
+}
+
+impl Source {
+    fn new(job: &Job) -> Source {
+        let s = &job.settings;
+        let values = Values::new(s.seed, s.compress_ratio, s.value_bytes);
+        Source { maker: s.keys(), values, value_bytes: s.value_bytes }
     }
-    Ok(())
+
+    /// Calls `append` with the next entries, those of the keys `range`.
+    fn append(&mut self, range: Range<u64>, append: Append<'_>) -> Result<()> {
+        for number in range {
+            append(self.maker.key(number), self.values.next(self.value_bytes))?;
+        }
+        Ok(())
+    }
 }
 
 /// Writes the files, `step.ops` entries in all.
@@ -38,11 +51,12 @@ pub fn write<P: Peer>(peer: &P, job: &Job, step: &Step, meter: &mut Meter) -> Re
     if let Some(dir) = paths.first().and_then(|path| path.parent()) {
         std::fs::create_dir_all(dir).map_err(|e| format!("{}: {e}", dir.display()))?;
     }
+    let mut source = Source::new(job);
     meter.begin();
     for (file, path) in (0..).zip(&paths) {
         let range = numbers(step.ops, file);
         let count = range.end - range.start;
-        peer.write_sst(path, &mut |append| entries(job, range.clone(), append))?;
+        peer.write_sst(path, &mut |append| source.append(range.clone(), append))?;
         meter.ended(Kind::Write, count);
     }
     Ok(done(job, step))
@@ -67,8 +81,9 @@ fn done(job: &Job, step: &Step) -> Done {
 
 /// Puts the entries of the files.
 pub fn replay<P: Peer>(peer: &P, job: &Job, step: &Step) -> Result<()> {
+    let mut source = Source::new(job);
     (0..FILES)
-        .try_for_each(|file| entries(job, numbers(step.ops, file), &mut |key, value| peer.put(key, value)))
+        .try_for_each(|file| source.append(numbers(step.ops, file), &mut |key, value| peer.put(key, value)))
 }
 
 #[cfg(test)]
