@@ -23,7 +23,6 @@
 //! Source: RocksDB `db/external_sst_file_ingestion_job.cc`, `db/db_impl/db_impl.cc` (`IngestExternalFiles`), behaviour.
 
 mod bring;
-mod inspect;
 mod overlap;
 mod place;
 #[cfg(test)]
@@ -42,8 +41,8 @@ use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{Error, ErrorKind, FamilyId, FileNumber, Level, Result, SeqNum};
 use ashlar_env::folder_of;
 use ashlar_format::version_edit::VersionEdit;
-use ashlar_options::{Event, FormatLevel, IngestEvent};
-use inspect::{Inspected, Takes};
+use ashlar_options::{Event, FamilyOptions, FormatLevel, IngestEvent};
+use ashlar_tree::external::{Inspected, Taker, Takes, inspect, survey};
 use overlap::memtables_overlap;
 use place::LevelClaims;
 use std::collections::BTreeMap;
@@ -272,18 +271,19 @@ impl Core {
         let level = self.options().format_level;
         let takes = Takes { verified: options.verify, entities: level >= FormatLevel::V7_8 };
         for (family, files) in parts {
+            let options = family.options();
             for path in files {
                 self.check_outside_directory(path)?;
-                inspect::survey(&*self.env.fs, path, family, level)?;
+                survey(&*self.env.fs, path, taker(family, &options), level)?;
             }
         }
         let mut brought: Vec<Part> = Vec::with_capacity(parts.len());
         for (family, files) in parts {
             let mut part = Part { family: Arc::clone(family), files: Vec::with_capacity(files.len()) };
             for path in files {
-                let place = (&*family.options(), Level::ZERO);
-                let file = bring(self, place, path, options.mode)?;
-                let inspected = inspect::inspect(&*self.env.fs, file.path(), family, takes)
+                let of = family.options();
+                let file = bring(self, (&*of, Level::ZERO), path, options.mode)?;
+                let inspected = inspect(&*self.env.fs, file.path(), taker(family, &of), takes)
                     .map_err(|e| of_source(&e, path))?;
                 if options.behind && inspected.counts.is_none_or(|counts| counts.range_deletions > 0) {
                     let e = Error::invalid("a range deletion behind all data would delete nothing");
@@ -406,7 +406,9 @@ impl Core {
             let mut edit = VersionEdit::of(part.family.id());
             for (file, (level, seq)) in part.files.into_iter().zip(placements.by_ref()) {
                 let Candidate { source, brought, inspected } = file;
-                let mut meta = inspected.meta(&brought, *seq, now);
+                let mut meta = inspected.meta(brought.number(), *seq, now);
+                meta.path_id = brought.path_id();
+                (meta.checksum, meta.checksum_function) = brought.checksum();
                 if *seq == SeqNum::ZERO {
                     meta.epoch = EPOCH_BEHIND;
                 }
@@ -529,4 +531,9 @@ fn not_bottommost(source: &Path, level: Level, last: usize) -> Error {
 #[cold]
 pub(super) fn out_of_sequences() -> Error {
     Error::not_supported("more than 2^56 writes in one database")
+}
+
+/// The family as the checks of a file see it.
+fn taker<'a>(family: &'a Family, options: &'a FamilyOptions) -> Taker<'a> {
+    Taker { name: family.name(), id: family.id(), options }
 }

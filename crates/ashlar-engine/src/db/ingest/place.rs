@@ -8,7 +8,6 @@
 //!
 //! Source: RocksDB `db/external_sst_file_ingestion_job.cc` (`AssignLevelAndSeqnoForIngestedFile`), behaviour.
 
-use super::overlap::{Span, fits, level_overlaps};
 use super::{Core, Part};
 use crate::column_family::Family;
 use crate::db::candidate::Candidate;
@@ -16,6 +15,7 @@ use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{Error, FamilyId, Level, Result, SeqNum};
 use ashlar_compaction::Running;
 use ashlar_compaction::picker::{Shape, Style};
+use ashlar_tree::external::{Span, fits, level_overlaps};
 use ashlar_tree::version::FileMeta;
 use std::sync::Arc;
 

@@ -6,19 +6,17 @@
 //!
 //! Source: RocksDB `db/external_sst_file_ingestion_job.cc` (`SanityCheckTableProperties`, `GetIngestedFileInfo`), behaviour.
 
-use super::bring::Brought;
-use super::overlap::Span;
-use crate::column_family::Family;
+use super::Span;
+use crate::version::TableCounts;
 use ashlar_base::{
-    Error, FileNumber, InternalKey, InternalKeyBuf, Order, Result, SeqNum, Trailer, ValueType,
+    Error, FamilyId, FileNumber, InternalKey, InternalKeyBuf, Order, Result, SeqNum, Trailer, ValueType,
 };
 use ashlar_cache::FramePool;
 use ashlar_env::Fs;
 use ashlar_format::table::Properties;
 use ashlar_format::version_edit::NewFile;
-use ashlar_options::FormatLevel;
+use ashlar_options::{FamilyOptions, FormatLevel};
 use ashlar_table::{ReaderOptions, TableReader, TableSurvey, unique_id_bytes};
-use ashlar_tree::version::TableCounts;
 use std::path::Path;
 
 /// The block cache of an inspection. No block is read twice.
@@ -27,32 +25,44 @@ const POOL_BYTES: usize = 1 << 20;
 /// The version of the rules for external files that lets the MANIFEST assign a sequence number.
 const VERSION: u32 = 2;
 
+/// The family that is to take a file.
+#[derive(Clone, Copy, Debug)]
+pub struct Taker<'a> {
+    /// The name.
+    pub name: &'a str,
+    /// The number.
+    pub id: FamilyId,
+    /// The settings.
+    pub options: &'a FamilyOptions,
+}
+
 /// What is known of a file that may be ingested.
-pub(super) struct Inspected {
+#[derive(Debug)]
+pub struct Inspected {
     /// The range of its keys.
-    pub(super) span: Span,
+    pub span: Span,
     /// The first and the last key, with sequence number 0.
     bounds: (InternalKeyBuf, InternalKeyBuf),
-    pub(super) entries: u64,
-    pub(super) counts: Option<TableCounts>,
-    /// `None`: the properties lack what it is made of.
-    pub(super) unique_id: Option<[u8; 16]>,
+    /// The number of entries.
+    pub entries: u64,
+    /// The counts of kinds of entries; `None`: the properties lack them.
+    pub counts: Option<TableCounts>,
+    /// `None`: the properties lack what the id is made of.
+    pub unique_id: Option<[u8; 16]>,
     size: u64,
     tail_size: u64,
 }
 
 impl Inspected {
-    /// The file as the MANIFEST stores it, with `seq` for all entries.
-    pub(super) fn meta(&self, brought: &Brought, seq: SeqNum, unix_secs: u64) -> NewFile {
+    /// The file as the MANIFEST stores it: with `seq` for all entries, without a path id and a checksum.
+    pub fn meta(&self, number: FileNumber, seq: SeqNum, unix_secs: u64) -> NewFile {
         let (smallest, largest) = &self.bounds;
         let bounds = (at_sequence(smallest.as_key(), seq), at_sequence(largest.as_key(), seq));
-        let mut file = NewFile::new(brought.number(), self.size, bounds, (seq, seq));
+        let mut file = NewFile::new(number, self.size, bounds, (seq, seq));
         file.oldest_ancestor_time = Some(unix_secs);
         file.file_creation_time = Some(unix_secs);
-        file.path_id = brought.path_id();
         file.tail_size = self.tail_size;
         file.unique_id = self.unique_id;
-        (file.checksum, file.checksum_function) = brought.checksum();
         file
     }
 }
@@ -69,16 +79,16 @@ fn at_sequence(key: InternalKey<'_>, seq: SeqNum) -> InternalKeyBuf {
 /// Checks what footer, properties and range deletions of the file at `path` say.
 ///
 /// # Errors
-/// Those of [`Db::ingest`](super::super::Db::ingest), about one file.
-pub(super) fn survey(fs: &dyn Fs, path: &Path, family: &Family, level: FormatLevel) -> Result<()> {
+/// `Corruption`, `InvalidArgument`, `NotSupported`: the family does not take the file, and why. `Io`.
+pub fn survey(fs: &dyn Fs, path: &Path, family: Taker<'_>, level: FormatLevel) -> Result<()> {
     let file = fs.open_read(path)?;
     let size = file.len();
-    let survey = TableSurvey::read(file, size, reader_options(&family.options().order))?;
+    let survey = TableSurvey::read(file, size, reader_options(&family.options.order))?;
     check_external(&survey.properties).map_err(|e| e.at_path(path))?;
     check_family(&survey.properties, family).map_err(|e| e.at_path(path))?;
     let most = level.max_table_version();
     if survey.version > most {
-        let (version, name) = (survey.version, family.name());
+        let (version, name) = (survey.version, family.name);
         let e = Error::invalid(format!(
             "the file has table format {version}, and the database is at format level {level}, which has {most} at most: \
              the oldest RocksDB that must read family {name:?} could not"
@@ -132,13 +142,13 @@ fn check_external(said: &Properties) -> Result<()> {
 }
 
 /// Whether the family takes the file.
-fn check_family(said: &Properties, family: &Family) -> Result<()> {
-    let (options, name) = (family.options(), family.name());
-    if let Some(id) = said.known_family().filter(|id| *id != u64::from(family.id().0)) {
+fn check_family(said: &Properties, family: Taker<'_>) -> Result<()> {
+    let (options, name) = (family.options, family.name);
+    if let Some(id) = said.known_family().filter(|id| *id != u64::from(family.id.0)) {
         let of = said.column_family_name.as_deref().unwrap_or_default();
         let e = Error::invalid(format!(
             "the file was written for column family {of:?} with id {id}, not for {name:?} with id {}",
-            family.id().0
+            family.id.0
         ));
         return Err(e.hint("Ingest it into that family, or write it for no particular one"));
     }
@@ -168,21 +178,21 @@ fn check_family(said: &Properties, family: &Family) -> Result<()> {
 
 /// What an inspection reads, and takes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Takes {
+pub struct Takes {
     /// Every block is read.
-    pub(super) verified: bool,
+    pub verified: bool,
     /// The format level has wide-column entities.
-    pub(super) entities: bool,
+    pub entities: bool,
 }
 
 /// Reads the file: its bounds, and every block if `takes` says so.
 ///
 /// # Errors
 /// As [`survey`].
-pub(super) fn inspect(fs: &dyn Fs, path: &Path, family: &Family, takes: Takes) -> Result<Inspected> {
+pub fn inspect(fs: &dyn Fs, path: &Path, family: Taker<'_>, takes: Takes) -> Result<Inspected> {
     let file = fs.open_read(path)?;
     let size = file.len();
-    let options = family.options();
+    let options = family.options;
     let order = &options.order;
     let table = TableReader::open(file, size, reader_options(order))?;
     let said = table.properties();
