@@ -17,7 +17,7 @@ use ashlar_compat::iterator::Iterator;
 use ashlar_compat::options::Texts;
 use ashlar_compat::status::not_found;
 use ashlar_compat::transactions::{add_batch, alone, optimistic, pessimistic, plain};
-use ashlardb::{Error, Family, Read, Result, Transaction, TransactionOptions, View, Write};
+use ashlardb::{Error, Family, Read, Reader, Result, Transaction, TransactionOptions, View, Write};
 use std::cell::{Ref, RefCell};
 use std::ffi::{CStr, c_char};
 
@@ -75,21 +75,9 @@ impl TxnObject {
         Ok(family.map_or(self.db.0.default_family(), |family| &family.family))
     }
 
-    /// # Errors
-    /// `NotSupported`: a snapshot that is not the transaction's.
-    fn options<'a>(&self, options: &'a ReadObject) -> Result<&'a ReadOptions> {
-        let own = self.open()?.snapshot().map(|snapshot| snapshot.sequence());
-        match &options.0.snapshot {
-            Some(snapshot) if own != Some(snapshot.sequence()) => {
-                Err(Error::not_supported("a read of a transaction at a snapshot that is not its own"))
-            }
-            _ => Ok(&options.0),
-        }
-    }
-
     fn get(&self, family: Option<&FamilyObject>, options: &ReadObject, key: &[u8]) -> Result<Option<View>> {
-        let options = self.options(options)?;
-        self.open()?.family(self.family(family)?).reading(options.plain()?).get(key)
+        let transaction = self.open()?;
+        reader(&transaction, self.family(family)?, &options.0)?.get(key)
     }
 
     fn get_for_update(
@@ -99,7 +87,7 @@ impl TxnObject {
         key: &[u8],
         exclusive: bool,
     ) -> Result<Option<View>> {
-        self.options(options)?;
+        options.0.plain().map(drop)?;
         let transaction = self.open()?;
         let to = transaction.family(self.family(family)?);
         if exclusive { to.get_for_update(key) } else { to.get_for_share(key) }
@@ -107,13 +95,20 @@ impl TxnObject {
 
     fn iterator(&self, family: Option<&FamilyObject>, options: &ReadObject) -> IterObject {
         let cursor = (|| {
-            let options = self.options(options)?;
             let transaction = self.open()?;
-            let from = transaction.family(self.family(family)?);
-            from.reading(options.plain()?).scan(options.bounds()).cursor()
+            reader(&transaction, self.family(family)?, &options.0)?.scan(options.0.bounds()).cursor()
         })();
         IterObject(Iterator::once(cursor))
     }
+}
+
+/// A read of a transaction: of the newest state, or of the snapshot that the options name.
+fn reader<'a>(from: &'a Transaction, family: &'a Family, options: &'a ReadOptions) -> Result<Reader<'a>> {
+    let read = options.plain()?;
+    Ok(match &options.snapshot {
+        Some(snapshot) => from.over(snapshot).family(family).reading(read),
+        None => from.reading(read).family(family),
+    })
 }
 
 // Each function below is the body of the C function of its name.
@@ -485,7 +480,7 @@ pub fn transaction_rebuild_from_writebatch(txn: &TxnObject, batch: &BatchObject)
 /// The value that the transaction sees.
 ///
 /// # Errors
-/// Those of [`Read::get`]. `NotSupported`: a snapshot that is not the transaction's.
+/// Those of [`Read::get`].
 pub fn transaction_get(txn: &TxnObject, options: &ReadObject, key: &[u8]) -> Result<Option<View>> {
     txn.get(None, options, key)
 }

@@ -13,7 +13,7 @@ pub use ashlardb::WriteOptions;
 /// Options of a read.
 #[derive(Clone, Debug)]
 pub struct ReadOptions {
-    /// By RocksDB's names. Change them through [`ReadOptions::changed`].
+    /// By RocksDB's names. Change them through [`ReadOptions::change`].
     texts: Texts,
     /// The snapshot that the read sees. It stays alive as long as these options.
     pub snapshot: Option<Snapshot>,

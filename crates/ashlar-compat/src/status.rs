@@ -35,7 +35,7 @@ mod tests {
         assert_eq!(busy(BusyKind::Locked), "IO error: LOCK is held");
         assert_eq!(busy(BusyKind::Conflict), "Resource busy: LOCK is held");
         assert_eq!(text(&not_found("backup 7")), "NotFound: backup 7");
-        assert_eq!(text(&not_found("gone").at_path("/a".as_ref())), "IO error: /a: gone");
+        assert_eq!(text(&not_found("gone").at_path("/a".as_ref())), "IO error: gone: /a");
         assert_eq!(text(&Error::invalid("a: b")), "Invalid argument: a: b");
     }
 }

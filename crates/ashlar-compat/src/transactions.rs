@@ -1,8 +1,7 @@
 //! Transaction databases: what RocksDB's `TransactionDB` and `OptimisticTransactionDB` add to a database.
 //!
 //! 1. A plain write of a pessimistic database is a transaction of its own: it waits for the locks of other transactions.
-//! 2. A transaction with a snapshot reads at the snapshot. RocksDB reads the newest state unless the read options have the
-//!    snapshot.
+//! 2. A read sees the newest state unless its options name a snapshot. The transaction's own serves the check for conflicts.
 //! 3. Options that would change what a commit promises, and are not served, refuse every call of the transaction.
 
 use crate::options::Texts;
@@ -55,6 +54,7 @@ pub fn pessimistic(database: &Texts, transaction: &Texts, write: WriteOptions) -
         millis = database.get("transaction_lock_timeout");
     }
     let options = TransactionOptions::new()
+        .read_newest(true)
         .snapshot(transaction.get("set_snapshot"))
         .deadlock_detect(transaction.get("deadlock_detect"))
         .write_options(write);
@@ -64,7 +64,10 @@ pub fn pessimistic(database: &Texts, transaction: &Texts, write: WriteOptions) -
 
 /// The options of a transaction of an optimistic database.
 pub fn optimistic(transaction: &Texts, write: WriteOptions) -> TransactionOptions {
-    TransactionOptions::optimistic().snapshot(transaction.get("set_snapshot")).write_options(write)
+    TransactionOptions::optimistic()
+        .read_newest(true)
+        .snapshot(transaction.get("set_snapshot"))
+        .write_options(write)
 }
 
 /// The options of a plain write of a pessimistic database.

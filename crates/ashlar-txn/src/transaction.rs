@@ -49,6 +49,8 @@ pub struct Settings {
     pub kind: Kind,
     /// It reads a snapshot, taken when it begins.
     pub snapshot: bool,
+    /// Reads see the newest state: the snapshot serves the check for conflicts only.
+    pub read_newest: bool,
     /// How long it waits for a lock; `None`: for ever.
     pub lock_timeout: Option<Duration>,
     /// Whether a wait that would close a circle is refused.
@@ -64,6 +66,7 @@ impl Default for Settings {
         Settings {
             kind: Kind::Pessimistic,
             snapshot: false,
+            read_newest: false,
             lock_timeout: Some(Duration::from_secs(1)),
             deadlock_detect: true,
             max_locks: usize::MAX,
@@ -334,11 +337,16 @@ impl Transaction {
     /// As [`Transaction::get`].
     pub fn view(&self, family: &Arc<Family>) -> Result<(View, Option<Snapshot>)> {
         self.check_readable()?;
-        Ok((self.batch.view(family)?, self.snapshot.clone()))
+        Ok((self.batch.view(family)?, self.read_snapshot().cloned()))
+    }
+
+    /// The snapshot of reads that name none.
+    fn read_snapshot(&self) -> Option<&Snapshot> {
+        self.snapshot.as_ref().filter(|_| !self.settings.read_newest)
     }
 
     fn at(&self, options: ReadOptions) -> ReadOptions {
-        ReadOptions { at: self.snapshot.as_ref().map(Snapshot::seq), ..options }
+        ReadOptions { at: options.at.or(self.read_snapshot().map(Snapshot::seq)), ..options }
     }
 
     /// Reads a new snapshot from now on. Keys that are tracked from now on must not have been written after it.

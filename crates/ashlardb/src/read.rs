@@ -148,7 +148,7 @@ pub trait Read: Sealed {
         if let Some(over) = at.overlay
             && let (_, Some(snapshot)) = over.view(at.family)?
         {
-            options.at = Some(snapshot.seq());
+            options.at = options.at.or(Some(snapshot.seq()));
         }
         at.db.engine().explain_get(at.family, key.as_ref(), options)
     }

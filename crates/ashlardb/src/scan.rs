@@ -72,7 +72,7 @@ impl Scan {
         let (mut at, mut changes) = (from.at.cloned(), None);
         if let Some(over) = from.overlay {
             let view = over.view(from.family).and_then(|(view, snapshot)| {
-                at = snapshot.or(at.take());
+                at = at.take().or(snapshot);
                 // The changes and what is below them are of one moment: later, the changes may be below too.
                 if at.is_none() {
                     at = Some(from.db.engine().snapshot()?);

@@ -3,7 +3,7 @@
 use crate::overlay::{Overlay, changed};
 use crate::read::{ReadOptions, Readable, Sealed};
 use crate::write::Writable;
-use crate::{Db, ErrorKind, Family, Read, Result, Snapshot, View, Write, WriteOptions};
+use crate::{Db, ErrorKind, Family, Read, Reader, Result, Snapshot, View, Write, WriteOptions};
 use ashlar_base::FamilyId;
 use ashlar_base::error::BusyKind;
 use ashlar_engine::batch::WriteBatch as EngineBatch;
@@ -51,6 +51,12 @@ impl TransactionOptions {
     /// conflict. Default: false; reads see the newest state. See [`Transaction::set_snapshot`].
     pub fn snapshot(self, yes: bool) -> Self {
         self.set(|settings| settings.snapshot = yes)
+    }
+
+    /// Whether reads see the newest state although the transaction has a snapshot, which then serves the check for conflicts
+    /// only. Default: false. RocksDB's transactions read so unless a read names the snapshot; see [`Transaction::over`].
+    pub fn read_newest(self, yes: bool) -> Self {
+        self.set(|settings| settings.read_newest = yes)
     }
 
     /// How long the transaction waits for a lock before it answers `TimedOut`. Default: one second. Zero: it does not wait.
@@ -145,6 +151,15 @@ impl Transaction {
     /// database.
     pub fn family<'a>(&'a self, family: &'a Family) -> TransactionFamily<'a> {
         TransactionFamily { transaction: self, family: &family.inner }
+    }
+
+    /// The state of a snapshot with the changes of the transaction over it. Each read answers `InvalidArgument` for a snapshot of
+    /// another database.
+    pub fn over<'a>(&'a self, snapshot: &'a Snapshot) -> Reader<'a> {
+        let own = self.db.default().database() == snapshot.db.default().database();
+        let overlay = if own { Overlay::Transaction(&self.inner) } else { Overlay::Foreign };
+        let at = Some(&snapshot.inner);
+        Reader::new(Readable { at, overlay: Some(overlay), ..self.readable_of(self.db.default()) })
     }
 
     /// The value of `key`, which the transaction tracks and locks exclusively from now on: the value cannot change before the

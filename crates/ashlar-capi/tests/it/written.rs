@@ -88,6 +88,16 @@ fn functions_by_hand_have_the_parameters_of_their_declarations() {
     assert!(compared > 30, "{compared}");
 }
 
+/// The page for users that move says how many functions there are.
+#[test]
+fn the_page_on_moving_counts_the_functions() {
+    let page =
+        std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/moving.md")).unwrap();
+    let count = api().functions.len();
+    let said = format!("{},{:03}\nof the 1,749", count / 1000, count % 1000);
+    assert!(page.contains(&said), "docs/moving.md does not say {said:?}");
+}
+
 #[test]
 fn c99_and_cpp17_take_the_header() {
     let dir = tempfile::tempdir().unwrap();

@@ -5,7 +5,9 @@ use crate::indexed::{compare, open as open_families, operate};
 use crate::store::listing;
 use ashlar_testkit::Rng;
 use ashlardb::prelude::*;
-use ashlardb::{BusyKind, ErrorKind, IngestOptions, Read, Result, SstWriter, UInt64Add, Write};
+use ashlardb::{
+    BusyKind, ErrorKind, IngestOptions, Read, ReadOptions, Reader, Result, SstWriter, UInt64Add, Write,
+};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -556,4 +558,36 @@ fn a_commit_is_whole_after_a_kill() {
         db.close().unwrap();
     }
     assert!(last > 0, "no round committed anything");
+}
+
+/// With `read_newest`, reads see the newest state, named snapshots are read, and the own one still finds conflicts.
+#[test]
+fn reads_of_the_newest_state_keep_the_check_of_the_snapshot() {
+    let (_dir, db) = fresh();
+    db.put("k", "old").unwrap();
+    let options = TransactionOptions::new().snapshot(true).read_newest(true);
+    let t = db.begin_with(options).unwrap();
+    db.put("k", "new").unwrap();
+    db.put("later", "1").unwrap();
+    t.put("mine", "1").unwrap();
+    let own = t.snapshot().unwrap();
+    let seen = |reader: Reader<'_>| {
+        let scanned: Vec<_> = listing(reader.scan(..)).into_iter().map(|(key, _)| key).collect();
+        (reader.get("k").unwrap().unwrap().to_vec(), scanned)
+    };
+    let keys = |keys: &[&str]| keys.iter().map(|key| key.as_bytes().to_vec()).collect::<Vec<_>>();
+    assert_eq!(seen(t.reading(ReadOptions::new())), (b"new".to_vec(), keys(&["k", "later", "mine"])));
+    assert_eq!(seen(t.over(&own)), (b"old".to_vec(), keys(&["k", "mine"])));
+    assert_eq!(kind(t.get_for_update("k")), CONFLICT, "written after the snapshot");
+    t.commit().unwrap();
+    // A transaction that reads its snapshot may still name another one.
+    let (old, t) = (db.snapshot().unwrap(), db.begin_with(TransactionOptions::new().snapshot(true)).unwrap());
+    db.put("k", "newest").unwrap();
+    assert_eq!(t.get("k").unwrap().as_deref(), Some(&b"new"[..]));
+    assert_eq!(t.over(&old).get("k").unwrap().as_deref(), Some(&b"new"[..]));
+    let other = db.snapshot().unwrap();
+    assert_eq!(t.over(&other).get("k").unwrap().as_deref(), Some(&b"newest"[..]));
+    let (_other_dir, foreign) = fresh();
+    let foreign = foreign.snapshot().unwrap();
+    assert_eq!(kind(t.over(&foreign).get("k")), ErrorKind::InvalidArgument);
 }
