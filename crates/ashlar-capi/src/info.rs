@@ -5,8 +5,9 @@ use crate::db::{DbObject, FamilyObject, path};
 use crate::door::{call, slice};
 use crate::iter::IterObject;
 use crate::options::{CacheObject, EnvObject, OptionsObject};
+use ashlar_base::stats::perf::{self, Context, Level, Metric};
 use ashlar_base::stats::{Distribution, Histogram, Ticker};
-use ashlar_compat::numbers::{HISTOGRAMS, TICKERS};
+use ashlar_compat::numbers::{HISTOGRAMS, PERF, TICKERS};
 use ashlardb::{LiveFile, Result};
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -465,4 +466,43 @@ figures! {
 #[allow(clippy::cast_precision_loss, reason = "C has the figure as a double")]
 const fn approximate(number: u64) -> f64 {
     number as f64
+}
+
+/// `rocksdb_perfcontext_t`: the sums of the calling thread.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PerfObject;
+
+/// How much the calling thread counts. Times are not taken.
+pub fn set_perf_level(v: i32) {
+    let level = match v {
+        2 => Level::EnableCount,
+        3 => Level::EnableTimeExceptForMutex,
+        4 => Level::EnableTime,
+        _ => Level::Disable,
+    };
+    perf::set_level(level, None);
+}
+
+/// The sums of the calling thread.
+pub fn perfcontext_create() -> PerfObject {
+    PerfObject
+}
+
+/// Sets the sums of the calling thread to zero.
+pub fn perfcontext_reset(_: &PerfObject) {
+    perf::reset();
+}
+
+/// A sum, by RocksDB's number; 0 for one that is not counted.
+pub fn perfcontext_metric(_: &PerfObject, metric: i32) -> u64 {
+    let name = usize::try_from(metric).ok().and_then(|number| PERF.get(number));
+    name.and_then(|name| Metric::named(name)).map_or(0, |metric| Context::now().get(metric))
+}
+
+/// All sums as a text, perhaps without those that are zero.
+pub fn perfcontext_report(_: &PerfObject, exclude_zero_counters: bool) -> Option<String> {
+    let now = Context::now();
+    let sums = Metric::ALL.iter().map(|metric| (metric.name(), now.get(*metric)));
+    let shown = sums.filter(|(_, sum)| !exclude_zero_counters || *sum > 0);
+    Some(shown.map(|(name, sum)| format!("{name} = {sum}")).collect::<Vec<_>>().join(", "))
 }

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`status`] | errors in RocksDB's words |
 //! | [`value`] | the value of an option, as another language passes it |
-//! | [`numbers`] | numbers of tickers and histograms |
+//! | [`numbers`] | numbers of tickers, histograms and sums of the perf context |
 //! | [`options`] | options of a database, a family and tables, by RocksDB's names |
 //! | [`calls`] | options of reads, writes and other calls |
 //! | [`database`] | an open database and its families |

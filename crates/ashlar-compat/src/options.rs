@@ -158,6 +158,19 @@ impl Default for TableOptions {
     }
 }
 
+impl TableOptions {
+    /// The members of the object in an option string.
+    fn text(&self) -> String {
+        let cache = format!("{CACHED}.");
+        let nested: String = self.texts.joined(|name| name.starts_with(&cache)).replace(&cache, "");
+        let plain = self.texts.joined(|name| !name.starts_with(&cache));
+        if nested.is_empty() { plain } else { format!("{plain}{CACHED}={{{nested}}};") }
+    }
+}
+
+/// The struct within those of tables.
+const CACHED: &str = "metadata_cache_options";
+
 /// Whether a name is a setting of a database; any other is one of a family.
 fn is_of_database(name: &str) -> bool {
     table().contains_key(&(Group::Database.rocksdb_struct(), name))
@@ -215,8 +228,7 @@ impl Options {
     pub fn on_family(&self, family: FamilyBuilder) -> FamilyBuilder {
         let mut family = family.options(&self.texts.joined(|name| !is_of_database(name)));
         if let Some(table) = &self.table {
-            family =
-                family.options(&format!("block_based_table_factory={{{}}}", table.texts.joined(|_| true)));
+            family = family.options(&format!("block_based_table_factory={{{}}}", table.text()));
         }
         if let Some(comparator) = &self.comparator {
             family = family.comparator(Arc::clone(comparator));
@@ -257,6 +269,14 @@ mod tests {
         );
         texts.set_named("compression", COMPRESSION, 7);
         assert_eq!((texts.text("compression"), texts.get_named("compression", COMPRESSION)), ("kZSTD", 7));
+    }
+
+    #[test]
+    fn the_struct_within_table_options_gets_its_braces() {
+        let mut table = TableOptions::default();
+        table.texts.set("block_size", 8192usize);
+        table.texts.set_text("metadata_cache_options.partition_pinning", "kAll".into());
+        assert_eq!(table.text(), "block_size=8192;metadata_cache_options={partition_pinning=kAll;};");
     }
 
     #[test]

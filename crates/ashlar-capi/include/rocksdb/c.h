@@ -77,6 +77,7 @@ typedef struct rocksdb_write_buffer_manager_t rocksdb_write_buffer_manager_t;
 typedef struct rocksdb_dbpath_t rocksdb_dbpath_t;
 typedef struct rocksdb_cuckoo_table_options_t rocksdb_cuckoo_table_options_t;
 typedef struct rocksdb_statistics_histogram_data_t rocksdb_statistics_histogram_data_t;
+typedef struct rocksdb_perfcontext_t rocksdb_perfcontext_t;
 
 enum {
   rocksdb_block_based_table_index_type_binary_search = 0,
@@ -585,6 +586,16 @@ rocksdb_statistics_histogram_data_t* rocksdb_statistics_histogram_data_create(vo
 
 void rocksdb_options_statistics_get_histogram_data(rocksdb_options_t* opt, uint32_t histogram_type, rocksdb_statistics_histogram_data_t* data);
 
+void rocksdb_set_perf_level(int a0);
+
+rocksdb_perfcontext_t* rocksdb_perfcontext_create(void);
+
+void rocksdb_perfcontext_reset(rocksdb_perfcontext_t* context);
+
+uint64_t rocksdb_perfcontext_metric(rocksdb_perfcontext_t* context, int metric);
+
+char* rocksdb_perfcontext_report(rocksdb_perfcontext_t* context, unsigned char exclude_zero_counters);
+
 void rocksdb_env_set_background_threads(rocksdb_env_t* env, int n);
 
 void rocksdb_env_set_high_priority_background_threads(rocksdb_env_t* env, int n);
@@ -630,6 +641,8 @@ void rocksdb_dbpath_destroy(rocksdb_dbpath_t* object);
 void rocksdb_level_metadata_destroy(rocksdb_level_metadata_t* level_meta);
 
 void rocksdb_memory_consumers_destroy(rocksdb_memory_consumers_t* consumers);
+
+void rocksdb_perfcontext_destroy(rocksdb_perfcontext_t* context);
 
 void rocksdb_ratelimiter_destroy(rocksdb_ratelimiter_t* object);
 
