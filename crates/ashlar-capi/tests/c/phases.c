@@ -240,6 +240,12 @@ static void opening(const char* dir) {
   db = rocksdb_open(options, path(dir, "open"), &err);
   said("again", err);
   rocksdb_close(db);
+  rocksdb_block_based_table_options_t* table = rocksdb_block_based_options_create();
+  rocksdb_options_set_block_based_table_factory(options, table);
+  rocksdb_block_based_options_destroy(table);
+  db = rocksdb_open(options, path(dir, "open"), &err);
+  said("with default table options", err);
+  rocksdb_close(db);
   rocksdb_options_destroy(options);
 }
 

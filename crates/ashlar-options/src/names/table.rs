@@ -100,11 +100,11 @@ pub(super) const TABLE: &[Row<Options>] = &[
     ignored!("num_file_reads_for_auto_readahead", "2", live, "The engine decides how far a scan reads ahead."),
 ];
 
-/// `BlockBasedTable`, `{id=BlockBasedTable;…}` or the members alone.
+/// `BlockBasedTable`, `{id=BlockBasedTable;…}` or the members alone; `{}` changes nothing.
 pub(super) fn set_table_factory(options: &mut Options, text: &str) -> Result<(), Wrong> {
     let inner = match text.trim() {
         "BlockBasedTable" | "BlockBasedTableFactory" => return Ok(()),
-        bare if !bare.contains('=') => return Err(format!("tables of kind {bare:?} are not supported")),
+        bare if !bare.contains(['=', '{']) => return Err(format!("tables of kind {bare:?} are not supported")),
         object => object,
     };
     let (ids, rest): (Vec<_>, Vec<_>) = members(inner)?.into_iter().partition(|(name, _)| name == "id");

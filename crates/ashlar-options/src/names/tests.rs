@@ -154,6 +154,7 @@ fn option_strings_set_the_settings() {
     assert!(!o.family.compaction.automatic && o.family.compaction.l0_stop == 50);
     o.set("block_based_table_factory.block_size", "8K").unwrap();
     o.set("compression_opts.level", "32767").unwrap();
+    assert_eq!(o.apply("block_based_table_factory={};compression_opts={}").unwrap(), [], "no member, no change");
     assert_eq!((o.family.table.block_size, o.family.table.compression_level), (8 << 10, None));
 }
 
@@ -188,6 +189,7 @@ fn what_is_wrong_is_named_and_changes_nothing() {
         ("compression_opts={levle=3;}", "no member levle"),
         ("block_based_table_factory={user_defined_index_factory=mine;}", "is refused"),
         ("table_factory=PlainTable", "PlainTable"),
+        ("table_factory={id=PlainTable}", "PlainTable"),
         ("comparator=mine", "hand the comparator over"),
         ("merge_operator=mine", "hand the operator over"),
         ("compaction_filter=mine", "give it when you open the family"),
