@@ -197,13 +197,16 @@ pub fn families(options: &Options, path: &Path) -> Result<Vec<String>> {
     })
 }
 
-/// Removes a database.
+/// Removes a database. As in RocksDB, a directory without a database is left as it is.
 ///
 /// # Errors
-/// Those of [`Builder::destroy`].
+/// Those of [`Builder::destroy`] but `InvalidArgument`.
 pub fn destroy(options: &Options, path: &Path) -> Result<()> {
-    let builder = Db::builder(path);
-    options.env.iter().fold(builder, |builder, env| builder.env(env.clone())).destroy()
+    let builder = options.env.iter().fold(Db::builder(path), |builder, env| builder.env(env.clone()));
+    match builder.destroy() {
+        Err(e) if e.kind() == ErrorKind::InvalidArgument => Ok(()),
+        done => done,
+    }
 }
 
 /// Repairs a damaged directory with these options.

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 static const char* phase = "";
@@ -1042,6 +1043,15 @@ static void information(const char* dir) {
   rocksdb_destroy_db(options, path(dir, "never"), &err);
   said("destroy nothing", err);
   err = NULL;
+  mkdir(path(dir, "plain"), 0755);
+  FILE* notes = fopen(path(dir, "plain/notes"), "w");
+  if (notes == NULL || fclose(notes) != 0) exit(1);
+  rocksdb_destroy_db(options, path(dir, "plain"), &err);
+  said("destroy what is no database", err);
+  err = NULL;
+  notes = fopen(path(dir, "plain/notes"), "r");
+  printf("notes: %s\n", notes == NULL ? "gone" : "kept");
+  if (notes != NULL) fclose(notes);
   rocksdb_env_destroy(env);
   rocksdb_options_destroy(options);
 }

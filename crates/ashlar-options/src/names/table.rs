@@ -104,7 +104,9 @@ pub(super) const TABLE: &[Row<Options>] = &[
 pub(super) fn set_table_factory(options: &mut Options, text: &str) -> Result<(), Wrong> {
     let inner = match text.trim() {
         "BlockBasedTable" | "BlockBasedTableFactory" => return Ok(()),
-        bare if !bare.contains(['=', '{']) => return Err(format!("tables of kind {bare:?} are not supported")),
+        bare if !bare.contains(['=', '{']) => {
+            return Err(format!("tables of kind {bare:?} are not supported"));
+        }
         object => object,
     };
     let (ids, rest): (Vec<_>, Vec<_>) = members(inner)?.into_iter().partition(|(name, _)| name == "id");

@@ -154,7 +154,11 @@ fn option_strings_set_the_settings() {
     assert!(!o.family.compaction.automatic && o.family.compaction.l0_stop == 50);
     o.set("block_based_table_factory.block_size", "8K").unwrap();
     o.set("compression_opts.level", "32767").unwrap();
-    assert_eq!(o.apply("block_based_table_factory={};compression_opts={}").unwrap(), [], "no member, no change");
+    assert_eq!(
+        o.apply("block_based_table_factory={};compression_opts={}").unwrap(),
+        [],
+        "no member, no change"
+    );
     assert_eq!((o.family.table.block_size, o.family.table.compression_level), (8 << 10, None));
 }
 
