@@ -314,6 +314,9 @@ unsafe fn set_options(
         // SAFETY: as for this function.
         let family = unsafe { crate::door::borrowed_if(family, "handle") }?;
         let count = usize::try_from(count).map_err(|_| Error::invalid("a count below zero"))?;
+        if count == 0 {
+            return Err(Error::invalid("no option is named"));
+        }
         // SAFETY: as for this function.
         let keys = unsafe { slice(texts.0, count, "keys") }?;
         // SAFETY: as for this function.

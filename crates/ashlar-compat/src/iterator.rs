@@ -1,7 +1,8 @@
 //! An iterator that is on an entry or not, and has a status.
 //!
 //! 1. RocksDB's iterators answer no error where they fail: they become invalid, and a program asks for the status.
-//! 2. A tailing iterator shows later writes: each positioning makes a new cursor.
+//! 2. A tailing iterator shows later writes: each positioning makes a new cursor, and so does a step to the next entry where
+//!    the old cursor has none.
 //! 3. With `prefix_same_as_start`, the iterator ends where the prefix of the key of the last positioning ends.
 
 use ashlardb::{Cursor, Error, PrefixExtractor, Result};
@@ -138,9 +139,25 @@ impl Iterator {
     /// To the next entry. Off the entries the iterator stays there.
     #[inline]
     pub fn next(&mut self) {
-        if self.valid {
+        if self.tailing {
+            self.next_or_newer();
+        } else if self.valid {
             self.step(|cursor| Ok(cursor.next()?.is_some()));
         }
+    }
+
+    /// To the next entry, which may be later than the cursor.
+    #[cold]
+    fn next_or_newer(&mut self) {
+        let Some(last) = self.entry().map(|(key, _)| key.to_vec()) else { return };
+        self.step(|cursor| Ok(cursor.next()?.is_some()));
+        if self.valid || self.status.is_some() || self.renew(false).is_err() {
+            return;
+        }
+        self.step(|cursor| match cursor.seek(&last)? {
+            Some((key, _)) if key == last => Ok(cursor.next()?.is_some()),
+            entry => Ok(entry.is_some()),
+        });
     }
 
     /// To the entry before. Off the entries the iterator stays there.

@@ -348,6 +348,9 @@ static void keys(const char* dir) {
   rocksdb_set_options(db, 1, option, good, &err);
   said("set_options", err);
   err = NULL;
+  rocksdb_set_options(db, 0, option, good, &err);
+  said("set no option", err);
+  err = NULL;
   rocksdb_set_options(db, 1, option, bad, &err);
   said("set_options, no number", err);
   err = NULL;
@@ -494,6 +497,13 @@ static void iterators(const char* dir) {
   entry(iter);
   put(db, "d0", "between");
   rocksdb_iter_seek(iter, "d", 1);
+  entry(iter);
+  put(db, "e1", "behind");
+  rocksdb_iter_next(iter);
+  entry(iter);
+  rocksdb_iter_next(iter);
+  entry(iter);
+  rocksdb_iter_next(iter);
   entry(iter);
   rocksdb_iter_destroy(iter);
   rocksdb_readoptions_destroy(tailing);
