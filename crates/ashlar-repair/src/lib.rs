@@ -6,7 +6,7 @@
 //! | [`check_level`] | lists the shapes that decide which RocksDB reads the files | stays as it is |
 //! | [`repair()`] | replaces what is damaged by its readable part | is closed, and changes |
 //! | [`salvage`] | does the same in another directory | is closed, and stays as it is |
-//! | [`destroy`] | removes it | is closed, and goes |
+//! | [`destroy()`] | removes it | is closed, and goes |
 //! | [`quarantine`] | replaces one damaged file by its readable part | is open, and changes |
 //!
 //! The crate uses only those internals of the engine that [`ashlar_engine::for_repair`] names. Each module may use only modules

@@ -122,14 +122,32 @@ pub fn state_of(db: &Db) -> State {
     }))
 }
 
-/// Copies a directory's plain files, as a backup of a closed or killed database would. Never for an open one of this
-/// process: reading its LOCK would give the lock up.
+/// Copies a directory's plain files, as a backup of a closed or killed database would. The LOCK of the copy is a new one:
+/// reading the LOCK of a database that this process has open would give the lock up. An open database removes files that
+/// it no longer needs; then the copy begins again.
 pub fn copy(from: &Path) -> tempfile::TempDir {
-    let to = tempfile::tempdir().unwrap();
-    for (path, _) in files(from) {
-        std::fs::copy(from.join(&path), to.path().join(&path)).unwrap();
+    loop {
+        let to = tempfile::tempdir().unwrap();
+        match copy_files(from, to.path()) {
+            Ok(()) => return to,
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
+            Err(e) => panic!("{}: {e}", from.display()),
+        }
     }
-    to
+}
+
+fn copy_files(from: &Path, to: &Path) -> std::io::Result<()> {
+    assert!(from.is_dir(), "{}", from.display());
+    for entry in std::fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.file_name() == "LOCK" {
+            std::fs::write(target, "")?;
+        } else if entry.file_type()?.is_file() {
+            std::fs::copy(entry.path(), target)?;
+        }
+    }
+    Ok(())
 }
 
 /// Names and lengths of a directory's plain files.
