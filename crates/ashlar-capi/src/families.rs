@@ -145,12 +145,9 @@ pub unsafe extern "C" fn rocksdb_open_column_families(
     errptr: *mut *mut c_char,
 ) -> *mut DbObject {
     call(errptr, || {
-        let (count, names, of, none) =
-            (num_column_families, column_family_names, column_family_options, std::ptr::null());
+        let families = (num_column_families, column_family_names, column_family_options);
         // SAFETY: as for this function.
-        let families = unsafe { Families::new(count, names, of, none) }?;
-        // SAFETY: as for this function.
-        unsafe { families.open(options, name, Mode::Write, column_family_handles) }.map(crate::door::made)
+        unsafe { open_writable(options, name, families, column_family_handles) }.map(crate::door::made)
     })
 }
 

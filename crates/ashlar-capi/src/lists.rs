@@ -30,126 +30,109 @@ pub(crate) fn new_array<T: Copy>(elements: &[T]) -> *mut T {
 }
 
 /// The arrays of a read of many keys.
-pub(crate) struct Keys<'a> {
-    keys: &'a [*const c_char],
-    lengths: &'a [usize],
-    values: &'a mut [*mut c_char],
-    value_lengths: &'a mut [usize],
-    errs: &'a mut [*mut c_char],
+pub(crate) struct Keys {
+    pub(crate) count: usize,
+    pub(crate) keys: (*const *const c_char, *const usize),
+    pub(crate) values: (*mut *mut c_char, *mut usize),
+    pub(crate) errs: *mut *mut c_char,
 }
 
-impl Keys<'_> {
+impl Keys {
+    /// Reads each key by `get`, and puts its value or error into its place. `families` has the family of each key; without
+    /// the array all are of `default`.
+    ///
     /// # Safety
     /// Each array has `count` elements, as the header says.
-    pub(crate) unsafe fn new(
-        count: usize,
-        keys: (*const *const c_char, *const usize),
-        values: (*mut *mut c_char, *mut usize),
-        errs: *mut *mut c_char,
-    ) -> Result<Self> {
+    pub(crate) unsafe fn read(
+        self,
+        families: Option<*const *const FamilyObject>,
+        get: impl Fn(Option<&FamilyObject>, &[u8]) -> Result<Option<View>>,
+    ) -> Result<()> {
         // SAFETY: as for this function.
-        let names = unsafe { slice(keys.0, count, "keys") }?;
+        let keys = unsafe { slice(self.keys.0, self.count, "keys") }?;
         // SAFETY: as for this function.
-        let lengths = unsafe { slice(keys.1, count, "lengths") }?;
+        let lengths = unsafe { slice(self.keys.1, self.count, "lengths") }?;
         // SAFETY: as for this function.
-        let places = unsafe { slice_mut(values.0, count, "values") }?;
+        let values = unsafe { slice_mut(self.values.0, self.count, "values") }?;
         // SAFETY: as for this function.
-        let sizes = unsafe { slice_mut(values.1, count, "value lengths") }?;
+        let value_lengths = unsafe { slice_mut(self.values.1, self.count, "value lengths") }?;
         // SAFETY: as for this function.
-        let errs = unsafe { slice_mut(errs, count, "errs") }?;
-        Ok(Keys { keys: names, lengths, values: places, value_lengths: sizes, errs })
-    }
-
-    /// Reads each key by `get`, and puts its value or error into its place.
-    pub(crate) fn read(self, get: impl Fn(usize, &[u8]) -> Result<Option<View>>) {
-        let keys = self.keys.iter().zip(self.lengths);
-        let places = self.values.iter_mut().zip(self.value_lengths).zip(self.errs);
-        for (at, ((key, len), ((value, value_len), err))) in keys.zip(places).enumerate() {
-            (*value, *value_len, *err) = (std::ptr::null_mut(), 0, std::ptr::null_mut());
-            // SAFETY: as for `new`.
-            let found = unsafe { bytes(*key, *len, "a key") }.and_then(|key| get(at, key));
-            match found {
-                Ok(Some(found)) => (*value, *value_len) = (new_bytes(&found, false), found.len()),
-                Ok(None) => {}
-                Err(e) => *err = error_text(&e),
-            }
+        let errs = unsafe { slice_mut(self.errs, self.count, "errs") }?;
+        // SAFETY: as for this function.
+        let families = families.map(|of| unsafe { slice(of, self.count, "column_families") }).transpose()?;
+        for (at, (key, len)) in keys.iter().zip(lengths).enumerate() {
+            let family_of = |families: &[*const FamilyObject]| {
+                // SAFETY: as for this function.
+                unsafe { crate::door::borrowed(families[at], "a family") }
+            };
+            let found = families.map(family_of).transpose().and_then(|family| {
+                // SAFETY: as for this function.
+                get(family, unsafe { bytes(*key, *len, "a key") }?)
+            });
+            (values[at], value_lengths[at], errs[at]) = match found {
+                Ok(Some(found)) => (new_bytes(&found, false), found.len(), std::ptr::null_mut()),
+                Ok(None) => (std::ptr::null_mut(), 0, std::ptr::null_mut()),
+                Err(e) => (std::ptr::null_mut(), 0, error_text(&e)),
+            };
         }
+        Ok(())
     }
 }
 
-/// The values of many keys of the family `default`, at one moment.
-///
-/// # Safety
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rocksdb_multi_get(
-    db: *mut DbObject,
-    options: *const ReadObject,
-    num_keys: usize,
-    keys_list: *const *const c_char,
-    keys_list_sizes: *const usize,
-    values_list: *mut *mut c_char,
-    values_list_sizes: *mut usize,
-    errs: *mut *mut c_char,
-) {
-    call(std::ptr::null_mut(), || {
-        // SAFETY: as for this function.
-        let db = unsafe { crate::door::borrowed(db, "db") }?;
-        // SAFETY: as for this function.
-        let options = unsafe { crate::door::borrowed(options, "options") }?;
-        let (keys, values) = ((keys_list, keys_list_sizes), (values_list, values_list_sizes));
-        // SAFETY: as for this function.
-        let keys = unsafe { Keys::new(num_keys, keys, values, errs) }?;
-        let options = at_one_moment(db, options)?;
-        keys.read(|_, key| db.get_of(None, &options, key));
-        Ok(())
-    });
+/// Declares the two reads of many keys of an object: of the family `default`, and each of a family. `$prepared`
+/// makes the options of the call out of those that were passed; then `$get` reads each key.
+macro_rules! reads_of_many {
+    ($(#[$doc:meta])* $name:ident, $of:ident($object:ty) = |$from:ident, $asked:ident| $prepared:expr, |$options:ident, $family:ident, $key:ident| $get:expr) => {
+        $crate::lists::reads_of_many!(@ $(#[$doc])* $name($object), (), None, |$from, $asked| $prepared, |$options, $family, $key| $get);
+        $crate::lists::reads_of_many!(@ $(#[$doc])* #[doc = "Each key is one of a family."] $of($object),
+            (column_families: *const *const FamilyObject), Some(column_families), |$from, $asked| $prepared, |$options, $family, $key| $get);
+    };
+    (@ $(#[$doc:meta])* $name:ident($object:ty), ($($families:ident: $array:ty)?), $of:expr, |$from:ident, $asked:ident| $prepared:expr, |$options:ident, $family:ident, $key:ident| $get:expr) => {
+        $(#[$doc])*
+        ///
+        /// # Safety
+        /// See the header.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(
+            from: *mut $object,
+            options: *const ReadObject,
+            $($families: $array,)?
+            num_keys: usize,
+            keys_list: *const *const c_char,
+            keys_list_sizes: *const usize,
+            values_list: *mut *mut c_char,
+            values_list_sizes: *mut usize,
+            errs: *mut *mut c_char,
+        ) {
+            call(std::ptr::null_mut(), || {
+                // SAFETY: as for this function.
+                let $from = unsafe { $crate::door::borrowed(from, "the object") }?;
+                // SAFETY: as for this function.
+                let $asked = unsafe { $crate::door::borrowed(options, "options") }?;
+                let $options = $prepared;
+                let (keys, values) = ((keys_list, keys_list_sizes), (values_list, values_list_sizes));
+                let keys = $crate::lists::Keys { count: num_keys, keys, values, errs };
+                // SAFETY: as for this function.
+                unsafe { keys.read($of, |$family, $key| $get) }
+            });
+        }
+    };
+}
+pub(crate) use reads_of_many;
+
+reads_of_many! {
+    /// The values of many keys, at one moment.
+    rocksdb_multi_get, rocksdb_multi_get_cf(DbObject) =
+        |db, asked| &at_one_moment(db, asked)?, |options, family, key| db.get_of(family, options, key)
 }
 
 /// The options with a snapshot, so that all keys are read at one moment.
-fn at_one_moment(db: &DbObject, options: &ReadObject) -> Result<ReadObject> {
+pub(crate) fn at_one_moment(db: &DbObject, options: &ReadObject) -> Result<ReadObject> {
     let mut options = options.clone();
     if options.0.snapshot.is_none() {
         options.0.snapshot = Some(db.0.db().snapshot()?);
     }
     Ok(options)
-}
-
-/// The values of many keys, each of a family, at one moment.
-///
-/// # Safety
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rocksdb_multi_get_cf(
-    db: *mut DbObject,
-    options: *const ReadObject,
-    column_families: *const *const FamilyObject,
-    num_keys: usize,
-    keys_list: *const *const c_char,
-    keys_list_sizes: *const usize,
-    values_list: *mut *mut c_char,
-    values_list_sizes: *mut usize,
-    errs: *mut *mut c_char,
-) {
-    call(std::ptr::null_mut(), || {
-        // SAFETY: as for this function.
-        let db = unsafe { crate::door::borrowed(db, "db") }?;
-        // SAFETY: as for this function.
-        let options = unsafe { crate::door::borrowed(options, "options") }?;
-        // SAFETY: as for this function.
-        let families = unsafe { slice(column_families, num_keys, "column_families") }?;
-        let (keys, values) = ((keys_list, keys_list_sizes), (values_list, values_list_sizes));
-        // SAFETY: as for this function.
-        let keys = unsafe { Keys::new(num_keys, keys, values, errs) }?;
-        let options = at_one_moment(db, options)?;
-        keys.read(|at, key| {
-            let family = families.get(at).copied().unwrap_or(std::ptr::null());
-            // SAFETY: as for this function.
-            let family = unsafe { crate::door::borrowed(family, "a family") }?;
-            db.get_of(Some(family), &options, key)
-        });
-        Ok(())
-    });
 }
 
 /// The values of many keys of one family, read together.

@@ -7,6 +7,7 @@ use crate::copies::CheckpointObject;
 use crate::db::{self, DbObject, FamilyObject};
 use crate::door::{HasTexts, call};
 use crate::iter::{self, IterObject, PinnedObject};
+use crate::lists::at_one_moment;
 use crate::objects::{
     FlushObject, FlushWalObject, OptimisticDbOptionsObject, OptimisticOptionsObject, TxnDbOptionsObject,
     TxnOptionsObject,
@@ -639,81 +640,13 @@ pub unsafe extern "C" fn rocksdb_optimistictransactiondb_open_column_families(
     })
 }
 
-/// Declares the reads of many keys of an object, each by a call for one key.
-macro_rules! many {
-    ($($(#[$doc:meta])* $name:ident, $of:ident($object:ty) = |$from:ident, $family:ident, $options:ident, $key:ident| $get:expr;)*) => { $(
-        $(#[$doc])*
-        ///
-        /// # Safety
-        /// See the header.
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name(
-            from: *mut $object,
-            options: *const ReadObject,
-            num_keys: usize,
-            keys_list: *const *const c_char,
-            keys_list_sizes: *const usize,
-            values_list: *mut *mut c_char,
-            values_list_sizes: *mut usize,
-            errs: *mut *mut c_char,
-        ) {
-            call(std::ptr::null_mut(), || {
-                // SAFETY: as for this function.
-                let $from = unsafe { crate::door::borrowed(from, "the object") }?;
-                // SAFETY: as for this function.
-                let $options = unsafe { crate::door::borrowed(options, "options") }?;
-                let (keys, values) = ((keys_list, keys_list_sizes), (values_list, values_list_sizes));
-                // SAFETY: as for this function.
-                let keys = unsafe { crate::lists::Keys::new(num_keys, keys, values, errs) }?;
-                let $family: Option<&FamilyObject> = None;
-                keys.read(|_, $key| $get);
-                Ok(())
-            });
-        }
-
-        $(#[$doc])*
-        /// Each key is one of a family.
-        ///
-        /// # Safety
-        /// See the header.
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $of(
-            from: *mut $object,
-            options: *const ReadObject,
-            column_families: *const *const FamilyObject,
-            num_keys: usize,
-            keys_list: *const *const c_char,
-            keys_list_sizes: *const usize,
-            values_list: *mut *mut c_char,
-            values_list_sizes: *mut usize,
-            errs: *mut *mut c_char,
-        ) {
-            call(std::ptr::null_mut(), || {
-                // SAFETY: as for this function.
-                let $from = unsafe { crate::door::borrowed(from, "the object") }?;
-                // SAFETY: as for this function.
-                let $options = unsafe { crate::door::borrowed(options, "options") }?;
-                // SAFETY: as for this function.
-                let families = unsafe { crate::door::slice(column_families, num_keys, "column_families") }?;
-                let (keys, values) = ((keys_list, keys_list_sizes), (values_list, values_list_sizes));
-                // SAFETY: as for this function.
-                let keys = unsafe { crate::lists::Keys::new(num_keys, keys, values, errs) }?;
-                keys.read(|at, $key| {
-                    let family = families.get(at).copied().unwrap_or(std::ptr::null());
-                    // SAFETY: as for this function.
-                    let $family = Some(unsafe { crate::door::borrowed(family, "a family") }?);
-                    $get
-                });
-                Ok(())
-            });
-        }
-    )* };
-}
-many! {
+crate::lists::reads_of_many! {
     /// The values of many keys that the transaction sees.
     rocksdb_transaction_multi_get, rocksdb_transaction_multi_get_cf(TxnObject) =
-        |txn, family, options, key| txn.get(family, options, key);
-    /// The values of many keys.
+        |txn, asked| asked, |options, family, key| txn.get(family, options, key)
+}
+crate::lists::reads_of_many! {
+    /// The values of many keys, at one moment.
     rocksdb_transactiondb_multi_get, rocksdb_transactiondb_multi_get_cf(TxnDbObject) =
-        |txn_db, family, options, key| txn_db.db.get_of(family, options, key);
+        |txn_db, asked| &at_one_moment(&txn_db.db, asked)?, |options, family, key| txn_db.db.get_of(family, options, key)
 }

@@ -1,5 +1,6 @@
 //! The settings of a directory that exists: adopted by an open, beaten by what the caller sets, kept for RocksDB.
 
+use crate::judge::judge;
 use crate::options::{newest, options_files, section};
 use ashlar_format::options_file::{OptionsFile, SectionKind};
 use ashlar_options::{CompactRangeOptions, FamilyOptions};
@@ -30,17 +31,6 @@ const ODD: &str = "max_total_wal_size=123456789;keep_log_file_num=77;stats_dump_
     filter_policy=ribbonfilter:12:2;index_type=kHashSearch;data_block_index_type=kDataBlockBinaryAndHash;\
     data_block_hash_table_util_ratio=0.5;use_delta_encoding=false;index_shortening=kNoShortening;\
     enable_index_compression=false;cache_index_and_filter_blocks=true;metadata_block_size=2048;};";
-
-pub fn judge(version: JudgeVersion, test: &str) -> Option<Judge> {
-    match Judge::spawn(version) {
-        Ok(judge) => Some(judge),
-        Err(JudgeError::Skip(skip)) => {
-            skip.announce(test);
-            None
-        }
-        Err(other) => panic!("{other}"),
-    }
-}
 
 fn put(judge: &mut Judge, family: &str, key: &str, value: &str) {
     let (family, key, value) = (family.to_owned(), key.into(), value.into());

@@ -1,8 +1,9 @@
 //! RocksDB opens an export and a database with an imported family, makes a family of our export, and we make one of its export.
 
+use crate::judge::{judge, level_of};
 use crate::store::copy;
-use ashlar_testkit::judge::{ExportedTable, JudgeError, MERGING, Opening};
-use ashlar_testkit::{Change, Judge, JudgeVersion, KeyValue, Op, report};
+use ashlar_testkit::judge::{ExportedTable, MERGING, Opening};
+use ashlar_testkit::{Change, Judge, JudgeVersion, KeyValue, Op};
 use ashlardb::prelude::*;
 use ashlardb::{
     CompactRangeOptions, ExportedFile, FamilyBuilder, FamilyExport, FormatLevel, ImportOptions,
@@ -10,21 +11,6 @@ use ashlardb::{
 };
 use std::path::Path;
 use std::sync::Arc;
-
-fn judge(version: JudgeVersion, test: &str) -> Option<Judge> {
-    match Judge::spawn(version) {
-        Ok(judge) => Some(judge),
-        Err(JudgeError::Skip(skip)) => {
-            report::skipped(test, skip.why());
-            None
-        }
-        Err(e) => panic!("{}: {e}", version.name()),
-    }
-}
-
-fn level_of(version: JudgeVersion) -> FormatLevel {
-    if version == JudgeVersion::V7 { FormatLevel::V7_8 } else { FormatLevel::V11 }
-}
 
 fn open(path: &Path, level: FormatLevel) -> Db {
     let builder = Db::builder(path).format_level(level);

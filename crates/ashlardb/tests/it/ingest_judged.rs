@@ -1,28 +1,14 @@
 //! RocksDB 7.8.3 and 11.8.1 ingest the files of our writer, we ingest those of theirs, and each reads the database that the other
 //! one has left: tables with a sequence number that only the MANIFEST knows, on several levels, with range deletions.
 
+use crate::judge::{judge, level_of};
 use crate::store::copy;
-use ashlar_testkit::judge::{JudgeError, MERGING, Opening};
-use ashlar_testkit::{Change, Judge, JudgeVersion, KeyValue, Op, report};
+use ashlar_testkit::judge::{MERGING, Opening};
+use ashlar_testkit::{Change, Judge, JudgeVersion, KeyValue, Op};
 use ashlardb::prelude::*;
 use ashlardb::{CompactRangeOptions, FormatLevel, IngestOptions, StringAppend};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-fn judge(version: JudgeVersion, test: &str) -> Option<Judge> {
-    match Judge::spawn(version) {
-        Ok(judge) => Some(judge),
-        Err(JudgeError::Skip(skip)) => {
-            report::skipped(test, skip.why());
-            None
-        }
-        Err(e) => panic!("{}: {e}", version.name()),
-    }
-}
-
-fn level_of(version: JudgeVersion) -> FormatLevel {
-    if version == JudgeVersion::V7 { FormatLevel::V7_8 } else { FormatLevel::V11 }
-}
 
 fn open(path: &Path, level: FormatLevel) -> Db {
     let builder = Db::builder(path).format_level(level);

@@ -45,6 +45,16 @@ fn spawn(version: JudgeVersion) -> Result<Judge, Skip> {
     })
 }
 
+/// RocksDB beside the test; without RocksDB the test is skipped.
+pub fn judge(version: JudgeVersion, test: &str) -> Option<Judge> {
+    spawn(version).map_err(|skip| skip.announce(test)).ok()
+}
+
+/// The newest level that a version reads.
+pub fn level_of(version: JudgeVersion) -> FormatLevel {
+    if version == JudgeVersion::V7 { FormatLevel::V7_8 } else { FormatLevel::V11 }
+}
+
 /// The versions that can read a level's tables.
 fn readers(level: FormatLevel) -> &'static [JudgeVersion] {
     if level <= FormatLevel::V7_8 { &JudgeVersion::ALL } else { &[JudgeVersion::V11] }

@@ -1,6 +1,6 @@
 //! Filters that hold prefixes: scans of one prefix are right with every extractor, and skip the tables without it.
 
-use crate::adopt::judge;
+use crate::judge::judge;
 use ashlar_testkit::judge::{MERGING, Opening};
 use ashlar_testkit::{JudgeVersion, KeyValue, Rng};
 use ashlardb::{Builder, Db, FormatLevel, PrefixExtractor, Read as _, Write as _};

@@ -1,6 +1,6 @@
 //! Views that follow a writer: each shows one moment, later ones show more, and earlier ones stay what they are.
 
-use crate::adopt::judge;
+use crate::judge::judge;
 use ashlar_testkit::judge::{MERGING, Opening};
 use ashlar_testkit::{Change, JudgeVersion, Op};
 use ashlardb::{Db, ErrorKind, Read as _, Write as _};

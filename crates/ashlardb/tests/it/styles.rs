@@ -1,6 +1,6 @@
 //! Trees of the universal and the FIFO style: what is in them, how many runs they have, and what RocksDB makes of them.
 
-use crate::adopt::judge;
+use crate::judge::judge;
 use crate::store::{FAMILIES, state_of, write};
 use ashlar_base::Level;
 use ashlar_env::sim::SimEnv;

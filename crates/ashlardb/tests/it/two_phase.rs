@@ -403,17 +403,29 @@ fn a_power_cut_at_any_step_leaves_all_of_a_transaction_or_nothing() {
     }
 }
 
-/// A crash before any change of an open that finds an undecided transaction leaves it undecided.
-#[test]
-fn an_open_that_crashes_keeps_it() {
-    let sim = SimEnv::new(9);
-    let db = open(&sim);
+/// A database with "0" at the key "k" of two families.
+fn two_values(sim: &SimEnv) -> Db {
+    let db = open(sim);
     db.put("k", "0").unwrap();
     db.family("other").unwrap().put("k", "0").unwrap();
+    db
+}
+
+/// The transaction "x", which merges "1" into both values of [`two_values`].
+fn merging(db: &Db) -> Transaction {
     let t = db.begin_with(synced()).unwrap();
     t.set_name("x").unwrap();
     t.merge("k", "1").unwrap();
     t.family(&db.family("other").unwrap()).merge("k", "1").unwrap();
+    t
+}
+
+/// A crash before any change of an open that finds an undecided transaction leaves it undecided.
+#[test]
+fn an_open_that_crashes_keeps_it() {
+    let sim = SimEnv::new(9);
+    let db = two_values(&sim);
+    let t = merging(&db);
     t.prepare().unwrap();
     drop(t);
     db.close().unwrap();
@@ -431,13 +443,8 @@ fn an_open_that_crashes_keeps_it() {
 fn a_failed_wal_takes_nothing_undecided_along() {
     for decides in [None, Some(true), Some(false)] {
         let sim = SimEnv::new(10);
-        let db = open(&sim);
-        db.put("k", "0").unwrap();
-        db.family("other").unwrap().put("k", "0").unwrap();
-        let t = db.begin_with(synced()).unwrap();
-        t.set_name("x").unwrap();
-        t.merge("k", "1").unwrap();
-        t.family(&db.family("other").unwrap()).merge("k", "1").unwrap();
+        let db = two_values(&sim);
+        let t = merging(&db);
         t.prepare().unwrap();
         let at = sim.calls_of(CallClass::Write) + 1;
         sim.fail_call(CallClass::Write, at, Repeat::Once, IoKind::Other);
@@ -465,14 +472,9 @@ fn a_failed_wal_takes_nothing_undecided_along() {
 fn a_failed_sync_leaves_what_the_handle_says() {
     for commits in [false, true] {
         let sim = SimEnv::new(13);
-        let db = open(&sim);
-        db.put("k", "0").unwrap();
-        db.family("other").unwrap().put("k", "0").unwrap();
+        let db = two_values(&sim);
         db.sync().unwrap();
-        let t = db.begin_with(synced()).unwrap();
-        t.set_name("x").unwrap();
-        t.merge("k", "1").unwrap();
-        t.family(&db.family("other").unwrap()).merge("k", "1").unwrap();
+        let t = merging(&db);
         if commits {
             t.prepare().unwrap();
         }

@@ -1,7 +1,7 @@
 //! Two-phase commit beside RocksDB 7.8.3 and 11.8.1, whose `TransactionDB` takes our undecided transactions over as we take
 //! over its own.
 
-use crate::adopt::judge;
+use crate::judge::judge;
 use crate::store::listing;
 use ashlar_testkit::judge::Opening;
 use ashlar_testkit::ops::{Bulk, BulkKind, BulkWrite};

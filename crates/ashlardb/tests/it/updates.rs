@@ -1,6 +1,6 @@
 //! The writes since a sequence number: whole, in order, and never with a silent hole.
 
-use crate::adopt::judge;
+use crate::judge::judge;
 use crate::store::{FAMILIES, state_of, write};
 use ashlar_env::Env;
 use ashlar_format::log_record::LogLink;
