@@ -1,8 +1,10 @@
 //! Implements the benchmark's traits for AshlarDB.
 
+mod transactions;
+
 use crate::flags::Flags;
 use crate::say;
-use crate::store::{Engine, Store, Walk, WriteHow, Writer};
+use crate::store::{Engine, Store, Transaction, Walk, WriteHow, Writer};
 use ashlar_base::checksum::xxh3_64;
 use ashlar_base::stats::{Statistics, StatsLevel};
 use ashlar_base::{Error, FileNumber, Result};
@@ -14,10 +16,11 @@ use ashlar_options::{LoadedOptions, family_notices, read_options_file};
 use ashlar_table::TableOptions;
 use ashlardb::{
     Builder, Compression, Cursor, Db, Family, FormatLevel, Level, MergeOperator, PrefixExtractor, Read as _,
-    SizeOptions, View, Write as _, WriteBatch, WriteOptions, standard_operator,
+    SizeOptions, View, Write as _, WriteBatch, standard_operator,
 };
 use std::path::Path;
 use std::sync::Arc;
+use transactions::{Kind, write_options};
 
 /// AshlarDB in this process.
 #[derive(Clone, Debug)]
@@ -50,7 +53,7 @@ impl Engine for Ashlar {
         let db = builder.read_only(flags.readonly).open()?;
         let levels = db.default_family().options().compaction.num_levels;
         let last_level = u8::try_from(levels.saturating_sub(1)).unwrap_or(u8::MAX);
-        Ok(Box::new(Opened::new(db, flags.num_column_families, last_level)?))
+        Ok(Box::new(Opened::new(db, flags, last_level)?))
     }
 
     /// Removes only files of a database, and only if `CURRENT` names an existing MANIFEST. Another `CURRENT` belongs to
@@ -297,14 +300,16 @@ struct Opened {
     families: Vec<Family>,
     /// The deepest level of the tree.
     last_level: u8,
+    transactions: Kind,
 }
 
 impl Opened {
-    fn new(db: Db, families: u64, last_level: u8) -> Result<Opened> {
+    fn new(db: Db, flags: &Flags, last_level: u8) -> Result<Opened> {
+        let families = flags.num_column_families;
         let default = (families > 1).then(|| Ok(db.default_family()));
         let others = (1..families).map(|number| db.family(&family_name(number)));
         let families = default.into_iter().chain(others).collect::<Result<_>>()?;
-        Ok(Opened { db, families, last_level })
+        Ok(Opened { db, families, last_level, transactions: Kind::of(flags) })
     }
 }
 
@@ -319,9 +324,8 @@ fn family_of<'f>(families: &'f [Family], key: &[u8]) -> Option<&'f Family> {
 
 impl Store for Opened {
     fn writer(&self, how: WriteHow) -> Box<dyn Writer + '_> {
-        let options = WriteOptions::new().disable_wal(how.disable_wal).sync(how.sync && !how.disable_wal);
         Box::new(Batch {
-            db: self.db.writing(options),
+            db: self.db.writing(write_options(how)),
             families: &self.families,
             batch: WriteBatch::new(),
             refused: None,
@@ -395,6 +399,14 @@ impl Store for Opened {
         let files = SizeOptions::new();
         let sizes = self.db.default_family().approximate_sizes(&[(lower, upper)], files)?;
         Ok(sizes.first().copied().unwrap_or(0))
+    }
+
+    fn has_transactions(&self) -> bool {
+        !matches!(self.transactions, Kind::Plain)
+    }
+
+    fn transaction(&self, how: WriteHow) -> Result<Box<dyn Transaction + '_>> {
+        self.transactions.begin(&self.db, how)
     }
 
     fn wait_for_background(&self) -> Result<()> {

@@ -32,6 +32,7 @@ mod store;
 mod temporary;
 #[cfg(test)]
 mod tests;
+mod transactions;
 mod values;
 mod worker;
 
@@ -46,5 +47,5 @@ pub use random::Random;
 pub use repeat::Repeat;
 pub use session::{Done, Failure, Place, run};
 pub use stats::{Measured, OpKind, ThreadStats};
-pub use store::{Engine, Store, Walk, WriteHow, Writer};
+pub use store::{Engine, Store, Transaction, Walk, WriteHow, Writer};
 pub use values::Values;

@@ -12,6 +12,7 @@ use crate::say;
 use crate::stats::Measured;
 use crate::store::{Engine, Store};
 use crate::temporary::{TemporaryDir, bytes_in};
+use crate::transactions::verify;
 use crate::values::Values;
 use crate::{baseline, header, json};
 use ashlar_base::Error;
@@ -178,6 +179,7 @@ impl Session<'_> {
                 stream += plan.all_threads() as u64;
                 if run >= plan.repeat.warm_ups {
                     write!(out, "{measured}")?;
+                    self.verify(plan, out)?;
                     out.flush()?;
                     self.append(plan, &measured)?;
                     runs.push(measured);
@@ -222,6 +224,16 @@ impl Session<'_> {
             say::line(text.trim_end());
         }
         Ok(measured)
+    }
+
+    /// Checks what the transactions of `plan` left.
+    fn verify(&self, plan: &Plan, out: &mut dyn Write) -> Result<(), Failure> {
+        let store = self.store()?;
+        if plan.work == Work::Transactions && store.has_transactions() {
+            verify(store, plan.sets).map_err(|e| Failure::Engine(plan.name, e))?;
+            writeln!(out, "RandomTransactionVerify Success.")?;
+        }
+        Ok(())
     }
 
     /// Appends a line of JSON, if `--json` is given.

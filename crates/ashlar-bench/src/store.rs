@@ -102,6 +102,19 @@ pub trait Store: Send + Sync {
         Err(Error::not_supported("sizes of ranges"))
     }
 
+    /// Whether [`Store::transaction`] detects conflicts. If not, its transactions are plain batches.
+    fn has_transactions(&self) -> bool {
+        false
+    }
+
+    /// Begins a transaction of the kind that the flags name.
+    ///
+    /// # Errors
+    /// The engine's. `NotSupported` for an engine without them.
+    fn transaction(&self, _how: WriteHow) -> Result<Box<dyn Transaction + '_>> {
+        Err(Error::not_supported("transactions"))
+    }
+
     /// Waits until no background work is due.
     fn wait_for_background(&self) -> Result<()>;
 
@@ -137,6 +150,26 @@ pub trait Writer {
     /// # Errors
     /// The engine's, also those of the additions.
     fn commit(&mut self) -> Result<()>;
+}
+
+/// Reads and writes that take effect together. Dropping one that was not committed changes nothing.
+///
+/// Every method answers the engine's errors. `Busy` and `TimedOut` are conflicts with other transactions.
+pub trait Transaction {
+    /// The value of `key`. With `for_update`, another write to the key is a conflict from here on.
+    fn get(&mut self, key: &[u8], for_update: bool) -> Result<Option<Vec<u8>>>;
+
+    /// Deletes `key`, by a single delete if `single` is true, and puts it.
+    fn replace(&mut self, key: &[u8], value: &[u8], single: bool) -> Result<()>;
+
+    /// The first phase of a commit, if the kind has two.
+    fn prepare(&mut self) -> Result<()>;
+
+    /// Makes the changes visible.
+    fn commit(&mut self) -> Result<()>;
+
+    /// Discards the changes.
+    fn rollback(&mut self) -> Result<()>;
 }
 
 /// A position among the entries: on an entry, or off the end.

@@ -72,6 +72,7 @@ impl Worker<'_> {
             Work::ReadWrite => self.read_write(),
             Work::ReadMerge => self.read_merge(),
             Work::Scan { backward } => self.scan(backward),
+            Work::Transactions => self.transactions(),
             Work::Seek => self.seek(),
             Work::SeekOrdered => self.seek_ordered(),
             Work::PutThenSeek => self.put_then_seek(),

@@ -172,3 +172,53 @@ fn refuses_what_it_cannot_do() {
     assert!(open(|f| f.write_buffer_size = Some(1)).unwrap().contains("write_buffer_size"));
     assert_eq!(open(|f| (f.level, f.bloom_bits) = ("rocksdb-7.8".into(), 0.0)), None);
 }
+
+/// What `randomtransaction` prints for these flags.
+fn transactions(flags: &str) -> Result<String, crate::Failure> {
+    let env = Env::mem();
+    let engine = Ashlar::new(env.clone());
+    let temporary = Path::new("/");
+    let place = crate::Place { engine: &engine, env: &env, temporary, title: None, show_progress: false };
+    let words =
+        format!("--benchmarks=randomtransaction --db=/db --num=20 --writes=500 --threads=4 --seed=7 {flags}");
+    let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
+    let mut out = Vec::new();
+    crate::run(&words, &place, &mut out).map(|_| String::from_utf8(out).unwrap())
+}
+
+#[test]
+fn transactions_leave_sets_of_equal_sums() {
+    for kind in ["--transaction_db --transaction_lock_timeout=20", "--optimistic_transaction_db"] {
+        let text = transactions(&format!("{kind} --transaction_sets=3")).unwrap();
+        assert!(text.contains("2000 operations") && text.contains("( transactions:500 aborts:"), "{text}");
+        assert!(text.ends_with("RandomTransactionVerify Success.\n"), "{text}");
+    }
+    let text = transactions("").unwrap();
+    assert!(text.contains("( batches:500 )") && !text.contains("Verify"), "{text}");
+    for refused in
+        ["--transaction_db --optimistic_transaction_db", "--transaction_sets=0", "--transaction_sets=10000"]
+    {
+        assert!(matches!(transactions(refused), Err(crate::Failure::Usage(_))), "{refused}");
+    }
+}
+
+#[test]
+fn a_lost_update_of_a_transaction_is_found() {
+    let engine = Ashlar::new(Env::mem());
+    let flags = Flags { optimistic_transaction_db: true, ..Flags::default() };
+    let store = engine.open(Path::new("/db"), &flags, true).unwrap();
+    let put = |key: &[u8], value: &[u8]| {
+        let mut writer = store.writer(WriteHow::default());
+        writer.put(key, value);
+        writer.commit().unwrap();
+    };
+    let verify = || crate::transactions::verify(&*store, 2).map_err(|e| e.to_string());
+    put(b"00017", b"40");
+    put(b"00018", b"2");
+    put(b"00023", b"42");
+    assert_eq!(verify(), Ok(()));
+    put(b"00023", b"41");
+    assert!(verify().unwrap_err().contains("the keys of set 0002 have the sum 41, those of set 0001 42"));
+    put(b"00023", b"many");
+    assert!(verify().unwrap_err().contains("the value of 00023 is no number: many"));
+}

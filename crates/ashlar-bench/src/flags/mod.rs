@@ -247,6 +247,7 @@ fn check(flags: &Flags) -> Result<(), String> {
     range("perf_level", flags.perf_level, 1, 6)?;
     range("num_column_families", flags.num_column_families, 1, 10_000)?;
     range("checksum_type", flags.checksum_type.unwrap_or(0), 0, 4)?;
+    range("transaction_sets", flags.transaction_sets, 1, 9999)?;
     if flags.keys_per_prefix > 0 && (flags.prefix_size == 0 || flags.prefix_size > flags.key_size) {
         let (prefix, key) = (flags.prefix_size, flags.key_size);
         return Err(format!(
@@ -264,6 +265,9 @@ fn check(flags: &Flags) -> Result<(), String> {
             "ERROR: illegal value for flag 'zipfian_theta': {} is not above 0, or is 1",
             flags.zipfian_theta
         ));
+    }
+    if flags.transaction_db && flags.optimistic_transaction_db {
+        return Err("ERROR: give --transaction_db or --optimistic_transaction_db, not both".to_owned());
     }
     if flags.use_existing_db && flags.db.is_none() {
         return Err("ERROR: --use_existing_db needs --db=DIRECTORY".to_owned());

@@ -128,6 +128,14 @@ flags! {
     max_num_range_tombstones: u64 = 0;
     /// Delete each key of the range by itself instead.
     expand_range_tombstones: bool = false;
+    /// Transactions of randomtransaction lock their keys. Without this and the next flag, they are plain batches.
+    transaction_db: bool = false;
+    /// Transactions of randomtransaction check their keys at the commit.
+    optimistic_transaction_db: bool = false;
+    /// Keys that a transaction changes, 1 to 9999.
+    transaction_sets: u64 = 2;
+    /// Milliseconds that a transaction waits for a lock.
+    transaction_lock_timeout: u64 = 100;
     /// Step backward after a seek instead of forward.
     reverse_iterator: bool = false;
     /// Every write waits for the device.

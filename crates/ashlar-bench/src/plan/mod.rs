@@ -38,6 +38,8 @@ pub enum Work {
         /// Whether the scan goes backward from the last entry.
         backward: bool,
     },
+    /// Transactions that add an amount to a random key of each of [`Plan::sets`] sets.
+    Transactions,
     /// Seeks random keys, then steps.
     Seek,
     /// Seeks ascending keys with one cursor.
@@ -127,6 +129,8 @@ pub struct Plan {
     pub batch: u64,
     /// The percentage of gets or merges in a mix.
     pub percent: u64,
+    /// The keys of a transaction, each in a set of its own.
+    pub(crate) sets: u64,
     /// Range tombstones among puts.
     pub(crate) ranges: Option<Ranges>,
     /// The settings of writes.
@@ -159,7 +163,8 @@ impl Plan {
             | Work::Merge
             | Work::Update
             | Work::ReadWrite
-            | Work::ReadMerge => flags.writes,
+            | Work::ReadMerge
+            | Work::Transactions => flags.writes,
             Work::Delete(_) => flags.deletes,
             _ => flags.reads,
         };
@@ -182,6 +187,7 @@ impl Plan {
             access: access(flags)?,
             batch: flags.batch_size,
             percent: 0,
+            sets: flags.transaction_sets,
             ranges: Ranges::of(flags)?,
             how: WriteHow { sync: flags.sync, disable_wal: flags.disable_wal },
             shape: flags.key_shape,

@@ -154,6 +154,11 @@ pub(super) const ENTRIES: &[Entry] = &[
             Work::ReadMerge,
         )
     },
+    entry(
+        "randomtransaction",
+        "transactions over --transaction_sets keys, checked at the end; see --transaction_db",
+        Work::Transactions,
+    ),
     entry("deleteseq", "deletes in key order", Work::Delete(KeyOrder::Sequential)),
     entry("deleterandom", "deletes of random keys", Work::Delete(KeyOrder::Random)),
     Entry { adjust: once, ..entry("compact", "compacts everything", Work::Compact) },

@@ -75,6 +75,7 @@ const JOBS: &[(&str, &str, &str, u64)] = &[
         WRITES,
         4000,
     ),
+    ("randomtransaction", "--transaction_db --threads=5 --transaction_sets=5 --seed=1602", WRITES, 20_000),
 ];
 
 /// The blank-separated field `number`, from 1, of the line that begins with `head`.
