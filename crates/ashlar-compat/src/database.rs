@@ -142,14 +142,22 @@ impl Database {
         self.db.create_family_with(name, |family| options.on_family(family))
     }
 
-    /// An iterator over a family.
+    /// An iterator over a family. As in RocksDB, a tailing one ignores the snapshot of the options.
     pub fn iterator(&self, family: Option<&Family>, options: &ReadOptions) -> Iterator {
+        let tailing = options.flag("tailing");
+        if tailing && self.secondary.is_some() {
+            let refused = Err(Error::not_supported("a tailing iterator of a secondary"));
+            return Iterator::once(refused);
+        }
         let extractor = options.flag("prefix_same_as_start").then(|| self.extractor(family)).flatten();
         let make: Make = match self.family(family) {
             Err(e) => Box::new(move |_| Err(e.clone())),
             Ok(Held::Own(family)) => {
                 let (family, options) = (family.clone(), options.clone());
-                Box::new(move |newest| options.scan(&family, newest)?.cursor())
+                Box::new(move |newest| {
+                    let scan = options.scan(&family, newest || tailing)?;
+                    if tailing { scan.tailing() } else { scan.cursor() }
+                })
             }
             // A later cursor is over a later view.
             Ok(Held::View(family)) => {
@@ -162,7 +170,7 @@ impl Database {
                 })
             }
         };
-        Iterator::new(make, options.flag("tailing"), extractor)
+        Iterator::new(make, tailing, extractor)
     }
 
     fn extractor(&self, family: Option<&Family>) -> Option<Arc<dyn PrefixRule>> {

@@ -1,8 +1,8 @@
 //! An iterator that is on an entry or not, and has a status.
 //!
 //! 1. RocksDB's iterators answer no error where they fail: they become invalid, and a program asks for the status.
-//! 2. A tailing iterator shows later writes: each positioning makes a new cursor, and so does a step to the next entry where
-//!    the old cursor has none.
+//! 2. A tailing iterator is over a tailing cursor, which looks for newer entries where it is positioned and where it ends. Within a
+//!    prefix, the iterator ends before its cursor does, so there it positions the cursor again.
 //! 3. With `prefix_same_as_start`, the iterator ends where the prefix of the key of the last positioning ends.
 
 use ashlardb::{Cursor, Error, PrefixExtractor, Result};
@@ -43,8 +43,8 @@ impl std::fmt::Debug for Iterator {
 }
 
 impl Iterator {
-    /// With the cursor that `make` makes now. One that cannot be made is the iterator's status. `extractor`: the iterator stays
-    /// within one prefix.
+    /// With the cursor that `make` makes now. One that cannot be made is the iterator's status. `tailing`: the cursor is a tailing
+    /// one. `extractor`: the iterator stays within one prefix.
     pub fn new(make: Make, tailing: bool, extractor: Option<Arc<dyn PrefixRule>>) -> Iterator {
         let cursor = make(false);
         let status = cursor.as_ref().err().cloned();
@@ -63,11 +63,7 @@ impl Iterator {
     /// # Errors
     /// Those of a new iterator.
     pub fn refresh(&mut self) -> Result<()> {
-        self.renew(true)
-    }
-
-    fn renew(&mut self, newest: bool) -> Result<()> {
-        self.cursor = (self.make)(newest);
+        self.cursor = (self.make)(true);
         (self.valid, self.status) = (false, self.cursor.as_ref().err().cloned());
         self.status()
     }
@@ -97,9 +93,6 @@ impl Iterator {
 
     /// A move that positions: it begins with a new status. `near`: the key to which it goes.
     fn position(&mut self, near: Option<&[u8]>, moved: impl FnOnce(&mut Cursor) -> Result<bool>) {
-        if self.tailing && self.renew(false).is_err() {
-            return;
-        }
         if self.cursor.is_ok() {
             self.status = None;
         }
@@ -139,19 +132,20 @@ impl Iterator {
     /// To the next entry. Off the entries the iterator stays there.
     #[inline]
     pub fn next(&mut self) {
-        if self.tailing {
-            self.next_or_newer();
-        } else if self.valid {
+        if self.valid {
+            if self.tailing && self.prefix.is_some() {
+                return self.next_in_prefix();
+            }
             self.step(|cursor| Ok(cursor.next()?.is_some()));
         }
     }
 
-    /// To the next entry, which may be later than the cursor.
+    /// To the next entry of the prefix. Where the cursor's next entry has another prefix, a newer entry may be before it.
     #[cold]
-    fn next_or_newer(&mut self) {
+    fn next_in_prefix(&mut self) {
         let Some(last) = self.entry().map(|(key, _)| key.to_vec()) else { return };
         self.step(|cursor| Ok(cursor.next()?.is_some()));
-        if self.valid || self.status.is_some() || self.renew(false).is_err() {
+        if self.valid || self.status.is_some() {
             return;
         }
         self.step(|cursor| match cursor.seek(&last)? {

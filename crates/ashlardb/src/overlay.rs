@@ -5,7 +5,7 @@ use ashlar_base::Error;
 use ashlar_engine::column_family::Family;
 use ashlar_engine::snapshot::Snapshot;
 use ashlar_options::ReadOptions;
-use ashlar_read::iter::{DbIter, KeyBounds};
+use ashlar_read::iter::{DbIter, KeyBounds, TailingIter};
 use ashlar_txn::{ChangesView, IndexedBatch, MergedIter, Transaction};
 use std::cell::{Ref, RefCell, RefMut};
 use std::sync::Arc;
@@ -102,19 +102,21 @@ impl Overlay<'_> {
     }
 }
 
-/// A cursor over a family, with or without pending changes over it.
+/// A cursor over a family: plain, with pending changes over it, or one that follows the writes.
 #[expect(clippy::large_enum_variant, reason = "a cursor without changes needs no allocation")]
 pub(crate) enum Walk {
     Plain(DbIter),
     Merged(Box<MergedIter>),
+    Tailing(Box<TailingIter>),
 }
 
-/// Calls the same method of either cursor.
-macro_rules! either {
+/// Calls the same method of the cursor, whichever it is.
+macro_rules! each {
     ($walk:expr, $cursor:ident => $call:expr) => {
         match $walk {
             Walk::Plain($cursor) => $call,
             Walk::Merged($cursor) => $call,
+            Walk::Tailing($cursor) => $call,
         }
     };
 }
@@ -128,6 +130,7 @@ impl Walk {
         Ok(match self {
             Walk::Plain(cursor) => Walk::Plain(cursor.beside(bounds, options)?),
             Walk::Merged(cursor) => Walk::Merged(Box::new(cursor.beside(bounds, options)?)),
+            Walk::Tailing(cursor) => Walk::Plain(cursor.shown().beside(bounds, options)?),
         })
     }
 
@@ -136,46 +139,47 @@ impl Walk {
         match self {
             Walk::Plain(cursor) => cursor,
             Walk::Merged(cursor) => cursor.below(),
+            Walk::Tailing(cursor) => cursor.shown(),
         }
     }
 
     pub(crate) fn first(&mut self) -> Result<()> {
-        either!(self, cursor => cursor.first())
+        each!(self, cursor => cursor.first())
     }
 
     pub(crate) fn last(&mut self) -> Result<()> {
-        either!(self, cursor => cursor.last())
+        each!(self, cursor => cursor.last())
     }
 
     pub(crate) fn seek(&mut self, key: &[u8]) -> Result<()> {
-        either!(self, cursor => cursor.seek(key))
+        each!(self, cursor => cursor.seek(key))
     }
 
     pub(crate) fn seek_for_prev(&mut self, key: &[u8]) -> Result<()> {
-        either!(self, cursor => cursor.seek_for_prev(key))
+        each!(self, cursor => cursor.seek_for_prev(key))
     }
 
     #[inline]
     pub(crate) fn next(&mut self) -> Result<()> {
-        either!(self, cursor => cursor.next())
+        each!(self, cursor => cursor.next())
     }
 
     #[inline]
     pub(crate) fn prev(&mut self) -> Result<()> {
-        either!(self, cursor => cursor.prev())
+        each!(self, cursor => cursor.prev())
     }
 
     #[inline]
     pub(crate) fn key(&self) -> Option<&[u8]> {
-        either!(self, cursor => cursor.key())
+        each!(self, cursor => cursor.key())
     }
 
     #[inline]
     pub(crate) fn entry(&self) -> Option<(&[u8], &[u8])> {
-        either!(self, cursor => cursor.entry())
+        each!(self, cursor => cursor.entry())
     }
 
     pub(crate) fn columns(&self) -> Result<Option<Columns>> {
-        either!(self, cursor => cursor.columns())
+        each!(self, cursor => cursor.columns())
     }
 }

@@ -4,6 +4,7 @@ use crate::overlay::Walk;
 use crate::range::{KeyRange, Keys};
 use crate::read::{ReadOptions, Readable};
 use crate::{Cursor, Db, Result, ScanExplained};
+use ashlar_base::Error;
 use ashlar_base::planted::{Bug, planted};
 use ashlar_engine::column_family::Family;
 use ashlar_engine::snapshot;
@@ -112,6 +113,52 @@ impl Scan {
     /// [`Scan::prefix`] in a family with a comparator.
     pub fn cursor(&self) -> Result<Cursor> {
         Ok(Cursor::new(self.open()?, Arc::clone(&self.family)))
+    }
+
+    /// A tailing cursor over the keys of the scan: it follows the writes to the database. See [`Cursor`] for its calls.
+    ///
+    /// [`Cursor::first`], [`Cursor::last`] and the seeks show the newest state. From there `next` and `prev` move within that
+    /// state. At its end, and off the end, `next` looks for newer keys behind the last one that it has shown. Where a positioning
+    /// call has found no key, `next` repeats the call; after [`Cursor::seek_for_prev`] it stays off the end. A key that is
+    /// written before the cursor's position is shown by the next positioning call. `prev` off the beginning, and an error, leave
+    /// the cursor off the end until it is positioned.
+    ///
+    /// The cursor keeps no database open: after the close, moves to a newer state answer `Shutdown`. A dropped family has no newer
+    /// state.
+    ///
+    /// ```
+    /// # use ashlardb::{Db, Read, Write};
+    /// # fn main() -> ashlardb::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = Db::open(dir.path().join("db"))?;
+    /// db.put("job/1", "")?;
+    /// let mut jobs = db.prefix("job/").tailing()?;
+    /// assert!(jobs.next()?.is_some());
+    /// assert!(jobs.next()?.is_none());       // the end, for the moment
+    /// db.put("job/2", "")?;
+    /// assert_eq!(jobs.next()?.map(|(key, _)| key), Some(&b"job/2"[..]));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Scan::cursor`]. `InvalidArgument`: the scan is over a snapshot, a transaction or an indexed batch.
+    /// # Cost
+    /// A look for newer keys that finds no write at all: two loads. While the family has the same memtables and tables, a move to
+    /// the newest state costs a few loads beside the seek; after a flush, a compaction or a range deletion, that of a new
+    /// cursor. An idle cursor keeps the memtables and files of its state: see [`Cursor::pins`].
+    pub fn tailing(&self) -> Result<Cursor> {
+        let over = match (&self.changes, &self.at) {
+            (Some(_), _) => Some("a transaction or an indexed batch"),
+            (None, Some(_)) => Some("a snapshot"),
+            (None, None) => None,
+        };
+        if let Some(over) = over {
+            return Err(Error::invalid(format!("a tailing cursor over {over}, which shows no later writes"))
+                .hint("Scan the database or a family"));
+        }
+        let newest = self.db.engine().tailing_iter(&self.family, self.range()?, self.options.at(None))?;
+        Ok(Cursor::new(Walk::Tailing(Box::new(newest)), Arc::clone(&self.family)))
     }
 
     /// Scans forward over at most `keys_max` keys and explains the scan: the tables within the bounds, the entries it skipped,

@@ -492,6 +492,9 @@ static void iterators(const char* dir) {
   rocksdb_readoptions_t* tailing = rocksdb_readoptions_create();
   rocksdb_readoptions_set_tailing(tailing, 1);
   rocksdb_readoptions_set_total_order_seek(tailing, 1);
+  // A tailing iterator ignores the snapshot.
+  const rocksdb_snapshot_t* ignored = rocksdb_create_snapshot(db);
+  rocksdb_readoptions_set_snapshot(tailing, ignored);
   iter = rocksdb_create_iterator(db, tailing);
   rocksdb_iter_seek(iter, "d", 1);
   entry(iter);
@@ -506,6 +509,8 @@ static void iterators(const char* dir) {
   rocksdb_iter_next(iter);
   entry(iter);
   rocksdb_iter_destroy(iter);
+  rocksdb_readoptions_set_snapshot(tailing, NULL);
+  rocksdb_release_snapshot(db, ignored);
   rocksdb_readoptions_destroy(tailing);
   rocksdb_close(db);
   rocksdb_options_destroy(options);
@@ -696,6 +701,16 @@ static void copies(const char* dir) {
   rocksdb_try_catch_up_with_primary(secondary, &err);
   must(err);
   get(secondary, "a");
+  rocksdb_readoptions_t* tailing = rocksdb_readoptions_create();
+  rocksdb_readoptions_set_tailing(tailing, 1);
+  rocksdb_iterator_t* iter = rocksdb_create_iterator(secondary, tailing);
+  rocksdb_iter_seek_to_first(iter);
+  entry(iter);
+  rocksdb_iter_get_error(iter, &err);
+  said("tailing a secondary", err);
+  err = NULL;
+  rocksdb_iter_destroy(iter);
+  rocksdb_readoptions_destroy(tailing);
   rocksdb_close(secondary);
   rocksdb_close(db);
   db = rocksdb_open(options, path(dir, "checkpoint"), &err);

@@ -6,7 +6,7 @@ use crate::column_family::Family;
 use crate::snapshot::Snapshot;
 use ashlar_base::{Error, LookupKey, Result, SeqNum};
 use ashlar_options::{ReadOptions, ReadTier};
-use ashlar_read::iter::{DbIter, KeyBounds};
+use ashlar_read::iter::{DbIter, Follow, KeyBounds, State, TailingIter};
 use ashlar_read::point::{self, GetExplained, MayExist, ScanExplained, View};
 use ashlar_read::super_version::SuperVersion;
 use ashlar_tree::columns::Columns;
@@ -73,6 +73,21 @@ impl Db {
         DbIter::new(version, seq, range, core.settled(options))
     }
 
+    /// A tailing iterator over the keys of a family within `range`, not positioned. The sequence number in `options` is ignored.
+    ///
+    /// # Errors
+    /// As [`Db::iter`].
+    pub fn tailing_iter(
+        &self,
+        family: &Arc<Family>,
+        range: KeyBounds,
+        options: ReadOptions,
+    ) -> Result<TailingIter> {
+        let options = ReadOptions { at: None, ..options };
+        let follow = Followed { core: Arc::clone(self.core()), family: Arc::clone(family), options };
+        Ok(TailingIter::new(self.iter(family, range, options)?, Box::new(follow)))
+    }
+
     /// The sequence number of the newest write to `key` after `since`, in memtables or tables; `None`: there is no such write.
     /// The caller keeps a snapshot at or before `since`. A deletion after `since` may be gone when a compaction has removed
     /// it; then `key` has no value.
@@ -134,6 +149,20 @@ impl Db {
             false => Err(Error::invalid("the snapshot belongs to another open database")
                 .hint("Take a snapshot of the database that is read")),
         }
+    }
+}
+
+/// The family of a tailing iterator. Holds the core of the database and not its handle, so it keeps no database open.
+struct Followed {
+    core: Arc<Core>,
+    family: Arc<Family>,
+    options: ReadOptions,
+}
+
+impl Follow for Followed {
+    fn newest(&self) -> Result<State> {
+        let (from, seq) = self.core.readable(&self.family, self.options)?;
+        Ok(State { from, seq, tier: self.core.settled(self.options).tier })
     }
 }
 

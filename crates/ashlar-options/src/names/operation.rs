@@ -50,7 +50,7 @@ pub(super) const READ: &[Row<ReadOptions>] = &[
     mapped!("io_timeout", "0", open, "io_timeout", Range::Whole(0, u64::MAX, "microseconds"), Some(|o, text| { o.io_timeout = micros(text)?; Ok(()) }), |o| Some(show_micros(o.io_timeout)), "The longest time for one read of a file. A read that took longer returns TimedOut when it ends. 0: no limit."),
     mapped!("read_tier", "kReadAllTier", open, "tier", Range::Text("kReadAllTier, kBlockCacheTier, kPersistedTier, kMemtableTier"), Some(set_tier), |o| Some(show_tier(o.tier).to_owned()), "The places that a read searches. With kBlockCacheTier, a read that needs a file returns Incomplete. Scans accept kPersistedTier too."),
     uses!("verify_checksums", "true", open, verify_checksums, Range::Flag, "Verify the checksums of blocks that are read from files. If off, such blocks do not enter the block cache."),
-    refused!("tailing", "false", open, "A cursor shows the state at its creation. Create another one to see later writes."),
+    refused!("tailing", "false", open, "No option: a call of a scan makes a tailing cursor (`Scan::tailing`)."),
     refused!("prefix_same_as_start", "false", open, "Give an upper bound, or scan by prefix."),
     refused!("value_size_soft_limit", "18446744073709551615", open, "AshlarDB does not limit the bytes of a multi-get."),
     refused!("merge_operand_count_threshold", "", open, "AshlarDB does not report keys with many operands."),

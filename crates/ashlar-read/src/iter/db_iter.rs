@@ -25,6 +25,7 @@
 
 mod backward;
 mod forward;
+mod renew;
 mod resolve;
 
 use super::merging::Stepped;
@@ -41,6 +42,7 @@ use ashlar_env::Process;
 use ashlar_format::value_suffix::without_write_time;
 use ashlar_options::{ReadOptions, ReadTier};
 use ashlar_tree::columns::Columns;
+use renew::Seen;
 use resolve::Row;
 use std::fmt;
 use std::sync::Arc;
@@ -107,6 +109,8 @@ pub struct DbIter {
     passed: Passed,
     /// Whether the cursor reads every memtable and table, so that its seeks may use the gap.
     whole: bool,
+    /// What the runs have of the memtable.
+    seen: Seen,
     tally: IterTally,
     process: Process,
     /// The last field, so that the state from which the merge borrows bytes is dropped after it.
@@ -129,6 +133,7 @@ impl DbIter {
         let tier = options.tier;
         let order = from.version.order.clone();
         let expiry = from.expiry.map(|expiry| expiry.now(&**from.version.tables().clock()));
+        let seen = Seen::of(&from);
         let mut cx = RunContext::new(from, how, seq);
         let merge = MergingIter::new(order.clone(), runs(&mut cx, &range, tier));
         if let Some(statistics) = cx.state.from.version.tables().statistics() {
@@ -148,6 +153,7 @@ impl DbIter {
             target: InternalKeyBuf::with_room(KEY_ROOM),
             passed: Passed::default(),
             whole: tier == ReadTier::All,
+            seen,
             tally: IterTally::default(),
             process: Process::current(),
             cx,

@@ -13,6 +13,7 @@ mod file_run;
 mod merging;
 mod pins;
 mod run;
+mod tailing;
 mod tally;
 
 #[cfg(test)]
@@ -24,3 +25,4 @@ use merging::MergingIter;
 pub use pins::CursorPins;
 pub use pins::{FileBytes, files_of, memtables_of};
 use run::{ReadState, Run, RunContext, runs};
+pub use tailing::{Follow, State, TailingIter};

@@ -152,6 +152,12 @@ impl Mask {
         self.window = None;
     }
 
+    /// Reads at `read_seq` from here on.
+    pub(crate) fn read_at(&mut self, read_seq: SeqNum) {
+        self.read_seq = read_seq;
+        self.window = None;
+    }
+
     /// Whether there are no tombstones.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {

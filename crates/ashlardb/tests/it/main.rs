@@ -46,6 +46,7 @@
 //! | `gone_back` | is a log that two processes wrote to told as damage, and is what stands before kept? |
 //! | `read_options` | does each option of a read hold for every verb? |
 //! | `secondary` | do views follow a writer, and stay as they are? |
+//! | `tailing` | does a tailing cursor show what is written, by a model and call by call? |
 //! | `styles` | do universal and FIFO trees hold what they should, and may RocksDB and we take turns on them? |
 //! | `resources` | do databases share memory and threads without harm to one another? |
 //! | `filters` | does a compaction filter remove what it says, and nothing that a snapshot sees? |
@@ -109,6 +110,7 @@ mod scrub;
 mod secondary;
 mod store;
 mod styles;
+mod tailing;
 mod threads;
 mod transaction_locks;
 mod transactions;
