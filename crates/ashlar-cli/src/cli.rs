@@ -66,6 +66,8 @@ Examples:
   ashlar db --db=DIR compact --prefix=user:                merges the tables that hold these keys
   ashlar db --db=DIR property rocksdb.stats                a figure or report by RocksDB's name
   ashlar db --db=DIR info                                  the report of the open, levels, sizes, health
+  ashlar db --db=DIR transactions                          prepared transactions that nothing has decided on
+  ashlar db --db=DIR commit_transaction NAME               decides on one; rollback_transaction gives it up
   ashlar db --db=DIR explain user:1                        the tables that a read asks, and its cost
   ashlar db --db=DIR level --level=rocksdb-7.8             does RocksDB 7.8 read this directory?
   ashlar db --db=DIR rewrite --level=rocksdb-7.8           rewrite it so that RocksDB 7.8 reads it
@@ -412,6 +414,29 @@ pub(crate) enum DbCommand {
     },
     /// Prints the report of the open, the levels of each family, and the health
     Info,
+    /// Lists the prepared transactions: the first phase of their two-phase commit is done, and nothing has decided on them
+    ///
+    /// One line for each, by name: how many keys and bytes it writes, in which families, and the WAL file that has it. Takes no lock,
+    /// and may run beside the program that has the database open. Then the list is of one moment.
+    Transactions,
+    /// Commits the prepared transaction NAME: its writes become visible, and durable before the command ends
+    ///
+    /// Ask the coordinator of the transaction first: if other databases have rolled back their part, this one must not commit. Needs
+    /// the LOCK: a program that has the database open decides itself. Status 1 if no prepared transaction has the name; standard
+    /// error then lists the names that there are.
+    #[command(name = "commit_transaction")]
+    CommitTransaction {
+        /// The name, as `transactions` prints it between the quotes; with --hex as 0x and hexadecimal digits
+        name: OsString,
+    },
+    /// Rolls back the prepared transaction NAME: its writes are given up for good
+    ///
+    /// Ask the coordinator of the transaction first, as for `commit_transaction`. Needs the LOCK.
+    #[command(name = "rollback_transaction")]
+    RollbackTransaction {
+        /// The name, as `transactions` prints it between the quotes; with --hex as 0x and hexadecimal digits
+        name: OsString,
+    },
     /// Checks that a RocksDB release (--level) reads everything in the directory, or lists what it does not read
     ///
     /// Takes no lock. If a file cannot be read and another process has the database open, the error names that process.
@@ -424,9 +449,10 @@ impl DbCommand {
     /// The first given flag that has no effect on this command, with the commands that use it.
     pub(crate) fn idle_flag(&self, given: &Common) -> Option<(&'static str, &'static str)> {
         use DbCommand::{
-            Compact, CreateFamily, Delete, Dump, Explain, ExportFamily, Get, ImportFamily, Ingest, Load,
-            Property, Put, Scan, WriteSst,
+            CommitTransaction, Compact, CreateFamily, Delete, Dump, Explain, ExportFamily, Get, ImportFamily,
+            Ingest, Load, Property, Put, RollbackTransaction, Scan, Transactions, WriteSst,
         };
+        let named = matches!(self, Transactions | CommitTransaction { .. } | RollbackTransaction { .. });
         let files = matches!(self, Ingest { .. } | WriteSst { .. });
         let writes = matches!(
             self,
@@ -462,9 +488,9 @@ impl DbCommand {
                 "put, get, delete, scan, dump, load, explain, compact, property, write_sst, ingest and export_family",
             ),
             (
-                (given.hex || given.key_hex || given.value_hex) && !hex,
+                (given.hex && !named || given.key_hex || given.value_hex) && !hex,
                 "--hex",
-                "put, get, delete, scan, dump, load, explain, compact and write_sst",
+                "put, get, delete, scan, dump, load, explain, compact, write_sst and, as --hex, the commands on transactions",
             ),
         ];
         idle.into_iter().find(|(idle, ..)| *idle).map(|(_, flag, commands)| (flag, commands))

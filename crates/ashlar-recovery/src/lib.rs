@@ -25,7 +25,9 @@ pub use recover::{
     Families, FamilySpec, Others, Recovered, list_families, logs_needed_from, recover_in, recover_manifest,
 };
 pub use remains::Remains;
-pub use report::{DamagedFile, DroppedRange, FamilyReport, RecoveryReport, WalReport};
+pub use report::{
+    DamagedFile, DroppedRange, FamilyReport, RecoveryReport, UndecidedFamily, UndecidedTransaction, WalReport,
+};
 pub use sink::{BatchPlace, FamilyFilter, ReplaySink, sequenced_ops};
 pub use two_phase::{Piece, Prepared};
 pub use wal_replay::{FoundWals, Policy, ReplayOutcome, replay_found, replay_wals, salvage_wals};

@@ -2,6 +2,8 @@
 
 use super::remains::Remains;
 use ashlar_base::{Error, FamilyId, FileNumber, SeqNum};
+use ashlar_format::write_batch::BatchEncoder;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// A family as it was found.
@@ -30,6 +32,73 @@ pub struct WalReport {
     pub records: u64,
     /// Bytes of those batches.
     pub bytes: u64,
+}
+
+/// A transaction that is prepared, and neither committed nor rolled back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct UndecidedTransaction {
+    /// Its name.
+    pub name: Vec<u8>,
+    /// The WAL file in which its operations were found.
+    pub wal: FileNumber,
+    /// The number of its operations.
+    pub operations: u64,
+    /// Bytes of the operations in the WAL.
+    pub bytes: u64,
+    /// The families to which it writes, by id.
+    pub families: Vec<UndecidedFamily>,
+}
+
+/// A family to which an undecided transaction writes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct UndecidedFamily {
+    /// Its id.
+    pub id: FamilyId,
+    /// Its name; `None`: the family was dropped.
+    pub name: Option<String>,
+    /// The number of its keys that the transaction writes.
+    pub keys: u64,
+}
+
+impl UndecidedTransaction {
+    pub(crate) fn new(name: &[u8], wal: FileNumber, operations: u64, bytes: u64) -> Self {
+        UndecidedTransaction { name: name.to_vec(), wal, operations, bytes, families: Vec::new() }
+    }
+
+    /// Sets the families from the operations. `known`: those of the database.
+    pub(crate) fn count_keys(&mut self, data: &BatchEncoder, known: &[FamilyReport]) {
+        let mut keys: BTreeMap<FamilyId, BTreeSet<&[u8]>> = BTreeMap::new();
+        for op in data.reader().iter().flatten() {
+            if let (Some(family), Some(key)) = (op.family(), op.key()) {
+                keys.entry(family).or_default().insert(key);
+            }
+        }
+        let name = |id| known.iter().find(|family| family.id == id).map(|family| family.name.clone());
+        let family = |(id, keys): (FamilyId, BTreeSet<_>)| UndecidedFamily {
+            id,
+            name: name(id),
+            keys: keys.len() as u64,
+        };
+        self.families = keys.into_iter().map(family).collect();
+    }
+
+    /// The number of keys that the transaction writes, in all families.
+    pub fn keys(&self) -> u64 {
+        self.families.iter().map(|family| family.keys).sum()
+    }
+}
+
+impl fmt::Display for UndecidedTransaction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let UndecidedTransaction { name, wal, operations, .. } = self;
+        let name = name.escape_ascii();
+        write!(
+            f,
+            "transaction '{name}' with {operations} writes in WAL file {wal} is prepared and not decided on"
+        )
+    }
 }
 
 /// A range of a file that was not used.
@@ -117,7 +186,7 @@ pub struct RecoveryReport {
     /// kept for RocksDB. No anomaly.
     pub unserved: Vec<String>,
     /// Transactions that are prepared, and neither committed nor rolled back. No anomaly.
-    pub undecided: Vec<String>,
+    pub undecided: Vec<UndecidedTransaction>,
     /// Why the database takes no writes; empty if it takes writes. No anomaly.
     pub read_only: Vec<String>,
     /// The linter's advice on the settings. No anomaly.
@@ -188,13 +257,15 @@ impl fmt::Display for RecoveryReport {
         if let Some(seq) = self.sequence_cut {
             writeln!(f, "cut: writes behind sequence {seq} are gone")?;
         }
+        for transaction in &self.undecided {
+            writeln!(f, "undecided: {transaction}")?;
+        }
         for (what, list) in [
             ("rebuilt", &self.regenerated),
             ("written", &self.written),
             ("moved to lost/", &self.lost),
             ("foreign", &self.foreign),
             ("stored setting not followed", &self.unserved),
-            ("undecided", &self.undecided),
             ("read-only", &self.read_only),
             ("advice", &self.advice),
         ] {

@@ -19,6 +19,7 @@
 //!
 //! Source: RocksDB `db/write_batch.cc` (`MemTableInserter`), `utilities/transactions/pessimistic_transaction.cc`.
 
+use super::report::UndecidedTransaction;
 use ashlar_base::{FileNumber, Malformed, Result, SeqNum};
 use ashlar_format::write_batch::{BatchEncoder, BatchOp, BatchReader};
 use std::collections::{BTreeMap, BTreeSet};
@@ -55,21 +56,14 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// A line for each undecided transaction.
-    pub(super) fn lines(&self) -> impl Iterator<Item = String> {
+    /// The undecided transactions with their data.
+    pub(super) fn undecided(
+        &self,
+    ) -> impl Iterator<Item = Result<(UndecidedTransaction, BatchEncoder), Malformed>> {
         self.undecided.iter().map(|(xid, (wal, piece))| {
-            let xid = xid.escape_ascii();
-            format!(
-                "transaction '{xid}' with {} writes in WAL file {wal} is prepared and not decided on",
-                piece.count
-            )
-        })
-    }
-
-    /// The undecided transactions: name and data.
-    pub(super) fn undecided(&self) -> impl Iterator<Item = Result<(&[u8], BatchEncoder), Malformed>> {
-        self.undecided.iter().map(|(xid, (_, piece))| {
-            BatchEncoder::from_encoded(&piece.at(SeqNum::ZERO)).map(|data| (&xid[..], data))
+            let bytes = piece.records.len() as u64;
+            let found = UndecidedTransaction::new(xid, *wal, piece.count(), bytes);
+            BatchEncoder::from_encoded(&piece.at(SeqNum::ZERO)).map(|data| (found, data))
         })
     }
 

@@ -373,10 +373,11 @@ struct Predecessor {
 impl Replay<'_> {
     /// Hands over what is prepared and not decided on.
     fn tell_undecided(&mut self) -> Result<()> {
-        self.report.undecided.extend(self.prepared.lines());
         for undecided in self.prepared.undecided() {
-            let (name, data) = undecided.map_err(|e| e.into_error().at_path(self.dir))?;
-            self.sink.undecided(name, data);
+            let (mut found, data) = undecided.map_err(|e| e.into_error().at_path(self.dir))?;
+            found.count_keys(&data, &self.report.families);
+            self.sink.undecided(&found.name, data);
+            self.report.undecided.push(found);
         }
         Ok(())
     }

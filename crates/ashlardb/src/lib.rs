@@ -135,7 +135,10 @@ pub use ashlar_observe::{FamilyShape, Scrubbed};
 pub use ashlar_options::{CompactionStyle, DbPath, FormatLevel};
 pub use ashlar_read::iter::CursorPins;
 pub use ashlar_read::point::{MayExist, Met, Probe, ProbedRun, View};
-pub use ashlar_recovery::{DamagedFile, DroppedRange, FamilyReport, RecoveryReport, Remains, WalReport};
+pub use ashlar_recovery::{
+    DamagedFile, DroppedRange, FamilyReport, RecoveryReport, Remains, UndecidedFamily, UndecidedTransaction,
+    WalReport,
+};
 pub use ashlar_recovery::{LEVELDB_UPGRADE_NOTICE, is_leveldb_directory, list_families};
 pub use ashlar_repair::{RepairReport, check_database, check_database_in};
 pub use ashlar_tree::check::{CheckReport, Damage, KeySpan, Risk, Verified};

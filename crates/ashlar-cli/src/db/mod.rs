@@ -17,6 +17,7 @@ mod load;
 mod repair;
 mod sst_files;
 mod text;
+mod transactions;
 
 use crate::Done;
 use crate::cli::{Common, DbArguments, DbCommand, Range};
@@ -28,7 +29,7 @@ use std::path::{Path, PathBuf};
 use text::{Form, Separator};
 
 /// The commands, for messages.
-pub(crate) const COMMANDS: &str = "put, get, delete, scan, dump, load, families, create_family, drop_family, explain, compact, property, check, repair, checkpoint, export_family, import_family, backup, restore, backups, write_sst, ingest, info, level, rewrite (see ashlar db --help)";
+pub(crate) const COMMANDS: &str = "put, get, delete, scan, dump, load, families, create_family, drop_family, explain, compact, property, check, repair, checkpoint, export_family, import_family, backup, restore, backups, write_sst, ingest, info, transactions, commit_transaction, rollback_transaction, level, rewrite (see ashlar db --help)";
 
 /// A command with its database.
 struct Target {
@@ -146,6 +147,9 @@ pub(crate) fn run(arguments: DbArguments) -> Done {
             sst_files::ingest(&target, &files, (move_files, ingest_behind), &mut out)
         }
         DbCommand::Info => info::run(&target, &mut out),
+        DbCommand::Transactions => transactions::list(&target, &mut out),
+        DbCommand::CommitTransaction { name } => transactions::decide(&target, &name, true, &mut out),
+        DbCommand::RollbackTransaction { name } => transactions::decide(&target, &name, false, &mut out),
         DbCommand::Level => level::show(&target, &mut out),
         DbCommand::Rewrite => level::rewrite(&target, &mut out),
     }?;

@@ -42,7 +42,7 @@ fn a_prepared_transaction_is_taken_over() {
     let db = Db::open(golden.path()).unwrap();
     assert!(db.recovery().read_only.is_empty(), "{}", db.recovery());
     assert!(
-        matches!(&db.recovery().undecided[..], [only] if only.contains("transaction 'tx-pending'")),
+        matches!(&db.recovery().undecided[..], [only] if only.to_string().contains("transaction 'tx-pending'")),
         "{}",
         db.recovery()
     );
@@ -87,7 +87,10 @@ fn a_prepared_transaction_is_found_behind_another_open_of_rocksdb() {
             outcome.unwrap();
             let db = Db::open(&dir).unwrap();
             let undecided = &db.recovery().undecided;
-            assert!(matches!(&undecided[..], [only] if only.contains("'prepared-3'")), "{undecided:?}");
+            assert!(
+                matches!(&undecided[..], [only] if only.to_string().contains("'prepared-3'")),
+                "{undecided:?}"
+            );
             assert_eq!(listing(db.scan(..)).len(), 3);
             db.flush().unwrap();
             db.close().unwrap();

@@ -107,7 +107,7 @@ fn it_is_there_after_opens_flushes_and_compactions_and_holds_its_locks() {
     prepared(&db, "again", "l", "2").commit().unwrap();
     db.close().unwrap();
     let db = open(&sim);
-    assert_eq!(db.recovery().undecided, Vec::<String>::new());
+    assert!(db.recovery().undecided.is_empty(), "{}", db.recovery());
     assert_eq!((value(&db, "k").as_deref(), value(&db, "l").as_deref()), (Some("0,1"), Some("2")));
     assert_eq!(listing(db.scan(..)).len(), 2 + 4 + 2);
 }
