@@ -17,7 +17,7 @@ use ashlar_compat::calls::ReadOptions;
 use ashlar_compat::iterator::Iterator;
 use ashlar_compat::options::Texts;
 use ashlar_compat::status::not_found;
-use ashlar_compat::transactions::{add_batch, alone, optimistic, pessimistic, plain};
+use ashlar_compat::transactions::{add_batch, optimistic, pessimistic, plain};
 use ashlardb::{Error, Family, Read, Reader, Result, Transaction, TransactionOptions, View, Write};
 use std::cell::{Ref, RefCell};
 use std::ffi::{CStr, c_char};
@@ -244,22 +244,22 @@ macro_rules! locked {
         #[doc = concat!("Writes to the family `default`, with the locks of its keys: ", stringify!($call), ".")]
         ///
         /// # Errors
-        /// Those of the write, and of a commit.
+        /// Those of [`ashlardb::Db::locking`].
         pub fn $name(txn_db: &TxnDbObject, options: &WriteObject, $($arg: &[u8]),*) -> Result<()> {
-            alone(&txn_db.db.0.db(), plain(&txn_db.options, options.write), |t| t.$call($($arg),*))
+            txn_db.db.0.db().locking(plain(&txn_db.options, options.write)).$call($($arg),*)
         }
         #[doc = concat!("Writes to a family, with the locks of its keys: ", stringify!($call), ".")]
         ///
         /// # Errors
-        /// Those of the write, and of a commit.
+        /// Those of [`ashlardb::Db::locking`].
         pub fn $of(
             txn_db: &TxnDbObject,
             options: &WriteObject,
             family: &FamilyObject,
             $($arg: &[u8]),*
         ) -> Result<()> {
-            let options = plain(&txn_db.options, options.write);
-            alone(&txn_db.db.0.db(), options, |t| t.family(&family.family).$call($($arg),*))
+            let (db, options) = (txn_db.db.0.db(), plain(&txn_db.options, options.write));
+            db.locking(options).family(&family.family).$call($($arg),*)
         }
         #[doc = concat!("In the family `default`: ", stringify!($call), ".")]
         ///
@@ -286,11 +286,10 @@ locked! {
 /// Writes a batch, with the locks of its keys.
 ///
 /// # Errors
-/// Those of [`add_batch`], and of a commit.
+/// Those of [`ashlardb::Db::locking`].
 pub fn transactiondb_write(txn_db: &TxnDbObject, options: &WriteObject, batch: &BatchObject) -> Result<()> {
-    let db = txn_db.db.0.db();
-    let batch = batch.complete()?;
-    alone(&db, plain(&txn_db.options, options.write), |t| add_batch(&db, t, batch))
+    // RocksDB leaves the batch as it is.
+    txn_db.db.0.db().locking(plain(&txn_db.options, options.write)).write(batch.complete()?.clone())
 }
 
 /// Begins a transaction; one that has ended may be begun again in its place.

@@ -1,6 +1,6 @@
 //! Transaction databases: what RocksDB's `TransactionDB` and `OptimisticTransactionDB` add to a database.
 //!
-//! 1. A plain write of a pessimistic database is a transaction of its own: it waits for the locks of other transactions.
+//! 1. A plain write of a pessimistic database takes the locks of its keys: it waits for other transactions.
 //! 2. A read sees the newest state unless its options name a snapshot. The transaction's own serves the check for conflicts.
 //! 3. Options that would change what a commit promises, and are not served, refuse every call of the transaction.
 
@@ -73,20 +73,6 @@ pub fn optimistic(transaction: &Texts, write: WriteOptions) -> TransactionOption
 /// The options of a plain write of a pessimistic database.
 pub fn plain(database: &Texts, write: WriteOptions) -> TransactionOptions {
     with_timeout(TransactionOptions::new().write_options(write), database.get("default_lock_timeout"))
-}
-
-/// Writes by a transaction of its own.
-///
-/// # Errors
-/// Those of the write and of a commit.
-pub fn alone(
-    db: &Db,
-    options: TransactionOptions,
-    write: impl FnOnce(&Transaction) -> Result<()>,
-) -> Result<()> {
-    let transaction = db.begin_with(options)?;
-    write(&transaction)?;
-    transaction.commit()
 }
 
 /// Adds the operations of a batch to a transaction.

@@ -8,13 +8,14 @@
 //! | [`locks`] | point locks of one database: shared and exclusive, first come first served, with deadlock detection |
 //! | `named` | names of transactions, and prepared transactions without a handle |
 //! | [`transaction`] | pessimistic and optimistic transactions |
+//! | [`locked`] | plain writes that take the locks of their keys |
 //! | [`two_phase`] | prepare, and the decision on a prepared transaction |
 //!
 //! 1. A transaction changes nothing in the database before its commit. The commit writes one batch, which is one record of
 //!    the WAL: after a crash all of it is there, or nothing.
 //! 2. Every key that a transaction locks or tracks is compared at the commit, under the lead of the writers, with the
 //!    newest write to that key. If another write came between, the commit fails with `Busy(Conflict)`. This holds for
-//!    plain writes too, which take no locks. So no update is lost, whatever else writes. With two-phase commit the check is
+//!    plain writes too, which take no locks unless they ask for them ([`locked`]). So no update is lost, whatever else writes. With two-phase commit the check is
 //!    at the prepare; a plain write between prepare and commit is overwritten.
 //! 3. A lock is released when its transaction ends: by a commit, a rollback or a drop, also by a drop during a panic. The
 //!    drop of a prepared transaction ends nothing: it is decided on later, through another handle.
@@ -28,6 +29,7 @@ pub mod batch;
 pub mod locks;
 mod named;
 pub mod transaction;
+pub mod locked;
 pub mod two_phase;
 
 pub use batch::{IndexedBatch, Pending};

@@ -544,7 +544,9 @@ impl Transaction {
         let key = lock_key(family.id(), user_key);
         match self.tracked.get(&key) {
             Some(tracked) if tracked.mode >= mode => return self.take_due_snapshot(),
-            None if self.tracked.len() >= self.settings.max_locks => return Err(self.too_many_locks()),
+            None if self.tracked.len() >= self.settings.max_locks => {
+                return Err(too_many_locks(self.settings.max_locks));
+            }
             _ => {}
         }
         if self.is_pessimistic() {
@@ -628,13 +630,15 @@ impl Transaction {
             self.taken.push(taken);
         }
     }
+}
 
-    #[cold]
-    fn too_many_locks(&self) -> Error {
-        let text = format!("the transaction has locked {} keys, as many as it may", self.tracked.len());
-        Error::new(ErrorKind::Busy(BusyKind::LockLimit), text)
-            .hint("Commit in smaller transactions, or raise max_locks")
-    }
+#[cold]
+pub(crate) fn too_many_locks(most: usize) -> Error {
+    Error::new(
+        ErrorKind::Busy(BusyKind::LockLimit),
+        format!("the transaction has locked {most} keys, as many as it may"),
+    )
+    .hint("Commit in smaller transactions, or raise max_locks")
 }
 
 /// Whether a commit that failed like this may have written something, or can never succeed.

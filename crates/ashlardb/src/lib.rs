@@ -94,6 +94,7 @@ mod db;
 mod family;
 mod ingest;
 mod indexed;
+mod locking;
 mod observe;
 pub mod options;
 mod overlay;
@@ -150,6 +151,7 @@ pub use cursor::{Cursor, Lent};
 pub use db::{Db, Health, Severity, WritePressure};
 pub use family::Family;
 pub use indexed::{IndexedBatch, IndexedFamily, Pending};
+pub use locking::LockingWriter;
 pub use observe::{
     CompactionEvent, Distribution, Event, EventListener, FileEvent, FlushEvent, GetExplained, Histogram,
     IngestEvent, Metric, PerfContext, PerfLevel, ScanExplained, StallCondition, Statistics, StatsLevel,

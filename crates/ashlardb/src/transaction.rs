@@ -42,6 +42,10 @@ impl TransactionOptions {
         Self::default().set(|settings| settings.kind = Kind::Optimistic)
     }
 
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
     fn set(mut self, set: impl FnOnce(&mut Settings)) -> Self {
         set(&mut self.settings);
         self
@@ -100,8 +104,8 @@ impl TransactionOptions {
 /// `Busy(Conflict)` and writes nothing. That holds for writes of other transactions and for plain writes such as `db.put`.
 /// Plain reads and scans are not tracked.
 ///
-/// A pessimistic transaction also locks its keys, so other pessimistic transactions wait for it. Plain writes and optimistic
-/// transactions take no locks and do not wait. A write of a transaction needs the lock, so it may answer the errors of
+/// A pessimistic transaction also locks its keys, so other pessimistic transactions wait for it, and so does [`Db::locking`]. Plain
+/// writes and optimistic transactions take no locks and do not wait. A write of a transaction needs the lock, so it may answer the errors of
 /// [`Transaction::get_for_update`] too; the transaction then has neither the lock nor the operation.
 ///
 /// ```
@@ -290,7 +294,8 @@ impl Transaction {
     /// next sync. The transaction keeps its locks until it is committed or rolled back. Dropping the handle decides nothing:
     /// [`Db::transaction_by_name`] gives another one, also after the next open.
     ///
-    /// Plain writes take no locks. One to a key of the transaction, between prepare and commit, is overwritten by the commit.
+    /// Plain writes take no locks, unless they go through [`Db::locking`]. One to a key of the transaction, between prepare and
+    /// commit, is overwritten by the commit.
     /// (RocksDB: `Transaction::Prepare` under the policy `WRITE_COMMITTED`; AshlarDB writes no other.)
     ///
     /// # Errors

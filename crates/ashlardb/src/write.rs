@@ -17,7 +17,7 @@ thread_local! {
 }
 
 /// Runs `write` with an empty batch.
-fn with_batch<T>(write: impl FnOnce(&mut EngineBatch) -> T) -> T {
+pub(crate) fn with_batch<T>(write: impl FnOnce(&mut EngineBatch) -> T) -> T {
     // A write in a callback of a write, and one of a thread that is ending, get a new batch.
     let mut batch = SINGLE.try_with(Cell::take).ok().flatten().unwrap_or_default();
     let done = write(&mut batch);

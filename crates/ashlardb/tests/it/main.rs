@@ -19,6 +19,7 @@
 //! | `ingest` | are files that were written outside taken in as the model says, beside writers and compactions? |
 //! | `behind` | does every entry above hide a table behind it, here and in RocksDB, whatever was compacted? |
 //! | `ingest_judged` | does RocksDB take our files, and read a database that took its files? |
+//! | `locking` | do plain writes with locks wait for transactions, and leave what is prepared? |
 //! | `indexed`, `transactions`, `transaction_locks` | do reads with pending changes agree with a model, and is no update lost? |
 //! | `two_phase` | does what is prepared survive everything but its decision, and is it decided on once? |
 //! | `two_phase_crashes` | does a crash leave each transaction where its last call left it? |
@@ -85,6 +86,7 @@ mod ingest_judged;
 mod judge;
 mod leveldb;
 mod live;
+mod locking;
 mod manual;
 mod misuse;
 mod manifest_end;
