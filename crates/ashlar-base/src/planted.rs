@@ -144,6 +144,10 @@ bugs! {
     UpgradeBesideOthers,
     /// A shared lock is given beside an exclusive one.
     SharedBesideExclusive,
+    /// A range is locked although others hold keys of it.
+    RangeOverPoints,
+    /// A key is locked although another transaction holds a range with it.
+    PointsInRanges,
     /// A rollback to a savepoint keeps its locks.
     SavepointKeepsLocks,
     /// A rollback to a savepoint takes the operations back, and not what reads see.

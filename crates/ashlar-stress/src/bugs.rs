@@ -79,13 +79,13 @@ fn owed(bug: Bug) -> (&'static str, &'static str) {
         Bug::NoSnapshotForTheCheck => ("txn", "sequence numbers set to zero"),
         Bug::SnapshotOfTheCheckTooNew => ("txn", "a write between snapshot and lock"),
         Bug::UpgradeBesideOthers | Bug::SharedBesideExclusive => ("txn", "a lock that excludes nothing"),
-        Bug::SavepointKeepsLocks => ("txn", "locks of what was taken back"),
+        Bug::RangeOverPoints | Bug::PointsInRanges => ("txn", "locks of two kinds that do not meet"),
         Bug::SavepointKeepsReads => ("txn", "an index beside its batch"),
         Bug::MergeBelowADeletion => ("txn", "a deleted value in a sum"),
         Bug::TurnShowsAKeyTwice => ("txn", "a cursor that turns around"),
         Bug::PreparedForgotten => ("txn", "a prepared transaction lost with its log"),
         Bug::CommitWithoutData => ("txn", "a commit of nothing"),
-        Bug::RollbackLeavesALock => ("txn", "a lock held by an ended transaction"),
+        Bug::SavepointKeepsLocks | Bug::RollbackLeavesALock => ("txn", "a lock that outlives its operation"),
     }
 }
 

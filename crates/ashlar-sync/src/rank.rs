@@ -21,6 +21,8 @@ pub enum Rank {
     Log,
     /// The list of snapshots. Held while a super version is published, which may free older ones with their caches and arenas.
     Snapshots,
+    /// A part of the keys that transactions have locked.
+    Keys,
     /// One structure that is used under the locks above: a shard of the block cache, an arena, a gap.
     Inner,
     /// A value that is read or replaced in one step: counters, a batch, a published version. Only locks of the environment are

@@ -5,7 +5,7 @@
 //! | [`changes`] | the pending changes of a batch, by family and key |
 //! | [`merged`] | a cursor over a family with pending changes over it |
 //! | [`batch`] | the indexed write batch: a write batch that can be read |
-//! | [`locks`] | point locks of one database: shared and exclusive, first come first served, with deadlock detection |
+//! | [`locks`] | locks on keys and ranges of one database: shared and exclusive, first come first served, with deadlock detection |
 //! | `named` | names of transactions, and prepared transactions without a handle |
 //! | [`transaction`] | pessimistic and optimistic transactions |
 //! | [`locked`] | plain writes that take the locks of their keys |

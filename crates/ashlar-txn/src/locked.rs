@@ -1,14 +1,14 @@
 //! Plain writes that take the locks of their keys.
 //!
-//! 1. The writer locks every key of its batch exclusively, writes the batch, and releases the locks. It takes them in the order of
-//!    families and bytes, so writers of batches do not wait for each other in a circle.
+//! 1. The writer locks every key and every range of its batch exclusively, writes the batch, and releases the locks. It takes them
+//!    in the order of families and bytes, so writers of batches do not wait for each other in a circle.
 //! 2. The write itself is a plain one: it has no snapshot and no check, and shares a group of the WAL with other writes. No
 //!    pessimistic transaction holds its keys meanwhile, prepared ones included, and the commit of an optimistic one checks.
 //! 3. The batch is visible before the locks are released. So the next holder of a key sees the write.
 //!
 //! Source: RocksDB `utilities/transactions/pessimistic_transaction_db.cc` (a `Put` of a `TransactionDB` is such a write).
 
-use crate::locks::{LockKey, LockTable, Mode, Request, TransactionId};
+use crate::locks::{LockKey, LockTable, Mode, RangeId, RangeRequest, Request, Span, TransactionId};
 use crate::named::{Shared, lock_key};
 use crate::transaction::{Kind, Settings, too_many_locks};
 use ashlar_base::{Error, FamilyId, Result, SeqNum};
@@ -16,6 +16,7 @@ use ashlar_engine::Db;
 use ashlar_engine::batch::WriteBatch;
 use ashlar_engine::column_family::Family;
 use ashlar_format::write_batch::BatchOp;
+use ashlar_read::iter::KeyBounds;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -24,10 +25,12 @@ struct Held<'a> {
     locks: &'a LockTable,
     id: TransactionId,
     keys: Vec<LockKey>,
+    ranges: Vec<RangeId>,
 }
 
 impl Drop for Held<'_> {
     fn drop(&mut self) {
+        self.ranges.iter().for_each(|range| self.locks.release_range(*range));
         self.keys.iter().for_each(|key| self.locks.release(self.id, key));
     }
 }
@@ -36,25 +39,28 @@ impl Drop for Held<'_> {
 ///
 /// # Errors
 /// `TimedOut`: transactions hold a lock. `Busy(Deadlock)`. `Busy(LockLimit)`: the batch has more keys than `max_locks`.
-/// `InvalidArgument`: settings of an optimistic transaction; a callback makes the call. `NotSupported`: a range deletion. Those of
-/// [`Db::write`]. In each case nothing was written, unless the error is one of a write that says otherwise.
+/// `InvalidArgument`: settings of an optimistic transaction; a callback makes the call. Those of [`Db::write`]. In each case nothing was written, unless the error is one of a write that says otherwise.
 pub fn write(db: &Db, batch: &mut WriteBatch, settings: &Settings) -> Result<SeqNum> {
     if settings.kind == Kind::Optimistic {
         return Err(Error::invalid("a locking write with the options of an optimistic transaction")
             .hint("Use TransactionOptions::new(), which locks keys"));
     }
     db.check_caller("a locking write")?;
-    let keys = keys_of(batch)?;
-    if keys.len() > settings.max_locks {
+    let wanted = wanted_by(batch)?;
+    if wanted.len() > settings.max_locks {
         return Err(too_many_locks(settings.max_locks));
     }
     let shared = Shared::of(db)?;
-    let mut held = Held { locks: &shared.locks, id: shared.locks.next_transaction(), keys: Vec::new() };
+    let id = shared.locks.next_transaction();
+    let mut held = Held { locks: &shared.locks, id, keys: Vec::new(), ranges: Vec::new() };
     let families = db.families();
-    for (family, user_key) in &keys {
+    for Wanted { family, key, end } in wanted {
         // The write refuses a family that does not exist.
-        let Some(family) = families.iter().find(|known| known.id() == *family) else { continue };
-        lock(db, &mut held, family, user_key, settings)?;
+        let Some(family) = families.iter().find(|known| known.id() == family) else { continue };
+        match end {
+            None => lock(db, &mut held, family, &key, settings)?,
+            Some(end) => lock_range(db, &mut held, family, (key, end), settings)?,
+        }
     }
     db.write(batch, settings.write)
 }
@@ -80,18 +86,47 @@ fn lock(
     Ok(())
 }
 
-/// The keys of the batch, each once.
-fn keys_of(batch: &WriteBatch) -> Result<BTreeSet<(FamilyId, Vec<u8>)>> {
-    let mut keys = BTreeSet::new();
+/// A key of a batch, or a range from the key on.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Wanted {
+    family: FamilyId,
+    key: Vec<u8>,
+    end: Option<Vec<u8>>,
+}
+
+fn lock_range(
+    db: &Db,
+    held: &mut Held<'_>,
+    family: &Arc<Family>,
+    (begin, end): (Vec<u8>, Vec<u8>),
+    settings: &Settings,
+) -> Result<()> {
+    let bounds = KeyBounds { lower: Some(begin), upper: Some(end), ..KeyBounds::default() };
+    let request = RangeRequest {
+        transaction: held.id,
+        // The write refuses a range that ends before it begins; as a lock it is empty.
+        span: &Span::new(family.id(), family.options().order.clone(), bounds),
+        family: family.name(),
+        mode: Mode::Exclusive,
+        timeout: settings.lock_timeout,
+        detect: settings.deadlock_detect,
+    };
+    held.ranges.extend(held.locks.acquire_range(&request, db.env())?);
+    Ok(())
+}
+
+/// The keys and ranges of the batch, each once.
+fn wanted_by(batch: &WriteBatch) -> Result<BTreeSet<Wanted>> {
+    let mut wanted = BTreeSet::new();
     for op in batch.operations().iter() {
         let op = op.map_err(ashlar_base::Malformed::into_error)?;
-        if matches!(op, BatchOp::DeleteRange { .. }) {
-            return Err(Error::not_supported("a range deletion in a locking write")
-                .hint("Delete the keys one by one, or write the batch without locks"));
-        }
+        let end = match &op {
+            BatchOp::DeleteRange { end, .. } => Some(end.to_vec()),
+            _ => None,
+        };
         if let (Some(family), Some(key)) = (op.family(), op.key()) {
-            keys.insert((family, key.to_vec()));
+            wanted.insert(Wanted { family, key: key.to_vec(), end });
         }
     }
-    Ok(keys)
+    Ok(wanted)
 }

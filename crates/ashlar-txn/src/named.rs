@@ -11,7 +11,7 @@
 //!
 //! Source: RocksDB `utilities/transactions/pessimistic_transaction_db.cc` (`Initialize`, `RegisterTransaction`).
 
-use crate::locks::{LockKey, LockTable, Mode, Request, TransactionId};
+use crate::locks::{LockKey, LockTable, Mode, RangeId, Request, TransactionId};
 use ashlar_base::{Error, FamilyId, Result, SeqNum};
 use ashlar_engine::Db;
 use ashlar_engine::column_family::Family;
@@ -67,6 +67,7 @@ pub(crate) struct Parked {
     pub(crate) id: TransactionId,
     pub(crate) write: WriteOptions,
     pub(crate) tracked: TrackedKeys,
+    pub(crate) ranges: Vec<RangeId>,
 }
 
 /// The transaction that has a name.
@@ -105,7 +106,7 @@ impl Shared {
             let id = locks.next_transaction();
             let tracked = lock_all(&locks, id, data, &families, db);
             names.guard(&tracked);
-            let parked = Parked { id, write: WriteOptions::default(), tracked };
+            let parked = Parked { id, write: WriteOptions::default(), tracked, ranges: Vec::new() };
             names.holders.insert(name.to_vec(), Holder::Parked(parked));
         }
         Shared { locks, names: Mutex::new(Rank::Leaf, names) }

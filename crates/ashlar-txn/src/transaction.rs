@@ -16,7 +16,7 @@
 
 use crate::batch::{Below, IndexedBatch};
 use crate::changes::View;
-use crate::locks::{Acquired, Deadlock, LockKey, Mode, Request, TransactionId};
+use crate::locks::{Acquired, Deadlock, LockKey, Mode, RangeId, RangeRequest, Request, Span, TransactionId};
 use crate::named::{Shared, Tracked, TrackedKeys, lock_key, user_key};
 use ashlar_base::error::BusyKind;
 use ashlar_base::planted::{Bug, planted};
@@ -27,6 +27,7 @@ use ashlar_engine::column_family::Family;
 use ashlar_engine::snapshot::Snapshot;
 use ashlar_env::Process;
 use ashlar_options::{ReadOptions, WriteOptions};
+use ashlar_read::iter::KeyBounds;
 use ashlar_read::point::{MayExist, View as Value};
 use ashlar_tree::columns::Columns;
 use std::fmt;
@@ -91,6 +92,7 @@ pub(crate) enum State {
 pub(crate) enum Taken {
     Key(LockKey),
     Upgrade(LockKey),
+    Range(RangeId),
 }
 
 pub(crate) struct Savepoint {
@@ -108,6 +110,8 @@ pub struct Transaction {
     pub(crate) settings: Settings,
     pub(crate) batch: IndexedBatch,
     pub(crate) tracked: TrackedKeys,
+    /// The ranges that it has locked, in this order.
+    pub(crate) ranges: Vec<RangeId>,
     /// The locks taken since the first savepoint.
     pub(crate) taken: Vec<Taken>,
     pub(crate) savepoints: Vec<Savepoint>,
@@ -159,6 +163,7 @@ impl Transaction {
             settings,
             batch,
             tracked: TrackedKeys::new(),
+            ranges: Vec::new(),
             taken: Vec::new(),
             savepoints: Vec::new(),
             snapshot: None,
@@ -413,6 +418,10 @@ impl Transaction {
         while self.taken.len() > savepoint.taken {
             match self.taken.pop() {
                 Some(Taken::Key(key)) => self.untrack(&key),
+                Some(Taken::Range(id)) => {
+                    self.ranges.retain(|own| *own != id);
+                    self.shared.locks.release_range(id);
+                }
                 Some(Taken::Upgrade(key)) => {
                     if let Some(tracked) = self.tracked.get_mut(&key) {
                         tracked.mode = Mode::Shared;
@@ -524,6 +533,10 @@ impl Transaction {
     fn release_all(&mut self) {
         // A forked child leaves the locks alone: a thread of the parent may have held one of the table at the fork.
         let release = self.is_pessimistic() && self.process.is_current();
+        // The ranges first: a request that waits for a key of a range must not get the key while the range is held.
+        for id in self.ranges.drain(..).filter(|_| release) {
+            self.shared.locks.release_range(id);
+        }
         let forgotten = usize::from(planted(Bug::RollbackLeavesALock) && self.state == State::RolledBack);
         for (key, _) in self.tracked.drain().filter(|_| release).skip(forgotten) {
             self.shared.locks.release(self.id, &key);
@@ -544,7 +557,7 @@ impl Transaction {
         let key = lock_key(family.id(), user_key);
         match self.tracked.get(&key) {
             Some(tracked) if tracked.mode >= mode => return self.take_due_snapshot(),
-            None if self.tracked.len() >= self.settings.max_locks => {
+            None if self.locks() >= self.settings.max_locks => {
                 return Err(too_many_locks(self.settings.max_locks));
             }
             _ => {}
@@ -566,6 +579,42 @@ impl Transaction {
         }
         self.note(Taken::Key(key));
         Ok(())
+    }
+
+    fn locks(&self) -> usize {
+        self.tracked.len() + self.ranges.len()
+    }
+
+    /// Locks the keys of `family` within `bounds`, also those that do not exist. Neither their values nor writes to them are tracked.
+    /// A range is one lock. The transaction keeps it as it keeps the lock of a key.
+    ///
+    /// # Errors
+    /// Those of a lock: see [`Transaction::write`]. `NotSupported`: the transaction is optimistic. `InvalidArgument`: the
+    /// transaction has ended or is prepared, a family of another database.
+    pub fn lock_range(&mut self, family: &Arc<Family>, bounds: KeyBounds, mode: Mode) -> Result<()> {
+        self.check_active()?;
+        self.batch.check_own(family)?;
+        if !self.is_pessimistic() {
+            return Err(Error::not_supported("a range lock of an optimistic transaction")
+                .hint("Begin a pessimistic transaction"));
+        }
+        if self.locks() >= self.settings.max_locks {
+            return Err(too_many_locks(self.settings.max_locks));
+        }
+        self.db.check_caller("a lock")?;
+        let request = RangeRequest {
+            transaction: self.id,
+            span: &Span::new(family.id(), family.options().order.clone(), bounds),
+            family: family.name(),
+            mode,
+            timeout: self.settings.lock_timeout,
+            detect: self.settings.deadlock_detect,
+        };
+        if let Some(id) = self.shared.locks.acquire_range(&request, self.db.env())? {
+            self.ranges.push(id);
+            self.note(Taken::Range(id));
+        }
+        self.take_due_snapshot()
     }
 
     /// Takes the snapshot that was requested for the next operation. A pessimistic transaction has the lock by now, so the

@@ -13,7 +13,7 @@
 //!    transactions.
 
 use crate::batch::IndexedBatch;
-use crate::named::{Parked, Shared, TrackedKeys};
+use crate::named::{Parked, Shared};
 use crate::transaction::{Kind, Settings, State, Transaction, ends, validate};
 use ashlar_base::FamilyId;
 use ashlar_base::planted::{Bug, planted};
@@ -130,14 +130,14 @@ impl Transaction {
     /// The handle of a prepared transaction is dropped: its locks stay.
     pub(crate) fn park(&mut self) {
         let Some(name) = self.name.take() else { return };
-        let tracked = std::mem::take(&mut self.tracked);
-        self.shared.park(&name, Parked { id: self.id, write: self.settings.write, tracked });
+        let (tracked, ranges) = (std::mem::take(&mut self.tracked), std::mem::take(&mut self.ranges));
+        self.shared.park(&name, Parked { id: self.id, write: self.settings.write, tracked, ranges });
     }
 
     /// The handle of a transaction that was parked.
     fn taken_over(db: &Db, shared: &Arc<Shared>, name: Vec<u8>, parked: Parked) -> Result<Transaction> {
-        let Parked { id, write, tracked } = parked;
-        let mut held = Held { shared, name, id, tracked: Some(tracked), write };
+        let Parked { id, write, .. } = parked;
+        let mut held = Held { shared, name, parked: Some(parked) };
         let default = db.family(DEFAULT_FAMILY).ok_or_else(Error::closed)?;
         let mut batch = IndexedBatch::new(db, &default);
         let (prepared, families) = (db.prepared(), db.families());
@@ -146,7 +146,9 @@ impl Transaction {
         }
         let settings = Settings { write, ..Settings::default() };
         let mut transaction = Transaction::made(db, Arc::clone(shared), id, settings, batch);
-        transaction.tracked = held.tracked.take().unwrap_or_default();
+        if let Some(parked) = held.parked.take() {
+            (transaction.tracked, transaction.ranges) = (parked.tracked, parked.ranges);
+        }
         transaction.name = Some(std::mem::take(&mut held.name));
         transaction.state = State::Prepared;
         Ok(transaction)
@@ -157,15 +159,13 @@ impl Transaction {
 struct Held<'a> {
     shared: &'a Shared,
     name: Vec<u8>,
-    id: u64,
-    tracked: Option<TrackedKeys>,
-    write: ashlar_options::WriteOptions,
+    parked: Option<Parked>,
 }
 
 impl Drop for Held<'_> {
     fn drop(&mut self) {
-        if let Some(tracked) = self.tracked.take() {
-            self.shared.park(&self.name, Parked { id: self.id, write: self.write, tracked });
+        if let Some(parked) = self.parked.take() {
+            self.shared.park(&self.name, parked);
         }
     }
 }

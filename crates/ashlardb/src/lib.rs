@@ -134,7 +134,7 @@ pub use ashlar_engine::{Pins, SnapshotPins};
 pub use ashlar_env::Env;
 pub use ashlar_observe::{FamilyShape, Scrubbed};
 pub use ashlar_options::{CompactionStyle, DbPath, FormatLevel};
-pub use ashlar_read::iter::CursorPins;
+pub use ashlar_read::iter::{CursorPins, KeyBounds};
 pub use ashlar_read::point::{MayExist, Met, Probe, ProbedRun, View};
 pub use ashlar_recovery::{
     DamagedFile, DroppedRange, FamilyReport, RecoveryReport, Remains, UndecidedFamily, UndecidedTransaction,

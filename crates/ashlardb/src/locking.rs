@@ -51,11 +51,12 @@ impl<'a> LockingWriter<'a> {
         LockingWriter { family: &family.inner, ..self }
     }
 
-    /// [`Db::write`] while all keys of the batch are locked. It takes the locks in the order of families and bytes.
+    /// [`Db::write`] while all keys of the batch are locked, and the ranges of its range deletions. It takes the locks in the order
+    /// of families and bytes.
     ///
     /// # Errors
     /// `TimedOut`: transactions hold the lock of a key; the text names one. `Busy(Deadlock)`, `Busy(LockLimit)`.
-    /// `InvalidArgument`: options of an optimistic transaction. `NotSupported`: a range deletion. Those of [`Db::write`].
+    /// `InvalidArgument`: options of an optimistic transaction. Those of [`Db::write`].
     pub fn write(&self, batch: impl Borrow<WriteBatch>) -> Result<()> {
         batch.borrow().written(self.db.default().database(), |batch| self.apply(batch))
     }

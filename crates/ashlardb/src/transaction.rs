@@ -1,6 +1,7 @@
 //! Transactions: reads and writes that take effect together, or not at all, and that no other write comes between.
 
 use crate::overlay::{Overlay, changed};
+use crate::range::{KeyRange, Keys};
 use crate::read::{ReadOptions, Readable, Sealed};
 use crate::write::Writable;
 use crate::{Db, ErrorKind, Family, Read, Reader, Result, Snapshot, View, Write, WriteOptions};
@@ -102,7 +103,7 @@ impl TransactionOptions {
 /// in the database before [`Transaction::commit`]. A key that the transaction writes, or reads with
 /// [`Transaction::get_for_update`], is *tracked*: if another write to the key came between, the commit fails with
 /// `Busy(Conflict)` and writes nothing. That holds for writes of other transactions and for plain writes such as `db.put`.
-/// Plain reads and scans are not tracked.
+/// Plain reads and scans are not tracked. [`Transaction::lock_range`] locks what a scan reads.
 ///
 /// A pessimistic transaction also locks its keys, so other pessimistic transactions wait for it, and so does [`Db::locking`]. Plain
 /// writes and optimistic transactions take no locks and do not wait. A write of a transaction needs the lock, so it may answer the errors of
@@ -195,6 +196,51 @@ impl Transaction {
         keys: impl IntoIterator<Item = K>,
     ) -> Result<Vec<Option<View>>> {
         self.all_tracked(self.db.default(), keys)
+    }
+
+    /// Locks all keys of a range exclusively, also those that do not exist: no other pessimistic transaction locks one of them, so
+    /// what a scan of the range shows stays until the transaction ends. Ranges are those of [`crate::KeyRange`].
+    ///
+    /// The keys are not tracked. A plain write or an optimistic transaction may write to the range, and the commit does not notice
+    /// that; [`Db::locking`] waits. The range counts as one lock.
+    ///
+    /// ```
+    /// # use ashlardb::prelude::*;
+    /// # fn main() -> ashlardb::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = Db::open(dir.path().join("db"))?;
+    /// let t = db.begin()?;
+    /// t.lock_range("booking/".."booking0")?;           // nothing is booked meanwhile
+    /// if t.prefix("booking/").count() < 100 {
+    ///     t.put("booking/Ada", "")?;
+    /// }
+    /// t.commit()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Those of a lock: see [`Transaction::get_for_update`]. `InvalidArgument`: the range begins after its end; the transaction
+    /// has ended or is prepared. `NotSupported`: the transaction is optimistic.
+    /// # Cost
+    /// A look at every lock of the database. While a range is locked, each lock of a key passes one mutex.
+    pub fn lock_range(&self, range: impl KeyRange) -> Result<()> {
+        self.range_locked(self.db.default(), &range, Mode::Exclusive)
+    }
+
+    /// [`Transaction::lock_range`], shared: other transactions may lock keys and ranges of it shared too, and none of them may
+    /// write there.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn lock_range_shared(&self, range: impl KeyRange) -> Result<()> {
+        self.range_locked(self.db.default(), &range, Mode::Shared)
+    }
+
+    fn range_locked(&self, family: &EngineFamily, range: &impl KeyRange, mode: Mode) -> Result<()> {
+        let keys = Keys::of(range);
+        keys.check(&family.options().order)?;
+        changed(&self.inner)?.lock_range(family, keys.0, mode)
     }
 
     fn tracked(&self, family: &EngineFamily, key: &[u8], mode: Mode) -> Result<Option<View>> {
@@ -409,6 +455,22 @@ impl<'a> TransactionFamily<'a> {
         keys: impl IntoIterator<Item = K>,
     ) -> Result<Vec<Option<View>>> {
         self.transaction.all_tracked(self.family, keys)
+    }
+
+    /// [`Transaction::lock_range`] for keys of the family.
+    ///
+    /// # Errors
+    /// As there. `InvalidArgument`: a family of another database.
+    pub fn lock_range(&self, range: impl KeyRange) -> Result<()> {
+        self.transaction.range_locked(self.family, &range, Mode::Exclusive)
+    }
+
+    /// [`Transaction::lock_range_shared`] for keys of the family.
+    ///
+    /// # Errors
+    /// As there. `InvalidArgument`: a family of another database.
+    pub fn lock_range_shared(&self, range: impl KeyRange) -> Result<()> {
+        self.transaction.range_locked(self.family, &range, Mode::Shared)
     }
 
     /// [`Transaction::untracked`] for the family.

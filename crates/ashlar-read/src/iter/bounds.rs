@@ -4,7 +4,7 @@ use ashlar_base::{Order, SeqNum, Trailer};
 use std::cmp::Ordering;
 
 /// The keys that a cursor shows, in the order of the family. The default is all keys.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeyBounds {
     /// The lower end; the key itself is included unless `lower_open`.
     pub lower: Option<Vec<u8>>,

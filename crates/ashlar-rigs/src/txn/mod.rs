@@ -5,7 +5,8 @@
 //! follow each other in the order that the seed draws, and a model (`model`) says what each call answers:
 //!
 //! 1. A read shows the transaction's changes over its snapshot, or over the newest state; so do scans of both directions.
-//! 2. A lock is refused exactly when other open transactions hold the key in a way that excludes it.
+//! 2. A lock is refused exactly when another open transaction holds the key, a key of the range, or a range that meets it, in a
+//!    way that excludes it.
 //! 3. A commit, or a lock beside a snapshot, is a conflict exactly when the key was written since, wherever the write is by
 //!    now. One case is left open: a key that the transaction found absent, and that is absent again.
 //! 4. A commit writes everything; a conflict, a rollback and a drop write nothing.

@@ -93,6 +93,29 @@ pub struct Tracked {
     pub present: bool,
 }
 
+/// A range of keys of a family that a transaction has locked: the first byte, and the one behind the last.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LockedRange {
+    pub family: usize,
+    pub keys: std::ops::Range<u8>,
+    pub exclusive: bool,
+}
+
+impl LockedRange {
+    fn holds(&self, place: &Place) -> bool {
+        self.family == place.0 && place.1.first().is_some_and(|byte| self.keys.contains(byte))
+    }
+
+    fn meets(&self, other: &LockedRange) -> bool {
+        self.family == other.family && self.keys.start < other.keys.end && other.keys.start < self.keys.end
+    }
+
+    fn covers(&self, other: &LockedRange) -> bool {
+        let within = self.keys.start <= other.keys.start && other.keys.end <= self.keys.end;
+        self.family == other.family && within && (self.exclusive || !other.exclusive)
+    }
+}
+
 /// An open transaction.
 #[derive(Clone, Debug, Default)]
 pub struct Open {
@@ -101,6 +124,8 @@ pub struct Open {
     pub snapshot_due: bool,
     pub changes: Vec<(Place, Change)>,
     pub tracked: BTreeMap<Place, Tracked>,
+    /// The ranges that it has locked, in this order.
+    pub ranges: Vec<LockedRange>,
     pub savepoints: Vec<Savepoint>,
 }
 
@@ -109,6 +134,7 @@ pub struct Open {
 pub struct Savepoint {
     changes: usize,
     tracked: BTreeMap<Place, Tracked>,
+    ranges: usize,
     snapshot: Option<usize>,
     snapshot_due: bool,
 }
@@ -159,8 +185,10 @@ impl Open {
         if held.is_some_and(|held| held.exclusive || !exclusive) {
             return Lock::Conflict(Verdict::No);
         }
+        let in_range = |theirs: &LockedRange| theirs.holds(place) && (exclusive || theirs.exclusive);
         let excludes = |other: &&Open| {
-            other.pessimistic && other.tracked.get(place).is_some_and(|theirs| exclusive || theirs.exclusive)
+            let key = other.tracked.get(place).is_some_and(|theirs| exclusive || theirs.exclusive);
+            other.pessimistic && (key || other.ranges.iter().any(in_range))
         };
         if self.pessimistic && others.iter().any(excludes) {
             return Lock::Held;
@@ -171,6 +199,29 @@ impl Open {
             }
             _ => Lock::Conflict(Verdict::No),
         }
+    }
+
+    /// Asks for a range beside `others`: whether it is free of their locks.
+    pub fn may_lock_range(&self, others: &[&Open], range: &LockedRange) -> bool {
+        if self.ranges.iter().any(|own| own.covers(range)) {
+            return true;
+        }
+        let excludes = |other: &&Open| {
+            let key = |(place, theirs): (&Place, &Tracked)| {
+                range.holds(place) && (range.exclusive || theirs.exclusive)
+            };
+            let meets = |theirs: &LockedRange| theirs.meets(range) && (range.exclusive || theirs.exclusive);
+            other.pessimistic && (other.tracked.iter().any(key) || other.ranges.iter().any(meets))
+        };
+        !others.iter().any(excludes)
+    }
+
+    /// Locks a range: the lock was given.
+    pub fn lock_range(&mut self, database: &Database, range: LockedRange) {
+        if std::mem::take(&mut self.snapshot_due) {
+            self.snapshot = Some(database.now());
+        }
+        self.ranges.push(range);
     }
 
     /// Tracks a key: the lock was given.
@@ -195,6 +246,7 @@ impl Open {
         self.savepoints.push(Savepoint {
             changes: self.changes.len(),
             tracked: self.tracked.clone(),
+            ranges: self.ranges.len(),
             snapshot: self.snapshot,
             snapshot_due: self.snapshot_due,
         });
@@ -203,6 +255,7 @@ impl Open {
     pub fn rollback_to_savepoint(&mut self) -> bool {
         let Some(saved) = self.savepoints.pop() else { return false };
         self.changes.truncate(saved.changes);
+        self.ranges.truncate(saved.ranges);
         (self.snapshot, self.snapshot_due) = (saved.snapshot, saved.snapshot_due);
         let before = std::mem::replace(&mut self.tracked, saved.tracked);
         for (place, tracked) in &mut self.tracked {

@@ -96,6 +96,7 @@ impl World<'_> {
             let Some(Parked { model, .. }) = rest.first_mut() else { continue };
             (model.snapshot, model.snapshot_due) = (None, false);
             model.tracked.clear();
+            model.ranges.clear();
             for (place, _) in &model.changes {
                 // Only untracked writes bring two prepared transactions to one key.
                 if before.iter().all(|other| !other.model.tracked.contains_key(place)) {

@@ -1,6 +1,6 @@
 //! Several transactions in one thread, their calls in a random order, beside the model.
 
-use super::model::{Change, Database, Lock, Open, Place, State, Verdict};
+use super::model::{Change, Database, Lock, LockedRange, Open, Place, State, Verdict};
 use ashlar_testkit::Rng;
 use ashlar_testkit::suite::Report;
 use ashlardb::prelude::*;
@@ -216,7 +216,8 @@ impl World<'_> {
         if self.running[at].prepared.is_some() {
             return self.act_on_a_prepared(at);
         }
-        match self.rng.below(26) {
+        match self.rng.below(28) {
+            26..=27 => self.lock_range(at),
             24..=25 => self.prepare(at),
             0..=6 => self.write(at),
             7..=11 => self.read_for_update(at),
@@ -279,9 +280,7 @@ impl World<'_> {
         exclusive: bool,
         answer: &Result<T>,
     ) -> Result<bool, String> {
-        let others = self.running.iter().enumerate().filter(|(other, _)| *other != at);
-        let others = others.map(|(_, other)| &other.model);
-        let others: Vec<&Open> = others.chain(self.parked.iter().map(|parked| &parked.model)).collect();
+        let others = self.others(at);
         let want = self.running[at].model.lock(&self.database, &others, place, exclusive);
         let got = answer.as_ref().err().map(ashlardb::Error::kind);
         let right = match want {
@@ -301,6 +300,37 @@ impl World<'_> {
             model.track(&self.database, place, exclusive);
         }
         Ok(got.is_none())
+    }
+
+    /// The models of all open transactions but one, prepared ones without a handle included.
+    fn others(&self, at: usize) -> Vec<&Open> {
+        let others = self.running.iter().enumerate().filter(|(other, _)| *other != at);
+        let others = others.map(|(_, other)| &other.model);
+        others.chain(self.parked.iter().map(|parked| &parked.model)).collect()
+    }
+
+    /// A range of keys is locked exactly when no other transaction holds a key of it, or a range that meets it.
+    fn lock_range(&mut self, at: usize) -> Result<(), String> {
+        let (family, exclusive) = (self.rng.below(FAMILIES), self.rng.percent(60));
+        let start = self.key()[0];
+        let keys = start..start + 1 + u8::try_from(self.rng.below(4)).unwrap_or_default();
+        let range = LockedRange { family, keys, exclusive };
+        let of = self.running[at].real.family(&self.families[family]);
+        let bounds = [range.keys.start]..[range.keys.end];
+        let got = if exclusive { of.lock_range(bounds) } else { of.lock_range_shared(bounds) };
+        let got = got.map_err(|e| e.kind());
+        let model = &self.running[at].model;
+        let want = match model.pessimistic {
+            false => Err(ErrorKind::NotSupported),
+            true if model.may_lock_range(&self.others(at), &range) => Ok(()),
+            true => Err(ErrorKind::TimedOut),
+        };
+        self.report.count(if got.is_ok() { "ranges locked" } else { "ranges refused" }, 1);
+        expect(&format!("a lock of {range:?}"), &got, &want)?;
+        if got.is_ok() {
+            self.running[at].model.lock_range(&self.database, range);
+        }
+        Ok(())
     }
 
     fn write(&mut self, at: usize) -> Result<(), String> {

@@ -84,19 +84,19 @@ fn add(db: &Db, added: &[AtomicU64; COUNTERS], seed: u64) -> Result<u64> {
     let mut rng = Rng::new(seed);
     let mut refused = 0;
     for _ in 0..150 {
-        let options = match rng.below(3) {
-            0 => TransactionOptions::new(),
-            _ => TransactionOptions::optimistic(),
-        };
+        let locks = rng.below(3) == 0;
+        let options = if locks { TransactionOptions::new() } else { TransactionOptions::optimistic() };
         let first = rng.below(COUNTERS);
         let count = rng.between(1, 2);
         let t = db.begin_with(options.snapshot(rng.percent(20)))?;
-        let done = (0..count).try_for_each(|n| {
+        let range = if locks && rng.percent(25) { t.lock_range("counter".."counter~") } else { Ok(()) };
+        let add = |n: usize| {
             let key = key((first + n) % COUNTERS);
             // A shared lock that becomes an exclusive one, now and then.
             let value = if rng.percent(30) { t.get_for_share(&key)? } else { t.get_for_update(&key)? };
             t.put(&key, (number(value) + 1).to_le_bytes())
-        });
+        };
+        let done = range.and_then(|()| (0..count).try_for_each(add));
         match done.and_then(|()| end(db, t, &mut rng)).map_err(|e| (e.kind(), e)) {
             Ok(()) => (0..count).for_each(|n| {
                 added[(first + n) % COUNTERS].fetch_add(1, Ordering::Relaxed);

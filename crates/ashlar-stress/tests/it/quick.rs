@@ -125,7 +125,9 @@ fn transactions_answer_as_their_model() {
     for (what, least) in [
         ("commits", 1000),
         ("conflicts", 200),
-        ("locks refused", 500),
+        ("locks refused", 400),
+        ("ranges locked", 400),
+        ("ranges refused", 500),
         ("additions", 2000),
         ("decisions", 300),
     ] {

@@ -1,4 +1,4 @@
-//! Point locks: which transaction holds which key, and which transactions wait for it.
+//! Locks on keys and on ranges of keys: which transaction holds which, and which transactions wait for it.
 //!
 //! 1. Keys are spread over stripes, each under a lock of its own, so that transactions on different keys rarely meet.
 //! 2. A key is held by one transaction (exclusive), or by any number (shared). Requests are served in the order of their
@@ -9,27 +9,35 @@
 //!    waits for the holders, each other one for the request ahead. If a circle would close, the request is refused, and the
 //!    error names the circle. Only a new wait closes a circle: a release or a served request adds no transaction for which
 //!    another waits.
-//! 5. A stripe is locked before the graph; never two stripes at once.
+//! 5. A stripe is locked before the ranges, and these before the graph; never two stripes at once.
+//! 6. A range of keys is locked beside the stripes (`ranges`). A request for a key looks there only while there is a range.
 //!
 //! A lock never expires: it is released when its transaction ends. Source: RocksDB
 //! `utilities/transactions/lock/point/point_lock_manager.cc`.
 
+mod key;
+mod ranges;
+mod span;
 mod waits;
 
 #[cfg(all(test, loom))]
 mod models;
 #[cfg(all(test, not(loom)))]
+mod range_tests;
+#[cfg(all(test, not(loom)))]
 mod tests;
 
+pub use ranges::RangeId;
+pub use span::Span;
 pub use waits::{Deadlock, DeadlockWait};
 
 use ashlar_base::error::BusyKind;
-use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{Error, ErrorKind, Result};
 use ashlar_env::Env;
-use ashlar_sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use ashlar_sync::atomic::{AtomicU64, Ordering};
 use ashlar_sync::{CachePadded, Mutex, Rank, Signal, Waited};
-use std::collections::VecDeque;
+use key::{Lock, Waiter};
+use ranges::{Pass, Ranges, Refused};
 use std::collections::hash_map::{Entry, HashMap, RandomState};
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -74,6 +82,23 @@ pub struct Request<'a> {
     pub detect: bool,
 }
 
+/// What a transaction asks for to lock a range.
+#[derive(Clone, Copy, Debug)]
+pub struct RangeRequest<'a> {
+    /// The transaction.
+    pub transaction: TransactionId,
+    /// The range.
+    pub span: &'a Span,
+    /// The family's name, for messages.
+    pub family: &'a str,
+    /// How it is to be locked.
+    pub mode: Mode,
+    /// How long to wait; `None`: for ever.
+    pub timeout: Option<Duration>,
+    /// Whether to look for deadlocks before the wait.
+    pub detect: bool,
+}
+
 /// What a request changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Acquired {
@@ -89,106 +114,21 @@ pub enum Acquired {
 pub struct LockTable {
     stripes: Box<[CachePadded<Mutex<Stripe>>]>,
     spread: RandomState,
+    ranges: Ranges,
     waits: Mutex<Waits>,
     last_transaction: AtomicU64,
 }
 
 type Stripe = HashMap<LockKey, Lock>;
 
-/// A key that is held or waited for.
-#[derive(Default)]
-struct Lock {
-    holders: Vec<TransactionId>,
-    /// The one holder holds it exclusive.
-    exclusive: bool,
-    queue: VecDeque<Arc<Waiter>>,
-}
-
-/// A request that waits.
-struct Waiter {
-    transaction: TransactionId,
-    mode: Mode,
-    /// The transaction holds the key shared.
-    upgrade: bool,
-    /// Set under the lock of the stripe.
-    served: AtomicBool,
-    signal: Signal,
-}
-
-impl Lock {
-    /// Gives the key to a request, if it need not wait.
-    fn take(&mut self, transaction: TransactionId, mode: Mode) -> Option<Acquired> {
-        if self.holders.contains(&transaction) {
-            if self.exclusive || mode == Mode::Shared {
-                return Some(Acquired::Held);
-            }
-            if self.holders.len() == 1 || planted(Bug::UpgradeBesideOthers) {
-                self.exclusive = true;
-                return Some(Acquired::Upgraded);
-            }
-            return None;
-        }
-        let shares = !self.exclusive || planted(Bug::SharedBesideExclusive);
-        let free = self.holders.is_empty() || mode == Mode::Shared && shares;
-        if !free || !self.queue.is_empty() {
-            return None;
-        }
-        self.holders.push(transaction);
-        self.exclusive = mode == Mode::Exclusive;
-        Some(Acquired::New)
-    }
-
-    /// Adds a waiter to the queue. Returns its place.
-    fn enqueue(&mut self, waiter: &Arc<Waiter>) -> usize {
-        let at = match waiter.upgrade {
-            true => self.queue.iter().take_while(|other| other.upgrade).count(),
-            false => self.queue.len(),
-        };
-        self.queue.insert(at, Arc::clone(waiter));
-        at
-    }
-
-    /// Removes a waiter that was not served. Returns the place that it had.
-    fn leave(&mut self, waiter: &Arc<Waiter>) -> usize {
-        let at = self.queue.iter().position(|other| Arc::ptr_eq(other, waiter));
-        at.inspect(|at| drop(self.queue.remove(*at))).unwrap_or_default()
-    }
-
-    /// The transactions for which the waiter at this place waits.
-    fn blockers(&self, at: usize) -> Vec<TransactionId> {
-        let ahead = at.checked_sub(1).and_then(|ahead| self.queue.get(ahead));
-        let own = self.queue.get(at).map(|waiter| waiter.transaction);
-        match ahead {
-            Some(ahead) => vec![ahead.transaction],
-            None => self.holders.iter().copied().filter(|holder| Some(*holder) != own).collect(),
-        }
-    }
-
-    /// Serves the first waiters as far as the holders allow.
-    fn serve(&mut self, served: &mut Vec<Arc<Waiter>>) {
-        while let Some(first) = self.queue.front() {
-            let alone = self.holders.iter().all(|holder| *holder == first.transaction);
-            let fits = alone || first.mode == Mode::Shared && !self.exclusive;
-            if !fits {
-                return;
-            }
-            if !first.upgrade {
-                self.holders.push(first.transaction);
-            }
-            self.exclusive = first.mode == Mode::Exclusive;
-            first.served.store(true, Ordering::Release);
-            served.extend(self.queue.pop_front());
-        }
-    }
-}
-
 impl LockTable {
     /// A table without locks.
     pub fn new() -> LockTable {
-        let stripe = || CachePadded::new(Mutex::new(Rank::Inner, Stripe::new()));
+        let stripe = || CachePadded::new(Mutex::new(Rank::Keys, Stripe::new()));
         LockTable {
             stripes: (0..STRIPES).map(|_| stripe()).collect(),
             spread: RandomState::new(),
+            ranges: Ranges::new(),
             waits: Mutex::new(Rank::Leaf, Waits::default()),
             last_transaction: AtomicU64::new(0),
         }
@@ -230,50 +170,93 @@ impl LockTable {
         signal: &dyn Fn() -> Signal,
         now: &dyn Fn() -> Duration,
     ) -> Result<Acquired> {
-        let waiter = {
-            let mut stripe = self.stripe(request.key).lock();
-            let lock = stripe.entry(Arc::clone(request.key)).or_default();
-            if let Some(acquired) = lock.take(request.transaction, request.mode) {
-                return Ok(acquired);
-            }
-            if request.timeout.is_some_and(|timeout| timeout.is_zero()) {
-                return Err(timed_out(request, lock.holders.first().copied()));
-            }
-            let waiter = Arc::new(Waiter {
-                transaction: request.transaction,
-                mode: request.mode,
-                upgrade: lock.holders.contains(&request.transaction),
-                served: AtomicBool::new(false),
-                signal: signal(),
-            });
-            let at = lock.enqueue(&waiter);
-            let (key, family) = request.shown;
-            let wait = Wait {
-                blockers: lock.blockers(at),
-                shown: DeadlockWait {
-                    transaction: request.transaction,
-                    family: family.to_owned(),
-                    key: key.to_vec(),
-                    mode: request.mode,
-                },
+        let (mut deadline, mut passing) = (None, None);
+        loop {
+            let waiter = match self.try_acquire(request, passing.as_ref(), signal)? {
+                Step::Done(acquired) => return Ok(acquired),
+                Step::WaitFor(waiter) => waiter,
+                Step::Pass(waiter) => Arc::clone(passing.insert(waiter)),
             };
-            let entered = self.waits.lock().enter(wait, request.detect);
-            if entered.is_err() {
-                lock.leave(&waiter);
+            let deadline =
+                *deadline.get_or_insert_with(|| request.timeout.map(|timeout| now().saturating_add(timeout)));
+            let at_key = passing.as_ref().is_none_or(|passing| !Arc::ptr_eq(passing, &waiter));
+            let served = sleep(&waiter, deadline, now);
+            if !at_key {
+                if !served && let Some(refused) = self.ranges.give_up(&waiter, &self.waits) {
+                    return Err(timed_out(&request.text(), request.timeout, refused.holder));
+                }
+                continue;
             }
-            // The request behind an upgrade waited for the holders before.
-            self.note_waits(lock, at + usize::from(entered.is_ok()));
-            if let Err(deadlock) = entered {
-                return Err(Error::new(ErrorKind::Busy(BusyKind::Deadlock), deadlock.to_string())
-                    .hint("Roll the transaction back, and run it again"));
-            }
-            waiter
-        };
-        let acquired = if waiter.upgrade { Acquired::Upgraded } else { Acquired::New };
-        if sleep(&waiter, request.timeout, now) {
-            return Ok(acquired);
+            let acquired = if waiter.upgrade { Acquired::Upgraded } else { Acquired::New };
+            let late = if served { None } else { self.give_up(request, &waiter) };
+            return late.map_or(Ok(acquired), Err);
         }
-        self.give_up(request, &waiter).map_or(Ok(acquired), Err)
+    }
+
+    /// Takes the key, or waits for a range or for the key. `passing`: the request's place in the queue of the ranges.
+    fn try_acquire(
+        &self,
+        request: &Request<'_>,
+        passing: Option<&Arc<Waiter>>,
+        signal: &dyn Fn() -> Signal,
+    ) -> Result<Step> {
+        let mut stripe = self.stripe(request.key).lock();
+        let of = (request.transaction, request.mode);
+        let ranged = self.ranges.is_used();
+        if ranged {
+            let enter = |blockers, refused: Refused| {
+                if request.timeout.is_some_and(|timeout| timeout.is_zero()) {
+                    return Err(timed_out(&request.text(), request.timeout, refused.holder));
+                }
+                let wait = Wait { blockers, shown: request.shown_wait() };
+                self.waits.lock().enter(wait, request.detect).map_err(|deadlock| refuse(&deadlock))
+            };
+            match self.ranges.pass((of, request.key), passing, signal, enter) {
+                Ok(Pass::Held) => return Ok(Step::Done(Acquired::Held)),
+                Ok(Pass::Free) => {}
+                Ok(Pass::Wait(waiter)) => return Ok(Step::Pass(waiter)),
+                Err(e) => {
+                    if let Some(passing) = passing {
+                        self.ranges.give_up(passing, &self.waits);
+                    }
+                    return Err(e);
+                }
+            }
+        }
+        let lock = stripe.entry(Arc::clone(request.key)).or_default();
+        let step = self.take_or_wait(request, lock, signal);
+        if ranged {
+            self.ranges.key_changed(request.key, lock, passing, &self.waits);
+        }
+        step
+    }
+
+    fn take_or_wait(
+        &self,
+        request: &Request<'_>,
+        lock: &mut Lock,
+        signal: &dyn Fn() -> Signal,
+    ) -> Result<Step> {
+        if let Some(acquired) = lock.take(request.transaction, request.mode) {
+            return Ok(Step::Done(acquired));
+        }
+        if request.timeout.is_some_and(|timeout| timeout.is_zero()) {
+            return Err(timed_out(&request.text(), request.timeout, lock.holders.first().copied()));
+        }
+        let upgrade = lock.holders.contains(&request.transaction);
+        let waiter = Arc::new(Waiter::new((request.transaction, request.mode), upgrade, signal()));
+        let at = lock.enqueue(&waiter);
+        let wait = Wait { blockers: lock.blockers(at), shown: request.shown_wait() };
+        let entered = self.waits.lock().enter(wait, request.detect);
+        if entered.is_err() {
+            lock.leave(&waiter);
+        }
+        // The request behind an upgrade waited for the holders before.
+        self.note_waits(lock, at + usize::from(entered.is_ok()));
+        match entered {
+            Ok(()) => Ok(Step::WaitFor(waiter)),
+            Err(deadlock) => Err(refuse(&deadlock)),
+        }
     }
 
     /// Takes a waiter out of the queue; `None`: it was served just before.
@@ -290,11 +273,62 @@ impl LockTable {
                 holder = lock.holders.iter().copied().find(|holder| *holder != request.transaction);
                 let at = lock.leave(waiter);
                 self.serve(lock, at, &mut served);
+                if self.ranges.is_used() {
+                    self.ranges.key_changed(request.key, lock, None, &self.waits);
+                }
             }
-            timed_out(request, holder)
+            timed_out(&request.text(), request.timeout, holder)
         };
         wake(&served);
         Some(error)
+    }
+
+    /// Locks a range, and waits for it if others hold keys of it, or ranges that it meets. `None`: the range is empty, or the
+    /// transaction holds a range that covers it.
+    ///
+    /// # Errors
+    /// As [`LockTable::acquire`].
+    /// # Cost
+    /// A look at every lock of the database. While a range is held or wanted, each lock of a key passes one mutex.
+    pub fn acquire_range(&self, request: &RangeRequest<'_>, env: &Env) -> Result<Option<RangeId>> {
+        self.acquire_range_with(request, &|| env.jobs.signal(), &|| env.clock.now())
+    }
+
+    fn acquire_range_with(
+        &self,
+        request: &RangeRequest<'_>,
+        signal: &dyn Fn() -> Signal,
+        now: &dyn Fn() -> Duration,
+    ) -> Result<Option<RangeId>> {
+        if request.span.is_empty() {
+            return Ok(None);
+        }
+        let waiter = Arc::new(Waiter::new((request.transaction, request.mode), false, signal()));
+        let Some(id) = self.ranges.announce(request.span, &waiter) else { return Ok(None) };
+        for stripe in &self.stripes {
+            self.ranges.visit(&waiter, stripe.lock().iter());
+        }
+        let zero = request.timeout.is_some_and(|timeout| timeout.is_zero());
+        self.ranges.visited(&waiter, &self.waits, |blockers, refused| {
+            if zero {
+                return Err(timed_out(&request.text(), request.timeout, refused.holder));
+            }
+            let wait = Wait { blockers, shown: request.shown_wait() };
+            self.waits.lock().enter(wait, request.detect).map_err(|deadlock| refuse(&deadlock))
+        })?;
+        let deadline = request.timeout.map(|timeout| now().saturating_add(timeout));
+        if sleep(&waiter, deadline, now) {
+            return Ok(Some(id));
+        }
+        match self.ranges.give_up(&waiter, &self.waits) {
+            None => Ok(Some(id)),
+            Some(refused) => Err(timed_out(&request.text(), request.timeout, refused.holder)),
+        }
+    }
+
+    /// Releases a range that a transaction holds.
+    pub fn release_range(&self, id: RangeId) {
+        self.ranges.release(id, &self.waits);
     }
 
     /// Releases a key that the transaction holds.
@@ -304,11 +338,7 @@ impl LockTable {
 
     /// Turns an exclusive lock into a shared one.
     pub fn downgrade(&self, transaction: TransactionId, key: &LockKey) {
-        self.change(key, |lock| {
-            if lock.holders.first() == Some(&transaction) {
-                lock.exclusive = false;
-            }
-        });
+        self.change(key, |lock| lock.downgrade(transaction));
     }
 
     fn change(&self, key: &LockKey, change: impl FnOnce(&mut Lock)) {
@@ -319,6 +349,9 @@ impl LockTable {
             let lock = entry.get_mut();
             change(lock);
             self.serve(lock, 0, &mut served);
+            if self.ranges.is_used() {
+                self.ranges.key_changed(key, lock, None, &self.waits);
+            }
             if lock.holders.is_empty() {
                 entry.remove();
                 if stripe.is_empty() && stripe.capacity() > KEEP_KEYS {
@@ -352,9 +385,9 @@ impl LockTable {
         }
     }
 
-    /// The number of keys that are held.
+    /// The number of keys and ranges that are held.
     pub fn held(&self) -> usize {
-        self.stripes.iter().map(|stripe| stripe.lock().len()).sum()
+        self.stripes.iter().map(|stripe| stripe.lock().len()).sum::<usize>() + self.ranges.held()
     }
 }
 
@@ -364,9 +397,47 @@ impl Default for LockTable {
     }
 }
 
+/// What a request comes to.
+enum Step {
+    Done(Acquired),
+    /// It waits for the key.
+    WaitFor(Arc<Waiter>),
+    /// It waits until no range is in the way, and tries again.
+    Pass(Arc<Waiter>),
+}
+
+impl Request<'_> {
+    fn text(&self) -> String {
+        let (key, family) = self.shown;
+        format!("key '{}' of family {family:?}", key.escape_ascii())
+    }
+
+    fn shown_wait(&self) -> DeadlockWait {
+        let (key, family) = self.shown;
+        let (family, key) = (family.to_owned(), key.to_vec());
+        DeadlockWait { transaction: self.transaction, family, key, range: None, mode: self.mode }
+    }
+}
+
+impl RangeRequest<'_> {
+    fn text(&self) -> String {
+        format!("keys {} of family {:?}", self.span, self.family)
+    }
+
+    fn shown_wait(&self) -> DeadlockWait {
+        let bounds = self.span.bounds();
+        DeadlockWait {
+            transaction: self.transaction,
+            family: self.family.to_owned(),
+            key: bounds.lower.clone().unwrap_or_default(),
+            range: Some(bounds.clone()),
+            mode: self.mode,
+        }
+    }
+}
+
 /// Sleeps until the waiter is served. False: the time is over.
-fn sleep(waiter: &Waiter, timeout: Option<Duration>, now: &dyn Fn() -> Duration) -> bool {
-    let deadline = timeout.map(|timeout| now().saturating_add(timeout));
+fn sleep(waiter: &Waiter, deadline: Option<Duration>, now: &dyn Fn() -> Duration) -> bool {
     loop {
         let seen = waiter.signal.seen();
         if waiter.served.load(Ordering::Acquire) {
@@ -384,14 +455,16 @@ fn wake(served: &[Arc<Waiter>]) {
 }
 
 #[cold]
-fn timed_out(request: &Request<'_>, holder: Option<TransactionId>) -> Error {
-    let (key, family) = request.shown;
+fn refuse(deadlock: &Deadlock) -> Error {
+    Error::new(ErrorKind::Busy(BusyKind::Deadlock), deadlock.to_string())
+        .hint("Roll the transaction back, and run it again")
+}
+
+#[cold]
+fn timed_out(what: &str, waited: Option<Duration>, holder: Option<TransactionId>) -> Error {
     let by =
         holder.map_or_else(|| "others wait for it".to_owned(), |id| format!("transaction {id} holds it"));
-    let waited = request.timeout.unwrap_or_default();
-    Error::new(
-        ErrorKind::TimedOut,
-        format!("no lock on key '{}' of family {family:?} within {waited:?}: {by}", key.escape_ascii()),
-    )
-    .hint("Roll the transaction back and run it again, or give it a longer lock_timeout")
+    let waited = waited.unwrap_or_default();
+    Error::new(ErrorKind::TimedOut, format!("no lock on {what} within {waited:?}: {by}"))
+        .hint("Roll the transaction back and run it again, or give it a longer lock_timeout")
 }

@@ -3,7 +3,9 @@
 //! A transaction waits for one key at a time, so each has at most one entry. An entry is added and changed under the lock
 //! of the key's stripe. So the transaction whose entry closes a circle finds the circle.
 
+use super::span::write_bounds;
 use super::{Mode, TransactionId};
+use ashlar_read::iter::KeyBounds;
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 
@@ -18,8 +20,10 @@ pub struct DeadlockWait {
     pub transaction: TransactionId,
     /// The name of the family.
     pub family: String,
-    /// The key that it waits for.
+    /// The key that it waits for, or the lower end of the range.
     pub key: Vec<u8>,
+    /// The range that it waits for; `None`: the key alone.
+    pub range: Option<KeyBounds>,
     /// How it wants to lock the key.
     pub mode: Mode,
 }
@@ -37,13 +41,17 @@ impl fmt::Display for Deadlock {
         f.write_str("deadlock: ")?;
         for (at, wait) in self.waits.iter().enumerate() {
             let next = self.waits.get(at + 1).or(self.waits.first()).map_or(0, |next| next.transaction);
-            let DeadlockWait { transaction, family, key, .. } = wait;
+            let DeadlockWait { transaction, family, key, range, .. } = wait;
             let separator = if at == 0 { "" } else { "; " };
-            let key = key.escape_ascii();
-            write!(
-                f,
-                "{separator}transaction {transaction} waits for key '{key}' of family {family:?} behind transaction {next}"
-            )?;
+            write!(f, "{separator}transaction {transaction} waits for ")?;
+            match range {
+                None => write!(f, "key '{}'", key.escape_ascii())?,
+                Some(range) => {
+                    f.write_str("keys ")?;
+                    write_bounds(f, range)?;
+                }
+            }
+            write!(f, " of family {family:?} behind transaction {next}")?;
         }
         Ok(())
     }

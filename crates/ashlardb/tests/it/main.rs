@@ -19,6 +19,7 @@
 //! | `ingest` | are files that were written outside taken in as the model says, beside writers and compactions? |
 //! | `behind` | does every entry above hide a table behind it, here and in RocksDB, whatever was compacted? |
 //! | `ingest_judged` | does RocksDB take our files, and read a database that took its files? |
+//! | `range_locks` | does nothing appear in a range that a transaction has locked, and does every end release it? |
 //! | `locking` | do plain writes with locks wait for transactions, and leave what is prepared? |
 //! | `indexed`, `transactions`, `transaction_locks` | do reads with pending changes agree with a model, and is no update lost? |
 //! | `two_phase` | does what is prepared survive everything but its decision, and is it decided on once? |
@@ -99,6 +100,7 @@ mod prefixes;
 mod options;
 mod quarantine;
 mod quarantine_blobs;
+mod range_locks;
 mod read_options;
 mod recycled;
 mod refusals;
