@@ -210,13 +210,18 @@ impl Ranges {
         self.used.load(Ordering::Relaxed) != 0
     }
 
+    /// Called after each change, under the lock of the state.
+    fn count(&self, state: &State) {
+        self.used.store(state.held.len() + state.queue.len(), Ordering::Relaxed);
+    }
+
     /// Changes the state, settles the queue, and wakes up.
     fn with<T>(&self, waits: &Mutex<Waits>, act: impl FnOnce(&mut State) -> T) -> T {
         let (result, granted) = {
             let mut state = self.state.lock();
             let result = act(&mut state);
             let granted = state.settle(waits);
-            self.used.store(state.held.len() + state.queue.len(), Ordering::Relaxed);
+            self.count(&state);
             (result, granted)
         };
         granted.iter().for_each(|waiter| waiter.signal.notify());
@@ -259,7 +264,7 @@ impl Ranges {
         if let Some(pending) = state.queue.get_mut(place) {
             pending.blockers = blockers;
         }
-        self.used.store(state.held.len() + state.queue.len(), Ordering::Relaxed);
+        self.count(&state);
         Ok(Pass::Wait(waiter))
     }
 
@@ -288,7 +293,7 @@ impl Ranges {
             return None;
         }
         let id = state.enqueue(what, waiter, false);
-        self.used.store(state.held.len() + state.queue.len(), Ordering::Relaxed);
+        self.count(&state);
         Some(id)
     }
 

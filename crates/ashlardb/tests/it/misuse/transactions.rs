@@ -307,4 +307,14 @@ fn a_comparator_that_panics_leaves_batches_and_transactions_whole() {
     within(SECONDS, "a put", move || other.put("z", "1")).unwrap();
     drop(t);
     assert!(db.get("trap2").unwrap().is_none());
+    // Under the locks of ranges: the key counts as one of the range, and nothing is left locked.
+    let (t, hasty) = (db.begin().unwrap(), TransactionOptions::new().lock_timeout(Duration::ZERO));
+    let other = db.begin_with(hasty).unwrap();
+    t.lock_range("a".."b").unwrap();
+    trap.panics();
+    assert_eq!(other.get_for_update("trap3").unwrap_err().kind(), ErrorKind::TimedOut);
+    assert!(trap.is_sprung());
+    other.put("trap3", "x").unwrap();
+    t.rollback().unwrap();
+    other.commit().unwrap();
 }
