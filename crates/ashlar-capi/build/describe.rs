@@ -14,7 +14,7 @@
 //! |---|---|---|
 //! | `&h`, `&const h`, `&?h` | `rocksdb_h_t*`, const, may be null | `&H`, `Option<&H>` |
 //! | `&mut const h` | `const rocksdb_h_t*`, changed all the same | `&mut H` |
-//! | `-h`, `-const h` | `rocksdb_h_t*`, const, given up | `H` is dropped |
+//! | `-h`, `-const h` | `rocksdb_h_t*`, const, given up | `Option<Box<H>>`; without a body of its own the function drops it |
 //! | `+h`, `+?h` | a new `rocksdb_h_t*`, perhaps null | `H`, `Option<H>` |
 //! | `uchar` | `unsigned char`, yes or no | `bool` |
 //! | `byte` `int` `u32` `size` … | numbers | `u8`, `i32`, … |
@@ -270,8 +270,8 @@ fn function(line: &str, module: &str) -> Result<Function, String> {
     let params = params.collect::<Result<Vec<_>, _>>()?;
     let drops = matches!(params.as_slice(), [Param { of: Type::Taken { .. }, .. }]);
     let body = Some(match other {
-        _ if drops => Body::Drop,
         Some(other) => Body::Path(other.to_owned()),
+        None if drops => Body::Drop,
         None => Body::Path(format!("{module}::{name}")),
     });
     Ok(Function { name: name.to_owned(), body, params, result, fails, raw: None })

@@ -543,6 +543,11 @@ impl Walker {
 }
 
 impl ashlar_compat::batch::Handler for Walker {
+    /// Functions without a number of the family know the default family only.
+    fn ends_at(&self, family: FamilyId) -> bool {
+        family != FamilyId::DEFAULT && self.put_of.is_none() && self.deleted_of.is_none()
+    }
+
     fn put(&mut self, family: FamilyId, key: &[u8], value: &[u8]) {
         if let Some(put) = self.put {
             // SAFETY: bytes with their lengths.

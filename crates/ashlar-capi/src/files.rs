@@ -6,6 +6,7 @@ use crate::door::{HasTexts, borrowed, call, slice, string};
 use crate::objects::{EnvOptionsObject, IngestObject, WalReadObject};
 use crate::options::OptionsObject;
 use ashlar_compat::options::Options;
+use ashlar_compat::status::not_found;
 use ashlardb::{Error, IngestMode, IngestOptions, LiveFile, Result, SeqNum, SstWriter, Update, Updates};
 use std::ffi::{CStr, CString, c_char};
 use std::path::PathBuf;
@@ -120,7 +121,7 @@ pub fn sstfilewriter_file_size(writer: &mut WriterObject, file_size: &mut u64) {
 /// `NotSupported`: an option that no ingestion keeps.
 fn ingest_options(object: &IngestObject) -> Result<IngestOptions> {
     let texts = object.texts();
-    for name in ["ingest_behind", "write_global_seqno", "allow_db_generated_files"] {
+    for name in ["write_global_seqno", "allow_db_generated_files"] {
         if texts.get(name) {
             return Err(Error::not_supported(format!("the option {name} of an ingestion")));
         }
@@ -132,6 +133,7 @@ fn ingest_options(object: &IngestObject) -> Result<IngestOptions> {
     };
     Ok(IngestOptions::new()
         .mode(mode)
+        .behind(texts.get("ingest_behind"))
         .flush(texts.get("allow_blocking_flush"))
         .bottommost_only(texts.get("fail_if_not_bottommost_level")))
 }
@@ -303,9 +305,12 @@ impl UpdatesObject {
 /// The batches since a sequence number.
 ///
 /// # Errors
-/// Those of [`ashlardb::Db::updates_since`].
+/// Those of [`ashlardb::Db::updates_since`]. `Io(NotFound)`: nothing of that number is written yet.
 pub fn get_updates_since(db: &DbObject, seq_number: u64, _: Option<&WalReadObject>) -> Result<UpdatesObject> {
     let since = SeqNum::new(seq_number).ok_or_else(|| Error::invalid("a sequence number of 2^56 or more"))?;
+    if since > db.0.db().sequence() {
+        return Err(not_found("Requested sequence not yet written in the db"));
+    }
     let updates = db.0.db().updates_since(since)?;
     let mut object = UpdatesObject { updates, here: None, status: None };
     object.step();

@@ -97,7 +97,8 @@ impl TxnObject {
     fn iterator(&self, family: Option<&FamilyObject>, options: &ReadObject) -> IterObject {
         let cursor = (|| {
             let transaction = self.open()?;
-            reader(&transaction, self.family(family)?, &options.0)?.scan(options.0.bounds()).cursor()
+            let family = self.family(family)?;
+            reader(&transaction, family, &options.0)?.scan(options.0.bounds(family)).cursor()
         })();
         IterObject(Iterator::once(cursor))
     }

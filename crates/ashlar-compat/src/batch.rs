@@ -8,9 +8,14 @@ use ashlardb::{Error, Result, WriteBatch};
 
 /// What a walk over a batch meets, in order.
 pub trait Handler {
+    /// Whether the walk ends before the operations of a family: the handler does not know it.
+    fn ends_at(&self, family: FamilyId) -> bool {
+        let _ = family;
+        false
+    }
     /// A value for a key.
     fn put(&mut self, family: FamilyId, key: &[u8], value: &[u8]);
-    /// The deletion of a key, single ones too.
+    /// The deletion of a key.
     fn delete(&mut self, family: FamilyId, key: &[u8]);
     /// An operand for a key.
     fn merge(&mut self, family: FamilyId, key: &[u8], operand: &[u8]) {
@@ -22,7 +27,8 @@ pub trait Handler {
     }
 }
 
-/// Walks over a batch. Range deletions and entities are passed over, as RocksDB's C functions do.
+/// Walks over a batch, as RocksDB does for handlers that know puts, deletions and merges: single deletions of the default
+/// family are passed over. Those of another family, range deletions and entities end the walk.
 ///
 /// # Errors
 /// `InvalidArgument`: the batch is being written. `Corruption`: its memory was changed.
@@ -31,12 +37,17 @@ pub fn walk(batch: &WriteBatch, handler: &mut impl Handler) -> Result<()> {
     let wrong = |e: ashlar_base::Malformed| Error::corruption(e.to_string());
     for op in BatchReader::new(&data).map_err(wrong)?.iter() {
         match op.map_err(wrong)? {
-            BatchOp::Put { family, key, value } => handler.put(family, key, value),
-            BatchOp::Delete { family, key } | BatchOp::SingleDelete { family, key } => {
-                handler.delete(family, key)
+            BatchOp::Put { family, .. } | BatchOp::Delete { family, .. } | BatchOp::Merge { family, .. }
+                if handler.ends_at(family) =>
+            {
+                break;
             }
+            BatchOp::Put { family, key, value } => handler.put(family, key, value),
+            BatchOp::Delete { family, key } => handler.delete(family, key),
             BatchOp::Merge { family, key, value } => handler.merge(family, key, value),
             BatchOp::LogData(blob) => handler.log_data(blob),
+            BatchOp::SingleDelete { family, .. } if family == FamilyId::DEFAULT => {}
+            BatchOp::SingleDelete { .. } | BatchOp::DeleteRange { .. } | BatchOp::Entity { .. } => break,
             _ => {}
         }
     }

@@ -106,10 +106,16 @@ impl ReadOptions {
         }
     }
 
-    /// The bounds of an iterator.
-    pub fn bounds(&self) -> (Bound<&[u8]>, Bound<&[u8]>) {
-        let lower = self.lower.as_deref().map_or(Bound::Unbounded, Bound::Included);
-        (lower, self.upper.as_deref().map_or(Bound::Unbounded, Bound::Excluded))
+    /// The bounds of an iterator over `family`. A lower bound behind the upper one leaves no key, as in RocksDB; the engine
+    /// refuses such bounds.
+    pub fn bounds(&self, family: &Family) -> (Bound<&[u8]>, Bound<&[u8]>) {
+        let (mut lower, upper) = (self.lower.as_deref(), self.upper.as_deref());
+        if let (Some(from), Some(to)) = (lower, upper)
+            && family.options().order.compare(from, to).is_gt()
+        {
+            lower = upper;
+        }
+        (lower.map_or(Bound::Unbounded, Bound::Included), upper.map_or(Bound::Unbounded, Bound::Excluded))
     }
 
     /// A read of `family` with these options.
@@ -131,7 +137,7 @@ impl ReadOptions {
     /// `NotSupported`: an option that no read keeps.
     pub fn scan(&self, family: &Family, newest: bool) -> Result<Scan> {
         let from = if newest { family.reading(self.plain()?) } else { self.of(family)? };
-        Ok(from.scan(self.bounds()))
+        Ok(from.scan(self.bounds(family)))
     }
 }
 

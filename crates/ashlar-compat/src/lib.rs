@@ -23,6 +23,7 @@
 
 pub mod batch;
 pub mod calls;
+mod clip;
 pub mod database;
 pub mod iterator;
 pub mod numbers;

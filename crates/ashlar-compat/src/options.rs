@@ -3,6 +3,7 @@
 //! An object holds the texts that were set, by name, and the parts that have no text: a comparator, a merge operator, a filter.
 //! Names, groups and defaults come from the table of `ashlar-options`, which option strings and OPTIONS files use too.
 
+use crate::clip::clip;
 use crate::iterator::PrefixRule;
 use crate::value::{Names, Scalar, Value};
 use ashlar_options::{OptionName, option_names};
@@ -208,9 +209,17 @@ impl Options {
         self.texts.get::<u8>(name) != 0
     }
 
+    /// The texts as an open of RocksDB takes them.
+    fn in_range(&self) -> Texts {
+        let mut texts = self.texts.clone();
+        clip(&mut texts);
+        texts
+    }
+
     /// The settings of the database, on a builder.
     pub(crate) fn on_database(&self, builder: Builder) -> Builder {
-        let text = self.texts.joined(|name| is_of_database(name) && !OF_THE_OPEN.contains(&name));
+        let given = self.in_range();
+        let text = given.joined(|name| is_of_database(name) && !OF_THE_OPEN.contains(&name));
         let mut builder = builder.fresh_options().create(self.flag("create_if_missing")).options(&text);
         if self.flag("error_if_exists") {
             builder = builder.must_be_new();
@@ -226,7 +235,7 @@ impl Options {
 
     /// The settings of a family, on its builder.
     pub fn on_family(&self, family: FamilyBuilder) -> FamilyBuilder {
-        let mut family = family.options(&self.texts.joined(|name| !is_of_database(name)));
+        let mut family = family.options(&self.in_range().joined(|name| !is_of_database(name)));
         if let Some(table) = &self.table {
             family = family.options(&format!("block_based_table_factory={{{}}}", table.text()));
         }

@@ -134,9 +134,25 @@ impl Value {
                 .map(Value::Int)
                 .or_else(|_| text.parse().map(Value::UInt))
                 .or_else(|_| text.parse().map(Value::Double))
+                .ok()
+                .or_else(|| with_unit(text))
                 .unwrap_or(Value::Int(0)),
         }
     }
+}
+
+/// A size of an option string with its unit: `64M`.
+fn with_unit(text: &str) -> Option<Value> {
+    let (at, unit) = text.char_indices().next_back()?;
+    let shift = match unit.to_ascii_lowercase() {
+        'k' => 10,
+        'm' => 20,
+        'g' => 30,
+        't' => 40,
+        _ => return None,
+    };
+    let number: u64 = text.get(..at)?.parse().ok()?;
+    number.checked_mul(1 << shift).map(Value::UInt)
 }
 
 /// A type of another language that an option may have. Numbers out of range wrap, as C converts them.
@@ -212,6 +228,9 @@ mod tests {
             assert_eq!(Value::parse(&value.text()), value);
         }
         assert_eq!(Value::parse("kZSTD"), Value::Int(0));
+        assert_eq!(Value::parse("4k"), Value::UInt(4096));
+        assert_eq!(Value::parse("1T"), Value::UInt(1 << 40));
+        assert_eq!(Value::parse("99999999999T"), Value::Int(0));
         assert_eq!(u64::of(&(-1i32).value()), u64::MAX, "as C converts");
         assert_eq!(
             (u8::of(&Value::Bool(true)), u8::of(&Value::Int(0)), 7u8.value()),

@@ -250,6 +250,34 @@ static void opening(const char* dir) {
   rocksdb_options_destroy(options);
 }
 
+/* Settings that an open brings into their range, and sizes of a string with their units. */
+static void settings(const char* dir) {
+  start("settings");
+  char* err = NULL;
+  rocksdb_options_t* options = rocksdb_options_create();
+  rocksdb_options_set_create_if_missing(options, 1);
+  rocksdb_options_set_write_buffer_size(options, 0);
+  rocksdb_options_set_max_write_buffer_number(options, 1);
+  rocksdb_options_set_num_levels(options, 1);
+  rocksdb_options_set_level0_file_num_compaction_trigger(options, 0);
+  rocksdb_options_set_level0_slowdown_writes_trigger(options, 1);
+  rocksdb_options_set_level0_stop_writes_trigger(options, 1);
+  rocksdb_options_set_wal_compression(options, rocksdb_snappy_compression);
+  rocksdb_t* db = rocksdb_open(options, path(dir, "settings"), &err);
+  said("out of range", err);
+  err = NULL;
+  put(db, "k", "v");
+  rocksdb_close(db);
+  rocksdb_options_t* parsed = rocksdb_options_create();
+  rocksdb_get_options_from_string(options, "write_buffer_size=1M;target_file_size_base=3m;max_bytes_for_level_base=2G", parsed, &err);
+  said("units", err);
+  err = NULL;
+  printf("%d %d %.0f\n", (int)rocksdb_options_get_write_buffer_size(parsed), (int)rocksdb_options_get_target_file_size_base(parsed),
+         (double)rocksdb_options_get_max_bytes_for_level_base(parsed));
+  rocksdb_options_destroy(parsed);
+  rocksdb_options_destroy(options);
+}
+
 static rocksdb_options_t* creating(void) {
   rocksdb_options_t* options = rocksdb_options_create();
   rocksdb_options_set_create_if_missing(options, 1);
@@ -462,6 +490,15 @@ static void iterators(const char* dir) {
   rocksdb_iter_seek_to_last(iter);
   entry(iter);
   rocksdb_iter_destroy(iter);
+  rocksdb_readoptions_set_iterate_lower_bound(total, "c", 1);
+  iter = rocksdb_create_iterator(db, total);
+  all(iter);
+  rocksdb_iter_seek_to_last(iter);
+  entry(iter);
+  rocksdb_iter_get_error(iter, &err);
+  said("a lower bound behind the upper one", err);
+  err = NULL;
+  rocksdb_iter_destroy(iter);
   rocksdb_readoptions_destroy(total);
 
   rocksdb_readoptions_t* prefix = rocksdb_readoptions_create();
@@ -516,6 +553,32 @@ static void iterators(const char* dir) {
   rocksdb_options_destroy(options);
 }
 
+/* What a walk does with operations that its functions do not know. */
+static void walk_over_families(rocksdb_column_family_handle_t* cf) {
+  rocksdb_writebatch_t* batch = rocksdb_writebatch_create();
+  rocksdb_writebatch_put(batch, "first", 5, "1", 1);
+  rocksdb_writebatch_singledelete(batch, "single", 6);
+  rocksdb_writebatch_merge(batch, "merged", 6, "2", 1);
+  rocksdb_writebatch_delete(batch, "deleted", 7);
+  rocksdb_writebatch_put_cf(batch, cf, "in one", 6, "3", 1);
+  rocksdb_writebatch_put(batch, "last", 4, "4", 1);
+  printf("walk without families\n");
+  rocksdb_writebatch_iterate(batch, NULL, walk_put, walk_deleted);
+  printf("walk with families\n");
+  rocksdb_writebatch_iterate_cf(batch, NULL, walk_put_cf, walk_deleted_cf, walk_merge_cf);
+  rocksdb_writebatch_singledelete_cf(batch, cf, "single in one", 13);
+  rocksdb_writebatch_put(batch, "behind", 6, "5", 1);
+  printf("walk to a single deletion of a family\n");
+  rocksdb_writebatch_iterate_cf(batch, NULL, walk_put_cf, walk_deleted_cf, walk_merge_cf);
+  rocksdb_writebatch_clear(batch);
+  rocksdb_writebatch_put(batch, "first", 5, "1", 1);
+  rocksdb_writebatch_delete_range(batch, "a", 1, "b", 1);
+  rocksdb_writebatch_put(batch, "last", 4, "4", 1);
+  printf("walk to a range deletion\n");
+  rocksdb_writebatch_iterate(batch, NULL, walk_put, walk_deleted);
+  rocksdb_writebatch_destroy(batch);
+}
+
 static void families(const char* dir) {
   start("families");
   char* err = NULL;
@@ -535,7 +598,19 @@ static void families(const char* dir) {
   rocksdb_put_cf(db, wo, cf, "k", 1, "in one", 6, &err);
   must(err);
   put(db, "k", "in default");
+  walk_over_families(cf);
   rocksdb_column_family_handle_destroy(cf);
+  rocksdb_column_family_handle_t* of_default = rocksdb_get_default_column_family_handle(db);
+  rocksdb_close(db);
+  /* A handle that outlives its database does not keep it open. */
+  rocksdb_column_family_handle_t* reopened[2];
+  const char* again[2] = {"default", "one"};
+  const rocksdb_options_t* of_again[2] = {options, options};
+  db = rocksdb_open_column_families(options, path(dir, "families"), 2, again, of_again, reopened, &err);
+  said("an open beside a handle of a closed database", err);
+  err = NULL;
+  rocksdb_column_family_handle_destroy(of_default);
+  for (int i = 0; i < 2; i++) rocksdb_column_family_handle_destroy(reopened[i]);
   rocksdb_close(db);
 
   char** list = rocksdb_list_column_families(options, path(dir, "families"), &len, &err);
@@ -850,6 +925,11 @@ static void files(const char* dir) {
   said("updates", err);
   err = NULL;
   rocksdb_wal_iter_destroy(updates);
+  for (uint64_t ahead = 1; ahead < 9; ahead += 7) {
+    rocksdb_get_updates_since(db, rocksdb_get_latest_sequence_number(db) + ahead, NULL, &err);
+    said("updates that are not written yet", err);
+    err = NULL;
+  }
   rocksdb_wait_for_compact_options_t* wait = rocksdb_wait_for_compact_options_create();
   rocksdb_wait_for_compact(db, wait, &err);
   said("wait", err);
@@ -866,6 +946,36 @@ static void txn_get(rocksdb_transaction_t* txn, const char* key) {
   must(err);
   show(key, value, len);
   rocksdb_free(value);
+}
+
+static void behind(const char* dir) {
+  start("behind");
+  char* err = NULL;
+  rocksdb_options_t* options = creating();
+  rocksdb_options_set_allow_ingest_behind(options, 1);
+  rocksdb_t* db = rocksdb_open(options, path(dir, "behind"), &err);
+  must(err);
+  put(db, "a", "there");
+  rocksdb_envoptions_t* env = rocksdb_envoptions_create();
+  rocksdb_sstfilewriter_t* writer = rocksdb_sstfilewriter_create(env, options);
+  rocksdb_sstfilewriter_open(writer, path(dir, "behind.sst"), &err);
+  must(err);
+  rocksdb_sstfilewriter_put(writer, "a", 1, "behind", 6, &err);
+  rocksdb_sstfilewriter_put(writer, "b", 1, "behind", 6, &err);
+  rocksdb_sstfilewriter_finish(writer, &err);
+  must(err);
+  rocksdb_ingestexternalfileoptions_t* how = rocksdb_ingestexternalfileoptions_create();
+  rocksdb_ingestexternalfileoptions_set_ingest_behind(how, 1);
+  const char* file = path(dir, "behind.sst");
+  rocksdb_ingest_external_file(db, &file, 1, how, &err);
+  said("ingestion behind all data", err);
+  err = NULL;
+  dump(db);
+  rocksdb_ingestexternalfileoptions_destroy(how);
+  rocksdb_sstfilewriter_destroy(writer);
+  rocksdb_envoptions_destroy(env);
+  rocksdb_close(db);
+  rocksdb_options_destroy(options);
 }
 
 static void transactions(const char* dir) {
@@ -1086,6 +1196,7 @@ int main(int argc, char** argv) {
   ro = rocksdb_readoptions_create();
   wo = rocksdb_writeoptions_create();
   opening(argv[1]);
+  settings(argv[1]);
   keys(argv[1]);
   batches(argv[1]);
   iterators(argv[1]);
@@ -1094,6 +1205,7 @@ int main(int argc, char** argv) {
   copies(argv[1]);
   backups(argv[1]);
   files(argv[1]);
+  behind(argv[1]);
   transactions(argv[1]);
   information(argv[1]);
   rocksdb_readoptions_destroy(ro);
