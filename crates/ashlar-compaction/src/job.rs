@@ -21,7 +21,7 @@ use crate::split::KeyRange;
 use ashlar_base::ext::compaction_filter::FilterContext;
 use ashlar_base::{Error, FamilyId, FileNumber, FilterSource, Result, SeqNum};
 use ashlar_format::version_edit::VersionEdit;
-use ashlar_table::TableIdentity;
+use ashlar_table::{CollectorFailure, TableIdentity};
 use ashlar_tree::files::{Numbers, PendingFile};
 use ashlar_tree::version::{TableCounts, Version};
 use std::sync::Arc;
@@ -75,6 +75,8 @@ pub struct CompactionOutcome {
     pub edit: VersionEdit,
     /// The entry counts of the outputs.
     pub counts: Vec<(FileNumber, TableCounts)>,
+    /// Properties that collectors did not give.
+    pub collector_failures: Vec<(FileNumber, CollectorFailure)>,
     /// Drop these once the edit is durable.
     pub pending: Vec<PendingFile>,
     /// The counts for statistics.
@@ -160,11 +162,13 @@ impl CompactionPart {
         let mut outputs: Vec<_> = parts.iter_mut().flat_map(|part| part.rewrite.sink().take()).collect();
         // By file number, independent of the order of the parts.
         outputs.sort_by_key(|output| output.file.number);
-        let (mut pending, mut counts) = (Vec::new(), Vec::new());
+        let (mut pending, mut counts, mut collector_failures) = (Vec::new(), Vec::new(), Vec::new());
         for output in outputs {
             counters.bytes_written += output.file.size;
             counters.tables_written += 1;
-            counts.push((output.file.number, TableCounts { spent, ..output.counts }));
+            let number = output.file.number;
+            counts.push((number, TableCounts { spent, ..output.counts }));
+            collector_failures.extend(output.collector_failures.into_iter().map(|failure| (number, failure)));
             edit.add_file(plan.output_level, output.file);
             pending.push(output.pending);
         }
@@ -178,7 +182,7 @@ impl CompactionPart {
         }
         edit.blob_added.sort_by_key(|added| added.number);
         edit.blob_garbage.sort_by_key(|garbage| garbage.number);
-        Ok(CompactionOutcome { edit, counts, pending, counters })
+        Ok(CompactionOutcome { edit, counts, collector_failures, pending, counters })
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::rewrite::{BlobPlan, OutputChecks, OutputPlan};
 use ashlar_base::memory::MemoryBudget;
 use ashlar_base::stats::Statistics;
-use ashlar_base::{FamilyId, MergeOperator, Result};
+use ashlar_base::{FamilyId, Level, MergeOperator, Result};
 use ashlar_env::Env;
 use ashlar_options::{DbPath, FamilyOptions, path_of_level};
 use ashlar_read::expiry::operator_of;
@@ -66,6 +66,7 @@ impl Writer {
             session_id: self.session_id.clone(),
             family_id: family.0,
             family_name: family.1.to_owned(),
+            level: Some(Level::ZERO),
             creation_time: now,
             oldest_key_time: now,
             newest_key_time: now,

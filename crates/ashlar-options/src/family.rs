@@ -130,7 +130,7 @@ impl FamilyOptions {
         self.compaction.validate()
     }
 
-    /// Checks the names of the comparator, the merge operator and the compaction filter, because files store the names and an
+    /// Checks the names of the comparator, the merge operator, the compaction filter and the collectors, because files store the names and an
     /// open finds the built-in ones by them.
     ///
     /// # Errors
@@ -153,8 +153,8 @@ impl FamilyOptions {
             }
         }
         let unfit = |what: &str, name: &str| {
-            let text = format!("the {what}'s name {name:?} has a line break, or blanks at its ends");
-            Err(Error::invalid(text).hint("Give it a name that a line of an OPTIONS file can hold"))
+            let text = format!("the {what}'s name {name:?} does not come back from an OPTIONS file");
+            Err(Error::invalid(text).hint("Give it a name of letters, digits and points"))
         };
         let named = [
             self.merge_operator.as_ref().map(|o| ("merge operator", o.name(), borrows_built_in_name(&**o))),
@@ -167,6 +167,16 @@ impl FamilyOptions {
                 return wrong(what, name);
             }
             if !fits_a_line(name) {
+                return unfit(what, name);
+            }
+        }
+        for collector in &self.table.collectors {
+            let (what, name) = ("collector of table properties", collector.name());
+            if name.is_empty() {
+                return wrong(what, name);
+            }
+            // OPTIONS files and tables have the names in lists.
+            if !fits_a_line(name) || name.contains([':', ';', '{', '}', '=', ',', '\\', '#']) {
                 return unfit(what, name);
             }
         }

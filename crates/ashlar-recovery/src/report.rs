@@ -183,7 +183,7 @@ pub struct RecoveryReport {
     /// Data of other programs that RocksDB at the format level, or this engine, does not serve. No anomaly.
     pub foreign: Vec<String>,
     /// Settings of the newest OPTIONS file that this engine ignores or changes although RocksDB acts on them. They are
-    /// kept for RocksDB. No anomaly.
+    /// kept for RocksDB. Also the tables of this open that lack the properties of a collector. No anomaly.
     pub unserved: Vec<String>,
     /// Transactions that are prepared, and neither committed nor rolled back. No anomaly.
     pub undecided: Vec<UndecidedTransaction>,

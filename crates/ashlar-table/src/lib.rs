@@ -31,7 +31,7 @@ mod verify;
 
 pub use anatomy::{Anatomy, BlockPlace, BlockRole, DataPlace, NamedProperty, StoredBlock};
 pub use around::LostStretch;
-pub use builder::{MAX_ENTRY_BYTES, MAX_KEY_BYTES, TableBuilder, TableSummary};
+pub use builder::{CollectorFailure, MAX_ENTRY_BYTES, MAX_KEY_BYTES, TableBuilder, TableSummary};
 pub use filter::filter_hash;
 pub use footer::mended;
 pub use iter::{Stepped, TableCursor, TableIter};

@@ -1,8 +1,9 @@
 //! The settings for building and reading a table.
 
 use ashlar_base::ext::prefix_extractor::PrefixExtractor;
+use ashlar_base::ext::table_properties_collector::TablePropertiesCollectorFactory;
 use ashlar_base::stats::Statistics;
-use ashlar_base::{Error, FamilyId, FileNumber, Order, Result, SeqNum};
+use ashlar_base::{Error, FamilyId, FileNumber, Level, Order, Result, SeqNum};
 use ashlar_cache::FramePool;
 use ashlar_format::compress::Compression;
 use ashlar_format::filter::FilterPolicy;
@@ -67,6 +68,8 @@ pub struct TableOptions {
     /// `whole_key_filtering`: whether filters hold whole keys. Without them, a get asks the filter for the prefix of the key.
     /// On.
     pub whole_key_filtering: bool,
+    /// `table_properties_collectors`: what collects properties of each table, in order; no two have one name. Empty.
+    pub collectors: Vec<Arc<dyn TablePropertiesCollectorFactory>>,
     /// The order of keys. The family's; ascending bytes.
     pub order: Order,
     /// The name of the family's merge operator, which the table properties record. `None`.
@@ -95,6 +98,7 @@ impl Default for TableOptions {
             filter: Some(FilterPolicy::Bloom { bits_per_key: 10.0 }),
             prefix_extractor: None,
             whole_key_filtering: true,
+            collectors: Vec::new(),
             order: Order::Bytewise,
             merge_operator: None,
         }
@@ -119,6 +123,14 @@ impl TableOptions {
             compression: bottom.or(by_level.copied()).unwrap_or(self.compression),
             filter: self.filter.map(|policy| policy.for_level(level)),
             ..self.clone()
+        }
+    }
+
+    /// Adds a collector, in place of the one with its name.
+    pub fn add_collector(&mut self, factory: Arc<dyn TablePropertiesCollectorFactory>) {
+        match self.collectors.iter_mut().find(|known| known.name() == factory.name()) {
+            Some(known) => *known = factory,
+            None => self.collectors.push(factory),
         }
     }
 
@@ -176,7 +188,8 @@ impl TableOptions {
     }
 }
 
-/// The writer of a table, its family and its times: recorded in its properties, the first three also in its unique id.
+/// The writer of a table, its family, level and times: recorded in its properties except the level, the first three also in its
+/// unique id.
 #[derive(Clone, Debug, Default)]
 pub struct TableIdentity {
     /// The database's id: the content of its IDENTITY file.
@@ -189,6 +202,8 @@ pub struct TableIdentity {
     pub family_id: FamilyId,
     /// The family's name.
     pub family_name: String,
+    /// The level for which the table is written; `None`: unknown.
+    pub level: Option<Level>,
     /// The machine's name; not recorded when empty.
     pub host_id: String,
     /// The oldest creation time of the input tables, in seconds since 1970. 0, here and below: unknown.

@@ -8,7 +8,7 @@
 //!
 //! Source: RocksDB `table/sst_file_writer.cc` (behaviour).
 
-use crate::builder::{MAX_KEY_BYTES, TableBuilder};
+use crate::builder::{CollectorFailure, MAX_KEY_BYTES, TableBuilder};
 use crate::options::{TableIdentity, TableOptions};
 use ashlar_base::range_del::{FragmentedTombstones, RangeTombstone};
 use ashlar_base::{Error, FileNumber, InternalKeyBuf, Order, Result, SeqNum, Trailer, ValueType};
@@ -55,6 +55,8 @@ pub struct SstSummary {
     pub largest: Vec<u8>,
     /// The sequence number of all entries: 0.
     pub sequence: SeqNum,
+    /// Properties that collectors did not give.
+    pub collector_failures: Vec<CollectorFailure>,
 }
 
 /// See the module.
@@ -225,6 +227,7 @@ impl SstWriter {
             smallest: written.smallest.as_key().user_key().to_vec(),
             largest: written.largest.as_key().user_key().to_vec(),
             sequence: SeqNum::ZERO,
+            collector_failures: written.collector_failures,
         })
     }
 }

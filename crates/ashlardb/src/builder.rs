@@ -7,6 +7,7 @@ use crate::{
     Db, Env, Error, EventListener, FormatLevel, RepairReport, Result, Secondary, Statistics, Verified,
 };
 use ashlar_base::ext::prefix_extractor::PrefixExtractor;
+use ashlar_base::ext::table_properties_collector::TablePropertiesCollectorFactory;
 use ashlar_base::{
     CompactionFilter, CompactionFilterFactory, Comparator, FilterSource, MergeOperator, Order,
 };
@@ -437,6 +438,15 @@ impl FamilyBuilder {
     /// Makes a filter for each compaction, in place of [`FamilyBuilder::compaction_filter`].
     pub fn compaction_filter_factory(self, factory: Arc<dyn CompactionFilterFactory>) -> Self {
         self.set(move |options| options.compaction_filter = Some(FilterSource::Factory(Arc::clone(&factory))))
+    }
+
+    /// Collects properties of each table that is written from now on; see [`TablePropertiesCollector`]. Several may be given; one
+    /// takes the place of another with the same name. The database stores the name. An open without the factory collects
+    /// nothing for it and reports that. (RocksDB: `table_properties_collector_factories`.)
+    ///
+    /// [`TablePropertiesCollector`]: crate::TablePropertiesCollector
+    pub fn table_properties_collector(self, factory: Arc<dyn TablePropertiesCollectorFactory>) -> Self {
+        self.set(move |options| options.table.add_collector(Arc::clone(&factory)))
     }
 
     /// [`Builder::ttl`] for this family.

@@ -123,6 +123,10 @@ pub use ashlar_base::ext::merge_operator::{
     BytesXor, LastPut, Max, StringAppend, UInt64Add, standard_operator,
 };
 pub use ashlar_base::ext::prefix_extractor::PrefixExtractor;
+pub use ashlar_base::ext::table_properties_collector::{
+    CollectedEntry, CollectorContext, TablePropertiesCollector, TablePropertiesCollectorFactory,
+    UserProperties,
+};
 pub use ashlar_base::{
     CompactionFilter, CompactionFilterFactory, Comparator, Error, ErrorKind, FamilyId, FileNumber, Level,
     MergeOperator, Result, SeqNum, Trailer, ValueType,
@@ -167,6 +171,7 @@ pub use transaction::{
     Deadlock, DeadlockWait, LockMode, Transaction, TransactionFamily, TransactionOptions, Untracked,
 };
 pub use upkeep::{
-    Change, Checkpoint, CheckpointOptions, CompactRangeOptions, Copied, LiveFile, Update, Updates,
+    Change, Checkpoint, CheckpointOptions, CompactRangeOptions, Copied, LiveFile, TableProperties, Update,
+    Updates,
 };
 pub use write::{Write, WriteOptions, Writer};

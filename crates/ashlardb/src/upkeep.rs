@@ -5,7 +5,7 @@ use crate::{Db, Family, RepairReport, Result};
 use ashlar_backup::BackupSource;
 pub use ashlar_backup::{Change, Checkpoint, CheckpointOptions, Copied, Update, Updates};
 use ashlar_base::{FileNumber, Level, SeqNum};
-pub use ashlar_engine::LiveFile;
+pub use ashlar_engine::{LiveFile, TableProperties};
 pub use ashlar_options::CompactRangeOptions;
 use std::path::Path;
 
@@ -226,5 +226,27 @@ impl Family {
     /// `Shutdown`.
     pub fn live_files(&self) -> Result<Vec<LiveFile>> {
         self.db.engine().live_files(&self.inner)
+    }
+
+    /// The properties of all live tables of the family, those of its collectors included. The order is that of
+    /// [`Family::live_files`]. (RocksDB: `GetPropertiesOfAllTables`.)
+    ///
+    /// # Errors
+    /// `Corruption`, `Io`: a table cannot be opened. `Shutdown`.
+    /// # Cost
+    /// Opens the tables that nothing has opened yet.
+    pub fn properties_of_all_tables(&self) -> Result<Vec<TableProperties>> {
+        self.properties_of_tables_in_range(..)
+    }
+
+    /// [`Family::properties_of_all_tables`] for the tables whose first or last key is in `range`, or that reach over it.
+    /// (RocksDB: `GetPropertiesOfTablesInRange`.)
+    ///
+    /// # Errors
+    /// Those of [`Family::properties_of_all_tables`]; `InvalidArgument`: the range begins after its end.
+    pub fn properties_of_tables_in_range(&self, range: impl KeyRange) -> Result<Vec<TableProperties>> {
+        let keys = Keys::of(&range);
+        keys.check(&self.inner.options().order)?;
+        self.db.engine().table_properties(&self.inner, &keys.0)
     }
 }

@@ -1,8 +1,9 @@
-//! Objects that users supply: comparators, merge operators, prefix extractors and compaction filters.
+//! Objects that users supply: comparators, merge operators, prefix extractors, compaction filters, collectors of table properties.
 
 pub mod compaction_filter;
 pub mod comparator;
 pub mod merge_operator;
 pub mod prefix_extractor;
 pub mod sort;
+pub mod table_properties_collector;
 pub mod timestamp_order;

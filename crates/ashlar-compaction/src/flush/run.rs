@@ -13,6 +13,7 @@ use ashlar_base::range_del::FragmentedTombstones;
 use ashlar_base::{Error, FamilyId, FileNumber, Level, Order, Result, RunCursor, SeqNum};
 use ashlar_format::version_edit::VersionEdit;
 use ashlar_memtable::MemtableRep;
+use ashlar_table::CollectorFailure;
 use ashlar_tree::files::{Numbers, PendingFile};
 use ashlar_tree::version::TableCounts;
 use std::sync::Arc;
@@ -49,6 +50,8 @@ pub struct FlushOutcome {
     pub memtables: usize,
     /// The entry counts of the table.
     pub counts: Vec<(FileNumber, TableCounts)>,
+    /// Properties that collectors did not give.
+    pub collector_failures: Vec<(FileNumber, CollectorFailure)>,
     /// Drop these once the edit is durable.
     pub pending: Vec<PendingFile>,
     /// Bytes of the table and of its blob files.
@@ -112,9 +115,12 @@ impl FlushRun {
         }
         let mut edit = VersionEdit::of(self.family);
         let (mut pending, mut counts, mut bytes_written) = (Vec::new(), Vec::new(), 0);
+        let mut collector_failures = Vec::new();
         for output in self.rewrite.sink().take() {
             bytes_written += output.file.size;
-            counts.push((output.file.number, output.counts));
+            let number = output.file.number;
+            counts.push((number, output.counts));
+            collector_failures.extend(output.collector_failures.into_iter().map(|failure| (number, failure)));
             edit.add_file(Level::ZERO, output.file);
             pending.push(output.pending);
         }
@@ -123,7 +129,17 @@ impl FlushRun {
         edit.blob_added = blobs.added;
         pending.extend(blobs.pending);
         let (memtables, counters) = (self.memtables, self.rewrite.counters());
-        Ok(FlushOutcome { edit, memtables, counts, pending, bytes_written, counters, blobs: blobs.counters })
+        let blobs = blobs.counters;
+        Ok(FlushOutcome {
+            edit,
+            memtables,
+            counts,
+            collector_failures,
+            pending,
+            bytes_written,
+            counters,
+            blobs,
+        })
     }
 }
 

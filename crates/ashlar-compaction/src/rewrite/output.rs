@@ -28,7 +28,9 @@ use ashlar_cache::FramePool;
 use ashlar_env::{Fs, WriteFile};
 use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::NewFile;
-use ashlar_table::{ReaderOptions, TableBuilder, TableIdentity, TableOptions, TableReader, TableSummary};
+use ashlar_table::{
+    CollectorFailure, ReaderOptions, TableBuilder, TableIdentity, TableOptions, TableReader, TableSummary,
+};
 use ashlar_tree::files::{CRC32C_FUNCTION, Numbers, PendingFile, SummedFile, summed};
 use ashlar_tree::version::TableCounts;
 use std::fmt;
@@ -92,6 +94,8 @@ pub struct Output {
     pub file: NewFile,
     /// The entry counts of the table.
     pub counts: TableCounts,
+    /// Properties that collectors did not give.
+    pub collector_failures: Vec<CollectorFailure>,
     /// Drop this once the edit with the file is durable.
     pub pending: PendingFile,
 }
@@ -190,13 +194,14 @@ impl TableOutputs {
             self.tombstones.hand_over(order, next, |t| builder.add_range_tombstone(t.begin, t.end, t.seq));
         let sync = || if planted(Bug::TableUnsynced) { Ok(()) } else { file.sync_all() };
         let finished = carried.and_then(|()| builder.finish()).and_then(|summary| sync().map(|()| summary));
-        let checked = finished.and_then(|summary| {
+        let checked = finished.and_then(|mut summary| {
             self.check_size(pending.number(), summary.size)?;
             self.read_back(pending.number(), &summary)?;
-            Ok((summary, sum.map(|sum| sum.checksum()).transpose()?))
+            let failures = std::mem::take(&mut summary.collector_failures);
+            Ok((summary, failures, sum.map(|sum| sum.checksum()).transpose()?))
         });
         match checked {
-            Ok((summary, sum)) => {
+            Ok((summary, collector_failures, sum)) => {
                 let counts = TableCounts {
                     entries: summary.entries,
                     deletions: summary.deletions,
@@ -209,7 +214,7 @@ impl TableOutputs {
                 let mut file = self.new_file(pending.number(), summary, oldest_blob.number());
                 file.checksum = sum.map(|sum| sum.to_vec());
                 file.checksum_function = sum.map(|_| CRC32C_FUNCTION.to_vec());
-                self.done.push(Output { file, counts, pending });
+                self.done.push(Output { file, counts, collector_failures, pending });
                 Ok(())
             }
             Err(e) => {
@@ -254,6 +259,7 @@ impl TableOutputs {
         file.path_id = self.plan.path_id;
         file.oldest_blob_file = oldest_blob;
         file.tail_size = s.tail_size;
+        file.need_compaction = s.needs_compaction;
         file.unique_id = unique_id_bytes(s.unique_id);
         file
     }

@@ -96,7 +96,8 @@ impl AtomicFlushJob {
                 flushed.push((id, outcome.memtables));
                 counts.extend(outcome.counts);
                 pending.extend(outcome.pending);
-                told.push((edit.clone(), outcome.memtables, outcome.counters.entries_in));
+                let counts = (outcome.memtables, outcome.counters.entries_in);
+                told.push((edit.clone(), outcome.collector_failures, counts));
                 edits.push(edit);
             }
             let first_wal = |f: &LiveFamily| {
@@ -109,8 +110,8 @@ impl AtomicFlushJob {
         }
         core.committer.sync_closed()?;
         core.apply(Change { edits, flushed, counts, pending, ..Change::default() })?;
-        for (edit, memtables, entries) in told {
-            core.notify_flushed(&edit, memtables, entries, took);
+        for (edit, failures, counts) in told {
+            core.notify_flushed(&edit, failures, counts, took);
         }
         Ok(())
     }

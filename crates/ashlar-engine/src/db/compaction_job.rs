@@ -183,6 +183,7 @@ impl Shared {
         let base = (1..level).find(|above| !version.level(Level(*above)).is_empty()).unwrap_or(level);
         (output.dir, output.path_id) = core.writer.place(&core.dir, &options, level);
         output.table = options.table.for_level(i32::from(level), i32::from(base), bottommost);
+        output.identity.level = Some(self.plan.output_level);
         output.blobs = BlobPlan::new(self.family.id(), &options.blob, level);
         let snapshots = core.snapshots.all();
         self.parts.lock().newest_snapshot = snapshots.last().copied();
@@ -250,7 +251,7 @@ impl Shared {
 
     fn install(&self, parts: Vec<CompactionPart>) -> Result<()> {
         let outcome = CompactionPart::finish(self.family.id(), &self.plan, parts)?;
-        let CompactionOutcome { edit, counts, pending, counters } = outcome;
+        let CompactionOutcome { edit, counts, collector_failures, pending, counters } = outcome;
         let (core, family) = (&self.core, self.family.id());
         let took = self.took();
         core.counters.compacted((family, &self.plan), &counters, took, &core.statistics);
@@ -260,6 +261,7 @@ impl Shared {
         let filtered = filtered.into_iter().collect();
         self.apply(Change { edits: vec![edit], counts, pending, filtered, ..Change::default() })?;
         core.notify_created(&made);
+        core.notify_uncollected(self.family.name(), collector_failures);
         core.notify_compaction(&self.family, &self.plan, Some((&counters, took)));
         Ok(())
     }

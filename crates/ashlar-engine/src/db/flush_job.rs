@@ -36,7 +36,7 @@ impl FlushJob {
     fn install(&self, core: &Arc<Core>, outcome: FlushOutcome) -> Result<()> {
         let took = core.env.clock.now().saturating_sub(self.started);
         core.counters.flushed(&outcome, took, &core.statistics);
-        let FlushOutcome { mut edit, memtables, counts, pending, counters, .. } = outcome;
+        let FlushOutcome { mut edit, memtables, counts, collector_failures, pending, counters, .. } = outcome;
         let (log_number, min_log, families) = {
             let state = core.state();
             let Some(live) = state.families.get(self.family) else { return Ok(()) };
@@ -54,7 +54,7 @@ impl FlushJob {
         let flushed = vec![(self.family, memtables)];
         let made = edit.clone();
         core.apply(Change { edits: vec![edit], flushed, counts, pending, ..Change::default() })?;
-        core.notify_flushed(&made, memtables, counters.entries_in, took);
+        core.notify_flushed(&made, collector_failures, (memtables, counters.entries_in), took);
         Ok(())
     }
 }

@@ -23,7 +23,7 @@
 //! | `families`, `maintenance`, `manual` | create and drop, flush and pause, compact on request |
 //! | `drop_files` | deletes whole tables by key range |
 //! | `unused_files` | keeps the files that an open did not use |
-//! | `live_files`, `sizes`, `verify` | lists tables, estimates sizes, verifies checksums |
+//! | `live_files`, `table_properties`, `sizes`, `verify` | lists tables, shows their properties, estimates sizes, verifies checksums |
 //! | `held_files` | keeps every file while a caller copies them |
 //! | `replace` | replaces tables on the caller's thread |
 //! | `ingest` | takes tables made outside the database into the tree |
@@ -69,6 +69,7 @@ mod settings;
 mod stamp;
 mod stats;
 mod switch;
+mod table_properties;
 mod notify;
 mod scrub_job;
 mod timer_job;
@@ -86,6 +87,7 @@ pub use replace::{Claimed, Placed};
 pub use replay::{HoldsOperand, OptionsOf, replay_past_damage};
 pub use settings::{OpenFamily, Settings};
 pub use sizes::{MemtableStats, SizeOptions};
+pub use table_properties::TableProperties;
 
 use crate::health::{Health, Severity, lacks_space};
 use crate::pressure::{Resources, WritePressure};

@@ -4,13 +4,14 @@ use super::core::{Core, State};
 use crate::column_family::Family;
 use crate::memtable::Memtable;
 use crate::pressure::Pace;
-use ashlar_base::{FamilyId, SeqNum};
+use ashlar_base::{FamilyId, FileNumber, SeqNum};
 use ashlar_compaction::{Action, Compaction, CompactionCounters};
 use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::VersionEdit;
 use ashlar_memtable::MemtableRep;
 use ashlar_options::{CompactionEvent, Event, FileEvent, FlushEvent, StallCondition};
 use ashlar_recovery::RecoveryReport;
+use ashlar_table::CollectorFailure;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -42,10 +43,18 @@ impl Core {
         self.events.tell(&Event::FlushBegin(event));
     }
 
-    /// Reports an installed flush; `edit` added its files.
-    pub(super) fn notify_flushed(&self, edit: &VersionEdit, memtables: usize, entries: u64, took: Duration) {
+    /// Reports an installed flush of so many memtables and entries; `edit` added its files.
+    pub(super) fn notify_flushed(
+        &self,
+        edit: &VersionEdit,
+        failures: Vec<(FileNumber, CollectorFailure)>,
+        (memtables, entries): (usize, u64),
+        took: Duration,
+    ) {
         self.notify_created(edit);
-        let mut event = FlushEvent::begun(self.name(edit.family), memtables, entries);
+        let family = self.name(edit.family);
+        self.notify_uncollected(&family, failures);
+        let mut event = FlushEvent::begun(family, memtables, entries);
         event.bytes = edit.added.iter().map(|(_, f)| f.size).sum();
         event.micros = micros(took);
         event.levels = self.tree(edit.family);
@@ -89,6 +98,14 @@ impl Core {
         for file in &edit.blob_added {
             let (family, number, bytes) = (family.clone(), file.number, file.bytes);
             self.events.tell(&Event::BlobFileCreated(FileEvent::new(family, number, bytes)));
+        }
+    }
+
+    /// Reports the tables that lack properties of a collector.
+    pub(super) fn notify_uncollected(&self, family: &str, failures: Vec<(FileNumber, CollectorFailure)>) {
+        for (number, CollectorFailure { collector, cause }) in failures {
+            let family = family.to_owned();
+            self.events.tell(&Event::CollectorFailed { family, number, collector, cause });
         }
     }
 

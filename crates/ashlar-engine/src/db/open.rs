@@ -9,7 +9,7 @@ use super::notify::log_header;
 use super::parts::{Parts, archive_of, statistics, take_memory};
 use super::purge_job::purge_at_open;
 use super::read_only::open_locked;
-use super::replay::Replayer;
+use super::replay::{Replayed, Replayer};
 use super::schedule::widen;
 use super::settings::{OpenFamily, Settings};
 use super::unused_files::UnusedFiles;
@@ -73,7 +73,8 @@ pub(super) fn open(
     let cut = outcome?.cut;
     check_lost_at_open(&env, dir, &mut report)?;
     claims.strays |= replayer.keeps_blob_files()?;
-    let (edits, replayed, prepared) = replayer.finish()?;
+    let Replayed { edits, pending: replayed, undecided: prepared, uncollected } = replayer.finish()?;
+    report.unserved.extend(uncollected);
     claims.stand();
     let unused = UnusedFiles::keep(&*env.fs, dir, &report)?;
     let wal = begin_session(&entered, &versions, &options, edits, (cut, &prepared))?;

@@ -26,7 +26,7 @@ use ashlar_options::{DbOptions, FamilyOptions};
 use ashlar_recovery::{
     BatchPlace, FamilyFilter, PreparedSet, RecoveryReport, ReplaySink, salvage_wals, sequenced_ops,
 };
-use ashlar_table::MAX_ENTRY_BYTES;
+use ashlar_table::{CollectorFailure, MAX_ENTRY_BYTES};
 use ashlar_tree::files::{PendingFile, PendingOutputs};
 use ashlar_tree::unwritable::may_need_unnamed_blobs;
 use ashlar_tree::version::{FamilyState, VersionSet};
@@ -65,6 +65,7 @@ pub(super) struct Replayer<'a> {
     families: BTreeMap<FamilyId, Family>,
     last: SeqNum,
     pending: Vec<PendingFile>,
+    uncollected: Vec<String>,
     /// Full memtables are written to tables.
     spills: bool,
     /// Called once, before the first table.
@@ -75,6 +76,18 @@ pub(super) struct Replayer<'a> {
     too_large: Option<String>,
     direct: DirectBlobs,
     undecided: PreparedSet,
+}
+
+/// What a replay has written.
+pub(super) struct Replayed {
+    /// Add the new tables, family by family.
+    pub(super) edits: Vec<VersionEdit>,
+    /// Drop these once the edits are durable.
+    pub(super) pending: Vec<PendingFile>,
+    /// The undecided transactions.
+    pub(super) undecided: PreparedSet,
+    /// Lines about tables that lack properties of a collector.
+    pub(super) uncollected: Vec<String>,
 }
 
 impl Family {
@@ -113,6 +126,7 @@ impl<'a> Replayer<'a> {
             families: versions.families().into_iter().map(family).collect(),
             last: SeqNum::ZERO,
             pending: Vec::new(),
+            uncollected: Vec::new(),
             spills: true,
             announce: None,
             held: None,
@@ -174,9 +188,8 @@ impl<'a> Replayer<'a> {
         families.into_iter().map(replayed).collect()
     }
 
-    /// Writes the memtables to tables. The edits add the new tables, family by family; drop the guards once the edits
-    /// are durable. Returns the undecided transactions too.
-    pub(super) fn finish(mut self) -> Result<(Vec<VersionEdit>, Vec<PendingFile>, PreparedSet)> {
+    /// Writes the memtables to tables.
+    pub(super) fn finish(mut self) -> Result<Replayed> {
         self.announce()?;
         let ids: Vec<FamilyId> = self.families.keys().copied().collect();
         for id in ids {
@@ -184,7 +197,12 @@ impl<'a> Replayer<'a> {
         }
         let families = std::mem::take(&mut self.families);
         let edits = families.into_values().map(|f| f.edit).filter(|e| !e.added.is_empty()).collect();
-        Ok((edits, std::mem::take(&mut self.pending), std::mem::take(&mut self.undecided)))
+        Ok(Replayed {
+            edits,
+            pending: std::mem::take(&mut self.pending),
+            undecided: std::mem::take(&mut self.undecided),
+            uncollected: std::mem::take(&mut self.uncollected),
+        })
     }
 
     fn insert(&mut self, place: BatchPlace, id: FamilyId, seq: SeqNum, op: Op<'_>) -> Result<()> {
@@ -230,6 +248,12 @@ impl<'a> Replayer<'a> {
         family.edit.added.extend(outcome.edit.added);
         family.edit.blob_added.extend(outcome.edit.blob_added);
         self.pending.extend(outcome.pending);
+        let lines = outcome.collector_failures.iter().map(|(number, failure)| {
+            let file = FileKind::Table(*number).name();
+            let CollectorFailure { collector, cause } = failure;
+            format!("{file} lacks properties of the collector {collector:?}: {cause}")
+        });
+        self.uncollected.extend(lines);
         Ok(())
     }
 }
@@ -255,8 +279,9 @@ pub fn replay_past_damage(
     if let Some(reason) = refused.or(replayer.too_large()) {
         return Err(Error::not_supported(format!("a repair of WAL files with {reason}")).at_path(dir));
     }
-    let (edits, pending, undecided) = replayer.finish()?;
+    let Replayed { edits, pending, undecided, uncollected } = replayer.finish()?;
     drop(pending);
+    report.unserved.extend(uncollected);
     Ok((edits, undecided, report))
 }
 

@@ -7,6 +7,7 @@ use super::properties_codec::{Codec, Fixed32, Fixed64, Raw, Text, Varint};
 use crate::block::{BlockBuilder, DataBlock, IndexEntries, PlainCursor, PlainEntries, PlainTarget};
 use crate::unreadable::Unreadable;
 use ashlar_base::ext::prefix_extractor::PrefixExtractor;
+use ashlar_base::ext::table_properties_collector::{RESERVED, UserProperties};
 use ashlar_base::{FamilyId, Malformed};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -207,6 +208,12 @@ impl Properties {
     /// The id of the family for which the table was written; `None`: it is not known.
     pub fn known_family(&self) -> Option<u64> {
         self.column_family_id.filter(|id| *id != u64::from(Self::UNKNOWN_FAMILY.0))
+    }
+
+    /// The properties that collectors of users gave.
+    pub fn collected(&self) -> UserProperties {
+        let own = |(name, _): &(&Vec<u8>, &Vec<u8>)| !name.starts_with(RESERVED.as_bytes());
+        self.other.iter().filter(own).map(|(name, value)| (name.clone(), value.clone())).collect()
     }
 
     /// Decodes an uncompressed properties block. Names must ascend strictly.

@@ -193,6 +193,17 @@ pub enum Event {
         /// The largest sequence number that the memtable may hold.
         last: SeqNum,
     },
+    /// A table was written without all properties of a collector, because the collector failed or gave wrong ones.
+    CollectorFailed {
+        /// The family's name.
+        family: String,
+        /// The number of the table.
+        number: FileNumber,
+        /// The name of the collector's factory.
+        collector: String,
+        /// What happened.
+        cause: String,
+    },
     /// The delay of writers changed.
     StallConditionsChanged {
         /// The condition before.
@@ -233,6 +244,7 @@ impl Event {
             Event::BlobFileCreated(_) => "blob_file_creation",
             Event::BlobFileDeleted(_) => "blob_file_deletion",
             Event::MemtableSealed { .. } => "memtable_sealed",
+            Event::CollectorFailed { .. } => "table_properties_collector_failed",
             Event::StallConditionsChanged { .. } => "stall_conditions_changed",
             Event::BackgroundError { .. } => "background_error",
             Event::ErrorRecovered => "error_recovered",
@@ -244,6 +256,7 @@ impl Event {
     pub fn level(&self) -> InfoLogLevel {
         match self {
             Event::BackgroundError { .. } | Event::DamageFound { .. } => InfoLogLevel::Error,
+            Event::CollectorFailed { .. } => InfoLogLevel::Warn,
             Event::StallConditionsChanged { now, .. } if *now != StallCondition::Normal => InfoLogLevel::Warn,
             _ => InfoLogLevel::Info,
         }
@@ -301,6 +314,10 @@ impl Event {
                 .number("num_entries", entries)
                 .number("memory_bytes", bytes)
                 .number("largest_seqno", last.get()),
+            Event::CollectorFailed { family, number, collector, cause } => named(family)
+                .number("file_number", number.0)
+                .text("collector", collector)
+                .text("status", cause),
             Event::StallConditionsChanged { before, now } => {
                 named("").text("before", before.name()).text("now", now.name())
             }

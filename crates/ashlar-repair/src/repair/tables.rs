@@ -10,7 +10,7 @@ use ashlar_compaction::rewrite::{BlobOutcome, CutLimits, EntrySink, Output, Tabl
 use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::VersionEdit;
 use ashlar_options::FamilyOptions;
-use ashlar_table::{LostStretch, TableReader};
+use ashlar_table::{CollectorFailure, LostStretch, TableReader};
 use ashlar_tree::check::{Damage, KeySpan, Risk, Verified, span_of};
 use ashlar_tree::files::{Numbers, check_file_checksum};
 use ashlar_tree::unwritable::has_udi_primary;
@@ -56,6 +56,7 @@ impl Outputs<'_> {
         let mut plan = self.writer.plan(self.dir, (id, name), options);
         plan.table.order = order.clone();
         plan.blobs = bad.plan(id, &options.blob);
+        plan.identity.level = None;
         // After a repair nothing reads at a sequence older than the newest.
         let newest = |f: FragmentRef<'_>| Fragment {
             begin: f.begin.to_vec(),
@@ -95,7 +96,12 @@ impl Outputs<'_> {
         report.entries += entries;
         report.rewritten.push(file);
         let blobs = sink.take_blobs();
-        Ok(sink.take().pop().map(|output| Copied { output, blobs }))
+        let output = sink.take().pop();
+        for CollectorFailure { collector, cause } in output.iter().flat_map(|o| &o.collector_failures) {
+            let remark = format!("{collector:?} collected no properties of a rewritten table: {cause}");
+            report.remarks.push(remark);
+        }
+        Ok(output.map(|output| Copied { output, blobs }))
     }
 
     /// Compares the file with its checksum in the MANIFEST.

@@ -1,6 +1,7 @@
 //! The builder of a table: takes entries and writes the file.
 
 use super::block_sink::BlockSink;
+use super::collectors::{CollectorFailure, Collectors};
 use super::filter_keys::FilterKeys;
 use super::separators::Separators;
 use super::tombstone_block::TombstoneBlock;
@@ -9,6 +10,7 @@ use crate::options::{MAX_BLOCK_SIZE, TableIdentity, TableOptions};
 use crate::reader::MAX_BLOCK;
 use ashlar_base::bytes::common_prefix;
 use ashlar_base::checksum::xxh3_64;
+use ashlar_base::ext::table_properties_collector::CollectedEntry;
 use ashlar_base::memory::MemoryCharge;
 use ashlar_base::stats::Statistics;
 use ashlar_base::{Error, InternalKey, InternalKeyBuf, Order, Result, SeqNum, Trailer, ValueType};
@@ -67,6 +69,10 @@ pub struct TableSummary {
     pub raw_value_bytes: u64,
     /// What the MANIFEST may record as the file's unique id.
     pub unique_id: [u64; 2],
+    /// A collector asks for a compaction of the table.
+    pub needs_compaction: bool,
+    /// Properties that collectors did not give.
+    pub collector_failures: Vec<CollectorFailure>,
 }
 
 #[derive(Debug)]
@@ -103,6 +109,8 @@ pub struct TableBuilder {
     smallest: Option<InternalKeyBuf>,
     pub(super) tombstones: TombstoneBlock,
     pub(super) counts: Counts,
+    /// `None`: nothing is collected.
+    pub(super) collectors: Option<Box<Collectors>>,
     waiting: Option<WaitingBlocks>,
     pub(super) dictionary: Vec<u8>,
     charge: MemoryCharge,
@@ -158,6 +166,7 @@ impl TableBuilder {
                 largest_seq: SeqNum::ZERO,
                 newest_value: SeqNum::ZERO,
             },
+            collectors: Collectors::new(&options, &identity),
             waiting: WaitingBlocks::new(&options),
             dictionary: Vec::new(),
             charge: MemoryCharge::none(),
@@ -225,6 +234,10 @@ impl TableBuilder {
             self.smallest = Some(key.to_buf());
         }
         self.count(value_type, trailer.seq(), key.encoded().len(), value.len());
+        if let Some(collectors) = &mut self.collectors {
+            let bytes = self.sink.offset();
+            collectors.add(&CollectedEntry::new(user_key, value, value_type, trailer.seq(), bytes));
+        }
         Ok(())
     }
 
@@ -244,6 +257,10 @@ impl TableBuilder {
             Error::invalid(format!("range tombstone {range} {what}")).at_path(&self.path)
         })?;
         self.count(ValueType::RangeDelete, seq, key.as_key().encoded().len(), end.len());
+        if let Some(collectors) = &mut self.collectors {
+            let bytes = self.sink.offset();
+            collectors.add(&CollectedEntry::new(begin, end, ValueType::RangeDelete, seq, bytes));
+        }
         self.settle_size();
         Ok(())
     }
@@ -341,6 +358,9 @@ impl TableBuilder {
             filter.close_block(self.separators.len());
         }
         let raw = self.block.finish();
+        if let Some(collectors) = &mut self.collectors {
+            collectors.close_block(raw.len());
+        }
         let enough = match &mut self.waiting {
             Some(waiting) => !waiting.push(raw),
             None => {

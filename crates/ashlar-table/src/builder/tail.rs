@@ -10,13 +10,18 @@
 //!
 //! Source: RocksDB `table/block_based/block_based_table_builder.cc` (`Finish`).
 
+use super::collectors::{Collected, Collectors};
 use super::table_builder::{TableBuilder, TableSummary};
+use crate::options::TableOptions;
 use crate::unique_id::unique_id;
+use ashlar_base::ext::table_properties_collector::TablePropertiesCollectorFactory;
+use ashlar_base::panics::contained;
 use ashlar_base::{InternalKeyBuf, Result};
 use ashlar_format::block::{IndexBlockBuilder, IndexEntries};
 use ashlar_format::table::{
     BLOCK_TRAILER_LEN, BlockHandle, CompressionProperty, Footer, IndexKind, MetaIndex, Properties, TableKind,
 };
+use std::sync::Arc;
 
 /// The version of the rules for tables made outside a database: a sequence number for all entries can be assigned.
 const EXTERNAL_VERSION: u32 = 2;
@@ -42,6 +47,9 @@ impl TableBuilder {
             meta.set(MetaIndex::RANGE_DELETIONS, self.sink.put_raw(self.tombstones.finish())?);
         }
         properties.compression = Some(self.compression_property());
+        let collected = self.collectors.take().map(|all| Collectors::finish(*all)).unwrap_or_default();
+        let Collected { properties: own, needs_compaction, failures } = collected;
+        properties.other.extend(own);
         meta.set(MetaIndex::PROPERTIES, self.sink.put_raw(&properties.encode())?);
         let metaindex = self.sink.put_raw(&meta.encode())?;
         let footer = Footer {
@@ -53,7 +61,8 @@ impl TableBuilder {
         };
         let footer = footer.encode(self.sink.offset()).map_err(|e| e.into_error().at_path(&self.path))?;
         let size = self.sink.finish(&footer)?;
-        Ok(self.summary(size, data_size, bounds))
+        let summary = self.summary(size, data_size, bounds);
+        Ok(TableSummary { needs_compaction, collector_failures: failures, ..summary })
     }
 
     fn summary(self, size: u64, data_size: u64, bounds: (InternalKeyBuf, InternalKeyBuf)) -> TableSummary {
@@ -72,6 +81,8 @@ impl TableBuilder {
             raw_key_bytes: self.counts.raw_key_bytes,
             raw_value_bytes: self.counts.raw_value_bytes,
             unique_id: unique_id(&self.identity.db_id, &self.identity.session_id, self.identity.number.0),
+            needs_compaction: false,
+            collector_failures: Vec::new(),
         }
     }
 
@@ -163,7 +174,7 @@ impl TableBuilder {
             comparator: text(options.order.name()),
             merge_operator: text(options.merge_operator.as_deref().unwrap_or("nullptr")),
             prefix_extractor_name: extractor.map(|e| e.name()).or_else(|| text("nullptr")),
-            property_collectors: text("[]"),
+            property_collectors: Some(collector_names(options)),
             creation_time: Some(identity.creation_time),
             oldest_key_time: Some(identity.oldest_key_time),
             newest_key_time: Some(identity.newest_key_time),
@@ -181,4 +192,11 @@ impl TableBuilder {
             ..Properties::default()
         }
     }
+}
+
+/// The names of all factories, those included that made no collector for the table.
+fn collector_names(options: &TableOptions) -> String {
+    let name = |factory: &Arc<dyn TablePropertiesCollectorFactory>| contained(|| factory.name().to_owned());
+    let names: Vec<_> = options.collectors.iter().filter_map(name).collect();
+    format!("[{}]", names.join(","))
 }

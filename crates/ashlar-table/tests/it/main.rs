@@ -3,6 +3,7 @@
 #![allow(clippy::cast_possible_truncation, clippy::unwrap_used, clippy::expect_used)]
 
 mod charges;
+mod collectors;
 mod fixture;
 mod forms;
 mod golden;

@@ -98,6 +98,15 @@ impl Tools {
         Ok(tables)
     }
 
+    /// What `sst_dump --show_properties` says about a table.
+    ///
+    /// # Errors
+    /// What the tool said.
+    pub fn properties(&self, table: &Path) -> Result<String, String> {
+        let file = format!("--file={}", table.display());
+        run(Command::new(&self.sst_dump).args([&file, "--command=none", "--show_properties"]))
+    }
+
     fn check_table(&self, table: &Path) -> Result<(), String> {
         let file = format!("--file={}", table.display());
         for command in ["--command=check", "--command=verify"] {

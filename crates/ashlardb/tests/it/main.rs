@@ -52,6 +52,7 @@
 //! | `styles` | do universal and FIFO trees hold what they should, and may RocksDB and we take turns on them? |
 //! | `resources` | do databases share memory and threads without harm to one another? |
 //! | `filters` | does a compaction filter remove what it says, and nothing that a snapshot sees? |
+//! | `collectors`, `collectors_judged` | do tables say what their collectors found, here and in RocksDB, and harms a wrong collector nothing? |
 //! | `ttl` | are values that are over hidden at once, and removed? do RocksDB's wrapper and we read each other? |
 //! | `examples` | do the examples do what they say? |
 //!
@@ -68,6 +69,8 @@ mod behind;
 mod carried;
 mod checkpoint;
 mod child;
+mod collectors;
+mod collectors_judged;
 mod crafted;
 mod damage;
 mod direct_blobs;
