@@ -11,7 +11,7 @@ use crate::objects::{CuckooObject, LruObject};
 use ashlar_compat::calls::{CompactOptions, ReadOptions, WriteOptions};
 use ashlar_compat::options::{Group, Options, TableOptions, Texts};
 use ashlar_compat::value::Names;
-use ashlardb::{CompactionFilter, Env, Error, Result, Snapshot, Statistics};
+use ashlardb::{CompactOnDeletion, CompactionFilter, Env, Error, Result, Snapshot, Statistics};
 use std::ffi::CStr;
 use std::sync::Arc;
 
@@ -296,16 +296,35 @@ pub fn options_set_cuckoo_table_factory(opt: &mut OptionsObject, _: Option<&Cuck
     opt.0.texts.set_text("table_factory", "CuckooTable".into());
 }
 
-/// A hint: the engine compacts tables with many deletions by itself.
-pub fn options_add_compact_on_deletion_collector_factory(_: &mut OptionsObject, _: usize, _: usize) {}
-
-/// A hint: the engine compacts tables with many deletions by itself.
-pub fn options_add_compact_on_deletion_collector_factory_del_ratio(
-    _: &mut OptionsObject,
-    _: usize,
-    _: usize,
-    _: f64,
+/// Marks tables with so many deletions among so many entries for a compaction.
+pub fn options_add_compact_on_deletion_collector_factory(
+    opt: &mut OptionsObject,
+    window: usize,
+    trigger: usize,
 ) {
+    opt.0.collectors.push(Arc::new(CompactOnDeletion::new(window, trigger)));
+}
+
+/// Marks tables by a window, and by their share of deletions.
+pub fn options_add_compact_on_deletion_collector_factory_del_ratio(
+    opt: &mut OptionsObject,
+    window: usize,
+    trigger: usize,
+    ratio: f64,
+) {
+    opt.0.collectors.push(Arc::new(CompactOnDeletion::new(window, trigger).ratio(ratio)));
+}
+
+/// Marks tables of a least size by a window, and by their share of deletions.
+pub fn options_add_compact_on_deletion_collector_factory_min_file_size(
+    opt: &mut OptionsObject,
+    window: usize,
+    trigger: usize,
+    ratio: f64,
+    min_file_bytes: u64,
+) {
+    let collector = CompactOnDeletion::new(window, trigger).ratio(ratio).min_file_bytes(min_file_bytes);
+    opt.0.collectors.push(Arc::new(collector));
 }
 
 /// A hint: the memtable keeps its keys in order.

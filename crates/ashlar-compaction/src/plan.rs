@@ -22,6 +22,8 @@ pub enum Reason {
     WithinLevel0,
     /// A table is mostly tombstones.
     Tombstones,
+    /// A collector of table properties asked for it.
+    Marked,
     /// A bottommost table holds data that no snapshot needs.
     Bottommost,
     /// Too much of the oldest blob files is garbage.
@@ -50,6 +52,7 @@ impl Reason {
             Reason::Chosen => "chosen",
             Reason::WithinLevel0 => "within-level0",
             Reason::Tombstones => "tombstones",
+            Reason::Marked => "marked",
             Reason::Bottommost => "bottommost-files",
             Reason::BlobGarbage => "blob-garbage",
             Reason::Ttl => "ttl",

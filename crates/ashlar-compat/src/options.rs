@@ -11,7 +11,7 @@ use ashlar_options::{OptionName, option_names};
 pub use ashlar_options::Group;
 use ashlardb::{
     Builder, CompactionFilter, CompactionFilterFactory, Comparator, Env, FamilyBuilder, MergeOperator,
-    Statistics,
+    Statistics, TablePropertiesCollectorFactory,
 };
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -172,6 +172,9 @@ impl TableOptions {
 /// The struct within those of tables.
 const CACHED: &str = "metadata_cache_options";
 
+/// The list of collectors in a text.
+pub(crate) const COLLECTORS: &str = "table_properties_collectors";
+
 /// Whether a name is a setting of a database; any other is one of a family.
 fn is_of_database(name: &str) -> bool {
     table().contains_key(&(Group::Database.rocksdb_struct(), name))
@@ -195,6 +198,8 @@ pub struct Options {
     pub compaction_filter: Option<Arc<dyn CompactionFilter>>,
     /// The maker of compaction filters.
     pub compaction_filter_factory: Option<Arc<dyn CompactionFilterFactory>>,
+    /// Collectors of table properties, behind those that the text has.
+    pub collectors: Vec<Arc<dyn TablePropertiesCollectorFactory>>,
     /// A rule of prefixes that has no name in the table.
     pub prefix_rule: Option<Arc<dyn PrefixRule>>,
     /// Where files and clock come from.
@@ -245,6 +250,13 @@ impl Options {
         if let Some(operator) = &self.merge_operator {
             family = family.merge_operator(Arc::clone(operator));
         }
+        // The list is exactly that of the options, also for a family that would begin with the settings of another one.
+        let (listed, own) = (!self.texts.text(COLLECTORS).is_empty(), self.collectors.clone());
+        family = family.tune(move |settings| {
+            let collectors = &mut settings.table.collectors;
+            collectors.retain(|_| listed);
+            collectors.extend(own.iter().cloned());
+        });
         // RocksDB asks the filter first, and the factory only without one.
         match (&self.compaction_filter, &self.compaction_filter_factory) {
             (Some(filter), _) => family.compaction_filter(Arc::clone(filter)),

@@ -2,7 +2,7 @@
 //!
 //! Parts that only a program has (a comparator, an operator or filter of its own) are not in a text; the program sets them again.
 
-use crate::options::{Options, TableOptions};
+use crate::options::{COLLECTORS, Options, TableOptions};
 use ashlar_format::options_file::{OptionsFile, Section, SectionKind, split_object, unescape};
 use ashlar_options::find_latest_options;
 use ashlardb::{Env, Error, Result, standard_operator};
@@ -37,14 +37,13 @@ fn take(options: &mut Options, name: &str, value: String) {
 }
 
 /// Parts of a program, which an OPTIONS file only names.
-const PARTS: [&str; 8] = [
+const PARTS: [&str; 7] = [
     "comparator",
     "compaction_filter",
     "compaction_filter_factory",
     "memtable_factory",
     "table_factory",
     "sst_partitioner_factory",
-    "table_properties_collectors",
     "env",
 ];
 
@@ -52,6 +51,8 @@ fn stored(options: &mut Options, section: &Section) {
     for (name, value) in &section.entries {
         let value = unescape(value);
         let unknown = name == "merge_operator" && standard_operator(&ashlar_options::id_of(&value)).is_none();
+        // Of a list of collectors, the built-in ones are made.
+        let value = if name == COLLECTORS { ashlar_options::built_in_collectors(&value) } else { value };
         if !unknown && !PARTS.contains(&name.as_str()) {
             options.texts.set_text(name, value);
         }

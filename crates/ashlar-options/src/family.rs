@@ -4,6 +4,7 @@ use super::names::id_of;
 use super::paths::{DbPath, fits_a_line, validate};
 use super::{CompactionOptions, FormatLevel, KeptTexts};
 use ashlar_base::ext::merge_operator::borrows_built_in_name;
+use ashlar_base::ext::table_properties_collector::borrows_built_in_name as borrows;
 use ashlar_base::ext::timestamp_order::timestamp_order;
 use ashlar_base::{Error, FilterSource, MergeOperator, Order, Result};
 use ashlar_blob::BlobOptions;
@@ -172,7 +173,7 @@ impl FamilyOptions {
         }
         for collector in &self.table.collectors {
             let (what, name) = ("collector of table properties", collector.name());
-            if name.is_empty() {
+            if name.is_empty() || borrows(&**collector) {
                 return wrong(what, name);
             }
             // OPTIONS files and tables have the names in lists.

@@ -41,6 +41,7 @@ pub use load::{
     StoredFamily, StoredPlaces, forget_places, note_next_wal_dir, note_paths, stored_families, stored_places,
 };
 pub use names::Together;
+pub use names::built_in_collectors;
 pub use names::id_of;
 pub use names::{AnswerKind, Group, Notice, OptionName, Range, explain, option_names};
 pub use operation::{CompactRangeOptions, ReadOptions, ReadTier, WriteOptions};

@@ -8,7 +8,7 @@
 
 use super::family::BLOCK_BASED;
 use super::kept::{KeptText, note_lines};
-use super::names::{id_of, operator_of, stored_built_in, stored_operator};
+use super::names::{id_of, operator_of, stored_built_in, stored_collectors, stored_operator};
 use super::paths::{own_line, own_lines};
 use super::{DbOptions, DbPath, FamilyOptions, FormatLevel, Group, Options};
 use ashlar_base::{Error, FileNumber, Result};
@@ -247,6 +247,10 @@ fn load_family(of: &FamilySections<'_>, level: FormatLevel, release: &str) -> Fa
     let operator = operator.and_then(|(_, value)| stored_operator(unescape(value), release));
     loaded.family.merge_operator = operator.as_deref().and_then(stored_built_in);
     loaded.family.stored_merge_operator = operator;
+    // A name that is not built in leaves the other collectors of the list in use.
+    if let Some((_, list)) = of.options.iter().rev().find(|(name, _)| name == "table_properties_collectors") {
+        loaded.family.table.collectors = stored_collectors(&unescape(list));
+    }
     let mut tables = Vec::new();
     for (kind, entries) in &of.tables {
         let texts = match *kind == BLOCK_BASED {

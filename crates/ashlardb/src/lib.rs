@@ -116,6 +116,7 @@ pub use ashlar_backup::{
 pub use ashlar_backup::{ExportedFile, FamilyExport, ImportOptions};
 pub use ashlar_backup::{LiveFiles, StorageFile, StorageKind};
 pub use ashlar_base::error::{BusyKind, IoKind, ShutdownKind};
+pub use ashlar_base::ext::compact_on_deletion::CompactOnDeletion;
 pub use ashlar_base::ext::compaction_filter::{
     Decision, FilterContext, FilterSource, RemoveEmptyValue, standard_filter,
 };

@@ -1,5 +1,6 @@
 //! Objects that users supply: comparators, merge operators, prefix extractors, compaction filters, collectors of table properties.
 
+pub mod compact_on_deletion;
 pub mod compaction_filter;
 pub mod comparator;
 pub mod merge_operator;

@@ -9,6 +9,7 @@
 //!
 //! Source: RocksDB `include/rocksdb/table_properties.h` (behaviour).
 
+use super::compact_on_deletion::CompactOnDeletion;
 use crate::error::Result;
 use crate::ids::{FamilyId, Level};
 use crate::key::{SeqNum, ValueType};
@@ -99,4 +100,15 @@ pub trait TablePropertiesCollectorFactory: Any + Send + Sync + fmt::Debug {
 
     /// The collector for a table; `None`: nothing is collected from this one.
     fn create(&self, context: &CollectorContext<'_>) -> Option<Box<dyn TablePropertiesCollector>>;
+}
+
+/// The built-in factory behind this one; `None`: it is a user's.
+pub fn built_in(factory: &dyn TablePropertiesCollectorFactory) -> Option<&CompactOnDeletion> {
+    let any: &dyn Any = factory;
+    any.downcast_ref()
+}
+
+/// Whether this is a user's factory with the name of a built-in one.
+pub fn borrows_built_in_name(factory: &dyn TablePropertiesCollectorFactory) -> bool {
+    factory.name() == CompactOnDeletion::NAME && built_in(factory).is_none()
 }

@@ -2258,6 +2258,8 @@ void rocksdb_options_add_compact_on_deletion_collector_factory(rocksdb_options_t
 
 void rocksdb_options_add_compact_on_deletion_collector_factory_del_ratio(rocksdb_options_t* a0, size_t window_size, size_t num_dels_trigger, double deletion_ratio);
 
+void rocksdb_options_add_compact_on_deletion_collector_factory_min_file_size(rocksdb_options_t* a0, size_t window_size, size_t num_dels_trigger, double deletion_ratio, uint64_t min_file_size);
+
 void rocksdb_options_set_memtable_vector_rep(rocksdb_options_t* a0);
 
 void rocksdb_options_set_hash_skip_list_rep(rocksdb_options_t* a0, size_t a1, int32_t a2, int32_t a3);

@@ -10,7 +10,7 @@
 //! behaviour).
 
 use super::finish::{complete, from_level};
-use super::level0::level0_group;
+use super::level0::take_group;
 use super::shape::{Shape, any_busy};
 use crate::plan::{Action, Compaction, Reason, Running, UserRange};
 use ashlar_options::CompactionOptions;
@@ -28,7 +28,10 @@ pub fn pick_aged(
     let expired = due(shape, options, now, Reason::Ttl);
     let old = due(shape, options, now, Reason::Periodic);
     expired.into_iter().chain(old).find_map(|aged| match aged.level {
-        0 => from_level0(shape, options, running, &aged),
+        0 => {
+            let base = shape.targets(options).base;
+            take_group(shape, options, running, aged.file, base, aged.reason).map(rewritten)
+        }
         _ => from_below(shape, options, running, &aged),
     })
 }
@@ -93,23 +96,6 @@ fn due<'a>(shape: &Shape<'a>, options: &CompactionOptions, now: u64, reason: Rea
         .collect();
     due.sort_by_key(|(made, aged)| (*made, aged.level, aged.at));
     due.into_iter().map(|(_, aged)| aged).collect()
-}
-
-/// Compacts the table together with all files of level 0 that overlap it.
-fn from_level0(
-    shape: &Shape<'_>,
-    options: &CompactionOptions,
-    running: &[Running],
-    aged: &Aged<'_>,
-) -> Option<Compaction> {
-    if any_busy(shape.level(0)) {
-        return None;
-    }
-    let base = shape.targets(options).base;
-    let inputs = level0_group(shape, aged.file);
-    let below = shape.meeting(base, &inputs);
-    let plan = complete(shape, options, running, (0, inputs), (base, below), aged.reason)?;
-    Some(rewritten(plan))
 }
 
 fn from_below(

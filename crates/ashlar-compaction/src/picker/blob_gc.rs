@@ -9,7 +9,7 @@
 //! Source: RocksDB `db/version_set.cc` (`ComputeFilesMarkedForForcedBlobGC`).
 
 use super::finish::complete;
-use super::level0::level0_group;
+use super::level0::take_group;
 use super::shape::{Shape, any_busy};
 use crate::plan::{Compaction, Reason, Running};
 use ashlar_base::FileNumber;
@@ -50,12 +50,6 @@ fn pick_from(
             complete(shape, options, running, inputs, (level, 0..0), Reason::BlobGarbage)
         });
     }
-    if any_busy(tables) {
-        return None;
-    }
     let (_, seed) = named.next()?;
-    let base = shape.targets(options).base;
-    let inputs = level0_group(shape, seed);
-    let below = shape.meeting(base, &inputs);
-    complete(shape, options, running, (0, inputs), (base, below), Reason::BlobGarbage)
+    take_group(shape, options, running, seed, shape.targets(options).base, Reason::BlobGarbage)
 }

@@ -9,8 +9,7 @@ use ashlar_tree::version::FileMeta;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A compaction of a range of files of a level below 0 into the next level. Adds further files if that adds no input
-/// below.
+/// A compaction of a range of files of a level below 0 into the next level: [`into_level`].
 pub(super) fn from_level(
     shape: &Shape<'_>,
     options: &CompactionOptions,
@@ -19,31 +18,43 @@ pub(super) fn from_level(
     inputs: Range<usize>,
     reason: Reason,
 ) -> Option<Compaction> {
+    into_level(shape, options, running, (level, inputs), level + 1, reason)
+}
+
+/// A compaction of a range of files of a level below 0 into the level `output`, with no data between them. Adds further files
+/// if that adds no input below.
+pub(super) fn into_level(
+    shape: &Shape<'_>,
+    options: &CompactionOptions,
+    running: &[Running],
+    (level, inputs): (usize, Range<usize>),
+    output: usize,
+    reason: Reason,
+) -> Option<Compaction> {
     let files = shape.slice(level, inputs.clone());
     if files.is_empty() || any_busy(files) {
         return None;
     }
-    let below = shape.meeting(level + 1, files);
-    let inputs = grown(shape, options, level, inputs, &below);
+    let below = shape.meeting(output, files);
+    let inputs = grown(shape, options, (level, inputs), (output, &below));
     let files = shape.slice(level, inputs).to_vec();
-    complete(shape, options, running, (level, files), (level + 1, below), reason)
+    complete(shape, options, running, (level, files), (output, below), reason)
 }
 
 /// Adds files of the upper level that lie within the range of both inputs and overlap no further file below.
 fn grown(
     shape: &Shape<'_>,
     options: &CompactionOptions,
-    level: usize,
-    inputs: Range<usize>,
-    below: &Range<usize>,
+    (level, inputs): (usize, Range<usize>),
+    (output, below): (usize, &Range<usize>),
 ) -> Range<usize> {
-    let lower = shape.slice(level + 1, below.clone());
+    let lower = shape.slice(output, below.clone());
     let upper = shape.slice(level, inputs.clone());
     let Some(range) = user_range(shape.order, upper.iter().chain(lower)) else { return inputs };
     let wider = shape.clean_cut(level, shape.overlap(level, &range));
     let files = shape.slice(level, wider.clone());
     let fits = bytes(files).saturating_add(bytes(lower)) < options.compaction_bytes();
-    let same_below = shape.meeting(level + 1, files) == *below;
+    let same_below = shape.meeting(output, files) == *below;
     let gains = wider.len() > inputs.len() && !lower.is_empty();
     if gains && fits && same_below && !any_busy(files) { wider } else { inputs }
 }

@@ -102,6 +102,23 @@ fn movable_from_level0(shape: &Shape<'_>, base: usize) -> Vec<Arc<FileMeta>> {
     chosen
 }
 
+/// A compaction of a file of level 0, with all that overlap the group, into the level `output`.
+pub(super) fn take_group(
+    shape: &Shape<'_>,
+    options: &CompactionOptions,
+    running: &[Running],
+    file: &Arc<FileMeta>,
+    output: usize,
+    reason: Reason,
+) -> Option<Compaction> {
+    if any_busy(shape.level(0)) {
+        return None;
+    }
+    let inputs = level0_group(shape, file);
+    let below = shape.meeting(output, &inputs);
+    complete(shape, options, running, (0, inputs), (output, below), reason)
+}
+
 /// `seed` and every file of level 0 that overlaps the group, directly or through other files. Newest first.
 pub(super) fn level0_group(shape: &Shape<'_>, seed: &Arc<FileMeta>) -> Vec<Arc<FileMeta>> {
     let mut within = UserRange::of(seed);

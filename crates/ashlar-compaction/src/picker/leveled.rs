@@ -1,10 +1,11 @@
 //! The leveled style: level 0 for new tables, and below it levels that each hold a multiple of the level above.
 //!
-//! The pickers are asked in the order of urgency: a level over its limit, tombstones, age, garbage in blob files. The
-//! first answer counts.
+//! The pickers are asked in the order of urgency: a level over its limit, marked tables, tombstones, age, garbage in blob
+//! files. The first answer counts.
 
 use super::aged::pick_aged;
 use super::blob_gc::pick_blob_garbage;
+use super::marked::pick_marked;
 use super::overfull::pick_overfull;
 use super::pick_input::PickInput;
 use super::tombstones::pick_tombstones;
@@ -14,6 +15,7 @@ use crate::plan::Compaction;
 pub(super) fn pick(input: &PickInput<'_>) -> Option<Compaction> {
     let PickInput { shape, options, running, .. } = input;
     pick_overfull(shape, options, running)
+        .or_else(|| pick_marked(shape, options, running))
         .or_else(|| pick_tombstones(shape, options, running, input.oldest_snapshot))
         .or_else(|| pick_aged(shape, options, running, input.now))
         .or_else(|| {

@@ -4,7 +4,7 @@
 //! and one arm of each `match` in `style`. The leveled style is made of the pickers below.
 //!
 //! `shape` describes the tree, `targets` computes the sizes of the levels, `scores` says which level is too large and
-//! by how much. `overfull` picks for such a level, `level0` for level 0; `tombstones` picks when nothing is urgent.
+//! by how much. `overfull` picks for such a level, `level0` for level 0; `marked` and `tombstones` pick when nothing is urgent.
 //! `manual` handles a requested range, `chosen` requested files, `blob_gc` old blob files, `aged` old tables. `finish` turns
 //! each choice into a plan.
 
@@ -16,6 +16,7 @@ mod finish;
 mod level0;
 mod leveled;
 mod manual;
+mod marked;
 mod overfull;
 mod pick_input;
 mod scores;

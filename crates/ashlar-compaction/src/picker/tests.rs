@@ -3,7 +3,7 @@
 //!
 //! A shape has one line per level in use. `L1 7:b-f*30 8:f-k!` is file 7 with user keys b to f and size 30, and file 8
 //! with size 10, which a compaction has claimed. `9:b-c@4` is a file whose oldest blob file is 4. `9:a-b~60` has 60
-//! deletions among its 100 entries; `9:a-b~60s` is also spent. Level 0 is sorted newest first. Sizes are in units of 1
+//! deletions among its 100 entries; `9:a-b~60s` is also spent. `9:a-b^` is marked for a compaction. Level 0 is sorted newest first. Sizes are in units of 1
 //! MiB. `running=L6:a-e*2,L5:c-d` lists the claims of running compactions: the output level, the range, and the number
 //! of runs.
 
@@ -48,6 +48,7 @@ impl Tree {
 
 fn file(text: &str) -> Arc<FileMeta> {
     let (text, busy) = text.strip_suffix('!').map_or((text, false), |t| (t, true));
+    let (text, marked) = text.strip_suffix('^').map_or((text, false), |t| (t, true));
     let (text, deletions) = text.split_once('~').map_or((text, ""), |(t, d)| (t, d));
     let (number, rest) = text.split_once(':').unwrap();
     let (rest, blob) = rest.split_once('@').unwrap_or((rest, "0"));
@@ -62,6 +63,7 @@ fn file(text: &str) -> Arc<FileMeta> {
     let mut new = NewFile::new(FileNumber(number), size, (key(from, number + 1), key(to, number)), seqs);
     new.oldest_blob_file = FileNumber(blob.parse().unwrap());
     new.file_creation_time = Some(number);
+    new.need_compaction = marked;
     let file = FileMeta::new(new);
     file.set_compacting(busy);
     if !deletions.is_empty() {
@@ -166,7 +168,7 @@ fn run_command(request: &mut ManualRange, command: &Command) -> Result<String, S
             words(&["begin", "deepest", "end"])?;
             Ok(manual(t, requested(command)))
         }
-        "universal" | "fifo" => {
+        "leveled" | "universal" | "fifo" => {
             words(&[
                 "age", "alike", "begin", "deepest", "details", "end", "limit", "manual", "merges", "most",
                 "moves", "now", "one", "running", "space",
@@ -197,7 +199,11 @@ fn of_style(shape: &Shape<'_>, command: &Command, running: &[Running]) -> Result
     let number = |key: &str, default: u64| Ok::<u64, String>(command.number(key)?.unwrap_or(default));
     let percent = |key: &str, default: u64| Ok::<u32, String>(u32::try_from(number(key, default)?).unwrap());
     let options = CompactionOptions {
-        style: if command.name == "fifo" { CompactionStyle::Fifo } else { CompactionStyle::Universal },
+        style: match command.name.as_str() {
+            "leveled" => CompactionStyle::Level,
+            "fifo" => CompactionStyle::Fifo,
+            _ => CompactionStyle::Universal,
+        },
         single_level: command.has("one"),
         ttl_secs: number("age", 0)?,
         universal: UniversalOptions {

@@ -12,12 +12,14 @@
 //! 4. When a table is older than the periodic limit or the ttl, all runs are merged.
 //! 5. A result that stays in level 0 reaches with its sequence numbers among those of no other table and of no memtable; see
 //!    [`Shape::stays_in_order`]. If that forbids a merge for the number of runs, all of level 0 goes to a deeper level.
-//! 6. Tables of level 0 with one epoch number are one run, because they came into the tree together and do not overlap.
+//! 6. A marked table is compacted when nothing else is due; see `marked`.
+//! 7. Tables of level 0 with one epoch number are one run, because they came into the tree together and do not overlap.
 //!
 //! Source: RocksDB `db/compaction/compaction_picker_universal.cc` (behaviour).
 
 use super::aged::{made, seconds_left};
 use super::finish::planned;
+use super::marked::pick_marked_run;
 use super::pick_input::PickInput;
 use super::shape::{Shape, any_busy, as_level, bytes};
 use crate::plan::{Action, Compaction, Reason, Running, user_range};
@@ -83,8 +85,12 @@ pub(super) fn pick(input: &PickInput<'_>) -> Option<Compaction> {
         // A table that is moved keeps its age.
         return Some(Compaction { action: Action::Rewrite, ..plan });
     }
+    let marked = || match options.single_level {
+        true => marked_to_oldest(&runs).and_then(|range| merge(range, Reason::Marked)),
+        false => pick_marked_run(shape, options, running),
+    };
     if runs.len() < options.l0_trigger {
-        return None;
+        return marked();
     }
     let wasteful = wasteful(&runs, options).and_then(|range| merge(range, Reason::SpaceAmplification));
     let alike = || alike(&runs, options).and_then(|range| merge(range, Reason::SizeRatio));
@@ -95,6 +101,7 @@ pub(super) fn pick(input: &PickInput<'_>) -> Option<Compaction> {
         .or_else(alike)
         .or_else(|| too_many.clone().and_then(|range| merge(range, Reason::RunCount)))
         .or_else(|| too_many.is_some().then(all_of_level0).flatten())
+        .or_else(marked)
 }
 
 /// The merge of all runs; `None` while a compaction has claimed one of them, or if the tree has no table.
@@ -150,6 +157,14 @@ fn wasteful(runs: &[Run<'_>], options: &CompactionOptions) -> Option<Range<usize
     let percent = u128::from(options.universal.max_size_amplification_percent);
     let due = newer > 0 && newer * 100 >= percent * u128::from(oldest.bytes);
     due.then_some(start..runs.len())
+}
+
+/// The runs from the first marked one to the oldest, up to one that is claimed; `None` if only the oldest is marked.
+fn marked_to_oldest(runs: &[Run<'_>]) -> Option<Range<usize>> {
+    let marked = |run: &Run<'_>| !run.busy && run.files.iter().any(|file| file.file.need_compaction);
+    let start = runs.iter().position(marked)?;
+    let count = runs.iter().skip(start).take_while(|run| !run.busy).count();
+    (count >= 2).then_some(start..start + count)
 }
 
 /// The newest group of runs that are alike in size and enough to be merged.

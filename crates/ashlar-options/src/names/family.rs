@@ -1,5 +1,6 @@
 //! `ColumnFamilyOptions`.
 
+use super::collectors::{set_collectors, show_collectors};
 use super::nested;
 use super::object::{behind_id, id_of, member};
 use super::row::{Range, Row, ignored, mapped, refused, unserved, uses};
@@ -216,8 +217,8 @@ pub(super) const FAMILY: &[Row<Options>] = &[
     mapped!("block_based_table_factory", "", live, "family.table", Range::Text("options of the group table in braces"), Some(set_table_factory), |_| None, "Another name of table_factory."),
     refused!("plain_table_factory", "", live, "AshlarDB neither reads nor writes plain tables."),
     mapped!("cf_paths", "", open, "family.cf_paths", Range::Text("{path=DIRECTORY;target_size=BYTES}, with ':' between"), Some(|o, text| { o.family.cf_paths = Value::parse(text)?; Ok(()) }), |_| None, "Directories of this family's tables, instead of db_paths."),
-    unserved!("table_properties_collectors", "", open, "Tables have the properties of RocksDB's tables, and no user-defined ones."),
-    unserved!("table_properties_collector_factories", "", open, "Tables have the properties of RocksDB's tables, and no user-defined ones."),
+    mapped!("table_properties_collectors", "", open, "family.table.collectors", Range::Text("{id=CompactOnDeletionCollector;window_size=ENTRIES;deletion_trigger=ENTRIES;deletion_ratio=SHARE;min_file_size=BYTES}, with ':' between"), Some(set_collectors), |o| Some(show_collectors(o)), "What collects properties of each new table. CompactOnDeletionCollector marks tables with many deletions for a compaction. Collectors of a program's own are given when the family is opened; their names are stored."),
+    mapped!("table_properties_collector_factories", "", open, "family.table.collectors", Range::Text("as table_properties_collectors"), Some(set_collectors), |_| None, "Another name of table_properties_collectors."),
     unserved!("sst_partitioner_factory", "nullptr", open, "Compaction cuts its outputs by size and by their overlap with the next level."),
     ignored!("optimize_filters_for_hits", "false", open, "Tables of the last level have filters too, so a read of a missing key rarely reads a data block."),
     ignored!("force_consistency_checks", "true", open, "The order of tables in the levels is always checked when a version is installed."),

@@ -6,6 +6,7 @@
 //! | `row` | a name and its treatment |
 //! | `value`, `object` | values as text |
 //! | `database`, `family`, `table`, `nested`, `operation` | the rows, group by group |
+//! | `collectors` | a value that is a list of objects |
 //! | `apply` | applies names and values to settings |
 //! | `pairs` | settings that RocksDB refuses together |
 //! | `list` | prints the table: lists, explanations, the page |
@@ -22,6 +23,7 @@
 //! `include/rocksdb/options.h`, and the OPTIONS files that 7.8.3 and 11.8.1 write.
 
 mod apply;
+mod collectors;
 mod database;
 mod family;
 mod list;
@@ -36,6 +38,8 @@ mod tests;
 mod value;
 
 pub use apply::Notice;
+pub use collectors::built_in_collectors;
+pub(crate) use collectors::stored_collectors;
 pub(crate) use family::{operator_of, stored_built_in, stored_operator};
 pub use list::{OptionName, explain, option_names, table};
 pub use object::id_of;

@@ -326,3 +326,121 @@ fn the_mark_of_a_table_survives_a_reopening() {
     db.compact().unwrap();
     assert_eq!(marks(&db), [false]);
 }
+
+/// A collector that marks every table ends in tables of the last level, in every style, and the mark starts the compaction.
+#[test]
+fn marked_tables_go_down_by_themselves_and_that_ends() {
+    for style in ["kCompactionStyleLevel", "kCompactionStyleUniversal", "kCompactionStyleFIFO"] {
+        let dir = tempfile::tempdir().unwrap();
+        let (on, reasons) = (Arc::new(AtomicBool::new(true)), Arc::new(Reasons::default()));
+        let heard = Arc::clone(&reasons);
+        let db = Db::builder(dir.path())
+            .options(&format!(
+                "compaction_style={style};target_file_size_base=16K;compression=kNoCompression"
+            ))
+            .listener(heard)
+            .default_family(move |f| f.table_properties_collector(Arc::new(Wishing(on.clone()))))
+            .open()
+            .unwrap();
+        for round in 0..3 {
+            for n in 0..500 {
+                db.put(format!("key{:04}", n * 7 % 500), format!("{round} {n}").repeat(20)).unwrap();
+            }
+            db.flush().unwrap();
+            db.wait_for_background().unwrap();
+        }
+        let tables = db.default_family().properties_of_all_tables().unwrap();
+        assert!(tables.iter().all(|table| table.marked_for_compaction), "{style}");
+        let levels: Vec<u8> = tables.iter().map(|table| table.level.0).collect();
+        let reasons = reasons.0.lock().unwrap();
+        if style == "kCompactionStyleFIFO" {
+            assert_eq!((levels, reasons.len()), (vec![0; 3], 0));
+            continue;
+        }
+        assert!(tables.len() > 1 && levels.iter().all(|level| *level == 6), "{style}: {levels:?}");
+        assert!(reasons.contains(&"marked"), "{style}: {reasons:?}");
+        assert_eq!(listing(db.scan(..)).len(), 500);
+    }
+}
+
+#[derive(Default)]
+struct Reasons(Mutex<Vec<&'static str>>);
+
+impl EventListener for Reasons {
+    fn on_event(&self, event: &Event) {
+        if let Event::CompactionBegin(compaction) = event {
+            self.0.lock().unwrap().push(compaction.reason);
+        }
+    }
+}
+
+/// A queue whose head is deleted: its tables go down, and the deletions with their entries are gone.
+#[test]
+fn deletions_meet_what_they_delete_by_the_name_of_the_collector() {
+    let dir = tempfile::tempdir().unwrap();
+    let options =
+        "table_properties_collectors={id=CompactOnDeletionCollector;window_size=100;deletion_trigger=50;}";
+    Db::builder(dir.path()).options(options).open().unwrap().close().unwrap();
+    // The stored setting acts.
+    let db = Db::open(dir.path()).unwrap();
+    assert_eq!(db.recovery().unserved, Vec::<String>::new());
+    for n in 0..1000 {
+        db.put(format!("job{n:04}"), "work").unwrap();
+    }
+    db.compact().unwrap();
+    for n in 0..40 {
+        db.delete(format!("job{n:04}")).unwrap();
+    }
+    for n in 0..60 {
+        db.put(format!("job{n:04} again"), "work").unwrap();
+    }
+    db.flush().unwrap();
+    db.wait_for_background().unwrap();
+    let shape = |db: &Db| {
+        let tables = db.default_family().properties_of_all_tables().unwrap();
+        tables.iter().map(|t| (t.level.0, t.entries.unwrap(), t.deletions.unwrap())).collect::<Vec<_>>()
+    };
+    assert_eq!(shape(&db), [(0, 100, 40), (6, 1000, 0)], "too few deletions");
+    for n in 100..160 {
+        db.delete(format!("job{n:04}")).unwrap();
+    }
+    db.flush().unwrap();
+    db.wait_for_background().unwrap();
+    assert_eq!(shape(&db)[..1], [(0, 100, 40)]);
+    assert_eq!(shape(&db)[1..], [(6, 940, 0)], "by the mark alone");
+    db.compact().unwrap();
+    assert_eq!(shape(&db), [(6, 960, 0)]);
+}
+
+#[test]
+fn names_that_cannot_be_stored_are_refused() {
+    #[derive(Debug)]
+    struct Called(&'static str);
+    impl TablePropertiesCollectorFactory for Called {
+        fn name(&self) -> &str {
+            self.0
+        }
+        fn create(&self, _: &CollectorContext<'_>) -> Option<Box<dyn TablePropertiesCollector>> {
+            None
+        }
+    }
+    for (name, why) in [
+        ("", "has an empty name"),
+        ("CompactOnDeletionCollector", "has the name of a built-in one"),
+        ("a:b", "does not come back from an OPTIONS file"),
+        ("{a}", "does not come back"),
+        ("a=b", "does not come back"),
+        ("a,b", "does not come back"),
+        (" a", "does not come back"),
+        ("a\nb", "does not come back"),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let builder = Db::builder(dir.path());
+        let e = builder.default_family(move |f| f.table_properties_collector(Arc::new(Called(name)))).open();
+        let e = e.unwrap_err().to_string();
+        assert!(e.contains(why) && e.contains("collector of table properties"), "{name:?}: {e}");
+    }
+    let wrong =
+        Db::builder(tempfile::tempdir().unwrap().path()).options("table_properties_collectors=Mine").open();
+    assert!(wrong.unwrap_err().to_string().contains("\"Mine\" is not built in"));
+}
