@@ -11,7 +11,10 @@ use crate::objects::{CuckooObject, LruObject};
 use ashlar_compat::calls::{CompactOptions, ReadOptions, WriteOptions};
 use ashlar_compat::options::{Group, Options, TableOptions, Texts};
 use ashlar_compat::value::Names;
-use ashlardb::{CompactOnDeletion, CompactionFilter, Env, Error, Result, Snapshot, Statistics};
+use ashlardb::{
+    CompactOnDeletion, CompactionFilter, Env, Error, FixedPrefixPartitioner, Result, Snapshot,
+    SstPartitionerFactory, Statistics,
+};
 use std::ffi::CStr;
 use std::sync::Arc;
 
@@ -55,6 +58,10 @@ pub struct CacheObject(std::sync::atomic::AtomicUsize);
 /// `rocksdb_env_t`.
 #[derive(Clone, Debug)]
 pub struct EnvObject(pub(crate) Env);
+
+/// `rocksdb_sst_partitioner_factory_t`: a counted reference, as RocksDB's.
+#[derive(Clone, Debug)]
+pub struct PartitionerObject(Arc<dyn SstPartitionerFactory>);
 
 /// `rocksdb_snapshot_t`.
 #[derive(Clone, Debug)]
@@ -185,6 +192,16 @@ pub fn options_set_prefix_extractor(opt: &mut OptionsObject, transform: Option<B
     let text = if own.is_some() { "nullptr".to_owned() } else { name };
     opt.0.texts.set_text("prefix_extractor", text);
     opt.0.prefix_rule = own;
+}
+
+/// A partitioner that begins a new table for each prefix of so many bytes.
+pub fn sst_partitioner_fixed_prefix_factory_create(length: usize) -> PartitionerObject {
+    PartitionerObject(Arc::new(FixedPrefixPartitioner::new(length)))
+}
+
+/// The SST partitioner, which stays the caller's.
+pub fn options_set_sst_partitioner_factory(opt: &mut OptionsObject, partitioner: &PartitionerObject) {
+    opt.0.sst_partitioner = Some(Arc::clone(&partitioner.0));
 }
 
 /// Where files and clock come from.

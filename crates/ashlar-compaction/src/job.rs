@@ -12,13 +12,14 @@
 //! Source: RocksDB `db/compaction/compaction_job.cc` (behaviour).
 
 use crate::inputs::{parts, runs, tombstones};
-use crate::plan::{Action, Compaction, Reason, user_range};
+use crate::plan::{Action, Compaction, user_range};
 use crate::rewrite::{
     BlobCounters, Filtering, OutputPlan, Progress, Rewrite, RewriteCounters, TableOutputs, shared_prefix,
     start_filtered,
 };
 use crate::split::KeyRange;
 use ashlar_base::ext::compaction_filter::FilterContext;
+use ashlar_base::ext::sst_partitioner::SstPartitionerFactory;
 use ashlar_base::{Error, FamilyId, FileNumber, FilterSource, Result, SeqNum};
 use ashlar_format::version_edit::VersionEdit;
 use ashlar_table::{CollectorFailure, TableIdentity};
@@ -36,6 +37,8 @@ pub struct CompactionInput {
     pub snapshots: Vec<SeqNum>,
     /// The compaction filter of the family.
     pub filter: Option<FilterSource>,
+    /// The partitioner of the family.
+    pub partitioner: Option<Arc<dyn SstPartitionerFactory>>,
     /// Where and how the tables are written. The oldest ancestor time is taken from the inputs that store one.
     pub output: OutputPlan,
     /// Draws the file numbers.
@@ -77,6 +80,8 @@ pub struct CompactionOutcome {
     pub counts: Vec<(FileNumber, TableCounts)>,
     /// Properties that collectors did not give.
     pub collector_failures: Vec<(FileNumber, CollectorFailure)>,
+    /// The partitioner panicked, and some of the outputs are cut without it.
+    pub partitioner_failed: bool,
     /// Drop these once the edit is durable.
     pub pending: Vec<PendingFile>,
     /// The counts for statistics.
@@ -97,7 +102,8 @@ impl CompactionPart {
     /// # Cost
     /// Opens every table of level 0 and the first of each deeper level; reads the range tombstones of the others.
     pub fn start(input: CompactionInput) -> Result<Vec<CompactionPart>> {
-        let CompactionInput { plan, version, snapshots, filter, mut output, numbers, parts_max } = input;
+        let CompactionInput { plan, version, snapshots, filter, partitioner, mut output, numbers, parts_max } =
+            input;
         let order = version.order.clone();
         let range = user_range(&order, plan.files().map(|(_, f)| f));
         let skip = range.map_or(0, |range| shared_prefix(range.smallest, range.largest));
@@ -117,7 +123,11 @@ impl CompactionPart {
                 .retention(snapshots.clone(), range.cut(&order, &all))
                 .with_operator(output.merge_operator.clone())
                 .with_blobs(Arc::clone(version.blobs()));
+            let is_full = plan.files().count() == version.files().count();
+            let partitioning =
+                partitioner.as_ref().and_then(|factory| plan.partitioning(&order, &**factory, is_full));
             let sink = TableOutputs::new(output.clone(), plan.cut_limits(), Arc::clone(&numbers))
+                .partitioned_by(partitioning)
                 .with_tombstones(retention.surviving_tombstones(&order));
             let runs = runs(&version, &plan, &range, count)?;
             let filter = filter.as_ref().map(|source| filter_of(source, &plan, &version, &output.identity));
@@ -159,6 +169,7 @@ impl CompactionPart {
         }
         check_count(plan, counters.entries.entries_in)?;
         let spent = parts.iter().all(|part| part.spent);
+        let partitioner_failed = parts.iter_mut().any(|part| part.rewrite.sink().partitioner_failed());
         let mut outputs: Vec<_> = parts.iter_mut().flat_map(|part| part.rewrite.sink().take()).collect();
         // By file number, independent of the order of the parts.
         outputs.sort_by_key(|output| output.file.number);
@@ -182,7 +193,7 @@ impl CompactionPart {
         }
         edit.blob_added.sort_by_key(|added| added.number);
         edit.blob_garbage.sort_by_key(|garbage| garbage.number);
-        Ok(CompactionOutcome { edit, counts, collector_failures, pending, counters })
+        Ok(CompactionOutcome { edit, counts, collector_failures, partitioner_failed, pending, counters })
     }
 }
 
@@ -196,7 +207,7 @@ fn filter_of(
     let (family, name) = (identity.family_id, identity.family_name.as_str());
     let mut context = FilterContext::new(family, name, plan.output_level);
     context.is_full = plan.files().count() == version.files().count();
-    context.is_manual = matches!(plan.reason, Reason::Manual | Reason::Chosen);
+    context.is_manual = plan.reason.is_manual();
     context.is_bottommost = plan.is_bottommost();
     Filtering::new(source, &context, Arc::clone(version.blobs()))
 }

@@ -52,6 +52,7 @@ fn input(place: &TestDir, version: &Arc<Version>, plan: &Compaction, snapshots: 
         version: Arc::clone(version),
         snapshots: snapshots.iter().map(|s| SeqNum::new(*s).unwrap()).collect(),
         filter: None,
+        partitioner: None,
         output: place.plan(),
         numbers: place.numbers(),
         parts_max: 1,

@@ -1,6 +1,7 @@
 //! A decided compaction: the result of a picker and the input of a job.
 
-use crate::rewrite::{Beneath, CutLimits, Grandparent, Retention};
+use crate::rewrite::{Beneath, CutLimits, Grandparent, Partitioning, Retention};
+use ashlar_base::ext::sst_partitioner::{PartitionerContext, SstPartitionerFactory};
 use ashlar_base::range_del::FragmentedTombstones;
 use ashlar_base::{Level, Order, SeqNum};
 use ashlar_tree::version::FileMeta;
@@ -43,6 +44,11 @@ pub enum Reason {
 }
 
 impl Reason {
+    /// Whether a caller requested the compaction.
+    pub(crate) fn is_manual(self) -> bool {
+        matches!(self, Reason::Manual | Reason::Chosen)
+    }
+
     /// A short name for logs.
     pub fn name(self) -> &'static str {
         match self {
@@ -158,6 +164,20 @@ impl Compaction {
             operator: None,
             blobs: None,
         }
+    }
+
+    /// The partitioner that `factory` has for the rewrite; `None`: it has none, or the output stays in level 0 and so is one
+    /// table. `is_full`: the compaction reads all tables of the family.
+    pub fn partitioning(
+        &self,
+        order: &Order,
+        factory: &dyn SstPartitionerFactory,
+        is_full: bool,
+    ) -> Option<Box<Partitioning>> {
+        let range = user_range(order, self.files().map(|(_, f)| f))?;
+        let mut context = PartitionerContext::new(self.output_level, range.smallest, range.largest);
+        (context.is_full, context.is_manual) = (is_full, self.reason.is_manual());
+        if self.output_level == Level::ZERO { None } else { Partitioning::new(factory, &context) }
     }
 
     /// The limits by which the rewrite cuts its outputs.

@@ -153,6 +153,7 @@ impl World {
             version: Arc::clone(&self.version),
             snapshots: self.snapshots.iter().map(|s| SeqNum::new(*s).unwrap()).collect(),
             filter: None,
+            partitioner: None,
             output: self.place.plan(),
             numbers: self.place.numbers(),
             parts_max: 1 + usize::try_from(self.roll(4)).unwrap(),

@@ -11,7 +11,7 @@ use ashlar_options::{OptionName, option_names};
 pub use ashlar_options::Group;
 use ashlardb::{
     Builder, CompactionFilter, CompactionFilterFactory, Comparator, Env, FamilyBuilder, MergeOperator,
-    Statistics, TablePropertiesCollectorFactory,
+    SstPartitionerFactory, Statistics, TablePropertiesCollectorFactory,
 };
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -200,6 +200,8 @@ pub struct Options {
     pub compaction_filter_factory: Option<Arc<dyn CompactionFilterFactory>>,
     /// Collectors of table properties, behind those that the text has.
     pub collectors: Vec<Arc<dyn TablePropertiesCollectorFactory>>,
+    /// The SST partitioner, in place of the one that the text has.
+    pub sst_partitioner: Option<Arc<dyn SstPartitionerFactory>>,
     /// A rule of prefixes that has no name in the table.
     pub prefix_rule: Option<Arc<dyn PrefixRule>>,
     /// Where files and clock come from.
@@ -250,12 +252,15 @@ impl Options {
         if let Some(operator) = &self.merge_operator {
             family = family.merge_operator(Arc::clone(operator));
         }
-        // The list is exactly that of the options, also for a family that would begin with the settings of another one.
-        let (listed, own) = (!self.texts.text(COLLECTORS).is_empty(), self.collectors.clone());
+        // Exactly those of the options, also for a family that would begin with the settings of another one.
+        let (listed, collectors) = (!self.texts.text(COLLECTORS).is_empty(), self.collectors.clone());
+        let (named, partitioner) =
+            (self.texts.differs("sst_partitioner_factory"), self.sst_partitioner.clone());
         family = family.tune(move |settings| {
-            let collectors = &mut settings.table.collectors;
-            collectors.retain(|_| listed);
-            collectors.extend(own.iter().cloned());
+            settings.table.collectors.retain(|_| listed);
+            settings.table.collectors.extend(collectors.iter().cloned());
+            let own = partitioner.clone();
+            settings.sst_partitioner = own.or(settings.sst_partitioner.take().filter(|_| named));
         });
         // RocksDB asks the filter first, and the factory only without one.
         match (&self.compaction_filter, &self.compaction_filter_factory) {

@@ -37,20 +37,24 @@ fn take(options: &mut Options, name: &str, value: String) {
 }
 
 /// Parts of a program, which an OPTIONS file only names.
-const PARTS: [&str; 7] = [
+const PARTS: [&str; 6] = [
     "comparator",
     "compaction_filter",
     "compaction_filter_factory",
     "memtable_factory",
     "table_factory",
-    "sst_partitioner_factory",
     "env",
 ];
 
 fn stored(options: &mut Options, section: &Section) {
     for (name, value) in &section.entries {
         let value = unescape(value);
-        let unknown = name == "merge_operator" && standard_operator(&ashlar_options::id_of(&value)).is_none();
+        let mut engine = ashlar_options::Options::default();
+        let unknown = match name.as_str() {
+            "merge_operator" => standard_operator(&ashlar_options::id_of(&value)).is_none(),
+            "sst_partitioner_factory" => engine.set(name, &value).is_err(),
+            _ => false,
+        };
         // Of a list of collectors, the built-in ones are made.
         let value = if name == COLLECTORS { ashlar_options::built_in_collectors(&value) } else { value };
         if !unknown && !PARTS.contains(&name.as_str()) {

@@ -4,6 +4,7 @@ use super::names::id_of;
 use super::paths::{DbPath, fits_a_line, validate};
 use super::{CompactionOptions, FormatLevel, KeptTexts};
 use ashlar_base::ext::merge_operator::borrows_built_in_name;
+use ashlar_base::ext::sst_partitioner::{self, SstPartitionerFactory};
 use ashlar_base::ext::table_properties_collector::borrows_built_in_name as borrows;
 use ashlar_base::ext::timestamp_order::timestamp_order;
 use ashlar_base::{Error, FilterSource, MergeOperator, Order, Result};
@@ -22,6 +23,8 @@ pub struct FamilyOptions {
     pub stored_merge_operator: Option<String>,
     /// Decides in compactions which values stay. `None`, the default: all stay.
     pub compaction_filter: Option<FilterSource>,
+    /// Decides where compactions begin new tables. `None`, the default: their size and their overlap with the next level do.
+    pub sst_partitioner: Option<Arc<dyn SstPartitionerFactory>>,
     /// Values and operands are stored with the time of their write, as RocksDB's TTL wrapper does, and are over after so many
     /// seconds; 0: never. `None`, the default: values have no times.
     pub value_ttl_secs: Option<i32>,
@@ -63,6 +66,7 @@ impl Default for FamilyOptions {
             merge_operator: None,
             stored_merge_operator: None,
             compaction_filter: None,
+            sst_partitioner: None,
             value_ttl_secs: None,
             write_buffer_bytes: 64 << 20,
             max_write_buffers: 3,
@@ -131,12 +135,12 @@ impl FamilyOptions {
         self.compaction.validate()
     }
 
-    /// Checks the names of the comparator, the merge operator, the compaction filter and the collectors, because files store the names and an
-    /// open finds the built-in ones by them.
+    /// Checks the names of the objects that a caller may supply, because files store the names and an open finds the built-in
+    /// objects by them.
     ///
     /// # Errors
-    /// `InvalidArgument`: what the caller gave has no name, or that of a built-in one; the name of the operator or the filter
-    /// does not come back from a line of an OPTIONS file.
+    /// `InvalidArgument`: what the caller gave has no name, or that of a built-in one; the name of one that OPTIONS files hold
+    /// does not come back from a line.
     fn validate_names(&self) -> Result<()> {
         let wrong = |what: &str, name: &str| {
             let text = match name {
@@ -162,6 +166,9 @@ impl FamilyOptions {
             self.compaction_filter
                 .as_ref()
                 .map(|f| ("compaction filter", f.name(), f.borrows_built_in_name())),
+            self.sst_partitioner
+                .as_deref()
+                .map(|p| ("SST partitioner", p.name(), sst_partitioner::borrows_built_in_name(p))),
         ];
         for (what, name, borrowed) in named.into_iter().flatten() {
             if name.is_empty() || borrowed || TTL_IDS.contains(&name) {

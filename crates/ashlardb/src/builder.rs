@@ -7,6 +7,7 @@ use crate::{
     Db, Env, Error, EventListener, FormatLevel, RepairReport, Result, Secondary, Statistics, Verified,
 };
 use ashlar_base::ext::prefix_extractor::PrefixExtractor;
+use ashlar_base::ext::sst_partitioner::SstPartitionerFactory;
 use ashlar_base::ext::table_properties_collector::TablePropertiesCollectorFactory;
 use ashlar_base::{
     CompactionFilter, CompactionFilterFactory, Comparator, FilterSource, MergeOperator, Order,
@@ -438,6 +439,13 @@ impl FamilyBuilder {
     /// Makes a filter for each compaction, in place of [`FamilyBuilder::compaction_filter`].
     pub fn compaction_filter_factory(self, factory: Arc<dyn CompactionFilterFactory>) -> Self {
         self.set(move |options| options.compaction_filter = Some(FilterSource::Factory(Arc::clone(&factory))))
+    }
+
+    /// Decides where compactions begin new tables; see [`SstPartitionerFactory`]. Default: their size and their overlap with the
+    /// next level do. The database stores the name. An open without the partitioner cuts as by default and reports that.
+    /// (RocksDB: `sst_partitioner_factory`.)
+    pub fn sst_partitioner(self, factory: Arc<dyn SstPartitionerFactory>) -> Self {
+        self.set(move |options| options.sst_partitioner = Some(Arc::clone(&factory)))
     }
 
     /// Collects properties of each table that is written from now on; see [`TablePropertiesCollector`]. Several may be given; one

@@ -124,6 +124,9 @@ pub use ashlar_base::ext::merge_operator::{
     BytesXor, LastPut, Max, StringAppend, UInt64Add, standard_operator,
 };
 pub use ashlar_base::ext::prefix_extractor::PrefixExtractor;
+pub use ashlar_base::ext::sst_partitioner::{
+    FixedPrefixPartitioner, PartitionerContext, SstPartitioner, SstPartitionerFactory,
+};
 pub use ashlar_base::ext::table_properties_collector::{
     CollectedEntry, CollectorContext, TablePropertiesCollector, TablePropertiesCollectorFactory,
     UserProperties,

@@ -43,6 +43,7 @@ typedef struct rocksdb_compactionfilter_t rocksdb_compactionfilter_t;
 typedef struct rocksdb_compactionfilterfactory_t rocksdb_compactionfilterfactory_t;
 typedef struct rocksdb_compactionfiltercontext_t rocksdb_compactionfiltercontext_t;
 typedef struct rocksdb_slicetransform_t rocksdb_slicetransform_t;
+typedef struct rocksdb_sst_partitioner_factory_t rocksdb_sst_partitioner_factory_t;
 typedef struct rocksdb_writebatch_t rocksdb_writebatch_t;
 typedef struct rocksdb_iterator_t rocksdb_iterator_t;
 typedef struct rocksdb_pinnableslice_t rocksdb_pinnableslice_t;
@@ -2226,6 +2227,10 @@ void rocksdb_options_set_compaction_filter_factory(rocksdb_options_t* a0, rocksd
 
 void rocksdb_options_set_prefix_extractor(rocksdb_options_t* a0, rocksdb_slicetransform_t* a1);
 
+void rocksdb_options_set_sst_partitioner_factory(rocksdb_options_t* a0, rocksdb_sst_partitioner_factory_t* a1);
+
+rocksdb_sst_partitioner_factory_t* rocksdb_sst_partitioner_fixed_prefix_factory_create(size_t prefix_len);
+
 void rocksdb_options_set_env(rocksdb_options_t* a0, rocksdb_env_t* a1);
 
 void rocksdb_options_set_block_based_table_factory(rocksdb_options_t* opt, rocksdb_block_based_table_options_t* table_options);
@@ -2347,6 +2352,8 @@ void rocksdb_compactoptions_destroy(rocksdb_compactoptions_t* object);
 void rocksdb_universal_compaction_options_destroy(rocksdb_universal_compaction_options_t* object);
 
 void rocksdb_fifo_compaction_options_destroy(rocksdb_fifo_compaction_options_t* fifo_opts);
+
+void rocksdb_sst_partitioner_factory_destroy(rocksdb_sst_partitioner_factory_t* factory);
 
 void rocksdb_filterpolicy_destroy(rocksdb_filterpolicy_t* object);
 

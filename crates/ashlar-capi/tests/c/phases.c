@@ -1191,6 +1191,100 @@ static void information(const char* dir) {
   rocksdb_options_destroy(options);
 }
 
+/* The tables of a database: their number, and their smallest keys. */
+static void tables_of(rocksdb_t* db) {
+  const rocksdb_livefiles_t* live = rocksdb_livefiles(db);
+  printf("tables: %d\n", rocksdb_livefiles_count(live));
+  for (int i = 0; i < rocksdb_livefiles_count(live); i++) {
+    size_t len;
+    const char* key = rocksdb_livefiles_smallestkey(live, i, &len);
+    show("smallest", key, len);
+  }
+  rocksdb_livefiles_destroy(live);
+}
+
+/* Writes two versions of twelve keys under three prefixes, and compacts them. */
+static void in_prefixes(rocksdb_t* db) {
+  char key[16], *err = NULL;
+  rocksdb_flushoptions_t* flush = rocksdb_flushoptions_create();
+  for (int round = 0; round < 2; round++) {
+    for (int n = 0; n < 12; n++) {
+      snprintf(key, sizeof key, "p%d/%02d", n / 4, n);
+      put(db, key, "v");
+    }
+    rocksdb_flush(db, flush, &err);
+    must(err);
+  }
+  rocksdb_compact_range(db, NULL, 0, NULL, 0);
+  rocksdb_flushoptions_destroy(flush);
+}
+
+static void tables(const char* dir) {
+  start("tables");
+  char* err = NULL;
+  rocksdb_options_t* options = creating();
+  rocksdb_sst_partitioner_factory_t* partitioner = rocksdb_sst_partitioner_fixed_prefix_factory_create(2);
+  rocksdb_options_set_sst_partitioner_factory(options, partitioner);
+  rocksdb_sst_partitioner_factory_destroy(partitioner);
+  rocksdb_options_t* copy = rocksdb_options_create_copy(options);
+  rocksdb_options_destroy(options);
+  rocksdb_t* db = rocksdb_open(copy, path(dir, "partitions"), &err);
+  must(err);
+  in_prefixes(db);
+  tables_of(db);
+  rocksdb_close(db);
+  rocksdb_options_destroy(copy);
+
+  /* By name, in an option string. */
+  options = creating();
+  rocksdb_options_t* named = rocksdb_options_create();
+  rocksdb_get_options_from_string(options, "sst_partitioner_factory={id=SstPartitionerFixedPrefixFactory;length=1;}", named, &err);
+  must(err);
+  db = rocksdb_open(named, path(dir, "one"), &err);
+  must(err);
+  in_prefixes(db);
+  tables_of(db);
+  rocksdb_close(db);
+  rocksdb_options_destroy(named);
+  rocksdb_options_destroy(options);
+
+  /* Deletions: too few, then enough of them for each of the three functions. */
+  for (int kind = 0; kind < 4; kind++) {
+    options = creating();
+    if (kind == 0) rocksdb_options_add_compact_on_deletion_collector_factory(options, 128, 9);
+    if (kind == 1) rocksdb_options_add_compact_on_deletion_collector_factory(options, 128, 8);
+    if (kind == 2) rocksdb_options_add_compact_on_deletion_collector_factory_del_ratio(options, 0, 0, 0.5);
+    if (kind == 3) rocksdb_options_add_compact_on_deletion_collector_factory_min_file_size(options, 128, 8, 0, 1 << 20);
+    char name[16];
+    snprintf(name, sizeof name, "deletions%d", kind);
+    db = rocksdb_open(options, path(dir, name), &err);
+    must(err);
+    in_prefixes(db);
+    char key[16];
+    for (int n = 0; n < 8; n++) {
+      snprintf(key, sizeof key, "p%d/%02d", n / 4, n);
+      rocksdb_delete(db, wo, key, strlen(key), &err);
+      must(err);
+    }
+    for (int n = 0; n < 8; n++) {
+      snprintf(key, sizeof key, "p0/%02d more", n);
+      put(db, key, "v");
+    }
+    rocksdb_flushoptions_t* flush = rocksdb_flushoptions_create();
+    rocksdb_flush(db, flush, &err);
+    must(err);
+    rocksdb_wait_for_compact_options_t* wait = rocksdb_wait_for_compact_options_create();
+    rocksdb_wait_for_compact(db, wait, &err);
+    must(err);
+    printf("kind %d: ", kind);
+    tables_of(db);
+    rocksdb_wait_for_compact_options_destroy(wait);
+    rocksdb_flushoptions_destroy(flush);
+    rocksdb_close(db);
+    rocksdb_options_destroy(options);
+  }
+}
+
 int main(int argc, char** argv) {
   if (argc != 2) return 2;
   ro = rocksdb_readoptions_create();
@@ -1208,6 +1302,7 @@ int main(int argc, char** argv) {
   behind(argv[1]);
   transactions(argv[1]);
   information(argv[1]);
+  tables(argv[1]);
   rocksdb_readoptions_destroy(ro);
   rocksdb_writeoptions_destroy(wo);
   printf("end\n");

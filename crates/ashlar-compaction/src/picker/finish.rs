@@ -59,9 +59,9 @@ fn grown(
     if gains && fits && same_below && !any_busy(files) { wider } else { inputs }
 }
 
-/// Completes the plan. Returns `None` when a file below is claimed or another compaction writes there. The files
-/// are moved when three things hold: the inputs are disjoint and overlap nothing below, no file overlaps too much of
-/// the level after that, and the codec there is the same.
+/// Completes the plan. Returns `None` when a file below is claimed or another compaction writes there. The files are moved
+/// when four things hold. The inputs are disjoint and overlap nothing below. No file overlaps too much of the level after
+/// that. The codec there is the same. The user's partitioner cuts no file.
 pub(super) fn complete(
     shape: &Shape<'_>,
     options: &CompactionOptions,
@@ -78,6 +78,7 @@ pub(super) fn complete(
     let bounded = |f: &Arc<FileMeta>| bytes(shape.grandparents(output, &UserRange::of(f))) <= most;
     let disjoint = level > 0 || files.len() == 1;
     let movable = disjoint && output != level && lower.is_empty() && files.iter().all(bounded);
+    let movable = movable && shape.keeps_partitions(&files, output, reason.is_manual());
     let mut inputs = vec![(as_level(level), files)];
     if !lower.is_empty() {
         inputs.push((as_level(output), lower.to_vec()));

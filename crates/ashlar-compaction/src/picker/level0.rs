@@ -76,7 +76,8 @@ fn pick_down(
     // tables between them.
     let moved = !movable.is_empty()
         && (movable.len() == files.len() || !shape.level(base).is_empty())
-        && shape.keeps_place(&movable, base, options);
+        && shape.keeps_place(&movable, base, options)
+        && shape.keeps_partitions(&movable, base, false);
     let inputs = if moved { movable } else { level0_group(shape, files.last()?) };
     // Moved files overlap nothing below, but the range from the first to the last of them may.
     let below = if moved { 0..0 } else { shape.meeting(base, &inputs) };

@@ -171,7 +171,9 @@ impl ManualRange {
         let taken = |f: &&Arc<FileMeta>| group.iter().any(|g| g.number() == f.number());
         let inputs: Vec<_> = shape.level(0).iter().filter(taken).cloned().collect();
         let below = shape.meeting(base, &inputs);
-        let as_they_are = below.is_empty() && needs_no_rewrite(shape, options, &inputs);
+        let as_they_are = below.is_empty()
+            && needs_no_rewrite(shape, options, &inputs)
+            && shape.keeps_partitions(&inputs, base, true);
         let mut numbers: Vec<_> = inputs.iter().map(|f| f.number()).collect();
         let Some(mut plan) = complete(shape, options, running, (0, inputs), (base, below), Reason::Manual)
         else {

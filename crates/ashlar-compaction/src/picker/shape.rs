@@ -8,6 +8,8 @@
 
 use super::targets::Targets;
 use crate::plan::{Running, UserRange, user_range};
+use crate::rewrite::may_move;
+use ashlar_base::ext::sst_partitioner::{PartitionerContext, SstPartitionerFactory};
 use ashlar_base::{Level, Order, SeqNum};
 use ashlar_options::{CompactionOptions, DbPath, path_of_level};
 use ashlar_table::TableOptions;
@@ -26,6 +28,8 @@ pub struct Shape<'a> {
     pub table: Option<&'a TableOptions>,
     /// The directories of the family's tables; empty: there is one.
     pub paths: &'a [DbPath],
+    /// Says which tables may move; `None`: all.
+    pub partitioner: Option<&'a dyn SstPartitionerFactory>,
     /// A new table is expected in level 0: a flush is running, or writers fill memtables quickly.
     pub arriving: bool,
     /// Entries that are not flushed are newer than this; `None`: every entry is in a table.
@@ -42,6 +46,7 @@ impl<'a> Shape<'a> {
             levels: &version.levels,
             table: None,
             paths: &[],
+            partitioner: None,
             arriving: false,
             unflushed_since: None,
             behind: false,
@@ -76,6 +81,19 @@ impl<'a> Shape<'a> {
     ) -> bool {
         let place = path_of_level(self.paths, as_level(to).0, options);
         files.iter().all(|file| usize::from(file.file.path_id) == place)
+    }
+
+    /// Whether the user's partitioner lets each of `files` move unread to level `to`. `is_manual`: a caller requested it.
+    pub(super) fn keeps_partitions(&self, files: &[Arc<FileMeta>], to: usize, is_manual: bool) -> bool {
+        let Some(factory) = self.partitioner else { return true };
+        let Some(range) = user_range(self.order, files.iter()) else { return true };
+        let mut context = PartitionerContext::new(as_level(to), range.smallest, range.largest);
+        context.is_full = files.len() == self.levels.iter().map(Vec::len).sum::<usize>();
+        context.is_manual = is_manual;
+        let asked = |f: &Arc<FileMeta>| {
+            may_move(factory, &context, (f.smallest().user_key(), f.largest().user_key()))
+        };
+        files.iter().all(asked)
     }
 
     /// The files of a level; empty for a level that does not exist.

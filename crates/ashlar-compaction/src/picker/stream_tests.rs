@@ -181,6 +181,7 @@ impl Stream {
                 levels: &self.levels,
                 table: None,
                 paths: &[],
+                partitioner: None,
                 arriving,
                 unflushed_since: None,
                 behind: false,

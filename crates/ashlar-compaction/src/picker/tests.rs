@@ -11,6 +11,7 @@ use super::blob_gc::pick_blob_garbage;
 use super::tombstones::awaited_snapshot;
 use super::*;
 use crate::{Action, Compaction, Running};
+use ashlar_base::ext::sst_partitioner::{FixedPrefixPartitioner, SstPartitionerFactory};
 use ashlar_base::{FileNumber, InternalKeyBuf, Level, Order, SeqNum, Trailer, ValueType};
 use ashlar_blob::{BlobAmount, BlobOptions, LiveBlobFile};
 use ashlar_env::Env;
@@ -39,6 +40,7 @@ impl Tree {
             levels: &self.levels,
             table: None,
             paths: &[],
+            partitioner: None,
             arriving: false,
             unflushed_since: None,
             behind: false,
@@ -121,14 +123,26 @@ fn run_command(request: &mut ManualRange, command: &Command) -> Result<String, S
         if command.has("reverse") { Order::ReverseBytewise } else { Order::Bytewise },
         &command.input,
     );
-    let (shape, running) = (t.shape(), running(command));
+    let partitioner =
+        command.number("prefix")?.map(|length| FixedPrefixPartitioner::new(usize::try_from(length).unwrap()));
+    let partitioner = partitioner.as_ref().map(|partitioner| partitioner as &dyn SstPartitionerFactory);
+    let (shape, running) = (Shape { partitioner, ..t.shape() }, running(command));
     let oldest = command.number("oldest")?.and_then(SeqNum::new);
     let next_file = FileNumber(command.number("next_file")?.unwrap_or(100));
     let into = level(command.arg("into").unwrap_or("0"));
     let words = |known: &[&str]| command.only(known);
     match command.name.as_str() {
         "pick" => {
-            words(&["arriving", "bottommost", "details", "paths", "per_level", "reverse", "running"])?;
+            words(&[
+                "arriving",
+                "bottommost",
+                "details",
+                "paths",
+                "per_level",
+                "prefix",
+                "reverse",
+                "running",
+            ])?;
             Ok(shown(overfull(&shape, command, &running).as_ref(), command.has("details")))
         }
         "scores" => {
@@ -171,7 +185,7 @@ fn run_command(request: &mut ManualRange, command: &Command) -> Result<String, S
         "leveled" | "universal" | "fifo" => {
             words(&[
                 "age", "alike", "begin", "deepest", "details", "end", "limit", "manual", "merges", "most",
-                "moves", "now", "one", "running", "space",
+                "moves", "now", "one", "prefix", "running", "space",
             ])?;
             of_style(&shape, command, &running)
         }
@@ -194,7 +208,7 @@ fn run_command(request: &mut ManualRange, command: &Command) -> Result<String, S
 
 /// The compaction of a tree of another style. Universal: `space` and `alike` are percent, `most` bounds the runs of one merge,
 /// `moves` allows moves, `one` is a tree with one level, `manual` a request. FIFO: `limit` in MiB, `merges` allows merges.
-/// Both: `now` and `age` in seconds; a table is as old as the epoch 1970 plus its number.
+/// All: `prefix` is the length for the fixed-prefix partitioner. Both: `now` and `age` in seconds; a table is as old as the epoch 1970 plus its number.
 fn of_style(shape: &Shape<'_>, command: &Command, running: &[Running]) -> Result<String, String> {
     let number = |key: &str, default: u64| Ok::<u64, String>(command.number(key)?.unwrap_or(default));
     let percent = |key: &str, default: u64| Ok::<u32, String>(u32::try_from(number(key, default)?).unwrap());

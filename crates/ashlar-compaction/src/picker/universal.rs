@@ -253,8 +253,8 @@ fn merged(
     Some(plan)
 }
 
-/// Whether the tables may go to the output level as they are: they do not overlap, codec and directory stay, and none is
-/// there already.
+/// Whether the tables may go to the output level as they are: they do not overlap, codec and directory stay, none is
+/// there already, and the user's partitioner cuts none.
 fn may_move(shape: &Shape<'_>, options: &CompactionOptions, plan: &Compaction) -> bool {
     let to = plan.output_level.index();
     if plan.inputs.iter().any(|(level, _)| *level == plan.output_level) {
@@ -263,5 +263,6 @@ fn may_move(shape: &Shape<'_>, options: &CompactionOptions, plan: &Compaction) -
     let files: Vec<_> = plan.files().map(|(_, file)| Arc::clone(file)).collect();
     shape.are_disjoint(&files)
         && shape.keeps_place(&files, to, options)
+        && shape.keeps_partitions(&files, to, plan.reason.is_manual())
         && plan.inputs.iter().all(|(level, _)| shape.keeps_codec(level.index(), to, plan.is_bottommost()))
 }

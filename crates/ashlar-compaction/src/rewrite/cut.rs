@@ -10,9 +10,11 @@
 //!    the output stays bounded.
 //! 5. Where grandparents of more than an eighth of the target lie between two keys: a later compaction need not rewrite
 //!    them.
+//! 6. Where the user's partitioner says so, whatever the size.
 //!
 //! Source: RocksDB `db/compaction/compaction_outputs.cc` (`ShouldStopBefore`, behaviour).
 
+use super::partitions::Partitioning;
 use ashlar_base::Order;
 
 /// A table of the level below the output level.
@@ -52,6 +54,7 @@ pub struct Cut {
     passed: u64,
     overlapped: u64,
     began: bool,
+    partitioning: Option<Box<Partitioning>>,
 }
 
 /// Grandparents that end between two keys.
@@ -65,7 +68,17 @@ struct Crossed {
 impl Cut {
     /// The rule at the start of the first output.
     pub fn new(limits: CutLimits, order: Order) -> Self {
-        Cut { limits, order, at: 0, passed: 0, overlapped: 0, began: false }
+        Cut { limits, order, at: 0, passed: 0, overlapped: 0, began: false, partitioning: None }
+    }
+
+    /// Asks the user's partitioner too.
+    pub(super) fn partition_by(&mut self, partitioning: Option<Box<Partitioning>>) {
+        self.partitioning = partitioning;
+    }
+
+    /// Whether the user's partitioner panicked.
+    pub(super) fn has_failed(&self) -> bool {
+        self.partitioning.as_ref().is_some_and(|partitioning| partitioning.has_failed())
     }
 
     /// Whether the output of `size_bytes` ends before `user_key`, the first version of a new key. Keys ascend; after
@@ -77,7 +90,10 @@ impl Cut {
         let target = self.limits.target_bytes;
         let most = if has_grandparents { target.saturating_mul(2) } else { target };
         let at_border = || crossed.tables > 0 && self.ends_at_border(&crossed, size_bytes);
-        let cut = self.began && (size_bytes >= most || at_border());
+        let mut cut = self.began && (size_bytes >= most || at_border());
+        if let Some(partitioning) = &mut self.partitioning {
+            cut |= partitioning.cuts_before(user_key, size_bytes);
+        }
         if cut {
             (self.passed, self.overlapped) = (0, 0);
         }

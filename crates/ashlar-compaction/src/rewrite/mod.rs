@@ -1,7 +1,7 @@
 //! Rewriting sorted runs into tables: the code that flush and compaction share.
 //!
 //! `merge` brings the runs into one order, `retention` decides which versions survive, `cut` where an output ends,
-//! `filter` asks a user's compaction filter about what survives,
+//! `filter` asks a user's compaction filter about what survives, `partitions` a user's partitioner about where an output ends,
 //! `tombstones` which range tombstones are kept, `fold` folds merge `operands`, `blobs` handles large values, `output`
 //! writes tables. `key_state` holds the state of the current key. `drive` is the loop through all of them, resumable after any entry.
 //!
@@ -16,6 +16,7 @@ mod key_state;
 mod merge;
 mod operands;
 mod output;
+mod partitions;
 mod retention;
 mod sink;
 mod tombstones;
@@ -26,6 +27,8 @@ pub use drive::{Progress, Rewrite, RewriteLoop, shared_prefix, start, start_filt
 pub use filter::Filtering;
 pub use merge::Merge;
 pub use output::{Output, OutputChecks, OutputPlan, TableOutputs};
+pub use partitions::Partitioning;
+pub(crate) use partitions::may_move;
 pub use retention::{Beneath, Retention, Rule, Verdict};
 pub use sink::{EntrySink, RewriteCounters};
 

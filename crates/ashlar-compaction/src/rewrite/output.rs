@@ -14,6 +14,7 @@
 
 use super::blobs::{BlobOutcome, BlobOutputs, BlobPlan};
 use super::cut::{Cut, CutLimits};
+use super::partitions::Partitioning;
 use super::sink::EntrySink;
 use super::tombstones::Carried;
 use ashlar_base::memory::{MemoryBudget, MemoryCharge, MemoryUse};
@@ -128,6 +129,17 @@ impl TableOutputs {
     pub fn with_tombstones(mut self, fragments: Vec<Fragment>) -> Self {
         self.tombstones = Carried::new(fragments);
         self
+    }
+
+    /// Cuts the outputs where `partitioning` says so, too.
+    pub fn partitioned_by(mut self, partitioning: Option<Box<Partitioning>>) -> Self {
+        self.cut.partition_by(partitioning);
+        self
+    }
+
+    /// Whether the partitioner panicked.
+    pub fn partitioner_failed(&self) -> bool {
+        self.cut.has_failed()
     }
 
     /// The finished tables. From here on the caller must remove them if they are not installed.

@@ -192,6 +192,7 @@ impl Shared {
             version,
             snapshots,
             filter: filter_of(&options, &core.env.clock),
+            partitioner: options.sst_partitioner.clone(),
             output,
             numbers: output_numbers(&core.versions, &core.pending),
             parts_max: self.parts_max(),
@@ -251,7 +252,8 @@ impl Shared {
 
     fn install(&self, parts: Vec<CompactionPart>) -> Result<()> {
         let outcome = CompactionPart::finish(self.family.id(), &self.plan, parts)?;
-        let CompactionOutcome { edit, counts, collector_failures, pending, counters } = outcome;
+        let CompactionOutcome { edit, counts, collector_failures, partitioner_failed, pending, counters } =
+            outcome;
         let (core, family) = (&self.core, self.family.id());
         let took = self.took();
         core.counters.compacted((family, &self.plan), &counters, took, &core.statistics);
@@ -262,6 +264,9 @@ impl Shared {
         self.apply(Change { edits: vec![edit], counts, pending, filtered, ..Change::default() })?;
         core.notify_created(&made);
         core.notify_uncollected(self.family.name(), collector_failures);
+        if partitioner_failed {
+            core.notify_unpartitioned(&self.family, self.plan.output_level);
+        }
         core.notify_compaction(&self.family, &self.plan, Some((&counters, took)));
         Ok(())
     }

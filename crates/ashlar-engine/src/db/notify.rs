@@ -4,7 +4,8 @@ use super::core::{Core, State};
 use crate::column_family::Family;
 use crate::memtable::Memtable;
 use crate::pressure::Pace;
-use ashlar_base::{FamilyId, FileNumber, SeqNum};
+use ashlar_base::panics::contained;
+use ashlar_base::{FamilyId, FileNumber, Level, SeqNum};
 use ashlar_compaction::{Action, Compaction, CompactionCounters};
 use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::VersionEdit;
@@ -107,6 +108,15 @@ impl Core {
             let family = family.to_owned();
             self.events.tell(&Event::CollectorFailed { family, number, collector, cause });
         }
+    }
+
+    /// Reports a compaction into `output_level` in which the family's partitioner panicked.
+    pub(super) fn notify_unpartitioned(&self, family: &Family, output_level: Level) {
+        let options = family.options();
+        let name =
+            options.sst_partitioner.as_ref().and_then(|factory| contained(|| factory.name().to_owned()));
+        let (family, partitioner) = (family.name().to_owned(), name.unwrap_or_default());
+        self.events.tell(&Event::PartitionerFailed { family, partitioner, output_level });
     }
 
     /// Reports the unlinked files by name.

@@ -338,6 +338,7 @@ pub(super) fn pick_input<'a>(
         shape: Shape {
             table: Some(&options.table),
             paths,
+            partitioner: options.sst_partitioner.as_deref(),
             arriving,
             unflushed_since: candidate.unflushed_since,
             ..Shape::within(version, &options.compaction)

@@ -204,6 +204,15 @@ pub enum Event {
         /// What happened.
         cause: String,
     },
+    /// The partitioner of a family panicked in a compaction, whose tables are in part cut without it.
+    PartitionerFailed {
+        /// The family's name.
+        family: String,
+        /// The name of the partitioner's factory.
+        partitioner: String,
+        /// The level of the compaction's output.
+        output_level: Level,
+    },
     /// The delay of writers changed.
     StallConditionsChanged {
         /// The condition before.
@@ -245,6 +254,7 @@ impl Event {
             Event::BlobFileDeleted(_) => "blob_file_deletion",
             Event::MemtableSealed { .. } => "memtable_sealed",
             Event::CollectorFailed { .. } => "table_properties_collector_failed",
+            Event::PartitionerFailed { .. } => "sst_partitioner_failed",
             Event::StallConditionsChanged { .. } => "stall_conditions_changed",
             Event::BackgroundError { .. } => "background_error",
             Event::ErrorRecovered => "error_recovered",
@@ -256,7 +266,7 @@ impl Event {
     pub fn level(&self) -> InfoLogLevel {
         match self {
             Event::BackgroundError { .. } | Event::DamageFound { .. } => InfoLogLevel::Error,
-            Event::CollectorFailed { .. } => InfoLogLevel::Warn,
+            Event::CollectorFailed { .. } | Event::PartitionerFailed { .. } => InfoLogLevel::Warn,
             Event::StallConditionsChanged { now, .. } if *now != StallCondition::Normal => InfoLogLevel::Warn,
             _ => InfoLogLevel::Info,
         }
@@ -278,13 +288,7 @@ impl Event {
                 .number("total_output_size", f.bytes)
                 .number("flush_time_micros", f.micros)
                 .list("lsm_state", f.levels.iter().map(|n| *n as u64)),
-            Event::CompactionBegin(c) => {
-                let mut object = named(&c.family).text("compaction_reason", c.reason);
-                for (level, files) in &c.inputs {
-                    object = object.list(&format!("files_L{}", level.0), files.iter().map(|n| n.0));
-                }
-                object.number("output_level", c.output_level.0).number("input_data_size", c.input_bytes)
-            }
+            Event::CompactionBegin(c) => begun(c, named(&c.family)),
             Event::CompactionCompleted(c) if c.trivial_move => named(&c.family)
                 .number("destination_level", c.output_level.0)
                 .number("files", c.outputs)
@@ -318,6 +322,9 @@ impl Event {
                 .number("file_number", number.0)
                 .text("collector", collector)
                 .text("status", cause),
+            Event::PartitionerFailed { family, partitioner, output_level } => {
+                named(family).text("partitioner", partitioner).number("output_level", output_level.0)
+            }
             Event::StallConditionsChanged { before, now } => {
                 named("").text("before", before.name()).text("now", now.name())
             }
@@ -331,6 +338,15 @@ impl Event {
         };
         object.end()
     }
+}
+
+/// A compaction that begins, in `object`.
+fn begun(c: &CompactionEvent, object: Object) -> Object {
+    let mut object = object.text("compaction_reason", c.reason);
+    for (level, files) in &c.inputs {
+        object = object.list(&format!("files_L{}", level.0), files.iter().map(|n| n.0));
+    }
+    object.number("output_level", c.output_level.0).number("input_data_size", c.input_bytes)
 }
 
 #[cfg(test)]

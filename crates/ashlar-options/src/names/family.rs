@@ -3,6 +3,7 @@
 use super::collectors::{set_collectors, show_collectors};
 use super::nested;
 use super::object::{behind_id, id_of, member};
+use super::partitioner::{set_partitioner, show_partitioner};
 use super::row::{Range, Row, ignored, mapped, refused, unserved, uses};
 use super::table::set_table_factory;
 use super::value::Value;
@@ -219,7 +220,7 @@ pub(super) const FAMILY: &[Row<Options>] = &[
     mapped!("cf_paths", "", open, "family.cf_paths", Range::Text("{path=DIRECTORY;target_size=BYTES}, with ':' between"), Some(|o, text| { o.family.cf_paths = Value::parse(text)?; Ok(()) }), |_| None, "Directories of this family's tables, instead of db_paths."),
     mapped!("table_properties_collectors", "", open, "family.table.collectors", Range::Text("{id=CompactOnDeletionCollector;window_size=ENTRIES;deletion_trigger=ENTRIES;deletion_ratio=SHARE;min_file_size=BYTES}, with ':' between"), Some(set_collectors), |o| Some(show_collectors(o)), "What collects properties of each new table. CompactOnDeletionCollector marks tables with many deletions for a compaction. Collectors of a program's own are given when the family is opened; their names are stored."),
     mapped!("table_properties_collector_factories", "", open, "family.table.collectors", Range::Text("as table_properties_collectors"), Some(set_collectors), |_| None, "Another name of table_properties_collectors."),
-    unserved!("sst_partitioner_factory", "nullptr", open, "Compaction cuts its outputs by size and by their overlap with the next level."),
+    mapped!("sst_partitioner_factory", "nullptr", open, "family.sst_partitioner", Range::Text("nullptr, {id=SstPartitionerFixedPrefixFactory;length=BYTES}"), Some(set_partitioner), show_partitioner, "Where compactions begin new tables, beside the limits of size and overlap. A partitioner of a program's own is given when the family is opened; its name is stored."),
     ignored!("optimize_filters_for_hits", "false", open, "Tables of the last level have filters too, so a read of a missing key rarely reads a data block."),
     ignored!("force_consistency_checks", "true", open, "The order of tables in the levels is always checked when a version is installed."),
     uses!("paranoid_file_checks", "false", live, family.read_back_outputs, Range::Flag, "Read back and verify each new table completely before it is used."),

@@ -6,7 +6,7 @@
 //! | `row` | a name and its treatment |
 //! | `value`, `object` | values as text |
 //! | `database`, `family`, `table`, `nested`, `operation` | the rows, group by group |
-//! | `collectors` | a value that is a list of objects |
+//! | `collectors`, `partitioner` | values that are objects with members |
 //! | `apply` | applies names and values to settings |
 //! | `pairs` | settings that RocksDB refuses together |
 //! | `list` | prints the table: lists, explanations, the page |
@@ -31,6 +31,7 @@ mod nested;
 mod object;
 mod operation;
 mod pairs;
+mod partitioner;
 mod row;
 mod table;
 #[cfg(test)]

@@ -268,6 +268,7 @@ impl Repair<'_> {
             snapshots: Vec::new(),
             // A repair keeps what it finds.
             filter: None,
+            partitioner: options.sst_partitioner.clone(),
             output,
             numbers: output_numbers(versions, pending),
             parts_max: 1,

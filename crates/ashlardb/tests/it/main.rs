@@ -53,6 +53,7 @@
 //! | `resources` | do databases share memory and threads without harm to one another? |
 //! | `filters` | does a compaction filter remove what it says, and nothing that a snapshot sees? |
 //! | `collectors`, `collectors_judged` | do tables say what their collectors found, here and in RocksDB, and harms a wrong collector nothing? |
+//! | `partitioners` | do compactions begin tables where a partitioner says, here as in RocksDB? |
 //! | `ttl` | are values that are over hidden at once, and removed? do RocksDB's wrapper and we read each other? |
 //! | `examples` | do the examples do what they say? |
 //!
@@ -98,6 +99,7 @@ mod many_families;
 mod modes;
 mod observe;
 mod operations;
+mod partitioners;
 mod places;
 mod prefixes;
 mod options;
