@@ -115,6 +115,14 @@ pub(super) const DIMENSIONS: &[Dimension] = &[
         compaction.universal.allow_trivial_move = v == 2;
         compaction.fifo.allow_compaction = true;
     }),
+    dimension("sst_partitioner", &["none", "prefix of 1", "prefix of 3"], |s, v| {
+        let of = |length| format!("{{id=SstPartitionerFixedPrefixFactory;length={length};}}");
+        apply(s, &format!("sst_partitioner_factory={}", ["nullptr".to_owned(), of(1), of(3)][v]));
+    }),
+    dimension("marks of deletions", &["off", "on"], |s, v| {
+        let marks = "{id=CompactOnDeletionCollector;window_size=128;deletion_trigger=3;deletion_ratio=0.1;}";
+        apply(s, &format!("table_properties_collectors={}", ["", marks][v]));
+    }),
 ];
 
 /// Takes settings by RocksDB's names.
