@@ -59,8 +59,7 @@ impl Core {
         let undecided = self.prepared();
         if !undecided.is_empty() {
             // The next file begins with a synced copy of them: no earlier byte may be lost behind it.
-            self.committer.wals().sync_closed()?;
-            before.wal.sync_to(before.wal.log().position())?;
+            self.committer.sync_files()?;
         }
         let wal = self.tables.give_way_to(|| {
             let draw = || self.versions.new_file_number();

@@ -31,8 +31,19 @@ impl Committer {
     /// Makes every closed WAL file durable. After a failure nothing more is committed: the data of those files, and
     /// everything written after them, can become durable only in tables.
     pub(crate) fn sync_closed(&self) -> Result<()> {
+        self.noting_failure(|| self.wals.sync_closed())
+    }
+
+    /// Makes every closed WAL file and the current one durable, for a file that begins with synced records. After a failure as
+    /// [`Committer::sync_closed`].
+    pub(crate) fn sync_files(&self) -> Result<()> {
+        let set = self.current();
+        self.noting_failure(|| self.wals.sync(&set.wal, (set.wal.number(), set.wal.log().position())))
+    }
+
+    fn noting_failure(&self, sync: impl FnOnce() -> Result<u64>) -> Result<()> {
         let resumes = self.refusal.resumes();
-        match self.wals.sync_closed() {
+        match sync() {
             Ok(syncs) => self.tally.synced(syncs),
             Err(e) if self.fail(&e, resumes) => return Err(e),
             Err(_) => {}

@@ -1,9 +1,9 @@
 //! Two-phase commit under random crashes: each transaction is where its last call left it, in both families, exactly once.
 
-use ashlar_env::sim::{CallClass, CrashMode, DataMode, DirMode, SimEnv};
+use ashlar_env::sim::{CallClass, CrashMode, DataMode, DirMode, Repeat, SimEnv};
 use ashlar_testkit::{Rng, report};
 use ashlardb::prelude::*;
-use ashlardb::{Builder, StringAppend};
+use ashlardb::{Builder, IoKind, StringAppend};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -154,4 +154,28 @@ fn random_crashes_leave_each_transaction_where_it_was() {
     }
     report::figure(&format!("two-phase commit: {images} crashes, each transaction where it was"));
     assert!(images > 300, "{images}");
+}
+
+#[test]
+fn a_sync_that_fails_before_a_new_wal_file_is_recovered_from() {
+    let mut failed = 0;
+    for at in 1..12 {
+        let sim = SimEnv::new(at);
+        let db = builder(&sim).open().unwrap();
+        let t = db.begin_with(TransactionOptions::new().write_options(WriteOptions::synced())).unwrap();
+        t.set_name("t").unwrap();
+        t.put("own", "v").unwrap();
+        t.prepare().unwrap();
+        db.put("plain", "unsynced").unwrap();
+        sim.fail_call(CallClass::Sync, sim.calls_of(CallClass::Sync) + at, Repeat::Once, IoKind::Other);
+        failed += u64::from(db.flush().is_err());
+        sim.heal();
+        db.resume().unwrap();
+        db.put("plain", "resumed").unwrap();
+        db.sync().unwrap();
+        let again = builder(&sim.crash(CrashMode::KILL)).open().unwrap();
+        assert_eq!(again.get("plain").unwrap().unwrap(), b"resumed", "call {at}");
+        assert_eq!(again.prepared_transactions().unwrap().len(), 1, "call {at}");
+    }
+    assert!(failed > 1, "{failed} flushes failed");
 }
