@@ -18,7 +18,7 @@
 //! 6. Until the commit, the source files are only read. After an error the linked or copied files are removed, unless the
 //!    outcome of the commit is unknown; then the purge removes them once a new MANIFEST is durable.
 //! 7. Files *behind* all data go to the last level with sequence number 0. Their families keep that level for them, so no
-//!    entry has to be flushed or moved, and every entry above hides theirs. Live snapshots keep the view from before.
+//!    entry has to be flushed or moved for their sake, and every entry above hides theirs. Live snapshots keep the view from before.
 //!
 //! Source: RocksDB `db/external_sst_file_ingestion_job.cc`, `db/db_impl/db_impl.cc` (`IngestExternalFiles`), behaviour.
 
@@ -243,9 +243,7 @@ impl Core {
         // A close waits for the call, and ends what it waits for.
         let _claim = self.claim()?;
         let parts = self.inside(|| self.prepare(parts, options))?;
-        if !options.behind {
-            self.flush_overlapped(&parts, options)?;
-        }
+        self.flush_overlapped(&parts, options)?;
         // So that little is left to sync while writers wait.
         self.sync_earlier()?;
         let mut ingested = self.committer.lead_alone(|| self.ingest_alone(parts, options))?;
@@ -316,7 +314,8 @@ impl Core {
         Ok(())
     }
 
-    /// The families whose memtables must be flushed first: those with entries in the range of a file. After writes that skipped
+    /// The families whose memtables must be flushed first: those with entries in the range of a file that does not go behind
+    /// all data. After writes that skipped
     /// the WAL also those with any entry, and with `atomic_flush` all such families of the database, unless the options rule
     /// out a flush.
     fn to_flush(&self, parts: &[Part], options: IngestOptions) -> Result<Vec<FamilyId>> {
@@ -337,6 +336,9 @@ impl Core {
             let part = parts.iter().find(|part| part.family.id() == id);
             let all = every || unlogged && part.is_some();
             let overlaps = |part: &Part| {
+                if options.behind {
+                    return Ok(false);
+                }
                 let spans = part.files.iter().map(|file| &file.inspected.span);
                 memtables_overlap(&part.family.options().order, &memtables, spans)
             };
@@ -366,10 +368,7 @@ impl Core {
 
     /// The part of an ingestion beside which no write runs.
     fn ingest_alone(self: &Arc<Self>, parts: Vec<Part>, options: IngestOptions) -> Result<Vec<Ingested>> {
-        let overlapped = match options.behind {
-            true => Vec::new(),
-            false => self.inside(|| self.to_flush(&parts, options))?,
-        };
+        let overlapped = self.inside(|| self.to_flush(&parts, options))?;
         if !overlapped.is_empty() {
             check_may_flush(options)?;
             self.seal(&overlapped)?;
