@@ -68,6 +68,8 @@ pub struct ReplayOutcome {
     pub cut: bool,
     /// The largest WAL file number seen; the MANIFEST's log numbers may move past it once everything is flushed.
     pub newest_wal: Option<FileNumber>,
+    /// The newest WAL file read, and the end of its last record.
+    pub newest_end: Option<LogLink>,
     /// The oldest needed WAL file that did not end cleanly. Beside a live writer it may have been recycled meanwhile.
     pub unclean: Option<FileNumber>,
     /// The same of the WAL files that are kept for transactions only.
@@ -203,7 +205,8 @@ fn replay_all(
     if replay.outcome.cut {
         replay.report.sequence_cut = Some(last_seq);
     }
-    Ok(ReplayOutcome { last_seq, ..replay.outcome })
+    let newest_end = replay.ends.last_key_value().map(|(number, end)| LogLink { number: *number, end: *end });
+    Ok(ReplayOutcome { last_seq, newest_end, ..replay.outcome })
 }
 
 /// # Errors

@@ -36,14 +36,19 @@ impl Marks {
     }
 }
 
-/// Whether a WAL file may hold a write: it holds one, or it has no readable record.
+/// Whether a WAL file may hold a write of its own: it holds one, or it has no readable record. Copies of undecided transactions
+/// behind a link are not its own: an older file has their data until the file is committed.
 ///
 /// # Errors
 /// `Io`.
 pub fn may_hold_writes(file: &Arc<dyn ReadFile>, number: FileNumber) -> Result<bool> {
     let mut reader = LogReader::open(Arc::clone(file), number, RecoveryMode::SkipAny);
-    let reads = reader.next()?.is_some();
-    Ok(!reads || holds(file, number, |op| !matches!(op, BatchOp::LogData(_)))?)
+    let Some(first) = reader.next()? else { return Ok(true) };
+    let is_own = |op: &BatchOp<'_>| !matches!(op, BatchOp::LogData(_));
+    match BatchReader::new(first.payload) {
+        Ok(batch) if matches!(link_of(&batch), Ok(Some(_))) => any_op(&mut reader, is_own),
+        _ => holds(file, number, is_own),
+    }
 }
 
 /// Whether a WAL file has marks of transactions: its sequences may then differ from those of its batches.
@@ -80,7 +85,11 @@ pub fn first_sequence(file: &Arc<dyn ReadFile>, number: FileNumber) -> Result<Op
 
 /// Whether a record of the WAL file has an operation for which `such` is true. Damage is skipped.
 fn holds(file: &Arc<dyn ReadFile>, number: FileNumber, such: impl Fn(&BatchOp<'_>) -> bool) -> Result<bool> {
-    let mut reader = LogReader::open(Arc::clone(file), number, RecoveryMode::SkipAny);
+    any_op(&mut LogReader::open(Arc::clone(file), number, RecoveryMode::SkipAny), such)
+}
+
+/// The same of the records that `reader` has left.
+fn any_op(reader: &mut LogReader, such: impl Fn(&BatchOp<'_>) -> bool) -> Result<bool> {
     while let Some(record) = reader.next()? {
         let batch = BatchReader::new(record.payload);
         if batch.is_ok_and(|b| b.iter().any(|op| op.is_ok_and(|op| such(&op)))) {

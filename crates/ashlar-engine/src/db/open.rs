@@ -21,11 +21,14 @@ use ashlar_compaction::new_session_id;
 use ashlar_env::{Env, FileLock};
 use ashlar_format::compress::Compression;
 use ashlar_format::filename::FileKind;
+use ashlar_format::log_record::LogLink;
 use ashlar_format::version_edit::VersionEdit;
 use ashlar_log::RecoveryMode;
 use ashlar_observe::InfoLog;
 use ashlar_options::{DbOptions, FamilyOptions, options_text, write_options_text};
-use ashlar_recovery::{FamilySpec, PreparedSet, Recovered, RecoveryReport, recover_in, replay_wals};
+use ashlar_recovery::{
+    FamilySpec, PreparedSet, Recovered, RecoveryReport, ReplayOutcome, recover_in, replay_wals,
+};
 use ashlar_tree::files::{
     DirState, PendingOutputs, Settled, check_lost, create_database, hold_directory, lost_is_usable,
     make_directory, settle_identity, survey,
@@ -70,14 +73,15 @@ pub(super) fn open(
         drop((replayer, claims));
         return open_locked(entered, dir, options, settings, (lock, memory));
     }
-    let cut = outcome?.cut;
+    let ReplayOutcome { cut, newest_end, .. } = outcome?;
     check_lost_at_open(&env, dir, &mut report)?;
     claims.strays |= replayer.keeps_blob_files()?;
     let Replayed { edits, pending: replayed, undecided: prepared, uncollected } = replayer.finish()?;
     report.unserved.extend(uncollected);
     claims.stand();
     let unused = UnusedFiles::keep(&*env.fs, dir, &report)?;
-    let wal = begin_session(&entered, &versions, &options, edits, (cut, &prepared))?;
+    let first = First { cut, undecided: &prepared, before: newest_end };
+    let wal = begin_session(&entered, &versions, &options, edits, first)?;
     drop(replayed);
     create_missing(&versions, &options, &missing, wal.number())?;
     claims.strays |= note_identity(&env, &versions, &mut report)?;
@@ -259,6 +263,15 @@ fn create_if_empty(env: &Env, dir: &Path, settings: &Settings) -> Result<bool> {
     Ok(true)
 }
 
+/// What the first batch of a session's WAL file says.
+struct First<'a> {
+    /// A tail was dropped.
+    cut: bool,
+    undecided: &'a PreparedSet,
+    /// The end of what was replayed.
+    before: Option<LogLink>,
+}
+
 /// Begins the WAL file of this session, and commits the tables that replay flushed. After the commit older WAL files
 /// are not needed.
 fn begin_session(
@@ -266,7 +279,7 @@ fn begin_session(
     versions: &VersionSet,
     options: &DbOptions,
     edits: Vec<VersionEdit>,
-    first: (bool, &PreparedSet),
+    first: First<'_>,
 ) -> Result<Arc<Wal>> {
     let wal = begin_log(&entered.env, versions.dir(), versions, options, first)?;
     // After the commit only this WAL file is needed, even if it is empty. If its directory entry were lost, the next open would
@@ -279,13 +292,14 @@ fn begin_session(
 
 /// Begins the WAL file of this session. If a tail was dropped (`cut`), or transactions are undecided, the file starts with a
 /// synced batch. The sequence of that batch tells a later recovery that nothing is missing after the damage. The batch has
-/// the undecided transactions, because the older WAL files go.
+/// the undecided transactions, because the older WAL files go. Until they may go, the batch is linked to them: without their
+/// last records, no transaction of those records is there either.
 fn begin_log(
     env: &Env,
     dir: &Path,
     versions: &VersionSet,
     options: &DbOptions,
-    (cut, undecided): (bool, &PreparedSet),
+    First { cut, undecided, before }: First<'_>,
 ) -> Result<Arc<Wal>> {
     let compressed = options.wal_compression != Compression::None;
     // A kill in the middle of a store leaves a payload without a header, which the mode refuses.
@@ -295,7 +309,7 @@ fn begin_log(
     let wal = Wal::create(env, dir, versions.new_file_number(), shape)?;
     if cut || !undecided.is_empty() {
         let next = versions.last_sequence().checked_add(1).unwrap_or(versions.last_sequence());
-        wal.begin_at(next, None, undecided)?;
+        wal.begin_at(next, before.filter(|_| !undecided.is_empty()), undecided)?;
         wal.sync_to(wal.log().position())?;
     }
     Ok(Arc::new(wal))

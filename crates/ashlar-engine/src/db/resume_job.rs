@@ -116,11 +116,13 @@ impl ResumeJob {
             Some(wal) => Arc::clone(wal),
             None => {
                 let number = core.versions.new_file_number();
-                let shape = core.committer.current().wal.shape();
-                let made = Wal::create(&core.env, &core.dir, number, shape)?;
+                let before = Arc::clone(&core.committer.current().wal);
+                let made = Wal::create(&core.env, &core.dir, number, before.shape())?;
                 let (last, undecided) = (core.committer.last_reserved(), core.prepared());
                 if !undecided.is_empty() {
-                    made.begin_at(last.checked_add(1).unwrap_or(last), None, &undecided)?;
+                    // A crash before the commit below may take the end of the file before: then the copies do not count.
+                    let next = last.checked_add(1).unwrap_or(last);
+                    made.begin_at(next, Some(before.link()), &undecided)?;
                 }
                 Arc::clone(self.wal.insert(Arc::new(made)))
             }

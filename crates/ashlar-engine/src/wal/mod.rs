@@ -82,8 +82,7 @@ impl Wal {
         (next, undecided): (SeqNum, &PreparedSet),
     ) -> Result<Wal> {
         let wal = Wal::create(env, &before.dir, number, before.shape)?;
-        let link = LogLink { number: before.number(), end: before.log.position() };
-        wal.begin_at(next, Some(link), undecided)?;
+        wal.begin_at(next, Some(before.link()), undecided)?;
         Ok(wal)
     }
 
@@ -105,6 +104,11 @@ impl Wal {
             self.sync_to(self.log.position())?;
         }
         Ok(())
+    }
+
+    /// The link of a file that continues this one at its present end.
+    pub(crate) fn link(&self) -> LogLink {
+        LogLink { number: self.number(), end: self.log.position() }
     }
 
     /// The file's number.

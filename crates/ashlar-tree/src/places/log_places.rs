@@ -120,7 +120,9 @@ impl Logs {
         let Logs { here, given, stored, elsewhere, is_new, is_silent } = self;
         let is_given = |c: &&Candidate| given.as_ref().is_some_and(|g| g.dir == c.dir);
         let others: Vec<&Candidate> = stored.iter().chain([&here]).filter(|c| !is_given(c)).collect();
-        let present = others.iter().copied().find(|c| !c.needed.is_empty());
+        // Without writes anywhere, the oldest files count: newer ones may be those of an open that failed.
+        let present = others.iter().copied().filter(|c| !c.needed.is_empty());
+        let present = present.min_by_key(|c| c.needed.iter().min().copied());
         let holding: Vec<&Candidate> = others.iter().copied().filter(|c| c.holds).collect();
         let fallback = holding.first().copied().or(present).or(stored.first()).unwrap_or(&here);
         let write = given.as_ref().unwrap_or(fallback);

@@ -179,3 +179,74 @@ fn a_sync_that_fails_before_a_new_wal_file_is_recovered_from() {
     }
     assert!(failed > 1, "{failed} flushes failed");
 }
+
+/// A database that was killed: the transaction `early` is durable, then come an unsynced write and the transaction `late`.
+fn killed(seed: u64) -> (SimEnv, Db) {
+    let sim = SimEnv::new(seed);
+    let db = builder(&sim).open().unwrap();
+    let prepare = |name: &str, options: WriteOptions| {
+        let t = db.begin_with(TransactionOptions::new().write_options(options)).unwrap();
+        t.set_name(name).unwrap();
+        t.put(name, "v").unwrap();
+        t.prepare().unwrap();
+    };
+    prepare("early", WriteOptions::synced());
+    db.put("between", "v").unwrap();
+    prepare("late", WriteOptions::default());
+    (sim, db)
+}
+
+/// Opens what each crash left: `early` is there, and `late` only with the write before it. Returns how often it was.
+fn check_order(sim: &SimEnv, open: impl Fn(&SimEnv) -> Db, power: bool) -> usize {
+    let mut both = 0;
+    for (call, mode, image) in sim.photographs() {
+        let db = open(&image);
+        let names = db.prepared_transactions().unwrap();
+        let names: Vec<_> = names.iter().map(|t| String::from_utf8(t.name().unwrap()).unwrap()).collect();
+        let (late, between) = (names.contains(&"late".to_owned()), db.get("between").unwrap().is_some());
+        assert!(names.contains(&"early".to_owned()), "call {call}, {mode:?}: {names:?}");
+        assert!(late && between || power && !late, "call {call}, {mode:?}: late {late}, between {between}");
+        both += usize::from(late);
+    }
+    both
+}
+
+#[test]
+fn a_power_cut_during_an_open_takes_no_write_before_a_transaction_that_it_leaves() {
+    for data in DATA {
+        let (sim, db) = killed(1);
+        // What was not synced stays so over a close.
+        db.close().unwrap();
+        let from = sim.calls_of(CallClass::Change);
+        (1..60).for_each(|at| sim.photograph_at(from + at, CrashMode { data, dirs: DirMode::KeepAll }));
+        let opened = builder(&sim).open().unwrap();
+        assert!(check_order(&sim, |image| builder(image).open().unwrap(), true) > 0);
+        drop(opened);
+    }
+}
+
+#[test]
+fn a_kill_during_an_open_that_moves_the_wal_loses_nothing() {
+    let (sim, _db) = killed(2);
+    let image = sim.crash(CrashMode::KILL);
+    let from = image.calls_of(CallClass::Change);
+    (1..60).for_each(|at| image.photograph_at(from + at, CrashMode::KILL));
+    let moved = |image: &SimEnv| builder(image).options("wal_dir=/logs").open().unwrap();
+    let opened = moved(&image);
+    assert!(check_order(&image, moved, false) > 0);
+    drop(opened);
+}
+
+#[test]
+fn a_power_cut_while_writes_resume_takes_no_write_before_a_transaction_that_it_leaves() {
+    for data in DATA {
+        let (sim, db) = killed(3);
+        sim.fail_call(CallClass::Sync, sim.calls_of(CallClass::Sync) + 1, Repeat::Once, IoKind::Other);
+        assert!(db.sync().is_err());
+        sim.heal();
+        let from = sim.calls_of(CallClass::Change);
+        (1..60).for_each(|at| sim.photograph_at(from + at, CrashMode { data, dirs: DirMode::KeepAll }));
+        db.resume().unwrap();
+        assert!(check_order(&sim, |image| builder(image).open().unwrap(), true) > 0);
+    }
+}
