@@ -1,5 +1,6 @@
 //! The files that a copy of a database needs: tables and blob files of its MANIFEST, and WAL files up to the moment.
 
+use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{Error, FileNumber, Result};
 use ashlar_engine::Moment;
 use ashlar_env::{Fs, FsEntry};
@@ -49,7 +50,8 @@ pub(super) fn parts(
         }
     }
     let needed = |number: FileNumber| number >= replayed.logs_from() || number == replayed.db.prev_log;
-    for (number, bytes) in moment.wals.iter().filter(|(number, _)| needed(*number)) {
+    let last = moment.wals.last().map(|(number, _)| *number).filter(|_| planted(Bug::CopyWithoutLastLog));
+    for (number, bytes) in moment.wals.iter().filter(|(number, _)| needed(*number) && last != Some(*number)) {
         parts.push(Part { bytes: *bytes, ..part(from, &[FileKind::Wal(*number)], there)? });
     }
     // Files of earlier sessions that were not replayed into tables. A number above is that of a later switch.

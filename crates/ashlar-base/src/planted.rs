@@ -162,6 +162,22 @@ bugs! {
     CommitWithoutData,
     /// A transaction that is rolled back leaves a lock.
     RollbackLeavesALock,
+    /// A transaction releases its locks when it is prepared.
+    LockReleasedEarly,
+    /// A new WAL file begins with copies of the undecided transactions that are not synced.
+    PreparedCopyUnsynced,
+    /// An open takes no locks for undecided transactions.
+    PreparedUnlocked,
+    /// A checkpoint and a backup lack the last WAL file.
+    CopyWithoutLastLog,
+    /// A backup gets its name before its files have theirs.
+    BackupDirUnsynced,
+    /// The updates since a sequence number begin later, and no error says so.
+    FeedBeginsLate,
+    /// Compactions forget that tables may come in behind all others.
+    BehindForgotten,
+    /// A FIFO tree deletes tables that are within its limit.
+    FifoDropsLive,
 }
 
 #[cfg(feature = "planted")]

@@ -12,6 +12,7 @@
 //! Source: RocksDB `utilities/transactions/pessimistic_transaction_db.cc` (`Initialize`, `RegisterTransaction`).
 
 use crate::locks::{LockKey, LockTable, Mode, RangeId, Request, TransactionId};
+use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{Error, FamilyId, Result, SeqNum};
 use ashlar_engine::Db;
 use ashlar_engine::column_family::Family;
@@ -216,6 +217,9 @@ fn lock_all(
     db: &Db,
 ) -> TrackedKeys {
     let mut tracked = TrackedKeys::new();
+    if planted(Bug::PreparedUnlocked) {
+        return tracked;
+    }
     for op in data.reader().iter().flatten() {
         let (Some(id_of), Some(bytes)) = (op.family(), op.key()) else { continue };
         let Some(family) = families.iter().find(|family| family.id() == id_of) else { continue };

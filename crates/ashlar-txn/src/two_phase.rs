@@ -98,6 +98,9 @@ impl Transaction {
     fn has_prepared(&mut self) {
         self.state = State::Prepared;
         self.keeper = None;
+        if planted(Bug::LockReleasedEarly) {
+            self.tracked.keys().for_each(|key| self.shared.locks.release(self.id, key));
+        }
         while self.batch.pop_savepoint().is_ok() {}
         self.savepoints.clear();
         self.taken.clear();

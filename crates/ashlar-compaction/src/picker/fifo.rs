@@ -16,6 +16,7 @@ use super::pick_input::PickInput;
 use super::shape::{Shape, any_busy, as_level, bytes};
 use crate::plan::{Action, Compaction, Reason, UserRange};
 use ashlar_base::Level;
+use ashlar_base::planted::{Bug, planted};
 use ashlar_options::CompactionOptions;
 use ashlar_tree::version::FileMeta;
 use std::sync::Arc;
@@ -27,7 +28,7 @@ pub(super) fn pick(input: &PickInput<'_>) -> Option<Compaction> {
         return None;
     }
     let total = shape.levels.iter().map(|files| bytes(files)).fold(0, u64::saturating_add);
-    let limit = options.fifo.max_table_files_size;
+    let limit = options.fifo.max_table_files_size >> if planted(Bug::FifoDropsLive) { 13 } else { 0 };
     let (level, expired) = expired(shape, options, input.now);
     if !expired.is_empty() && total.saturating_sub(bytes(&expired)) <= limit {
         return Some(deletion(options, (level, expired), Reason::Ttl));

@@ -100,7 +100,7 @@ impl Wal {
         }
         undecided.copy_to(&mut mark)?;
         self.log.append(mark.finish(next), false)?;
-        if !undecided.is_empty() {
+        if !undecided.is_empty() && !planted(Bug::PreparedCopyUnsynced) {
             self.sync_to(self.log.position())?;
         }
         Ok(())
