@@ -205,8 +205,7 @@ fn replay_all(
     if replay.outcome.cut {
         replay.report.sequence_cut = Some(last_seq);
     }
-    let newest_end = replay.ends.last_key_value().map(|(number, end)| LogLink { number: *number, end: *end });
-    Ok(ReplayOutcome { last_seq, newest_end, ..replay.outcome })
+    Ok(ReplayOutcome { last_seq, newest_end: replay.newest_end(), ..replay.outcome })
 }
 
 /// # Errors
@@ -617,6 +616,10 @@ impl Replay<'_> {
             Some((path, offset)) => e.at(path, *offset),
             None => e,
         }
+    }
+
+    fn newest_end(&self) -> Option<LogLink> {
+        self.ends.last_key_value().map(|(number, end)| LogLink { number: *number, end: *end })
     }
 
     fn check_link(&self, link: LogLink) -> Result<(), Refused> {

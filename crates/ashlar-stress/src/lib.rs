@@ -25,17 +25,15 @@
 pub mod bugs;
 pub mod compat;
 mod contents;
-pub mod fuzz;
 pub mod limits;
 pub mod meta;
 pub mod power;
 pub mod process;
-pub mod report;
 pub mod shuttle;
 pub mod sim;
 pub mod soak;
 pub mod sweep;
 pub mod torture;
 
-pub use ashlar_rigs::{corrupt, filter, txn};
+pub use ashlar_rigs::{corrupt, filter, fuzz, report, txn};
 pub use ashlar_testkit::suite::{Budget, Failure, Harm, Length, Report};

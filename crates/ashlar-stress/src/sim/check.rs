@@ -3,6 +3,7 @@
 use super::plan::Setup;
 use super::store::{DIR, Names, Promise, Store, listing, model_name, open, scribble};
 use super::tally::{Tally, name};
+use super::transactions::{PREPARED, holds_its_locks, prepared};
 use ashlar_base::ErrorKind;
 use ashlar_engine::Db;
 use ashlar_env::sim::{CrashMode, SimEnv};
@@ -151,12 +152,15 @@ impl<'a> Crash<'a> {
             }
             listings.push((model_name(name, *generation), forward));
         }
+        listings.push((PREPARED.to_owned(), prepared(db)));
+        holds_its_locks(db)?;
         Ok((names, State::of(listings)))
     }
 
     /// The cut of the model that the store is.
     fn cut(&self, state: &State, names: &Names, floor: usize, tally: &mut Tally) -> Result<usize, String> {
-        let live: Vec<String> = names.iter().map(|(n, g)| model_name(n, *g)).collect();
+        let live = names.iter().map(|(n, g)| model_name(n, *g));
+        let live: Vec<String> = live.chain([PREPARED.to_owned()]).collect();
         let mut model = self.model.of_families(|name| live.iter().any(|n| n == name));
         model.acknowledge(floor);
         model.match_prefix(state).map_err(|e| {

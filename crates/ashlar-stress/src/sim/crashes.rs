@@ -1,10 +1,12 @@
 //! Random runs, crashed between operations and in the middle of them.
 
 use super::check::{Crash, any_mode};
+use super::copies::Copied;
+use super::features::{Which, among};
 use super::judged::Judges;
 use super::plan::{Setup, Step, steps};
 use super::store::{Store, open};
-use super::tally::Tally;
+use super::tally::{Tally, name};
 use ashlar_base::Error;
 use ashlar_base::error::IoKind;
 use ashlar_env::sim::{CallClass, CrashMode, Repeat, SimEnv};
@@ -15,6 +17,9 @@ use ashlar_testkit::suite::guarded;
 
 const OPERATIONS: usize = 600;
 
+/// Makes the generator of the features from a seed.
+pub(super) const FEATURES: u64 = 0x5eed_fea7;
+
 /// One history.
 struct Run {
     store: Store,
@@ -22,15 +27,19 @@ struct Run {
     rng: Rng,
     /// Decides where the files are.
     places: Rng,
+    /// Decides which features there are, and how they crash.
+    features: Rng,
 }
 
 impl Run {
     fn new(seed: u64) -> Result<(Run, Vec<Step>), String> {
         let mut rng = Rng::new(seed);
         let mut places = Rng::new(!seed);
-        let setup = Setup::draw(&mut rng.fork()).placed(&mut places);
+        let mut features = Rng::new(seed ^ FEATURES);
+        let setup = Setup::draw(&mut rng.fork()).placed(&mut places).featured();
         let steps = steps(&setup, &mut rng.fork(), OPERATIONS);
-        Ok((Run { store: Store::new(SimEnv::new(seed), setup)?, rng, places }, steps))
+        let steps = among(steps, &setup, Which::All, &mut features);
+        Ok((Run { store: Store::new(SimEnv::new(seed), setup)?, rng, places, features }, steps))
     }
 
     /// All steps, with crashes; then RocksDB looks at what is left. Returns the hash of what was done to the last machine.
@@ -45,13 +54,19 @@ impl Run {
         tally.blob_files += self.store.blob_files() as u64;
         tally.ingested += self.store.ingested;
         tally.imported += self.store.imported;
+        tally.feature(&self.store.features);
         tally.placed += u64::from(self.store.setup.places.are_any());
         for (count, extension) in tally.elsewhere.iter_mut().zip(["log", "sst", "blob"]) {
             *count += self.store.files_elsewhere(extension) as u64;
         }
         let hash = self.store.sim.trace_hash();
         if let Some(judges) = judges {
-            let closed = self.rng.percent(50) || self.store.setup.unlogged;
+            let mut closed = self.rng.percent(50) || self.store.setup.unlogged;
+            // RocksDB opens logs with prepared transactions as those of a transaction database only.
+            if self.store.has_prepared() {
+                closed = true;
+                self.store.decide_on_all()?;
+            }
             judges.read(&self.store, closed, &mut tally.judged).map_err(|e| format!("judged: {e}"))?;
         }
         Ok(hash)
@@ -62,9 +77,12 @@ impl Run {
         if matches!(step, Step::Op(Op::Reopen)) {
             self.store.setup.places.change(&mut self.places);
         }
-        if self.rng.percent(12) {
-            let next = self.store.sim.calls_of(CallClass::Change) + self.rng.between(1, 40) as u64;
-            let mode = any_mode(&mut self.rng);
+        let copies = self.store.copies();
+        let feature = matches!(step, Step::Feature(_));
+        let rng = if feature { &mut self.features } else { &mut self.rng };
+        if rng.percent(if feature { 30 } else { 12 }) {
+            let next = self.store.sim.calls_of(CallClass::Change) + rng.between(1, 40) as u64;
+            let mode = any_mode(rng);
             self.store.sim.photograph_at(next, mode);
         }
         self.store.step(step)?;
@@ -74,17 +92,20 @@ impl Run {
                 let opened = opens_tolerant(&photograph, &self.store.setup);
                 opened.map_err(|e| format!("kill before call {at}, a torn tail tolerated: {e}"))?;
             }
-            let mut rng = self.rng.fork();
+            self.a_copy_holds(&copies, &photograph).map_err(|e| format!("crash before call {at}: {e}"))?;
+            let mut rng = if feature { self.features.fork() } else { self.rng.fork() };
             let checked = Crash::of(&self.store, &before, false).check(&photograph, mode, &mut rng, tally);
             checked.map_err(|e| format!("crash before call {at}: {e}"))?;
         }
-        if self.rng.percent(6) {
-            let mode = any_mode(&mut self.rng);
+        let rng = if feature { &mut self.features } else { &mut self.rng };
+        if rng.percent(6) {
+            let mode = any_mode(rng);
             let image = self.store.sim.crash(mode);
             let now = self.store.promise.clone();
-            let mut rng = self.rng.fork();
-            let found = Crash::of(&self.store, &now, true).check(&image, mode, &mut rng, tally)?;
-            if self.rng.percent(8) {
+            let (mut fork, goes_on) = (rng.fork(), rng.percent(8));
+            self.a_copy_holds(&copies, &image).map_err(|e| format!("after {}: {e}", name(mode)))?;
+            let found = Crash::of(&self.store, &now, true).check(&image, mode, &mut fork, tally)?;
+            if goes_on {
                 // The old store must not get in the way of the new one: nothing of it reaches the disk any more.
                 let old = &self.store.sim;
                 old.fail_call(CallClass::Any, 1, Repeat::Sticky, IoKind::Other);
@@ -92,6 +113,14 @@ impl Run {
             }
         }
         Ok(())
+    }
+
+    /// Looks at a copy after some of the crashes.
+    fn a_copy_holds(&mut self, before: &[Copied], image: &SimEnv) -> Result<(), String> {
+        match self.features.percent(20) {
+            true => self.store.a_copy_holds(before, image, &mut self.features),
+            false => Ok(()),
+        }
     }
 }
 
@@ -126,8 +155,7 @@ mod tests {
     #[test]
     fn every_mode_occurs() {
         let mut rng = Rng::new(1);
-        let drawn: std::collections::BTreeSet<_> =
-            (0..1000).map(|_| super::super::tally::name(any_mode(&mut rng))).collect();
+        let drawn: std::collections::BTreeSet<_> = (0..1000).map(|_| name(any_mode(&mut rng))).collect();
         assert_eq!(drawn.len(), CrashMode::all().len());
     }
 }

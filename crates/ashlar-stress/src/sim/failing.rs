@@ -2,7 +2,8 @@
 //! acknowledged is lost, then, after a crash, or when the calls work again.
 
 use super::check::{Crash, any_mode};
-use super::crashes::brief;
+use super::crashes::{FEATURES, brief};
+use super::features::{Which, among};
 use super::plan::{Setup, Step, steps};
 use super::store::Store;
 use super::tally::{Tally, flavour};
@@ -26,8 +27,9 @@ pub fn failing(seed: u64, tally: &mut Tally) -> Result<(), String> {
 
 fn run(seed: u64, tally: &mut Tally) -> Result<(), String> {
     let mut rng = Rng::new(seed);
-    let setup = Setup { unlogged: false, ..Setup::draw(&mut rng) }.placed(&mut Rng::new(!seed));
+    let setup = Setup { unlogged: false, ..Setup::draw(&mut rng) }.placed(&mut Rng::new(!seed)).featured();
     let steps = steps(&setup, &mut rng, OPERATIONS);
+    let steps = among(steps, &setup, Which::Writes, &mut Rng::new(seed ^ FEATURES));
     let mut store = Store::new(SimEnv::new(seed), setup)?;
     let mut steps = steps.iter().enumerate();
     'run: loop {
@@ -51,7 +53,9 @@ fn run(seed: u64, tally: &mut Tally) -> Result<(), String> {
         recover(&mut store).map_err(|e| format!("{fault:?}, when calls work again: {e}"))?;
         crash(&store, &mut rng, tally).map_err(|e| format!("{fault:?}, resumed: {e}"))?;
     }
-    recover(&mut store)
+    recover(&mut store)?;
+    tally.feature(&store.features);
+    Ok(())
 }
 
 /// Plans a few failures among the next calls.

@@ -2,7 +2,8 @@
 //! handle, and no acknowledged write is lost. A crash at any moment leaves the promised state, and RocksDB reads it too.
 
 use super::check::{Crash, any_mode};
-use super::crashes::brief;
+use super::crashes::{FEATURES, brief};
+use super::features::{Which, among};
 use super::judged::Judges;
 use super::plan::{DEFAULT, Setup, Step, steps};
 use super::store::Store;
@@ -82,8 +83,11 @@ pub fn full_disk(seed: u64, tally: &mut Tally, judges: Option<&mut Judges>) -> R
 
 fn run(seed: u64, tally: &mut Tally, mut judges: Option<&mut Judges>) -> Result<u64, String> {
     let mut rng = Rng::new(seed);
-    let setup = Setup { unlogged: false, ..Setup::draw(&mut rng) }.placed(&mut Rng::new(!seed));
-    let steps = steps(&setup, &mut rng, 500);
+    let setup = Setup { unlogged: false, ..Setup::draw(&mut rng) }.placed(&mut Rng::new(!seed)).featured();
+    let mut steps = steps(&setup, &mut rng, 500);
+    if seed % 2 == 1 {
+        steps = among(steps, &setup, Which::Writes, &mut Rng::new(seed ^ FEATURES));
+    }
     let mut store = Store::new(SimEnv::new(seed), setup)?;
     let mut refused = 0;
     let mut steps = steps.iter().filter(|s| lasting(s)).enumerate();
@@ -102,7 +106,10 @@ fn run(seed: u64, tally: &mut Tally, mut judges: Option<&mut Judges>) -> Result<
             }
         }
         refused += u64::from(store.db.health().severity >= Severity::Full);
-        if let Some(judges) = judges.as_deref_mut().filter(|_| lacks_log_room(&store) && store.is_certain()) {
+        if let Some(judges) = judges
+            .as_deref_mut()
+            .filter(|_| lacks_log_room(&store) && store.is_certain() && !store.has_prepared())
+        {
             judges.read(&store, false, &mut tally.judged).map_err(|e| format!("full, judged: {e}"))?;
         }
         store.sim.set_capacity(u64::MAX);

@@ -1,6 +1,9 @@
 //! The engine on the simulated machine: crashes at any call, disks that fill up, calls that fail, and what must hold
 //! afterwards.
 //!
+//! A history writes and reads, and does what `features` lists, such as transactions, checkpoints and files behind all data. In
+//! `ingested` and `imported`, writes come in other ways.
+//!
 //! One seed decides everything. What must hold after a crash: the store is the model cut behind some write M; M is not
 //! below the last write that was acknowledged as durable for that kind of crash; batches are whole, over all families;
 //! the families are those that were created and not dropped; the store takes writes again; a further crash loses nothing
@@ -9,9 +12,12 @@
 //! `--replay=N` makes the history of seed N again, twice, and compares the two; `--replay=disk-N` the full disk of seed
 //! N, `--replay=failing-N` its history in which calls fail.
 
+mod behind;
 pub(crate) mod check;
+mod copies;
 mod crashes;
 mod failing;
+pub mod features;
 mod full_disk;
 mod imported;
 pub(crate) mod ingested;
@@ -20,6 +26,8 @@ pub mod places;
 pub mod plan;
 pub mod store;
 pub(crate) mod tally;
+mod transactions;
+mod updates;
 
 pub(crate) use crashes::brief;
 use crashes::history;

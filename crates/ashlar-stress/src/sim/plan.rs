@@ -1,5 +1,6 @@
 //! The plan of a run: settings and steps, drawn from its seed.
 
+use super::features::Feature;
 use super::places::Places;
 use ashlar_base::ext::merge_operator::standard_operator;
 use ashlar_format::compress::Compression;
@@ -132,6 +133,8 @@ pub enum Step {
     Drive(usize),
     /// Runs background work until no work is left.
     Idle,
+    /// A call beyond writes and reads.
+    Feature(Feature),
 }
 
 /// Draws `count` operations and what goes on between them.

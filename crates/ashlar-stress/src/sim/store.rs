@@ -3,7 +3,9 @@
 //! A family that is dropped and made again is another family: the model calls them `name#0`, `name#1`, ….
 
 use super::check::Crash;
+use super::features::Done;
 use super::plan::{DEFAULT, NAMES, Setup, Step};
+use super::transactions::{PREPARED, prepared};
 use ashlar_base::{Error, ErrorKind, FamilyId};
 use ashlar_engine::batch::WriteBatch;
 use ashlar_engine::column_family::Family;
@@ -88,6 +90,8 @@ pub struct Store {
     pub ingested: u64,
     /// Families that were made by an import.
     pub imported: u64,
+    /// What the features of the history know and have done.
+    pub features: Done,
 }
 
 /// Opens the database of a machine.
@@ -155,6 +159,7 @@ impl Store {
             failures: 0,
             ingested: 0,
             imported: 0,
+            features: Done::default(),
         })
     }
 
@@ -163,6 +168,7 @@ impl Store {
         self.snapshots.clear();
         self.model.truncate(m);
         self.doubt = None;
+        self.features.bookmark = None;
         self.promise = Promise { names, power: m, kill: m, logged: m, ..Promise::default() };
         self.db = db;
         self.sim = sim;
@@ -201,6 +207,7 @@ impl Store {
                 let done = self.db.wait_for_background();
                 self.passed("wait_for_background", done).map(drop)
             }
+            Step::Feature(feature) => self.feature(feature),
         }
     }
 
@@ -271,7 +278,7 @@ impl Store {
             }
         }
         let Some(without) = self.doubt.take() else { return Ok(()) };
-        let mut differences = [None, None];
+        let mut listings = vec![(PREPARED.to_owned(), prepared(&self.db))];
         for (name, generation) in self.promise.names.clone() {
             let family = self.db.family(&name).ok_or_else(|| format!("family {name} is gone"))?;
             let listed = listing(&self.db, &family, ReadOptions::default(), false);
@@ -279,11 +286,15 @@ impl Store {
                 self.doubt = Some(without);
                 return Ok(());
             };
-            for (difference, state) in differences.iter_mut().zip([self.model.now(), &without]) {
-                let here = first_difference(&state.entries(&model_name(&name, generation)), &found);
-                *difference = difference.take().or(here.map(|here| format!("family {name}: {here}")));
-            }
+            listings.push((model_name(&name, generation), found));
         }
+        let differences = [self.model.now(), &without].map(|state| {
+            let differs = |(name, found): &(String, Vec<KeyValue>)| {
+                let here = first_difference(&state.entries(name), found)?;
+                Some(format!("family {name}: {here}"))
+            };
+            listings.iter().find_map(differs)
+        });
         match differences {
             [None, _] => Ok(()),
             [Some(_), None] => {
@@ -296,10 +307,15 @@ impl Store {
         }
     }
 
-    fn write(&mut self, changes: &[Change], sync: bool) -> Result<(), String> {
+    /// Whether a run may go on to write: not while it does not know the contents and the store would take the write, because
+    /// then it could not know later.
+    pub(super) fn may_write(&mut self) -> Result<bool, String> {
         self.settle_doubt()?;
-        if self.doubt.is_some() && self.db.health().severity < Severity::Hard {
-            // Reading the contents failed too. A run that goes on without knowing cannot know later.
+        Ok(self.doubt.is_none() || self.db.health().severity >= Severity::Hard)
+    }
+
+    pub(super) fn write(&mut self, changes: &[Change], sync: bool) -> Result<(), String> {
+        if !self.may_write()? {
             return Ok(());
         }
         let mut batch = WriteBatch::new();
@@ -319,9 +335,21 @@ impl Store {
         if self.ingests(changes, sync) {
             return self.ingest(changes, number);
         }
-        let done = self.db.write(&mut batch, self.setup.how_to_write(sync));
+        let done = self.db.write(&mut batch, self.setup.how_to_write(sync)).map(drop);
+        self.logged("write", number, sync, done).map(drop)
+    }
+
+    /// Notes the outcome of write `number`, which the model has. Returns whether the write was done.
+    pub(super) fn logged(
+        &mut self,
+        what: &str,
+        number: usize,
+        sync: bool,
+        done: Result<(), Error>,
+    ) -> Result<bool, String> {
         let indeterminate = matches!(&done, Err(e) if e.kind() == ErrorKind::Indeterminate);
-        if self.passed("write", done)?.is_some() {
+        let passed = self.passed(what, done)?.is_some();
+        if passed {
             if !self.setup.unlogged {
                 self.promise.logged = number;
             }
@@ -337,7 +365,7 @@ impl Store {
             // Refused: it must never show.
             self.model.truncate(number - 1);
         }
-        Ok(())
+        Ok(passed)
     }
 
     fn create(&mut self, name: &str) -> Result<(), String> {
@@ -494,6 +522,9 @@ impl Store {
 
     /// Everything as the model has it?
     pub fn compare_all(&mut self) -> Result<(), String> {
+        if let Some(difference) = first_difference(&self.model.now().entries(PREPARED), &prepared(&self.db)) {
+            return Err(format!("{PREPARED}: {difference}"));
+        }
         for (name, generation) in self.promise.names.clone() {
             let family = self.db.family(&name).ok_or_else(|| format!("family {name} is gone"))?;
             let expected = self.model.now().entries(&model_name(&name, generation));
@@ -523,7 +554,7 @@ pub fn batch(db: &Db, changes: &[Change]) -> Result<WriteBatch, String> {
     Ok(batch)
 }
 
-fn add(batch: &mut WriteBatch, id: FamilyId, change: &Change) -> Result<(), Error> {
+pub(super) fn add(batch: &mut WriteBatch, id: FamilyId, change: &Change) -> Result<(), Error> {
     match change {
         Change::Put { key, value, .. } => batch.put(id, key, value),
         Change::Delete { key, .. } => batch.delete(id, key),

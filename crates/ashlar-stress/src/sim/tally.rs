@@ -1,5 +1,6 @@
 //! The counts of a suite, for its one line.
 
+use super::features::Done;
 use super::judged::Looked;
 use ashlar_env::sim::{CrashMode, DataMode, DirMode, SyncFault};
 use ashlar_testkit::suite::Report;
@@ -39,11 +40,20 @@ pub struct Tally {
     pub failed: u64,
     /// Syncs of files among them, by what they did all the same.
     pub failed_syncs: BTreeMap<&'static str, u64>,
+    /// How often the features did what.
+    pub features: BTreeMap<&'static str, u64>,
 }
 
 impl Tally {
     pub fn crashed(&mut self, mode: CrashMode) {
         *self.crashes.entry(name(mode)).or_default() += 1;
+    }
+
+    /// Adds what the features of a history have done.
+    pub fn feature(&mut self, done: &Done) {
+        for (what, n) in &done.counts {
+            *self.features.entry(what).or_default() += n;
+        }
     }
 
     pub fn all_crashes(&self) -> u64 {
@@ -83,6 +93,9 @@ impl Tally {
             report.count(what, *n);
         }
         report.count("crashes", self.all_crashes());
+        for (what, n) in &self.features {
+            report.count(what, *n);
+        }
         for (fault, n) in &self.failed_syncs {
             report.count(&format!("syncs that failed, {fault}"), *n);
         }

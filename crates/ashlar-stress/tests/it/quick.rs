@@ -45,6 +45,21 @@ fn crashes_lose_nothing_that_was_acknowledged() {
         let count = report.figures[&format!("{what} in other directories")];
         assert!(count > 0, "no {what} in other directories: {report}");
     }
+    for what in [
+        "transactions committed",
+        "conflicts",
+        "transactions prepared",
+        "prepared ones committed",
+        "prepared ones rolled back",
+        "files behind all data",
+        "checkpoints",
+        "backups",
+        "feeds compared",
+        "ranges compacted",
+        "tables compacted",
+    ] {
+        assert!(report.figures.get(what).is_some_and(|n| *n >= 5), "{what}: {report}");
+    }
     for way in ["F1 kept", "F2 reverted", "F3 late", "F4 spurious"] {
         assert!(
             report.figures[&format!("syncs that failed, {way}")] > 0,

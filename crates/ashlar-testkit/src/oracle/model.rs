@@ -211,6 +211,32 @@ impl Model {
         }
     }
 
+    /// The changes after the first `m` writes, in order.
+    pub fn since(&self, m: usize) -> impl Iterator<Item = &Change> {
+        self.writes.iter().skip(m).flatten()
+    }
+
+    /// What a key would hold if it had had `value` before all writes: every write to it counts, the oldest first.
+    pub fn above(&self, family: &str, key: &[u8], value: &[u8]) -> Option<Vec<u8>> {
+        let mut state = State::default();
+        let put = |value: &[u8]| Change::Put {
+            family: family.to_owned(),
+            key: key.to_vec(),
+            value: value.to_vec(),
+        };
+        state.apply(&[put(value)]);
+        for change in self.writes.iter().flatten().filter(|change| change.family() == family) {
+            let meets = match change {
+                Change::DeleteRange { from, to, .. } => from.as_slice() <= key && key < to.as_slice(),
+                _ => change.key() == key,
+            };
+            if meets {
+                state.apply(std::slice::from_ref(change));
+            }
+        }
+        state.get(family, key).map(<[u8]>::to_vec)
+    }
+
     /// Forgets the writes after the first `m`: the store was recovered there and goes on from it.
     pub fn truncate(&mut self, m: usize) {
         self.writes.truncate(m);
@@ -273,6 +299,18 @@ mod tests {
             assert!(found >= m && model.cut(found) == cut, "cut {m}, found {found}");
         }
         assert!(*model.now() == model.cut(200));
+    }
+
+    #[test]
+    fn every_write_counts_above_what_was_there_before() {
+        let mut model = Model::new();
+        let (family, key) = ("default".to_owned(), b"a".to_vec());
+        model.apply(&[Change::Merge { family: family.clone(), key: key.clone(), operand: b"1".to_vec() }]);
+        assert_eq!(model.above(&family, &key, b"0"), Some(b"0,1".to_vec()));
+        assert_eq!(model.above(&family, b"b", b"0"), Some(b"0".to_vec()));
+        model.apply(&[Change::DeleteRange { family: family.clone(), from: key.clone(), to: b"b".to_vec() }]);
+        assert_eq!(model.above(&family, &key, b"0"), None);
+        assert_eq!(model.above(&family, b"b", b"0"), Some(b"0".to_vec()));
     }
 
     #[test]
