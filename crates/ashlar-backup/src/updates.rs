@@ -15,7 +15,6 @@
 //! Source: RocksDB `db/transaction_log_impl.cc` (behaviour).
 
 use ashlar_base::error::IoKind;
-use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{Error, ErrorKind, FamilyId, FileNumber, Result, SeqNum};
 use ashlar_engine::{Db, Moment};
 use ashlar_env::{Fs, ReadFile};
@@ -203,7 +202,7 @@ pub fn updates_since(db: &Db, since: SeqNum) -> Result<Updates> {
         }
     }
     match oldest {
-        Some(first) if first > since && !planted(Bug::FeedBeginsLate) => Err(gone(format!(
+        Some(first) if first > since => Err(gone(format!(
             "the write with sequence number {since} is in no WAL file: the oldest begins with {first}"
         ))),
         None => {

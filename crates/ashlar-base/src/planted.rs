@@ -172,8 +172,6 @@ bugs! {
     CopyWithoutLastLog,
     /// A backup gets its name before its files have theirs.
     BackupDirUnsynced,
-    /// The updates since a sequence number begin later, and no error says so.
-    FeedBeginsLate,
     /// Compactions forget that tables may come in behind all others.
     BehindForgotten,
     /// A FIFO tree deletes tables that are within its limit.

@@ -91,7 +91,6 @@ const OWED: &[(&[Bug], &str, &str)] = &[
     (&[Bug::PreparedUnlocked], "sim", "a prepared transaction without locks"),
     (&[Bug::CopyWithoutLastLog], "sim", "a checkpoint without the last log"),
     (&[Bug::BackupDirUnsynced], "sim", "A05, of a backup"),
-    (&[Bug::FeedBeginsLate], "sim", "updates with a silent hole"),
     (&[Bug::BehindForgotten], "sim", "deletions dropped above ingested files"),
     (&[Bug::FifoDropsLive], "meta", "FIFO dropping live data"),
 ];
