@@ -4,7 +4,7 @@
 //! properties that a [`Writer`] gives them. For a compaction, the [`Style`](picker::Style) of the tree picks what to compact
 //! (pure, no lock), `plan` holds the decision and says whether the files are rewritten, moved or dropped. `split` cuts a
 //! large rewrite into parts, `inputs` opens the tables. `job` runs the parts (no lock, all the I/O, resumable in steps) and
-//! returns a version edit for the caller to install.
+//! returns a version edit for the caller to install. [`Rates`] measures what compactions keep up with.
 //!
 //! Source: RocksDB `db/compaction/compaction_picker_level.cc`, `db/version_set.cc` (behaviour).
 
@@ -19,10 +19,12 @@ pub mod picker;
 mod level_run;
 mod inputs;
 mod job;
+mod rates;
 
 pub use expiry::filter_of;
 pub use job::{CompactionCounters, CompactionInput, CompactionOutcome, CompactionPart, edit_without_io};
 pub use plan::{Action, Compaction, Reason, Running};
+pub use rates::Rates;
 pub use session::new_session_id;
 pub use writer::{Writer, output_numbers};
 

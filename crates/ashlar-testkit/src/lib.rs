@@ -6,6 +6,7 @@
 //! kernel's call that cuts a file system off its device, and `fork`.
 
 pub mod block_log;
+pub mod children;
 pub mod deadline;
 mod devices;
 pub mod ext4;

@@ -38,7 +38,7 @@ pub enum Work {
         /// Whether the scan goes backward from the last entry.
         backward: bool,
     },
-    /// Transactions that add an amount to a random key of each of [`Plan::sets`] sets.
+    /// Transactions that add an amount to a random key of each of several sets.
     Transactions,
     /// Seeks random keys, then steps.
     Seek,

@@ -16,6 +16,7 @@ use super::unused_files::UnusedFiles;
 use crate::health::HealthState;
 use crate::pressure::{Memory, Resources};
 use crate::wal::{Wal, WalShape};
+use ashlar_base::stats::Statistics;
 use ashlar_base::{Error, FileNumber, Order, Result};
 use ashlar_compaction::new_session_id;
 use ashlar_env::{Env, FileLock};
@@ -61,8 +62,7 @@ pub(super) fn open(
     }
     out_of_numbers.map_or(Ok(()), Err)?;
     settings.recall(&env, dir, &mut options, &versions, &mut report)?;
-    let (versions, statistics) = (Arc::new(versions), statistics(&env, &options));
-    versions.families().iter().for_each(|family| family.version.tables().count_into(&statistics));
+    let (versions, statistics) = counted(&env, &options, versions);
     report.created = created;
     let (mut claims, options_of) = (entered.claim()?, |name: &str, order: &Order| settings.of(name, order));
     let mut replayer = Replayer::new(&env, dir, &versions, &pending, &session_id, &options_of)
@@ -73,14 +73,14 @@ pub(super) fn open(
         drop((replayer, claims));
         return open_locked(entered, dir, options, settings, (lock, memory));
     }
-    let ReplayOutcome { cut, newest_end, .. } = outcome?;
+    let ReplayOutcome { cut, newest_end: before, .. } = outcome?;
     check_lost_at_open(&env, dir, &mut report)?;
     claims.strays |= replayer.keeps_blob_files()?;
     let Replayed { edits, pending: replayed, undecided: prepared, uncollected } = replayer.finish()?;
     report.unserved.extend(uncollected);
     claims.stand();
     let unused = UnusedFiles::keep(&*env.fs, dir, &report)?;
-    let first = First { cut, undecided: &prepared, before: newest_end };
+    let first = First { cut, undecided: &prepared, before };
     let wal = begin_session(&entered, &versions, &options, edits, first)?;
     drop(replayed);
     create_missing(&versions, &options, &missing, wal.number())?;
@@ -109,6 +109,13 @@ pub(super) fn open(
         health: HealthState::new(None),
     };
     begin(parts.assemble(&settings), quarantined)
+}
+
+/// The version set and the statistics of the open. The tables of all families count into these statistics.
+fn counted(env: &Env, options: &DbOptions, versions: VersionSet) -> (Arc<VersionSet>, Arc<Statistics>) {
+    let statistics = statistics(env, options);
+    versions.families().iter().for_each(|family| family.version.tables().count_into(&statistics));
+    (Arc::new(versions), statistics)
 }
 
 /// Checks that `lost` can take the files after a dropped tail, before anything is written.

@@ -1,7 +1,7 @@
 //! Admission: how fast writers may go, so that memtables and level 0 never exceed their limits.
 //!
 //! Writers are delayed gradually as debt grows, instead of being stopped at once. Between the slowdown and the stop
-//! threshold each byte is delayed by the measured time that background work needs for it (`rates`), times
+//! threshold each byte is delayed by the measured time that background work needs for it ([`Rates`]), times
 //! fullness / (1 - fullness). That factor is 0 at first, 1 at half, and grows without bound. So writers settle at the
 //! speed at which debt stays constant.
 //!
@@ -12,11 +12,10 @@
 mod limiter;
 mod resources;
 mod memory;
-mod rates;
 
+pub(crate) use ashlar_compaction::Rates;
 pub(crate) use limiter::RateLimiter;
 pub(crate) use memory::Memory;
-pub(crate) use rates::Rates;
 pub use resources::Resources;
 pub(crate) use resources::{Paced, lanes};
 

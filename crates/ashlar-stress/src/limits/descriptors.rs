@@ -3,10 +3,10 @@
 
 use super::store::{Known, flush, open};
 use super::{Case, expect};
-use crate::process::answer;
 use ashlar_base::ErrorKind;
 use ashlar_engine::health::{Health, Severity};
 use ashlar_testkit::Rng;
+use ashlar_testkit::children::answer;
 use rustix::process::{Resource, getrlimit, setrlimit};
 use std::path::Path;
 

@@ -3,9 +3,9 @@
 use super::small_disk::Mounted;
 use super::store::{Known, flush, open, open_read_only};
 use super::{Case, expect};
-use crate::process::answer;
 use ashlar_base::ErrorKind;
 use ashlar_testkit::Rng;
+use ashlar_testkit::children::answer;
 use std::path::Path;
 
 /// A closed database with tables and a log.

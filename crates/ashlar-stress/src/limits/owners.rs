@@ -2,10 +2,10 @@
 
 use super::store::{Known, open};
 use super::{Case, expect};
-use crate::process::{Ended, Running, answer};
 use ashlar_base::ErrorKind;
 use ashlar_base::error::BusyKind;
 use ashlar_testkit::Rng;
+use ashlar_testkit::children::{Ended, Running, answer};
 use ashlar_testkit::harm::HANG;
 use std::path::Path;
 use std::time::{Duration, Instant};

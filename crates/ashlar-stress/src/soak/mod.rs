@@ -12,7 +12,7 @@
 
 pub(crate) mod work;
 
-use crate::process::answer;
+use ashlar_testkit::children::answer;
 use ashlar_testkit::suite::{Budget, Harm, Length, Report, Watchdog, guarded};
 use comfy_table::{Table, presets};
 use std::time::Duration;

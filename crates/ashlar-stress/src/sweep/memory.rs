@@ -8,7 +8,6 @@
 //!
 //! A file outside the directory has the outcome of each write, one byte each, and survives the process.
 
-use crate::process;
 use crate::sim::plan::{DEFAULT, Setup};
 use crate::sim::store::{batch, listing};
 use ashlar_base::error::BusyKind;
@@ -20,6 +19,7 @@ use ashlar_env::sim::SimEnv;
 use ashlar_env::{Env, OsFs};
 use ashlar_format::compress::Compression;
 use ashlar_options::{DbOptions, FamilyOptions, ReadOptions, WriteOptions};
+use ashlar_testkit::children;
 use ashlar_testkit::heap;
 use ashlar_testkit::ops::{Mix, Op, draw};
 use ashlar_testkit::oracle::{Model, State};
@@ -72,7 +72,7 @@ fn open(env: &Env, dir: &Path, setup: &Setup) -> Result<Db, Error> {
 pub(super) fn sweep(budget: &Budget, watchdog: &Watchdog, report: &mut Report) {
     let only = budget.replayed("memory-");
     if only.is_none()
-        && let Err(e) = process::answer(budget, &["sweep-reads"])
+        && let Err(e) = children::answer(budget, &["sweep-reads"])
     {
         report.fail("memory-reads", e);
     }
@@ -110,7 +110,7 @@ fn case(budget: &Budget, refused: Option<(u64, u64)>, report: &mut Report) -> Re
     let (path, file) = (dir.to_string_lossy(), progress.path().to_string_lossy());
     let role = ["sweep-memory", &path, &seed, &file, &first.to_string(), &last.to_string()];
     let mut counted = 0;
-    match process::answer_or_want_of_memory(budget, &role)? {
+    match children::answer_or_want_of_memory(budget, &role)? {
         None if refused.is_none() => return Err("the process ended for want of memory".to_owned()),
         None => report.count("processes ended for want of memory", 1),
         Some(said) => {

@@ -9,7 +9,6 @@
 //! 3. Everything acknowledged is there, and nothing is missing in between.
 
 use super::Budget;
-use crate::process::{Ended, Running, answer};
 use ashlar_base::{FamilyId, FileNumber, Order, SeqNum, ValueType};
 use ashlar_engine::Db;
 use ashlar_engine::batch::WriteBatch;
@@ -20,6 +19,7 @@ use ashlar_log::{LogReader, RecoveryMode};
 use ashlar_memtable::{Op, WriterSlot, memtable};
 use ashlar_options::{DbOptions, FamilyOptions, ReadOptions, WriteOptions};
 use ashlar_read::iter::KeyBounds;
+use ashlar_testkit::children::{Ended, Running, answer};
 use ashlar_testkit::harm::LOST_WRITE;
 use ashlar_testkit::suite::{Harm, Report, guarded};
 use ashlar_testkit::turns;

@@ -2,8 +2,8 @@
 
 use super::child::ANYWHERE;
 use super::points::Point;
-use crate::process::{Ended, Running};
 use ashlar_testkit::Rng;
+use ashlar_testkit::children::{Ended, Running};
 use ashlar_testkit::harm::HANG;
 use ashlar_testkit::suite::Budget;
 use std::os::unix::fs::FileExt;

@@ -16,18 +16,19 @@ const LEAST: f64 = 1024.0 * 1024.0;
 
 /// The rates of a database. See the module.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Rates {
+pub struct Rates {
     at: Duration,
     flushed: u64,
     drained: u64,
     /// Bytes per second; 0 before the first measurement.
-    pub(crate) inflow: f64,
-    pub(crate) drain: f64,
+    pub inflow: f64,
+    /// Bytes per second; 0 before the first measurement.
+    pub drain: f64,
 }
 
 impl Rates {
     /// Records the sums of bytes flushed and compacted up to `now`.
-    pub(crate) fn note(&mut self, now: Duration, flushed: u64, drained: u64) {
+    pub fn note(&mut self, now: Duration, flushed: u64, drained: u64) {
         let passed = now.saturating_sub(self.at).as_secs_f64();
         if passed < 0.01 {
             return;
@@ -46,17 +47,17 @@ impl Rates {
     }
 
     /// Bytes of compaction per flushed byte.
-    pub(crate) fn amplification(&self) -> f64 {
+    pub fn amplification(&self) -> f64 {
         if self.flushed == 0 { 1.0 } else { (self.drained as f64 / self.flushed as f64).max(1.0) }
     }
 
     /// Bytes per second that writers can sustain.
-    pub(crate) fn sustained(&self) -> f64 {
+    pub fn sustained(&self) -> f64 {
         if self.drain == 0.0 { UNKNOWN } else { (self.drain / self.amplification()).max(LEAST) }
     }
 
     /// The time until debt has grown by `bytes` at its current growth; `None` when debt does not grow.
-    pub(crate) fn time_to(&self, bytes: u64) -> Option<Duration> {
+    pub fn time_to(&self, bytes: u64) -> Option<Duration> {
         let growth = self.inflow * self.amplification() - self.drain;
         (growth >= 1.0).then(|| Duration::from_secs_f64((bytes as f64 / growth).min(1e9)))
     }
