@@ -1,9 +1,9 @@
 //! Named and prepared transactions of one database: which handle has which, and what is left of those without a handle.
 //!
 //! 1. A name belongs to one transaction until that ends.
-//! 2. A prepared transaction outlives its handle: the dropped handle leaves its locks here (*parked*), and another handle can
-//!    take them over. After an open, the undecided transactions of the WAL are parked, and their locks are taken before any
-//!    other transaction begins.
+//! 2. A prepared transaction outlives its handle: the dropped handle leaves its locks here (*parked*), ranges included, and another
+//!    handle can take them over. After an open, the undecided transactions of the WAL are parked, and their locks are taken before any
+//!    other transaction begins: those of the keys that they write, as the WAL has no ranges.
 //! 3. The data of a prepared transaction is in the engine (`PreparedSet`). Nothing here holds a handle of the database, so
 //!    the last handle that is dropped closes it.
 //! 4. The keys of prepared transactions are *guarded* from the prepare on: an optimistic transaction, which takes no locks,

@@ -3,14 +3,15 @@
 //! 1. A tracked key has a sequence number: that of the transaction's snapshot, or of the moment at which the key was
 //!    tracked. The commit fails with `Busy(Conflict)` if the key was written after it.
 //! 2. A pessimistic transaction also locks the key before it is tracked, so of the pessimistic transactions that want a
-//!    key, one goes on and the others wait. Optimistic transactions and plain writes take no locks: for them, the check at
-//!    the commit decides.
+//!    key, one goes on and the others wait. Optimistic transactions and plain writes without locks do not wait: for them, the
+//!    check at the commit decides.
 //! 3. The check runs twice. The first time no writer waits for it, and it may read tables. The second time it runs
 //!    under the lead, and looks only at what was written since the first; mostly that is nothing, or in the memtable.
 //! 4. From the first tracked key on, the transaction keeps a snapshot, so that compactions keep the newest write to each
 //!    key. A compaction may still remove a deletion. So if tables were replaced meanwhile, a key that had a value when the
 //!    transaction read it must still have one.
-//! 5. A lock is entered into `tracked` right after it was taken, and the drop releases everything in `tracked`.
+//! 5. A lock is entered into `tracked` right after it was taken, that of a range into `ranges`, and the drop releases everything
+//!    in both. A range is not tracked: the check at the commit knows keys only.
 //!
 //! Source: RocksDB `utilities/transactions/pessimistic_transaction.cc`, `optimistic_transaction.cc`.
 

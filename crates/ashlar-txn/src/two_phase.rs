@@ -7,8 +7,8 @@
 //! 1. The prepare checks the tracked keys as a commit does, and writes the operations to the WAL. Nothing changes for
 //!    readers. From then on the transaction takes no further operations, and its locks stay until it is decided on.
 //! 2. The commit of a prepared transaction checks nothing: other pessimistic transactions wait for its locks, and optimistic
-//!    ones see that its keys are guarded. Plain writes take no locks: such a write between prepare and commit is
-//!    overwritten by the commit.
+//!    ones see that its keys are guarded. A plain write without locks between prepare and commit is overwritten by the
+//!    commit.
 //! 3. Whether a transaction is prepared, the engine decides: after an error the state follows its set of undecided
 //!    transactions.
 

@@ -16,6 +16,8 @@ pub type Lent<'a> = (&'a [u8], &'a [u8]);
 /// the database is closed or its family dropped. The next open of the directory removes replaced files. An older cursor that
 /// needs one then answers `Io(NotFound)` for a table, and `Corruption` for a blob file.
 ///
+/// It shows one moment. A [tailing cursor](crate::Scan::tailing) shows later writes too.
+///
 /// ```
 /// # use ashlardb::{Db, Read, Write};
 /// # fn main() -> ashlardb::Result<()> {
@@ -85,7 +87,7 @@ impl Cursor {
         Ok(self.entry())
     }
 
-    /// Moves to the next entry; a new cursor moves to the first. Off the end it stays there.
+    /// Moves to the next entry; a new cursor moves to the first. Off the end it stays there, unless it is a tailing one.
     ///
     /// # Errors
     /// As [`Cursor::first`].
