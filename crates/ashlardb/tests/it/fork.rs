@@ -71,6 +71,8 @@ fn calls(dir: &Path) -> String {
     let snapshot = db.snapshot().unwrap();
     let mut cursor = db.scan(..).cursor().unwrap();
     cursor.next().unwrap();
+    let mut tailing = db.scan(..).tailing().unwrap();
+    tailing.next().unwrap();
     let mut scan = db.scan(..);
     scan.next().unwrap().unwrap();
     let (t, indexed) = (db.begin().unwrap(), db.indexed_batch());
@@ -115,8 +117,13 @@ fn calls(dir: &Path) -> String {
             cursor.last(),
             cursor.seek("before001"),
             cursor.columns(),
+            tailing.next(),
+            tailing.seek("before001"),
+            db.scan(..).tailing().map(drop),
+            db.locking(TransactionOptions::new()).put("child", "1"),
             t.get("before000"),
             t.put("child", "1"),
+            t.lock_range("child"..),
             t.get_for_update("before001"),
             t.set_savepoint(),
             t.set_name("child"),
@@ -169,7 +176,7 @@ fn calls(dir: &Path) -> String {
     });
     assert_eq!(said.as_deref(), Ok(""));
     assert!(t.is_active());
-    drop((family, snapshot, cursor, scan, changed, t, indexed));
+    drop((family, snapshot, cursor, tailing, scan, changed, t, indexed));
     go_on(db, dir)
 }
 
