@@ -35,6 +35,7 @@ impl Waiter {
 
 impl Lock {
     /// Gives the key to a request, if it need not wait.
+    #[inline]
     pub(super) fn take(&mut self, transaction: TransactionId, mode: Mode) -> Option<Acquired> {
         if self.holders.contains(&transaction) {
             if self.exclusive || mode == Mode::Shared {

@@ -170,6 +170,26 @@ impl LockTable {
         signal: &dyn Fn() -> Signal,
         now: &dyn Fn() -> Duration,
     ) -> Result<Acquired> {
+        {
+            let mut stripe = self.stripe(request.key).lock();
+            if !self.ranges.is_used() {
+                let lock = stripe.entry(Arc::clone(request.key)).or_default();
+                if let Some(acquired) = lock.take(request.transaction, request.mode) {
+                    return Ok(acquired);
+                }
+            }
+        }
+        self.acquire_slowly(request, signal, now)
+    }
+
+    /// [`LockTable::acquire_with`] where a range may be in the way, or the key is not free.
+    #[cold]
+    fn acquire_slowly(
+        &self,
+        request: &Request<'_>,
+        signal: &dyn Fn() -> Signal,
+        now: &dyn Fn() -> Duration,
+    ) -> Result<Acquired> {
         let (mut deadline, mut passing) = (None, None);
         loop {
             let waiter = match self.try_acquire(request, passing.as_ref(), signal)? {
