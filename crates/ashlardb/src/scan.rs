@@ -158,7 +158,7 @@ impl Scan {
                 .hint("Scan the database or a family"));
         }
         let newest = self.db.engine().tailing_iter(&self.family, self.range()?, self.options.at(None))?;
-        Ok(Cursor::new(Walk::Tailing(Box::new(newest)), Arc::clone(&self.family)))
+        Ok(Cursor::new(Walk::tailing(newest), Arc::clone(&self.family)))
     }
 
     /// Scans forward over at most `keys_max` keys and explains the scan: the tables within the bounds, the entries it skipped,

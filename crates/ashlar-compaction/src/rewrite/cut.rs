@@ -90,10 +90,11 @@ impl Cut {
         let target = self.limits.target_bytes;
         let most = if has_grandparents { target.saturating_mul(2) } else { target };
         let at_border = || crossed.tables > 0 && self.ends_at_border(&crossed, size_bytes);
-        let mut cut = self.began && (size_bytes >= most || at_border());
-        if let Some(partitioning) = &mut self.partitioning {
-            cut |= partitioning.cuts_before(user_key, size_bytes);
-        }
+        let full = self.began && (size_bytes >= most || at_border());
+        let cut = match &mut self.partitioning {
+            None => full,
+            Some(partitioning) => partitioning.cuts_before(user_key, size_bytes) || full,
+        };
         if cut {
             (self.passed, self.overlapped) = (0, 0);
         }

@@ -32,6 +32,8 @@ impl Partitioning {
     }
 
     /// Whether a new table begins with `user_key`. Keys ascend; a table of about `table_bytes` holds the last one.
+    #[cold]
+    #[inline(never)]
     pub(super) fn cuts_before(&mut self, user_key: &[u8], table_bytes: u64) -> bool {
         let mut cuts = false;
         if let Some(partitioner) = self.partitioner.as_mut().filter(|_| self.has_previous) {

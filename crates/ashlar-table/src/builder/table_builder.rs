@@ -222,6 +222,9 @@ impl TableBuilder {
         if self.block_is_full(key.encoded().len(), value.len()) {
             self.close_block(Some(key))?;
         }
+        if self.collectors.is_some() {
+            self.collect(user_key, value, (value_type, trailer.seq()));
+        }
         if let Some(filter) = &mut self.filter {
             filter.add(user_key, step.first);
         }
@@ -234,11 +237,16 @@ impl TableBuilder {
             self.smallest = Some(key.to_buf());
         }
         self.count(value_type, trailer.seq(), key.encoded().len(), value.len());
-        if let Some(collectors) = &mut self.collectors {
-            let bytes = self.sink.offset();
-            collectors.add(&CollectedEntry::new(user_key, value, value_type, trailer.seq(), bytes));
-        }
         Ok(())
+    }
+
+    /// Shows an entry to the collectors. Out of line, because few tables have any.
+    #[cold]
+    #[inline(never)]
+    fn collect(&mut self, key: &[u8], value: &[u8], (kind, seq): (ValueType, SeqNum)) {
+        if let Some(collectors) = &mut self.collectors {
+            collectors.add(&CollectedEntry::new(key, value, kind, seq, self.sink.offset()));
+        }
     }
 
     /// Appends a range tombstone: keys from `begin` on, `end` excluded, are deleted as of `seq`. They come by begin,
@@ -257,10 +265,7 @@ impl TableBuilder {
             Error::invalid(format!("range tombstone {range} {what}")).at_path(&self.path)
         })?;
         self.count(ValueType::RangeDelete, seq, key.as_key().encoded().len(), end.len());
-        if let Some(collectors) = &mut self.collectors {
-            let bytes = self.sink.offset();
-            collectors.add(&CollectedEntry::new(begin, end, ValueType::RangeDelete, seq, bytes));
-        }
+        self.collect(begin, end, (ValueType::RangeDelete, seq));
         self.settle_size();
         Ok(())
     }

@@ -5,8 +5,8 @@ use ashlar_env::sim::{CallClass, CrashMode, Repeat, SimEnv};
 use ashlar_testkit::Rng;
 use ashlardb::prelude::*;
 use ashlardb::{
-    CompactRangeOptions, Env, ErrorKind, FamilyExport, ImportOptions, IngestMode, IngestOptions, IoKind,
-    LiveFile, Read, StringAppend, WriteOptions,
+    CompactRangeOptions, Env, ErrorKind, ExportedFile, FamilyExport, ImportOptions, IngestMode,
+    IngestOptions, IoKind, LiveFile, Read, StringAppend, WriteOptions,
 };
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -465,4 +465,34 @@ fn families_whose_values_have_times_keep_them() {
     let plain = db.default_family().export(home.path().join("plain")).unwrap();
     let e = db.import_family_with("other", &plain, options, |f| f.ttl(hour)).unwrap_err();
     assert_eq!(e.kind(), ErrorKind::InvalidArgument, "{e}");
+}
+
+/// A table without a record of an export lands in the second directory, if the first has no room for its level.
+#[test]
+fn a_described_table_is_imported_into_any_directory() {
+    let dir = tempfile::tempdir().unwrap();
+    let source = open(dir.path().join("source"));
+    let family = source.family("source").unwrap();
+    family.put("k", "v").unwrap();
+    let export = family.export(dir.path().join("export")).unwrap();
+    let [table] = export.files.as_slice() else { panic!("{export:?}") };
+    for mode in [IngestMode::Copy, IngestMode::Link, IngestMode::Move] {
+        let place = dir.path().join(format!("{mode:?}"));
+        let (small, large) = (place.join("small"), place.join("large"));
+        let placed = Db::builder(place.join("db")).db_path(&small, 1).db_path(&large, 1 << 40);
+        let db = placed.open().unwrap();
+        let file = ExportedFile::described(&table.path, table.level, table.sequences);
+        let described = FamilyExport::described("source", &export.comparator, vec![file]);
+        let imported = db
+            .import_family_with("made", &described, ImportOptions::new().mode(mode).verify(true), |family| {
+                family
+            })
+            .unwrap();
+        assert_eq!(imported.get("k").unwrap().as_deref(), Some(&b"v"[..]));
+        let tables = |folder: &Path| {
+            let names = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
+            names.filter(|name| name.to_string_lossy().ends_with(".sst")).count()
+        };
+        assert_eq!((tables(&small), tables(&large)), (0, 1), "{mode:?}");
+    }
 }
