@@ -111,7 +111,6 @@ pub(crate) enum Walk {
 }
 
 /// The rarer cursors.
-#[expect(clippy::large_enum_variant, reason = "one allocation per cursor")]
 pub(crate) enum Other {
     Merged(MergedIter),
     Tailing(TailingIter),
