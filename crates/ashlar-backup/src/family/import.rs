@@ -228,7 +228,6 @@ impl Taking<'_> {
         let (_, largest) = exported.sequences;
         let nothing = || InternalKeyBuf::new(b"", Trailer::new(largest, ValueType::Put));
         let mut file = NewFile::new(brought.number(), size, (nothing(), nothing()), exported.sequences);
-        file.path_id = brought.path_id();
         let table = self.tables.open(&file)?;
         let empty = || Error::invalid("the table has no entry");
         (file.smallest, file.largest) = table.bounds(&|_| Ok(()))?.ok_or_else(empty)?;

@@ -171,7 +171,7 @@ impl Core {
 
     /// Creates the directories of a new family's tables, opens them and locks them, as an open does. Called by a
     /// leader: if two callers name one directory, the second call finds it registered.
-    fn make_places(&self, options: &FamilyOptions) -> Result<()> {
+    pub(super) fn make_places(&self, options: &FamilyOptions) -> Result<()> {
         let dirs: Vec<_> = options.cf_paths.iter().map(|path| path.path.clone()).collect();
         for dir in &dirs {
             let known = self.places.elsewhere();

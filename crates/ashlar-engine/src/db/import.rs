@@ -47,6 +47,10 @@ impl Db {
                 e.hint("An import makes a new family: give another name, or drop the old family first")
             );
         }
+        if !options.cf_paths.is_empty() {
+            // The tables come into these directories before the family exists.
+            core.committer.lead_alone(|| core.make_places(&options))?;
+        }
         Ok(NewFamily { core: Arc::clone(core), _claim: claim, name: name.to_owned(), options })
     }
 }

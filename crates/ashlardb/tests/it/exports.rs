@@ -467,6 +467,37 @@ fn families_whose_values_have_times_keep_them() {
     assert_eq!(e.kind(), ErrorKind::InvalidArgument, "{e}");
 }
 
+/// Tables land in directories of the new family that the database did not have before, with and without a record of an export.
+#[test]
+fn a_family_with_directories_of_its_own_is_imported() {
+    let dir = tempfile::tempdir().unwrap();
+    let source = open(dir.path().join("source"));
+    let family = source.family("source").unwrap();
+    family.put("k", "v").unwrap();
+    let export = family.export(dir.path().join("export")).unwrap();
+    let [table] = export.files.as_slice() else { panic!("{export:?}") };
+    let file = ExportedFile::described(&table.path, table.level, table.sequences);
+    let described = FamilyExport::described("source", &export.comparator, vec![file]);
+    let path = dir.path().join("db");
+    let db = Db::open(&path).unwrap();
+    for (name, export) in [("recorded", &export), ("described", &described)] {
+        let place = dir.path().join(format!("place of {name}"));
+        let options = ImportOptions::new().mode(IngestMode::Copy);
+        let made = db
+            .import_family_with(name, export, options, |family| appending(family).cf_path(&place, 1 << 40))
+            .unwrap();
+        assert_eq!(made.get("k").unwrap().as_deref(), Some(&b"v"[..]));
+        assert!(std::fs::read_dir(&place).unwrap().any(|file| file.unwrap().path().extension().is_some()));
+    }
+    db.close().unwrap();
+    drop(db);
+    let again =
+        Db::builder(&path).family("recorded", appending).family("described", appending).open().unwrap();
+    for name in ["recorded", "described"] {
+        assert_eq!(again.family(name).unwrap().get("k").unwrap().as_deref(), Some(&b"v"[..]));
+    }
+}
+
 /// A table without a record of an export lands in the second directory, if the first has no room for its level.
 #[test]
 fn a_described_table_is_imported_into_any_directory() {
