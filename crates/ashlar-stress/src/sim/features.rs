@@ -241,11 +241,11 @@ impl Store {
         let Some(file) = files.get(which % files.len().max(1)) else { return Ok(()) };
         let output = Level(file.level.0.saturating_add(deeper)).min(deepest);
         let done = self.db.compact_files(&handle, &[file.number], output, 0);
-        // Background work may have compacted the table meanwhile.
+        // Background work may have compacted or moved the table meanwhile.
         if let Err(e) = &done
             && e.kind() == ErrorKind::InvalidArgument
             && let Ok(files) = self.db.live_files(&handle)
-            && !files.iter().any(|other| other.number == file.number)
+            && !files.iter().any(|other| (other.number, other.level) == (file.number, file.level))
         {
             return Ok(());
         }
