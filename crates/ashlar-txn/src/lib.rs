@@ -36,4 +36,5 @@ pub use batch::{IndexedBatch, Pending};
 pub use changes::View as ChangesView;
 pub use locks::{Deadlock, DeadlockWait, Mode};
 pub use merged::MergedIter;
+pub use named::end_waits;
 pub use transaction::{Kind, Settings, Transaction};

@@ -90,6 +90,15 @@ pub(crate) struct Shared {
     names: Mutex<Names>,
 }
 
+/// Ends the waits for locks of a database that was closed: they answer `Shutdown`. Does nothing if the database is open.
+pub fn end_waits(db: &Db) {
+    // In a forked child a thread of the parent may hold the locks of the table.
+    let is_closed = db.check_open().is_err_and(|e| e.kind() == Error::closed().kind());
+    if let Some(shared) = db.attachment::<Arc<Shared>>().filter(|_| is_closed) {
+        shared.locks.close();
+    }
+}
+
 impl Shared {
     /// That of `db`, with the undecided transactions that the open found.
     ///

@@ -382,14 +382,16 @@ impl Db {
     }
 
     /// Waits for running background work, flushes writes that skipped the WAL, and closes the database. From then on the
-    /// reads and writes of every clone answer `Shutdown`. A descriptor of the directory stays open until the last handle, snapshot and cursor is
-    /// dropped.
+    /// reads and writes of every clone answer `Shutdown`, and so do transactions that wait for a lock. A descriptor of the
+    /// directory stays open until the last handle, snapshot and cursor is dropped.
     ///
     /// # Errors
     /// The first failure, and whether writes without the WAL may be lost; the database is closed in any case.
     /// `Io(NotFound)`: the directory, or a file that the next open needs, was removed while the database was open.
     /// `InvalidArgument`: a callback of a write or of background work made the call; the database stays open.
     pub fn close(&self) -> Result<()> {
-        self.engine.close()
+        let closed = self.engine.close();
+        ashlar_txn::end_waits(&self.engine);
+        closed
     }
 }

@@ -250,6 +250,11 @@ impl Db {
         self.handle.attached.get_or_init(|| Box::new(make())).downcast_ref()
     }
 
+    /// The value of [`Db::attached`], if a call has made it.
+    pub fn attachment<T: Any + Send + Sync>(&self) -> Option<&T> {
+        self.handle.attached.get()?.downcast_ref()
+    }
+
     /// The environment of the database.
     pub fn env(&self) -> &Env {
         &self.core().env

@@ -38,6 +38,7 @@ use ashlar_sync::atomic::{AtomicU64, Ordering};
 use ashlar_sync::{CachePadded, Mutex, Rank, Signal, Waited};
 use key::{Lock, Waiter};
 use ranges::{Pass, Ranges, Refused};
+use std::collections::BTreeMap;
 use std::collections::hash_map::{Entry, HashMap, RandomState};
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -116,7 +117,16 @@ pub struct LockTable {
     spread: RandomState,
     ranges: Ranges,
     waits: Mutex<Waits>,
+    sleepers: Mutex<Sleepers>,
     last_transaction: AtomicU64,
+}
+
+/// The requests that sleep. A transaction sleeps for one at a time.
+#[derive(Default)]
+struct Sleepers {
+    waiters: BTreeMap<TransactionId, Arc<Waiter>>,
+    /// The database is closed: no request waits.
+    closed: bool,
 }
 
 type Stripe = HashMap<LockKey, Lock>;
@@ -130,6 +140,7 @@ impl LockTable {
             spread: RandomState::new(),
             ranges: Ranges::new(),
             waits: Mutex::new(Rank::Leaf, Waits::default()),
+            sleepers: Mutex::new(Rank::Leaf, Sleepers::default()),
             last_transaction: AtomicU64::new(0),
         }
     }
@@ -200,10 +211,10 @@ impl LockTable {
             let deadline =
                 *deadline.get_or_insert_with(|| request.timeout.map(|timeout| now().saturating_add(timeout)));
             let at_key = passing.as_ref().is_none_or(|passing| !Arc::ptr_eq(passing, &waiter));
-            let served = sleep(&waiter, deadline, now);
+            let served = self.sleep(&waiter, deadline, now);
             if !at_key {
                 if !served && let Some(refused) = self.ranges.give_up(&waiter, &self.waits) {
-                    return Err(timed_out(&request.text(), request.timeout, refused.holder));
+                    return Err(self.not_served(&request.text(), request.timeout, refused.holder));
                 }
                 continue;
             }
@@ -297,7 +308,7 @@ impl LockTable {
                     self.ranges.key_changed(request.key, lock, None, &self.waits);
                 }
             }
-            timed_out(&request.text(), request.timeout, holder)
+            self.not_served(&request.text(), request.timeout, holder)
         };
         wake(&served);
         Some(error)
@@ -337,12 +348,51 @@ impl LockTable {
             self.waits.lock().enter(wait, request.detect).map_err(|deadlock| refuse(&deadlock))
         })?;
         let deadline = request.timeout.map(|timeout| now().saturating_add(timeout));
-        if sleep(&waiter, deadline, now) {
+        if self.sleep(&waiter, deadline, now) {
             return Ok(Some(id));
         }
         match self.ranges.give_up(&waiter, &self.waits) {
             None => Ok(Some(id)),
-            Some(refused) => Err(timed_out(&request.text(), request.timeout, refused.holder)),
+            Some(refused) => Err(self.not_served(&request.text(), request.timeout, refused.holder)),
+        }
+    }
+
+    /// Wakes all requests that wait, and lets no request wait from here on: the database is closed. They answer `Shutdown`.
+    pub fn close(&self) {
+        let waiters = {
+            let mut sleepers = self.sleepers.lock();
+            sleepers.closed = true;
+            std::mem::take(&mut sleepers.waiters)
+        };
+        waiters.into_values().for_each(|waiter| waiter.signal.notify());
+    }
+
+    /// Sleeps until the waiter is served. False: the time is over, or the database is closed.
+    fn sleep(&self, waiter: &Arc<Waiter>, deadline: Option<Duration>, now: &dyn Fn() -> Duration) -> bool {
+        self.sleepers.lock().waiters.insert(waiter.transaction, Arc::clone(waiter));
+        let served = loop {
+            let seen = waiter.signal.seen();
+            if waiter.served.load(Ordering::Acquire) {
+                break true;
+            }
+            let left = deadline.map(|deadline| deadline.saturating_sub(now()));
+            if left.is_some_and(|left| left.is_zero())
+                || self.sleepers.lock().closed
+                || waiter.signal.wait(seen, left) == Waited::Stuck
+            {
+                break false;
+            }
+        };
+        self.sleepers.lock().waiters.remove(&waiter.transaction);
+        served
+    }
+
+    /// The error of a request that was not served before its wait ended.
+    #[cold]
+    fn not_served(&self, what: &str, waited: Option<Duration>, holder: Option<TransactionId>) -> Error {
+        match self.sleepers.lock().closed {
+            true => Error::closed(),
+            false => timed_out(what, waited, holder),
         }
     }
 
@@ -452,20 +502,6 @@ impl RangeRequest<'_> {
             key: bounds.lower.clone().unwrap_or_default(),
             range: Some(bounds.clone()),
             mode: self.mode,
-        }
-    }
-}
-
-/// Sleeps until the waiter is served. False: the time is over.
-fn sleep(waiter: &Waiter, deadline: Option<Duration>, now: &dyn Fn() -> Duration) -> bool {
-    loop {
-        let seen = waiter.signal.seen();
-        if waiter.served.load(Ordering::Acquire) {
-            return true;
-        }
-        let left = deadline.map(|deadline| deadline.saturating_sub(now()));
-        if left.is_some_and(|left| left.is_zero()) || waiter.signal.wait(seen, left) == Waited::Stuck {
-            return false;
         }
     }
 }

@@ -1,8 +1,9 @@
 //! Range locks of transactions: nothing appears in a locked range, and every end of a transaction releases it.
 
 use crate::transactions::{fresh, kind};
+use ashlar_testkit::within;
 use ashlardb::prelude::*;
-use ashlardb::{BusyKind, ErrorKind};
+use ashlardb::{BusyKind, ErrorKind, ShutdownKind};
 use std::ops::Bound;
 use std::thread::scope;
 use std::time::Duration;
@@ -208,4 +209,30 @@ fn a_deadlock_names_the_range() {
     });
     let found = db.deadlocks().unwrap();
     assert!(found[0].waits.iter().any(|wait| wait.range.is_some()), "{found:?}");
+}
+
+#[test]
+fn a_close_ends_the_waits_for_locks() {
+    let (_dir, db) = fresh();
+    let patient = || TransactionOptions::new().no_lock_timeout();
+    let holder = db.begin().unwrap();
+    holder.put("k", "held").unwrap();
+    let answers = within(60, "the waits end", {
+        let db = db.clone();
+        move || {
+            scope(|scope| {
+                let key = scope.spawn(|| db.begin_with(patient()).unwrap().put("k", "v"));
+                let range = scope.spawn(|| db.begin_with(patient()).unwrap().lock_range("a".."z"));
+                let plain = scope.spawn(|| db.locking(patient()).put("k", "v"));
+                // A wait that begins after the close ends too.
+                std::thread::sleep(Duration::from_millis(50));
+                db.close().unwrap();
+                [key, range, plain].map(|thread| thread.join().unwrap())
+            })
+        }
+    });
+    for answer in answers {
+        assert_eq!(answer.unwrap_err().kind(), ErrorKind::Shutdown(ShutdownKind::Closed));
+    }
+    assert_eq!(holder.commit().unwrap_err().kind(), ErrorKind::Shutdown(ShutdownKind::Closed));
 }
