@@ -6,10 +6,9 @@
 //! 3. A function of C must return: an exception or a jump out of it ends the process.
 
 use ashlar_base::FamilyId;
-use ashlar_compat::iterator::PrefixRule;
 use ashlardb::{
     CompactionFilter, CompactionFilterFactory, Comparator, Decision, Error, FilterContext, MergeOperator,
-    PrefixExtractor, Result, standard_operator,
+    PrefixExtractor, PrefixTransform, Result, standard_operator,
 };
 use std::cmp::Ordering;
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -445,10 +444,7 @@ pub unsafe extern "C" fn rocksdb_compactionfilterfactory_create(
 
 /// `rocksdb_slicetransform_t`: a rule that takes the prefix of a key.
 #[derive(Clone, Debug)]
-pub struct TransformObject {
-    pub(crate) name: String,
-    pub(crate) own: Option<Arc<dyn PrefixRule>>,
-}
+pub struct TransformObject(pub(crate) PrefixExtractor);
 
 type Transform = unsafe extern "C" fn(*mut c_void, *const c_char, usize, *mut usize) -> *mut c_char;
 type InDomain = unsafe extern "C" fn(*mut c_void, *const c_char, usize) -> u8;
@@ -461,8 +457,12 @@ struct CTransform {
     in_domain: Option<InDomain>,
 }
 
-impl PrefixRule for CTransform {
-    fn prefix(&self, key: &[u8]) -> Option<Vec<u8>> {
+impl PrefixTransform for CTransform {
+    fn name(&self) -> &str {
+        &self.state.name
+    }
+
+    fn prefix_len(&self, key: &[u8]) -> Option<usize> {
         if let Some(in_domain) = self.in_domain {
             // SAFETY: bytes with their length.
             if unsafe { in_domain(self.state.state, text(key), key.len()) } == 0 {
@@ -476,11 +476,13 @@ impl PrefixRule for CTransform {
             return None;
         }
         // SAFETY: the function answered so many bytes, a part of the key or its own.
-        Some(unsafe { std::slice::from_raw_parts(prefix.cast::<u8>(), len) }.to_vec())
+        let prefix = unsafe { std::slice::from_raw_parts(prefix.cast::<u8>(), len) };
+        // No key has so long a prefix: the extractor fails for bytes that do not begin the key.
+        Some(if key.starts_with(prefix) { len } else { usize::MAX })
     }
 }
 
-/// See the header. Filters do not know such a rule; iterators with `prefix_same_as_start` do.
+/// See the header.
 ///
 /// # Safety
 /// The functions are those of the state, and keep their contracts.
@@ -495,19 +497,18 @@ pub unsafe extern "C" fn rocksdb_slicetransform_create(
     let Some(transform) = transform else { return std::ptr::null_mut() };
     // SAFETY: as for this function.
     let state = unsafe { State::new(state, destructor, name) };
-    let name = state.name.clone();
-    let own: Arc<dyn PrefixRule> = Arc::new(CTransform { state, transform, in_domain });
-    crate::door::made(TransformObject { name, own: Some(own) })
+    let own = Arc::new(CTransform { state, transform, in_domain });
+    crate::door::made(TransformObject(PrefixExtractor::Custom(own)))
 }
 
 /// The first `len` bytes of keys that have so many.
 pub fn slicetransform_create_fixed_prefix(len: usize) -> TransformObject {
-    TransformObject { name: PrefixExtractor::Fixed(len).name(), own: None }
+    TransformObject(PrefixExtractor::Fixed(len))
 }
 
 /// Whole keys.
 pub fn slicetransform_create_noop() -> TransformObject {
-    TransformObject { name: PrefixExtractor::Noop.name(), own: None }
+    TransformObject(PrefixExtractor::Noop)
 }
 
 type Walk = Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize, *const c_char, usize)>;

@@ -12,8 +12,8 @@ use ashlar_compat::calls::{CompactOptions, ReadOptions, WriteOptions};
 use ashlar_compat::options::{Group, Options, TableOptions, Texts};
 use ashlar_compat::value::Names;
 use ashlardb::{
-    CompactOnDeletion, CompactionFilter, Env, Error, FixedPrefixPartitioner, Result, Snapshot,
-    SstPartitionerFactory, Statistics,
+    CompactOnDeletion, CompactionFilter, Env, Error, FixedPrefixPartitioner, PrefixExtractor, Result,
+    Snapshot, SstPartitionerFactory, Statistics,
 };
 use std::ffi::CStr;
 use std::sync::Arc;
@@ -186,12 +186,14 @@ pub fn options_set_compaction_filter_factory(opt: &mut OptionsObject, factory: O
 
 /// The rule of prefixes, which the options take.
 pub fn options_set_prefix_extractor(opt: &mut OptionsObject, transform: Option<Box<TransformObject>>) {
-    let (name, own) =
-        transform.map_or(("nullptr".to_owned(), None), |transform| (transform.name, transform.own));
-    // The engine knows rules by their names only.
-    let text = if own.is_some() { "nullptr".to_owned() } else { name };
+    // An extractor that a later text names wins.
+    let (own, built_in): (Option<PrefixExtractor>, _) = match transform.map(|transform| transform.0) {
+        Some(own @ PrefixExtractor::Custom(_)) => (Some(own), None),
+        built_in => (None, built_in),
+    };
+    let text = built_in.map_or_else(|| "nullptr".to_owned(), |built_in| built_in.name());
     opt.0.texts.set_text("prefix_extractor", text);
-    opt.0.prefix_rule = own;
+    opt.0.prefix_extractor = own;
 }
 
 /// A partitioner that begins a new table for each prefix of so many bytes.

@@ -1,12 +1,13 @@
 //! An open database and its families.
 
 use crate::calls::ReadOptions;
-use crate::iterator::{Iterator, Make, PrefixRule};
+use crate::iterator::{Iterator, Make};
 use crate::options::Options;
-use ashlardb::{Builder, Db, Env, Error, ErrorKind, Family, IoKind, Result, Secondary, list_families};
+use ashlardb::{
+    Builder, Db, Env, Error, ErrorKind, Family, IoKind, PrefixExtractor, Result, Secondary, list_families,
+};
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
 /// How a database is opened.
@@ -40,8 +41,6 @@ pub struct Database {
     db: Db,
     default: Family,
     path: PathBuf,
-    /// Rules of prefixes of the caller's own, by family.
-    rules: Vec<(String, Arc<dyn PrefixRule>)>,
     /// A secondary: its view is a database of its own after each catch-up, and families are found there by their names.
     secondary: Option<Secondary>,
 }
@@ -101,9 +100,7 @@ impl Database {
         let families = named.iter().map(|family| db.family(family.name)).collect::<Result<_>>()?;
         let default = db.default_family();
         let path = path.to_owned();
-        let rule = |family: &Named<'_>| Some((family.name.to_owned(), family.options.prefix_rule.clone()?));
-        let rules = named.iter().filter_map(rule).collect();
-        Ok((Database { db, default, path, rules, secondary }, families))
+        Ok((Database { db, default, path, secondary }, families))
     }
 
     /// The engine's handle.
@@ -173,13 +170,8 @@ impl Database {
         Iterator::new(make, tailing, extractor)
     }
 
-    fn extractor(&self, family: Option<&Family>) -> Option<Arc<dyn PrefixRule>> {
-        let name = family.map_or(DEFAULT, Family::name);
-        if let Some(rule) = self.rules.iter().find(|(of, _)| of == name).map(|(_, rule)| rule) {
-            return Some(Arc::clone(rule));
-        }
-        let own = self.family(family).ok()?.options().table.prefix_extractor?;
-        Some(Arc::new(own))
+    fn extractor(&self, family: Option<&Family>) -> Option<PrefixExtractor> {
+        self.family(family).ok()?.options().table.prefix_extractor.clone()
     }
 
     /// Makes the newest writes of the other process visible.

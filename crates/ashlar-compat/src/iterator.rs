@@ -6,22 +6,9 @@
 //! 3. With `prefix_same_as_start`, the iterator ends where the prefix of the key of the last positioning ends.
 
 use ashlardb::{Cursor, Error, PrefixExtractor, Result};
-use std::sync::Arc;
 
 /// Makes a cursor: over the snapshot of the options, or with `true` over the newest state.
 pub type Make = Box<dyn Fn(bool) -> Result<Cursor> + Send>;
-
-/// A rule that takes the prefix of a key, of the caller's own. Filters do not know it.
-pub trait PrefixRule: std::fmt::Debug + Send + Sync {
-    /// The prefix; `None`: the key has none.
-    fn prefix(&self, key: &[u8]) -> Option<Vec<u8>>;
-}
-
-impl PrefixRule for PrefixExtractor {
-    fn prefix(&self, key: &[u8]) -> Option<Vec<u8>> {
-        PrefixExtractor::prefix(self, key).map(<[u8]>::to_vec)
-    }
-}
 
 /// Over one family.
 pub struct Iterator {
@@ -31,7 +18,7 @@ pub struct Iterator {
     status: Option<Error>,
     tailing: bool,
     /// How prefixes are taken, if the iterator stays within one.
-    extractor: Option<Arc<dyn PrefixRule>>,
+    extractor: Option<PrefixExtractor>,
     /// The prefix within which the iterator stays.
     prefix: Option<Vec<u8>>,
 }
@@ -45,7 +32,7 @@ impl std::fmt::Debug for Iterator {
 impl Iterator {
     /// With the cursor that `make` makes now. One that cannot be made is the iterator's status. `tailing`: the cursor is a tailing
     /// one. `extractor`: the iterator stays within one prefix.
-    pub fn new(make: Make, tailing: bool, extractor: Option<Arc<dyn PrefixRule>>) -> Iterator {
+    pub fn new(make: Make, tailing: bool, extractor: Option<PrefixExtractor>) -> Iterator {
         let cursor = make(false);
         let status = cursor.as_ref().err().cloned();
         Iterator { make, cursor, valid: false, status, tailing, extractor, prefix: None }
@@ -88,7 +75,7 @@ impl Iterator {
     }
 
     fn prefix_of(&self, key: &[u8]) -> Option<Vec<u8>> {
-        self.extractor.as_ref()?.prefix(key)
+        self.extractor.as_ref()?.prefix(key).map(<[u8]>::to_vec)
     }
 
     /// A move that positions: it begins with a new status. `near`: the key to which it goes.

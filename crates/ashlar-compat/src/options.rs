@@ -4,14 +4,13 @@
 //! Names, groups and defaults come from the table of `ashlar-options`, which option strings and OPTIONS files use too.
 
 use crate::clip::clip;
-use crate::iterator::PrefixRule;
 use crate::value::{Names, Scalar, Value};
 use ashlar_options::{OptionName, option_names};
 
 pub use ashlar_options::Group;
 use ashlardb::{
     Builder, CompactionFilter, CompactionFilterFactory, Comparator, Env, FamilyBuilder, MergeOperator,
-    SstPartitionerFactory, Statistics, TablePropertiesCollectorFactory,
+    PrefixExtractor, SstPartitionerFactory, Statistics, TablePropertiesCollectorFactory,
 };
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -202,8 +201,8 @@ pub struct Options {
     pub collectors: Vec<Arc<dyn TablePropertiesCollectorFactory>>,
     /// The SST partitioner, in place of the one that the text has.
     pub sst_partitioner: Option<Arc<dyn SstPartitionerFactory>>,
-    /// A rule of prefixes that has no name in the table.
-    pub prefix_rule: Option<Arc<dyn PrefixRule>>,
+    /// The prefix extractor, if the text has none.
+    pub prefix_extractor: Option<PrefixExtractor>,
     /// Where files and clock come from.
     pub env: Option<Env>,
     /// Counts of all databases that are opened with them.
@@ -262,6 +261,11 @@ impl Options {
             let own = partitioner.clone();
             settings.sst_partitioner = own.or(settings.sst_partitioner.take().filter(|_| named));
         });
+        if let Some(extractor) =
+            self.prefix_extractor.as_ref().filter(|_| !self.texts.differs("prefix_extractor"))
+        {
+            family = family.prefix_extractor(extractor.clone());
+        }
         // RocksDB asks the filter first, and the factory only without one.
         match (&self.compaction_filter, &self.compaction_filter_factory) {
             (Some(filter), _) => family.compaction_filter(Arc::clone(filter)),

@@ -52,7 +52,7 @@ fn stored(options: &mut Options, section: &Section) {
         let mut engine = ashlar_options::Options::default();
         let unknown = match name.as_str() {
             "merge_operator" => standard_operator(&ashlar_options::id_of(&value)).is_none(),
-            "sst_partitioner_factory" => engine.set(name, &value).is_err(),
+            "sst_partitioner_factory" | "prefix_extractor" => engine.set(name, &value).is_err(),
             _ => false,
         };
         // Of a list of collectors, the built-in ones are made.

@@ -170,6 +170,15 @@ impl FamilyOptions {
                 .as_deref()
                 .map(|p| ("SST partitioner", p.name(), sst_partitioner::borrows_built_in_name(p))),
         ];
+        if let Some(extractor) = &self.table.prefix_extractor {
+            let (what, name) = ("prefix extractor", extractor.name());
+            if name.is_empty() || extractor.borrows_built_in_name() {
+                return wrong(what, &name);
+            }
+            if !fits_a_line(&name) {
+                return unfit(what, &name);
+            }
+        }
         for (what, name, borrowed) in named.into_iter().flatten() {
             if name.is_empty() || borrowed || TTL_IDS.contains(&name) {
                 return wrong(what, name);

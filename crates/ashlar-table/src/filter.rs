@@ -72,7 +72,7 @@ enum Scope {
 }
 
 /// What a filter holds of each key. The default is the whole user key.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Holds {
     /// The length of the timestamp at the end of a user key, which filters ignore.
     pub(crate) timestamp: usize,
@@ -88,7 +88,7 @@ impl Holds {
     fn part<'k>(&self, user_key: &'k [u8]) -> Option<&'k [u8]> {
         let name = user_key.get(..user_key.len().saturating_sub(self.timestamp)).unwrap_or_default();
         if self.no_whole_keys {
-            self.prefixes.and_then(|extractor| extractor.prefix(name))
+            self.prefixes.as_ref().and_then(|extractor| extractor.prefix(name))
         } else {
             Some(name)
         }
@@ -111,7 +111,8 @@ impl TableFilter {
     }
 
     fn of(scope: Scope, holds: Holds) -> Self {
-        TableFilter { scope, holds, is_plain: holds.timestamp == 0 && !holds.no_whole_keys }
+        let is_plain = holds.timestamp == 0 && !holds.no_whole_keys;
+        TableFilter { scope, holds, is_plain }
     }
 
     /// One filter for all keys.
@@ -169,7 +170,8 @@ impl TableFilter {
     /// False when the table certainly has no point entry in the range, because all keys of the range would have one prefix
     /// that the filter does not hold. `closed`: the range includes `upper`. In ascending order of bytes.
     pub(crate) fn may_meet(&self, file: Reading<'_>, lower: &[u8], upper: &[u8], closed: bool) -> bool {
-        let Some(extractor) = self.holds.prefixes.filter(|_| self.holds.timestamp == 0) else { return true };
+        let prefixes = self.holds.prefixes.as_ref();
+        let Some(extractor) = prefixes.filter(|_| self.holds.timestamp == 0) else { return true };
         let Some(prefix) = extractor.of_range(lower, upper, closed) else { return true };
         let hash = xxph3_64(prefix);
         match &self.scope {

@@ -136,7 +136,8 @@ impl TableOptions {
 
     /// The extractor of the prefixes that filters hold. A user's order gives no meaning to the first bytes of a key.
     pub(crate) fn filtered_prefixes(&self) -> Option<PrefixExtractor> {
-        self.prefix_extractor.filter(|_| matches!(self.order, Order::Bytewise | Order::ReverseBytewise))
+        let extractor = self.prefix_extractor.as_ref();
+        extractor.filter(|_| matches!(self.order, Order::Bytewise | Order::ReverseBytewise)).cloned()
     }
 
     /// `InvalidArgument`: a value that no table can have. `NotSupported`: an index that is not written.
@@ -234,11 +235,21 @@ pub struct ReaderOptions {
     pub largest_seq: Option<SeqNum>,
     /// The statistics of reads, if there are any.
     pub statistics: Option<Arc<Statistics>>,
+    /// The family's extractor of prefixes. Its filter is asked for prefixes if the table names an extractor of the user's own.
+    pub prefix_extractor: Option<PrefixExtractor>,
 }
 
 impl ReaderOptions {
     /// Verifies checksums, and knows no sequence number from a MANIFEST.
     pub fn new(order: Order, pool: Arc<FramePool>, number: FileNumber) -> Self {
-        ReaderOptions { order, pool, verify_checksums: true, number, largest_seq: None, statistics: None }
+        ReaderOptions {
+            order,
+            pool,
+            verify_checksums: true,
+            number,
+            largest_seq: None,
+            statistics: None,
+            prefix_extractor: None,
+        }
     }
 }

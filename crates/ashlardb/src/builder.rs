@@ -493,10 +493,11 @@ impl FamilyBuilder {
 
     /// The prefixes that filters of new tables hold beside keys. Default: none. A scan whose keys all have one prefix, as those
     /// of [`crate::Read::prefix`] with a prefix at least that long, skips tables without it. The answers are the same. No effect
-    /// with a [`Comparator`]; in descending order tables get prefixes that only RocksDB asks for. (RocksDB:
+    /// with a [`Comparator`]. `PrefixExtractor::Custom` takes a rule of the user's own; without it a later open leaves the prefixes
+    /// of its tables unused. In descending order tables get prefixes that only RocksDB asks for. (RocksDB:
     /// `prefix_extractor`.)
     pub fn prefix_extractor(self, extractor: PrefixExtractor) -> Self {
-        self.set(move |options| options.table.prefix_extractor = Some(extractor))
+        self.set(move |options| options.table.prefix_extractor = Some(extractor.clone()))
     }
 
     /// Adds a directory for the family's tables (RocksDB's `cf_paths`), in place of those of the database; see

@@ -123,7 +123,7 @@ pub use ashlar_base::ext::compaction_filter::{
 pub use ashlar_base::ext::merge_operator::{
     BytesXor, LastPut, Max, StringAppend, UInt64Add, standard_operator,
 };
-pub use ashlar_base::ext::prefix_extractor::PrefixExtractor;
+pub use ashlar_base::ext::prefix_extractor::{PrefixExtractor, PrefixTransform};
 pub use ashlar_base::ext::sst_partitioner::{
     FixedPrefixPartitioner, PartitionerContext, SstPartitioner, SstPartitionerFactory,
 };

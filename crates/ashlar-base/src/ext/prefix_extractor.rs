@@ -3,12 +3,40 @@
 //! 1. A key outside of the domain has no prefix, and filters hold nothing for it.
 //! 2. A scan may ask a filter for a prefix only if every key of its range has that prefix ([`PrefixExtractor::of_range`]).
 //!    So an answer is never wrong, whatever extractor a table was written with.
-//! 3. Tables record the name of their extractor. A reader makes the extractor from the name.
+//! 3. Tables record the name of their extractor. A reader makes a built-in extractor from the name. It asks an extractor of
+//!    the user's own only if the names are equal.
+//! 4. A user's extractor that panics, or that answers more bytes than the key has, fails for that key. A reader then asks no
+//!    filter for the prefix, and a writer makes its table without prefixes.
 //!
 //! Source: RocksDB `util/slice.cc` (names and domains).
 
-/// A rule that takes the prefix of a key.
+use crate::panics::contained;
+use std::fmt;
+use std::sync::Arc;
+
+/// A user's rule that takes the prefix of a key. It must call no database, and must always answer the same for the same bytes.
+pub trait PrefixTransform: Send + Sync + fmt::Debug {
+    /// The name, which tables and OPTIONS files store. It must not be empty or equal the name of a built-in extractor. A rule
+    /// that takes other prefixes needs another name: by the name alone a reader trusts the filter of a table.
+    fn name(&self) -> &str;
+
+    /// The length of the prefix of `key`, in bytes, at most that of the key. `None`: the key is outside of the domain.
+    fn prefix_len(&self, key: &[u8]) -> Option<usize>;
+
+    /// Whether every key that begins with the bytes `prefix` has this prefix. Only then does a scan of several keys skip the
+    /// tables without it. For example, if prefixes end at the first `:`, the answer for `user:` is yes. The default is no.
+    fn is_prefix_of_all(&self, prefix: &[u8]) -> bool {
+        let _ = prefix;
+        false
+    }
+}
+
+/// A user's extractor gave no usable answer for a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExtractorFailed;
+
+/// A rule that takes the prefix of a key.
+#[derive(Clone, Debug)]
 pub enum PrefixExtractor {
     /// The first bytes, this many. Shorter keys are outside of the domain.
     Fixed(usize),
@@ -16,6 +44,8 @@ pub enum PrefixExtractor {
     Capped(usize),
     /// The whole key.
     Noop,
+    /// A rule of the user's own.
+    Custom(Arc<dyn PrefixTransform>),
 }
 
 /// The forms of a name: as tables and OPTIONS files hold it, and as option strings may give it.
@@ -24,7 +54,7 @@ const CAPPED: [&str; 3] = ["rocksdb.CappedPrefix.", "rocksdb.CappedPrefix:", "ca
 const NOOP: &str = "rocksdb.Noop";
 
 impl PrefixExtractor {
-    /// The extractor of a name; `None` for another name.
+    /// The built-in extractor of a name; `None` for another name.
     pub fn parse(name: &str) -> Option<PrefixExtractor> {
         let behind = |heads: &[&str]| heads.iter().find_map(|head| name.strip_prefix(head)?.parse().ok());
         match name {
@@ -41,15 +71,36 @@ impl PrefixExtractor {
             PrefixExtractor::Fixed(len) => format!("{}{len}", FIXED[0]),
             PrefixExtractor::Capped(len) => format!("{}{len}", CAPPED[0]),
             PrefixExtractor::Noop => NOOP.to_owned(),
+            PrefixExtractor::Custom(own) => contained(|| own.name().to_owned()).unwrap_or_default(),
         }
     }
 
-    /// The prefix of a user key; `None` outside of the domain.
+    /// Whether this is a user's extractor whose name another extractor has.
+    pub fn borrows_built_in_name(&self) -> bool {
+        let name = self.name();
+        matches!(self, PrefixExtractor::Custom(_)) && (name == "nullptr" || Self::parse(&name).is_some())
+    }
+
+    /// The prefix of a user key; `None` outside of the domain, and where the extractor fails.
+    #[inline]
     pub fn prefix<'k>(&self, user_key: &'k [u8]) -> Option<&'k [u8]> {
         match self {
             PrefixExtractor::Fixed(len) => user_key.get(..*len),
             PrefixExtractor::Capped(len) => Some(user_key.get(..*len).unwrap_or(user_key)),
             PrefixExtractor::Noop => Some(user_key),
+            PrefixExtractor::Custom(own) => taken(&**own, user_key).ok().flatten(),
+        }
+    }
+
+    /// [`PrefixExtractor::prefix`], for a writer of filters.
+    ///
+    /// # Errors
+    /// The extractor failed: the filter cannot answer for prefixes.
+    #[inline]
+    pub fn try_prefix<'k>(&self, user_key: &'k [u8]) -> Result<Option<&'k [u8]>, ExtractorFailed> {
+        match self {
+            PrefixExtractor::Custom(own) => taken(&**own, user_key),
+            built_in => Ok(built_in.prefix(user_key)),
         }
     }
 
@@ -59,9 +110,25 @@ impl PrefixExtractor {
         let len = match self {
             PrefixExtractor::Fixed(len) | PrefixExtractor::Capped(len) => *len,
             PrefixExtractor::Noop => return (closed && lower == upper).then_some(lower),
+            PrefixExtractor::Custom(own) => {
+                let prefix = self.prefix(lower)?;
+                if closed && lower == upper {
+                    return Some(prefix);
+                }
+                contained(|| own.is_prefix_of_all(prefix)).filter(|all| *all)?;
+                prefix.len()
+            }
         };
         let prefix = lower.get(..len).filter(|prefix| !prefix.is_empty())?;
         (upper.starts_with(prefix) || !closed && is_successor(prefix, upper)).then_some(prefix)
+    }
+}
+
+/// The prefix that a user's rule takes.
+fn taken<'k>(own: &dyn PrefixTransform, user_key: &'k [u8]) -> Result<Option<&'k [u8]>, ExtractorFailed> {
+    match contained(|| own.prefix_len(user_key)).ok_or(ExtractorFailed)? {
+        Some(len) => user_key.get(..len).map(Some).ok_or(ExtractorFailed),
+        None => Ok(None),
     }
 }
 
@@ -88,12 +155,56 @@ mod tests {
         ] {
             let extractor = PrefixExtractor::parse(given).unwrap();
             assert_eq!(extractor.name(), stored);
-            assert_eq!(PrefixExtractor::parse(stored), Some(extractor));
+            let parsed = PrefixExtractor::parse(stored).map(|parsed| parsed.name());
+            assert_eq!(parsed.as_deref(), Some(stored));
         }
         for wrong in
             ["", "nullptr", "fixed:", "fixed:-1", "rocksdb.FixedPrefix", "mine", "fixed:99999999999999999999"]
         {
-            assert_eq!(PrefixExtractor::parse(wrong), None, "{wrong}");
+            assert!(PrefixExtractor::parse(wrong).is_none(), "{wrong}");
+        }
+    }
+
+    /// Prefixes end behind the first `:`. A key with `!` makes the rule panic, one with `?` gets too long a prefix.
+    #[derive(Debug)]
+    struct Colon(&'static str);
+
+    impl PrefixTransform for Colon {
+        fn name(&self) -> &str {
+            self.0
+        }
+        fn prefix_len(&self, key: &[u8]) -> Option<usize> {
+            assert!(!key.contains(&b'!'), "on purpose");
+            if key.contains(&b'?') {
+                return Some(key.len() + 1);
+            }
+            Some(key.iter().position(|byte| *byte == b':')? + 1)
+        }
+        fn is_prefix_of_all(&self, prefix: &[u8]) -> bool {
+            assert_ne!(prefix, b"bad:", "on purpose");
+            prefix.ends_with(b":")
+        }
+    }
+
+    #[test]
+    fn a_users_rule_fails_for_single_keys() {
+        let own = PrefixExtractor::Custom(Arc::new(Colon("test.Colon")));
+        assert_eq!(own.name(), "test.Colon");
+        assert_eq!(own.try_prefix(b"a:1"), Ok(Some(&b"a:"[..])));
+        assert_eq!(own.try_prefix(b"a"), Ok(None));
+        for wrong in [&b"a:!"[..], b"a:?"] {
+            assert_eq!(own.try_prefix(wrong), Err(ExtractorFailed));
+            assert_eq!(own.prefix(wrong), None);
+            assert_eq!(own.of_range(wrong, wrong, true), None);
+        }
+        assert_eq!(own.of_range(b"a:1", b"a:2", true), Some(&b"a:"[..]));
+        assert_eq!(own.of_range(b"a:", b"a;", false), Some(&b"a:"[..]));
+        assert_eq!(own.of_range(b"a:", b"a;", true), None);
+        assert_eq!(own.of_range(b"bad:1", b"bad:2", true), None, "a panic means no prefix");
+        assert_eq!(own.of_range(b"bad:1", b"bad:1", true), Some(&b"bad:"[..]));
+        assert!(!own.borrows_built_in_name());
+        for name in ["rocksdb.Noop", "nullptr", "rocksdb.FixedPrefix.3"] {
+            assert!(PrefixExtractor::Custom(Arc::new(Colon(name))).borrows_built_in_name(), "{name}");
         }
     }
 

@@ -15,4 +15,5 @@ mod header;
 mod compiled;
 mod options;
 mod phases;
+mod prefixes;
 mod written;

@@ -149,6 +149,7 @@ impl LiveFamily {
         memtables: MemtableList,
         version: Arc<Version>,
     ) -> LiveFamily {
+        options.table.prefix_extractor.iter().for_each(|own| version.tables().extract_with(own));
         let first = SuperVersion {
             mem: Arc::clone(&memtables.current().rep),
             imm: memtables.immutable_newest_first(),

@@ -268,10 +268,14 @@ impl Properties {
         self.whole_key_filtering.as_deref() != Some("0")
     }
 
-    /// The extractor of the prefixes that the filter holds; `None`: the filter holds none, or the extractor is not known.
-    pub fn filtered_prefixes(&self) -> Option<PrefixExtractor> {
-        let name = self.prefix_extractor_name.as_deref()?;
-        PrefixExtractor::parse(name).filter(|_| self.prefix_filtering.as_deref() == Some("1"))
+    /// The extractor of the prefixes that the filter holds; `None`: the filter holds none, or the extractor is not known. `own`:
+    /// the extractor of the reader, which counts if it has the name.
+    pub fn filtered_prefixes(&self, own: Option<&PrefixExtractor>) -> Option<PrefixExtractor> {
+        let name = self.prefix_extractor_name.as_deref().filter(|name| !name.is_empty())?;
+        if self.prefix_filtering.as_deref() != Some("1") {
+            return None;
+        }
+        PrefixExtractor::parse(name).or_else(|| own.filter(|own| own.name() == name).cloned())
     }
 
     /// The place of the eight bytes of the global sequence number in a properties block. Old ingestion patches them

@@ -165,13 +165,17 @@ fn show_user_operator(options: &Options) -> String {
 fn set_prefix_extractor(options: &mut Options, text: &str) -> Result<(), String> {
     options.family.table.prefix_extractor = match id_of(text).as_str() {
         "nullptr" | "" => None,
-        name => Some(PrefixExtractor::parse(name).ok_or_else(|| format!("{name:?} is not built in"))?),
+        name => Some(PrefixExtractor::parse(name).ok_or_else(|| {
+            format!(
+                "{name:?} is not built in, and filters hold no prefixes without it; give it when you open the family"
+            )
+        })?),
     };
     Ok(())
 }
 
 fn show_prefix_extractor(options: &Options) -> String {
-    options.family.table.prefix_extractor.map_or_else(|| "nullptr".to_owned(), |extractor| extractor.name())
+    options.family.table.prefix_extractor.as_ref().map_or_else(|| "nullptr".to_owned(), PrefixExtractor::name)
 }
 
 #[rustfmt::skip]

@@ -5,11 +5,12 @@
 //! 2. Beside whole keys, or instead of them, a filter holds the prefix of each key, if there is an extractor.
 //! 3. A partition also holds the prefix of the first key behind it, because a scan may begin between its last key and its
 //!    separator; and that of the last key before it, for scans that go backward.
+//! 4. Once an extractor fails for a key, the filter answers for no prefix, and the properties of the table name no extractor.
 //!
 //! Source: RocksDB `table/block_based/partitioned_filter_block.cc`.
 
 use crate::options::TableOptions;
-use ashlar_base::ext::prefix_extractor::PrefixExtractor;
+use ashlar_base::ext::prefix_extractor::{ExtractorFailed, PrefixExtractor};
 use ashlar_format::filter::{FilterBuilder, FilterPolicy};
 use ashlar_format::table::IndexKind;
 
@@ -36,6 +37,8 @@ pub(super) struct FilterKeys {
     timestamp: usize,
     whole_keys: bool,
     prefixes: Option<PrefixExtractor>,
+    /// The extractor failed, and is asked no more.
+    failed: bool,
     /// The prefix added last; meaningless while `has_prefix` is false.
     prefix: Vec<u8>,
     has_prefix: bool,
@@ -61,6 +64,7 @@ impl FilterKeys {
             timestamp: options.order.timestamp_len(),
             whole_keys: options.whole_key_filtering,
             prefixes: options.filtered_prefixes(),
+            failed: false,
             prefix: Vec::new(),
             has_prefix: false,
             due: None,
@@ -87,7 +91,14 @@ impl FilterKeys {
     /// Adds the prefix of a key to the filter. Cuts the partition that is due, and adds the prefix on both sides of the cut.
     #[inline(never)]
     fn add_prefix(&mut self, name: &[u8]) {
-        let prefix = self.prefixes.and_then(|extractor| extractor.prefix(name));
+        let prefix = match self.prefixes.as_ref().map(|extractor| extractor.try_prefix(name)) {
+            Some(Ok(prefix)) => prefix,
+            Some(Err(ExtractorFailed)) => {
+                (self.prefixes, self.failed, self.has_prefix) = (None, true, false);
+                None
+            }
+            None => None,
+        };
         let new = prefix.filter(|prefix| !self.has_prefix || *prefix != self.prefix);
         if let Some(new) = new {
             self.builder.add(new);
@@ -138,6 +149,16 @@ impl FilterKeys {
     /// About the bytes of the filter.
     pub(super) fn size_estimate(&self) -> usize {
         self.done_bytes + self.builder.size_estimate()
+    }
+
+    /// The extractor of the prefixes of all keys so far.
+    pub(super) fn prefixes(&self) -> Option<&PrefixExtractor> {
+        self.prefixes.as_ref()
+    }
+
+    /// Whether the filter holds something of every key of its domain.
+    pub(super) fn is_complete(&self) -> bool {
+        self.whole_keys || !self.failed
     }
 
     /// True when the filter is to be in partitions.

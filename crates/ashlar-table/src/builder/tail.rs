@@ -14,6 +14,7 @@ use super::collectors::{Collected, Collectors};
 use super::table_builder::{TableBuilder, TableSummary};
 use crate::options::TableOptions;
 use crate::unique_id::unique_id;
+use ashlar_base::ext::prefix_extractor::PrefixExtractor;
 use ashlar_base::ext::table_properties_collector::TablePropertiesCollectorFactory;
 use ashlar_base::panics::contained;
 use ashlar_base::{InternalKeyBuf, Result};
@@ -92,7 +93,10 @@ impl TableBuilder {
         meta: &mut MetaIndex,
         properties: &mut Properties,
     ) -> Result<()> {
-        let Some(filter) = self.filter.as_mut().filter(|filter| filter.keys() > 0) else { return Ok(()) };
+        let Some(filter) = self.filter.as_mut().filter(|filter| filter.keys() > 0 && filter.is_complete())
+        else {
+            return Ok(());
+        };
         properties.num_filter_entries = Some(filter.keys() as u64);
         if !filter.is_partitioned() {
             let bytes = filter.whole();
@@ -148,7 +152,11 @@ impl TableBuilder {
     fn properties(&self, data_size: u64) -> Properties {
         let (options, identity, counts) = (&self.options, &self.identity, &self.counts);
         let text = |s: &str| Some(s.to_owned());
-        let (rejected, extractor) = (self.sink.rejected(), options.filtered_prefixes());
+        let rejected = self.sink.rejected();
+        let extractor = match &self.filter {
+            Some(filter) => filter.prefixes().cloned(),
+            None => options.filtered_prefixes(),
+        };
         Properties {
             data_size: Some(data_size),
             tail_start_offset: Some(data_size),
@@ -173,7 +181,7 @@ impl TableBuilder {
             column_family_name: text(&identity.family_name),
             comparator: text(options.order.name()),
             merge_operator: text(options.merge_operator.as_deref().unwrap_or("nullptr")),
-            prefix_extractor_name: extractor.map(|e| e.name()).or_else(|| text("nullptr")),
+            prefix_extractor_name: extractor.as_ref().map(PrefixExtractor::name).or_else(|| text("nullptr")),
             property_collectors: Some(collector_names(options)),
             creation_time: Some(identity.creation_time),
             oldest_key_time: Some(identity.oldest_key_time),

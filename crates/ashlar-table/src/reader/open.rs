@@ -285,7 +285,7 @@ impl Opening {
         let holds = Holds {
             timestamp: self.options.order.timestamp_len(),
             no_whole_keys: !properties.filters_whole_keys(),
-            prefixes: properties.filtered_prefixes(),
+            prefixes: properties.filtered_prefixes(self.options.prefix_extractor.as_ref()),
         };
         if self.footer.kind == TableKind::LevelDb {
             return match meta.get(MetaIndex::LEVELDB_FILTER) {

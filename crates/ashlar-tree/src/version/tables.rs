@@ -5,6 +5,7 @@
 
 use super::{FileMeta, OpenTables, TableCounts};
 use crate::blobs::{BlobFiles, BlobMap, CountInto};
+use ashlar_base::ext::prefix_extractor::PrefixExtractor;
 use ashlar_base::planted::{Bug, planted};
 use ashlar_base::stats::{Distribution, Statistics, Ticker};
 use ashlar_base::{Error, FileNumber, Order, Result};
@@ -14,7 +15,7 @@ use ashlar_format::table::{Footer, Properties};
 use ashlar_format::version_edit::NewFile;
 use ashlar_table::{ReaderOptions, TableReader, TableSurvey, mended, unique_id_bytes};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 /// The directory of a family's tables, and the way they are read.
 #[derive(Debug)]
@@ -28,12 +29,19 @@ pub struct Tables {
     order: Order,
     /// Shared with the blob files of each version.
     statistics: CountInto,
+    prefix_extractor: OnceLock<PrefixExtractor>,
 }
 
 impl Tables {
     /// Tables in `dir`, with keys in `order`, open among those of `open`.
     pub fn new(env: Env, dir: PathBuf, open: Arc<OpenTables>, order: Order) -> Arc<Tables> {
-        Arc::new(Tables { fs: env.fs, clock: env.clock, dir, open, order, statistics: CountInto::default() })
+        let (statistics, prefix_extractor) = (CountInto::default(), OnceLock::new());
+        Arc::new(Tables { fs: env.fs, clock: env.clock, dir, open, order, statistics, prefix_extractor })
+    }
+
+    /// Sets the extractor of the user's own for tables that are opened from now on. Call it once.
+    pub fn extract_with(&self, extractor: &PrefixExtractor) {
+        let _ = self.prefix_extractor.set(extractor.clone());
     }
 
     /// Sets the statistics for tables that are opened from now on. Call it once.
@@ -154,6 +162,7 @@ impl Tables {
         ReaderOptions {
             largest_seq: Some(file.largest_seq),
             statistics: self.statistics.get().cloned(),
+            prefix_extractor: self.prefix_extractor.get().cloned(),
             ..ReaderOptions::new(self.order.clone(), Arc::clone(self.open.pool()), file.number)
         }
     }

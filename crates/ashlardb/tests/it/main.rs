@@ -103,6 +103,7 @@ mod partitioners;
 mod places;
 mod prefixes;
 mod options;
+mod own_prefixes;
 mod quarantine;
 mod quarantine_blobs;
 mod range_locks;
