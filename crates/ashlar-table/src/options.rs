@@ -235,7 +235,7 @@ pub struct ReaderOptions {
     pub largest_seq: Option<SeqNum>,
     /// The statistics of reads, if there are any.
     pub statistics: Option<Arc<Statistics>>,
-    /// The family's extractor of prefixes. Its filter is asked for prefixes if the table names an extractor of the user's own.
+    /// The family's extractor of prefixes. A table that names a user's extractor is asked for prefixes if this one has the name.
     pub prefix_extractor: Option<PrefixExtractor>,
 }
 

@@ -39,7 +39,7 @@ impl Tables {
         Arc::new(Tables { fs: env.fs, clock: env.clock, dir, open, order, statistics, prefix_extractor })
     }
 
-    /// Sets the extractor of the user's own for tables that are opened from now on. Call it once.
+    /// Sets the family's prefix extractor, which tables that are opened after the call may name. Call it once.
     pub fn extract_with(&self, extractor: &PrefixExtractor) {
         let _ = self.prefix_extractor.set(extractor.clone());
     }

@@ -282,7 +282,7 @@ fn a_panicking_extractor_leaves_its_table_without_prefixes() {
         assert_eq!(
             stored(&db, dir.path()),
             [("test.Colon".to_owned(), "1".to_owned())],
-            "the rule is well again"
+            "the rule panics for no key"
         );
         db.close().unwrap();
     }
