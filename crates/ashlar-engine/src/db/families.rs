@@ -92,11 +92,8 @@ impl Core {
         let imports = !tables.is_empty();
         // Leads alone, so that the current WAL file holds no data of the new family yet.
         let made = self.committer.lead_alone(|| {
-            self.make_places(&options)?;
-            if !options.cf_paths.is_empty() {
-                // OPTIONS names the directories before the commit: a crash after the commit must not leave a family
-                // whose directories no file names.
-                self.write_options_noting(Some((name, &options)))?;
+            if !imports {
+                self.enter_places(name, &options)?;
             }
             // Writes earlier than the family reach the operating system first: if a crash keeps the family, it also
             // keeps those writes. Tables are durable with their sequence numbers, so earlier numbers are synced.
@@ -169,9 +166,19 @@ impl Core {
         family
     }
 
+    /// Joins the directories of a family that is about to be created, and names them in OPTIONS. A crash leaves no table in a
+    /// directory that the next open does not know. Called by a leader, before a table comes into the directories.
+    pub(super) fn enter_places(&self, name: &str, options: &FamilyOptions) -> Result<()> {
+        self.make_places(options)?;
+        match options.cf_paths.is_empty() {
+            true => Ok(()),
+            false => self.write_options_noting(Some((name, options))),
+        }
+    }
+
     /// Creates the directories of a new family's tables, opens them and locks them, as an open does. Called by a
     /// leader: if two callers name one directory, the second call finds it registered.
-    pub(super) fn make_places(&self, options: &FamilyOptions) -> Result<()> {
+    fn make_places(&self, options: &FamilyOptions) -> Result<()> {
         let dirs: Vec<_> = options.cf_paths.iter().map(|path| path.path.clone()).collect();
         for dir in &dirs {
             let known = self.places.elsewhere();

@@ -49,7 +49,7 @@ impl Db {
         }
         if !options.cf_paths.is_empty() {
             // The tables come into these directories before the family exists.
-            core.committer.lead_alone(|| core.make_places(&options))?;
+            core.committer.lead_alone(|| core.enter_places(name, &options))?;
         }
         Ok(NewFamily { core: Arc::clone(core), _claim: claim, name: name.to_owned(), options })
     }

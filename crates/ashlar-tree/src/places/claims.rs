@@ -172,14 +172,25 @@ impl Claimant {
     }
 }
 
-/// Makes the open database in `dir` the owner of a directory that it begins to use.
+/// Makes the open database in `dir` the owner of a directory that it begins to use. Tables and blob files in it go if the
+/// database was the owner before: it did not know the directory, so none of them is needed. A crash in the middle of an
+/// import can leave such files, and later files may have their numbers.
 ///
 /// # Errors
 /// `InvalidArgument`: the directory holds files of another database. `Io`.
 pub fn claim_new_place(fs: &dyn Fs, dir: &Path, place: &Path) -> Result<()> {
     let claimant = Claimant::new(fs, dir, None, false)?;
     claimant.check(fs, (place, "cf_paths"), &|other| same_directory(fs, dir, other))?;
-    claimant.owner().map_or(Ok(()), |owner| owner.write(fs, place))
+    let Some(owner) = claimant.owner() else { return Ok(()) };
+    if Owner::read(fs, place)?.as_ref() != Some(&owner) {
+        return owner.write(fs, place);
+    }
+    let left =
+        |name: &str| matches!(FileKind::parse_exact(name), Some(FileKind::Table(_) | FileKind::Blob(_)));
+    for file in fs.files(place)?.iter().filter(|file| left(&file.name)) {
+        fs.remove(&place.join(&file.name))?;
+    }
+    fs.sync_dir(place)
 }
 
 /// The `OWNER` files that an open has written. An open that is refused or becomes read-only leaves the directories
