@@ -357,11 +357,16 @@ impl StoredPlaces {
     }
 
     /// [`StoredPlaces::wal_dirs`], without the next one if the change to it was not committed. `needed` is the smallest WAL
-    /// file that the MANIFEST needs, 0 if unknown. The commit of the change needs one that is newer than the announcement.
+    /// file that the MANIFEST needs, 0 if unknown.
     pub fn wal_dirs_in_use(&self, needed: FileNumber) -> impl Iterator<Item = &Path> {
-        let is_committed = needed == FileNumber(0) || self.announced.is_none_or(|number| needed > number);
-        let next = self.next_wal_dir.as_ref().filter(|_| is_committed);
+        let next = self.next_wal_dir.as_ref().filter(|_| self.uncommitted_after(needed).is_none());
         self.wal_dir.iter().chain(next).map(Path::new)
+    }
+
+    /// If the change to the next directory was not committed: the number after which its WAL files are those of opens that
+    /// failed. The commit needs a WAL file that is newer than the announcement. `needed` as for [`StoredPlaces::wal_dirs_in_use`].
+    pub fn uncommitted_after(&self, needed: FileNumber) -> Option<FileNumber> {
+        self.announced.filter(|number| needed != FileNumber(0) && needed <= *number)
     }
 }
 

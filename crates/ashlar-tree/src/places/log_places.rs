@@ -12,7 +12,8 @@
 //!    caller knows which.
 //! 5. A WAL file without a write does not count in these rules: an open that crashed before its commit may have left
 //!    it. Before an open commits a change of `wal_dir`, `db_paths` or `cf_paths`, it stores the new directories in the
-//!    OPTIONS file, in lines that only this engine reads.
+//!    OPTIONS file, in lines that only this engine reads. Until the commit, no newer WAL file in the new directory counts. It
+//!    may begin with a torn copy of undecided transactions.
 //! 6. If the OPTIONS file names a `wal_dir` and no needed WAL file exists anywhere, the open is refused, because every
 //!    open leaves a WAL file there. A repair continues and reports it. Exception: RocksDB with
 //!    `optimize_manifest_for_recovery` marks all WAL files as not needed when it closes. Then the directory holds the
@@ -105,7 +106,14 @@ impl Logs {
         }
         let in_use = stored.into_iter().flat_map(|stored| stored.wal_dirs_in_use(from)).map(whole);
         let elsewhere = in_use.into_iter().any(|named| !same_directory(fs, dir, &named));
-        let look = |place: &Path| Candidate::look(fs, place, from);
+        let next =
+            stored.and_then(|stored| stored.next_wal_dir.as_deref()).map(|next| whole(Path::new(next)));
+        let uncommitted = next.zip(stored.and_then(|stored| stored.uncommitted_after(from)));
+        let look = |place: &Path| {
+            let is_next = |(next, _): &&(PathBuf, FileNumber)| same_directory(fs, next, place);
+            let last = uncommitted.as_ref().filter(is_next).map_or(FileNumber::HIGHEST, |(_, after)| *after);
+            Candidate::look(fs, place, from, last)
+        };
         let aside = |place: &Path| same_directory(fs, dir, place);
         let given = given.map(|g| if aside(&g) { look(dir) } else { look(&g) }).transpose()?;
         let stored = named.iter().map(|named| look(named)).collect::<Result<_>>()?;
@@ -179,7 +187,8 @@ impl Candidate {
         Candidate { dir: place.to_path_buf(), needed: Vec::new(), holds: false, holds_the_last: false }
     }
 
-    fn look(fs: &dyn Fs, place: &Path, from: FileNumber) -> Result<Candidate> {
+    /// `from`: the first number that is needed. `last`: the last one that a committed open may have made here.
+    fn look(fs: &dyn Fs, place: &Path, from: FileNumber, last: FileNumber) -> Result<Candidate> {
         let entries = match fs.files(place) {
             Err(e) if e.is_not_found() => Vec::new(),
             entries => entries?,
@@ -193,7 +202,7 @@ impl Candidate {
             }
             found.needed.push(number);
             // An open that failed before its commit leaves a WAL file without a write, or a part of a file.
-            if !found.holds && entry.len >= SMALLEST_WRITE {
+            if !found.holds && number <= last && entry.len >= SMALLEST_WRITE {
                 found.holds = match fs.open_read(&place.join(&entry.name)) {
                     Ok(file) => may_hold_writes(&file, number)?,
                     Err(e) if e.is_not_found() => false,

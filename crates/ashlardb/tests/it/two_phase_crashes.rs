@@ -250,3 +250,29 @@ fn a_power_cut_while_writes_resume_takes_no_write_before_a_transaction_that_it_l
         assert!(check_order(&sim, |image| builder(image).open().unwrap(), true) > 0);
     }
 }
+
+#[test]
+fn a_power_cut_during_an_open_that_moves_the_wal_loses_nothing_that_was_synced() {
+    let moved = |image: &SimEnv| builder(image).options("wal_dir=/logs").open().unwrap();
+    for (data, dirs) in DATA.iter().flat_map(|data| [(*data, DirMode::KeepAll), (*data, DirMode::DropAll)]) {
+        let sim = SimEnv::new(4);
+        let db = builder(&sim).open().unwrap();
+        let t = db.begin_with(TransactionOptions::new().write_options(WriteOptions::synced())).unwrap();
+        t.set_name("t").unwrap();
+        // The copy in the new WAL file has several pages, so that a crash can tear it.
+        t.put("own", "v".repeat(20_000)).unwrap();
+        t.prepare().unwrap();
+        db.writing(WriteOptions::synced()).put("k", "v").unwrap();
+        db.close().unwrap();
+        let from = sim.calls_of(CallClass::Change);
+        (1..60).for_each(|at| sim.photograph_at(from + at, CrashMode { data, dirs }));
+        drop(moved(&sim));
+        let images = sim.photographs();
+        assert!(images.len() > 20, "{}", images.len());
+        for (call, mode, image) in images {
+            let again = moved(&image);
+            assert_eq!(again.get("k").unwrap().as_deref(), Some(&b"v"[..]), "call {call}, {mode:?}");
+            assert_eq!(again.prepared_transactions().unwrap().len(), 1, "call {call}, {mode:?}");
+        }
+    }
+}
