@@ -6,25 +6,13 @@
     reason = "threads and small numbers of a test"
 )]
 
+use super::tests::{FAMILY, LONG, Rig, SHORT, lock_key};
 use super::*;
 use ashlar_base::{FamilyId, Order, splitmix};
 use ashlar_read::iter::KeyBounds;
 use std::thread::scope;
 
-const LONG: Duration = Duration::from_secs(60);
-const SHORT: Duration = Duration::from_millis(30);
-const FAMILY: FamilyId = FamilyId(7);
-
 use Mode::{Exclusive, Shared};
-
-struct Rig {
-    table: LockTable,
-    env: Env,
-}
-
-fn lock_key(family: FamilyId, key: &str) -> LockKey {
-    [&family.0.to_le_bytes()[..], key.as_bytes()].concat().into()
-}
 
 /// `from..to`; an empty word is no bound.
 fn span(from: &str, to: &str) -> Span {
@@ -37,17 +25,6 @@ fn span(from: &str, to: &str) -> Span {
 }
 
 impl Rig {
-    fn new() -> Rig {
-        Rig { table: LockTable::new(), env: Env::mem() }
-    }
-
-    fn key_for(&self, transaction: u64, key: &str, mode: Mode, timeout: Duration) -> Result<Acquired> {
-        let shown = (key.as_bytes(), "f");
-        let key = lock_key(FAMILY, key);
-        let request = Request { transaction, key: &key, shown, mode, timeout: Some(timeout), detect: true };
-        self.table.acquire(&request, &self.env)
-    }
-
     fn range_for(
         &self,
         transaction: u64,
@@ -56,12 +33,8 @@ impl Rig {
         timeout: Duration,
     ) -> Result<Option<RangeId>> {
         let request =
-            RangeRequest { transaction, span, family: "f", mode, timeout: Some(timeout), detect: true };
+            RangeRequest { transaction, span, family: "default", mode, timeout: Some(timeout), detect: true };
         self.table.acquire_range(&request, &self.env)
-    }
-
-    fn key(&self, transaction: u64, key: &str, mode: Mode) -> Result<Acquired> {
-        self.key_for(transaction, key, mode, LONG)
     }
 
     fn range(&self, transaction: u64, from: &str, to: &str, mode: Mode) -> Result<Option<RangeId>> {
@@ -69,21 +42,11 @@ impl Rig {
     }
 
     fn try_key(&self, transaction: u64, key: &str, mode: Mode) -> bool {
-        self.key_for(transaction, key, mode, Duration::ZERO).is_ok()
+        self.try_lock(transaction, key, mode).is_none()
     }
 
     fn try_range(&self, transaction: u64, from: &str, to: &str, mode: Mode) -> bool {
         self.range_for(transaction, &span(from, to), mode, Duration::ZERO).is_ok()
-    }
-
-    fn release(&self, transaction: u64, key: &str) {
-        self.table.release(transaction, &lock_key(FAMILY, key));
-    }
-
-    fn until_waiting(&self, count: usize) {
-        while self.table.waits.lock().len() < count {
-            std::thread::yield_now();
-        }
     }
 
     fn is_empty(&self) -> bool {
@@ -120,7 +83,7 @@ fn a_range_excludes_its_keys_and_ranges_that_meet_it() {
     };
     assert_eq!(rig.table.acquire(&request, &rig.env).unwrap(), Acquired::New);
     // The holder needs no lock of a key within its range, nor of a range.
-    assert_eq!(rig.key(1, "d", Exclusive).unwrap(), Acquired::Held);
+    assert_eq!(rig.lock(1, "d", Exclusive).unwrap(), Acquired::Held);
     assert_eq!(rig.range(1, "d", "e", Exclusive).unwrap(), None);
     assert_eq!(rig.range(1, "x", "x", Exclusive).unwrap(), None, "an empty range");
     rig.table.release_range(id);
@@ -130,8 +93,8 @@ fn a_range_excludes_its_keys_and_ranges_that_meet_it() {
 #[test]
 fn keys_that_others_hold_are_in_the_way_of_a_range() {
     let rig = Rig::new();
-    rig.key(1, "d", Shared).unwrap();
-    rig.key(2, "d", Shared).unwrap();
+    rig.lock(1, "d", Shared).unwrap();
+    rig.lock(2, "d", Shared).unwrap();
     assert!(!rig.try_range(3, "a", "z", Exclusive));
     assert!(!rig.try_range(1, "a", "z", Exclusive), "2 holds a key");
     let shared = rig.range(3, "a", "z", Shared).unwrap().unwrap();
@@ -142,7 +105,7 @@ fn keys_that_others_hold_are_in_the_way_of_a_range() {
     rig.release(2, "d");
     rig.release(4, "e");
     let own = rig.range(1, "a", "z", Exclusive).unwrap().unwrap();
-    assert_eq!(rig.key(1, "d", Exclusive).unwrap(), Acquired::Held);
+    assert_eq!(rig.lock(1, "d", Exclusive).unwrap(), Acquired::Held);
     rig.table.release_range(own);
     rig.release(1, "d");
     assert!(rig.is_empty());
@@ -152,22 +115,24 @@ fn keys_that_others_hold_are_in_the_way_of_a_range() {
 fn a_wait_ends_by_its_timeout_and_names_range_and_holder() {
     let rig = Rig::new();
     let id = rig.range(7, "a", "m", Exclusive).unwrap().unwrap();
-    let e = rig.key_for(8, "k", Shared, SHORT).unwrap_err();
+    let e = rig.lock_for(8, "k", Shared, SHORT).unwrap_err();
     assert!(
-        e.to_string().contains("no lock on key 'k' of family \"f\" within 30ms: transaction 7 holds it"),
+        e.to_string()
+            .contains("no lock on key 'k' of family \"default\" within 30ms: transaction 7 holds it"),
         "{e}"
     );
     let e = rig.range_for(8, &span("k", ""), Shared, SHORT).unwrap_err();
     assert!(
-        e.to_string().contains("no lock on keys 'k'.. of family \"f\" within 30ms: transaction 7 holds it"),
+        e.to_string()
+            .contains("no lock on keys 'k'.. of family \"default\" within 30ms: transaction 7 holds it"),
         "{e}"
     );
     assert_eq!((e.kind(), rig.table.waits.lock().len()), (ErrorKind::TimedOut, 0));
     rig.table.release_range(id);
-    rig.key(9, "k", Exclusive).unwrap();
+    rig.lock(9, "k", Exclusive).unwrap();
     let e = rig.range_for(8, &span("k", "l"), Shared, SHORT).unwrap_err();
     assert!(
-        e.to_string().contains("keys 'k'..'l' of family \"f\" within 30ms: transaction 9 holds it"),
+        e.to_string().contains("keys 'k'..'l' of family \"default\" within 30ms: transaction 9 holds it"),
         "{e}"
     );
     rig.release(9, "k");
@@ -178,7 +143,7 @@ fn a_wait_ends_by_its_timeout_and_names_range_and_holder() {
 #[test]
 fn requests_are_served_in_the_order_of_their_coming() {
     let rig = Rig::new();
-    rig.key(1, "c", Exclusive).unwrap();
+    rig.lock(1, "c", Exclusive).unwrap();
     let order = std::sync::Mutex::new(Vec::new());
     scope(|scope| {
         let (rig, order) = (&rig, &order);
@@ -192,7 +157,7 @@ fn requests_are_served_in_the_order_of_their_coming() {
         assert!(rig.try_key(9, "x", Exclusive), "outside of it");
         for (at, id) in [3, 4].into_iter().enumerate() {
             scope.spawn(move || {
-                rig.key(id, "b", Exclusive).unwrap();
+                rig.lock(id, "b", Exclusive).unwrap();
                 order.lock().unwrap().push(id);
                 rig.release(id, "b");
             });
@@ -216,15 +181,15 @@ fn requests_are_served_in_the_order_of_their_coming() {
 #[test]
 fn a_holder_passes_the_range_that_waits_for_it() {
     let rig = Rig::new();
-    rig.key(1, "c", Shared).unwrap();
+    rig.lock(1, "c", Shared).unwrap();
     scope(|scope| {
         scope.spawn(|| {
             let id = rig.range(2, "a", "f", Exclusive).unwrap().unwrap();
             rig.table.release_range(id);
         });
         rig.until_waiting(1);
-        assert_eq!(rig.key(1, "d", Exclusive).unwrap(), Acquired::New);
-        assert_eq!(rig.key(1, "c", Exclusive).unwrap(), Acquired::Upgraded);
+        assert_eq!(rig.lock(1, "d", Exclusive).unwrap(), Acquired::New);
+        assert_eq!(rig.lock(1, "c", Exclusive).unwrap(), Acquired::Upgraded);
         let id = rig.range(1, "b", "e", Exclusive).unwrap().unwrap();
         rig.release(1, "c");
         rig.table.release_range(id);
@@ -238,7 +203,7 @@ fn a_holder_passes_the_range_that_waits_for_it() {
 fn a_circle_through_ranges_is_found_and_named() {
     let rig = Rig::new();
     let a = rig.range(1, "a", "c", Exclusive).unwrap().unwrap();
-    rig.key(2, "x", Exclusive).unwrap();
+    rig.lock(2, "x", Exclusive).unwrap();
     scope(|scope| {
         scope.spawn(|| {
             let id = rig.range(2, "b", "d", Shared).unwrap().unwrap();
@@ -249,12 +214,12 @@ fn a_circle_through_ranges_is_found_and_named() {
         let e = rig.range(1, "w", "z", Exclusive).unwrap_err();
         assert_eq!(e.kind(), ErrorKind::Busy(BusyKind::Deadlock));
         for part in [
-            "transaction 1 waits for keys 'w'..'z' of family \"f\" behind transaction 2",
-            "transaction 2 waits for keys 'b'..'d' of family \"f\" behind transaction 1",
+            "transaction 1 waits for keys 'w'..'z' of family \"default\" behind transaction 2",
+            "transaction 2 waits for keys 'b'..'d' of family \"default\" behind transaction 1",
         ] {
             assert!(e.to_string().contains(part), "{e}");
         }
-        let e = rig.key(1, "x", Shared).unwrap_err();
+        let e = rig.lock(1, "x", Shared).unwrap_err();
         assert_eq!(e.kind(), ErrorKind::Busy(BusyKind::Deadlock), "through a key too");
         rig.table.release_range(a);
     });
@@ -270,11 +235,11 @@ fn two_upgrades_within_a_shared_range_are_a_deadlock() {
     let ids = [1, 2].map(|t| rig.range(t, "a", "z", Shared).unwrap().unwrap());
     scope(|scope| {
         scope.spawn(|| {
-            rig.key(1, "k", Exclusive).unwrap();
+            rig.lock(1, "k", Exclusive).unwrap();
             rig.release(1, "k");
         });
         rig.until_waiting(1);
-        assert_eq!(rig.key(2, "l", Exclusive).unwrap_err().kind(), ErrorKind::Busy(BusyKind::Deadlock));
+        assert_eq!(rig.lock(2, "l", Exclusive).unwrap_err().kind(), ErrorKind::Busy(BusyKind::Deadlock));
         rig.table.release_range(ids[1]);
     });
     rig.table.release_range(ids[0]);
@@ -322,7 +287,7 @@ fn random_requests_without_waits_agree_with_an_oracle() {
             let from = draw(12) as u8;
             if draw(2) == 0 {
                 let own = (t, mode, from, from + 1);
-                let got = rig.key_for(t, &name(from), mode, Duration::ZERO);
+                let got = rig.lock_for(t, &name(from), mode, Duration::ZERO);
                 assert_eq!(got.is_ok(), !clash(&known, &own), "step {step}: {own:?} beside {known:?}");
                 match got {
                     Ok(Acquired::New) => held.push((own, Own::Key(from))),
@@ -376,7 +341,7 @@ fn random_histories_of_threads_never_clash() {
                             let got = rig.range(t, &name(from), &name(to), mode);
                             got.map(|id| ranges.extend(id))
                         } else {
-                            rig.key(t, &name(from), mode).map(|_| keys.push(from))
+                            rig.lock(t, &name(from), mode).map(|_| keys.push(from))
                         };
                         if let Err(e) = got {
                             assert_eq!(e.kind(), ErrorKind::Busy(BusyKind::Deadlock), "{e}");

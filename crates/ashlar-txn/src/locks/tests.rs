@@ -7,24 +7,37 @@
 )]
 
 use super::*;
+use ashlar_base::FamilyId;
 use ashlar_sync::atomic::AtomicUsize;
 use std::thread::scope;
 
-const LONG: Duration = Duration::from_secs(60);
-const SHORT: Duration = Duration::from_millis(30);
+pub(super) const LONG: Duration = Duration::from_secs(60);
+pub(super) const SHORT: Duration = Duration::from_millis(30);
+pub(super) const FAMILY: FamilyId = FamilyId(7);
 
-struct Rig {
-    table: LockTable,
-    env: Env,
+/// A table of locks, and its callers.
+pub(super) struct Rig {
+    pub(super) table: LockTable,
+    pub(super) env: Env,
+}
+
+pub(super) fn lock_key(family: FamilyId, key: &str) -> LockKey {
+    [&family.0.to_le_bytes()[..], key.as_bytes()].concat().into()
 }
 
 impl Rig {
-    fn new() -> Rig {
+    pub(super) fn new() -> Rig {
         Rig { table: LockTable::new(), env: Env::mem() }
     }
 
-    fn lock_for(&self, transaction: u64, key: &str, mode: Mode, timeout: Duration) -> Result<Acquired> {
-        let lock_key: LockKey = key.as_bytes().into();
+    pub(super) fn lock_for(
+        &self,
+        transaction: u64,
+        key: &str,
+        mode: Mode,
+        timeout: Duration,
+    ) -> Result<Acquired> {
+        let lock_key = lock_key(FAMILY, key);
         let request = Request {
             transaction,
             key: &lock_key,
@@ -36,20 +49,20 @@ impl Rig {
         self.table.acquire(&request, &self.env)
     }
 
-    fn lock(&self, transaction: u64, key: &str, mode: Mode) -> Result<Acquired> {
+    pub(super) fn lock(&self, transaction: u64, key: &str, mode: Mode) -> Result<Acquired> {
         self.lock_for(transaction, key, mode, LONG)
     }
 
-    fn try_lock(&self, transaction: u64, key: &str, mode: Mode) -> Option<ErrorKind> {
+    pub(super) fn try_lock(&self, transaction: u64, key: &str, mode: Mode) -> Option<ErrorKind> {
         self.lock_for(transaction, key, mode, Duration::ZERO).err().map(|e| e.kind())
     }
 
-    fn release(&self, transaction: u64, key: &str) {
-        self.table.release(transaction, &key.as_bytes().into());
+    pub(super) fn release(&self, transaction: u64, key: &str) {
+        self.table.release(transaction, &lock_key(FAMILY, key));
     }
 
     /// Waits until `count` transactions wait.
-    fn until_waiting(&self, count: usize) {
+    pub(super) fn until_waiting(&self, count: usize) {
         while self.table.waits.lock().len() < count {
             std::thread::yield_now();
         }
@@ -70,7 +83,7 @@ fn shared_locks_go_together_and_exclusive_ones_alone() {
     assert_eq!(rig.lock(2, "k", Exclusive).unwrap(), Acquired::Upgraded);
     assert_eq!(rig.lock(2, "k", Shared).unwrap(), Acquired::Held);
     assert_eq!(rig.try_lock(3, "k", Shared), Some(ErrorKind::TimedOut));
-    rig.table.downgrade(2, &b"k"[..].into());
+    rig.table.downgrade(2, &lock_key(FAMILY, "k"));
     assert_eq!(rig.lock(3, "k", Shared).unwrap(), Acquired::New);
     rig.release(2, "k");
     rig.release(3, "k");
@@ -273,7 +286,7 @@ fn a_wait_without_other_threads_ends() {
     let before = rig.env.clock.now();
     assert_eq!(rig.lock(2, "k", Shared).unwrap_err().kind(), ErrorKind::TimedOut);
     assert!(rig.env.clock.now() >= before + LONG);
-    let key: LockKey = b"k"[..].into();
+    let key = lock_key(FAMILY, "k");
     let for_ever = Request {
         transaction: 3,
         key: &key,

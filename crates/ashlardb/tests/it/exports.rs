@@ -467,17 +467,23 @@ fn families_whose_values_have_times_keep_them() {
     assert_eq!(e.kind(), ErrorKind::InvalidArgument, "{e}");
 }
 
+/// The export of a family with one key, in `dir`: as its files say, and as another program would describe it.
+fn small_export(dir: &Path) -> (FamilyExport, FamilyExport) {
+    let source = open(dir.join("source"));
+    let family = source.family("source").unwrap();
+    family.put("k", "v").unwrap();
+    let export = family.export(dir.join("export")).unwrap();
+    let [table] = export.files.as_slice() else { panic!("{export:?}") };
+    let file = ExportedFile::described(&table.path, table.level, table.sequences);
+    let described = FamilyExport::described("source", &export.comparator, vec![file]);
+    (export, described)
+}
+
 /// Tables land in directories of the new family that the database did not have before, with and without a record of an export.
 #[test]
 fn a_family_with_directories_of_its_own_is_imported() {
     let dir = tempfile::tempdir().unwrap();
-    let source = open(dir.path().join("source"));
-    let family = source.family("source").unwrap();
-    family.put("k", "v").unwrap();
-    let export = family.export(dir.path().join("export")).unwrap();
-    let [table] = export.files.as_slice() else { panic!("{export:?}") };
-    let file = ExportedFile::described(&table.path, table.level, table.sequences);
-    let described = FamilyExport::described("source", &export.comparator, vec![file]);
+    let (export, described) = small_export(dir.path());
     let path = dir.path().join("db");
     let db = Db::open(&path).unwrap();
     for (name, export) in [("recorded", &export), ("described", &described)] {
@@ -502,18 +508,12 @@ fn a_family_with_directories_of_its_own_is_imported() {
 #[test]
 fn a_described_table_is_imported_into_any_directory() {
     let dir = tempfile::tempdir().unwrap();
-    let source = open(dir.path().join("source"));
-    let family = source.family("source").unwrap();
-    family.put("k", "v").unwrap();
-    let export = family.export(dir.path().join("export")).unwrap();
-    let [table] = export.files.as_slice() else { panic!("{export:?}") };
+    let (_, described) = small_export(dir.path());
     for mode in [IngestMode::Copy, IngestMode::Link, IngestMode::Move] {
         let place = dir.path().join(format!("{mode:?}"));
         let (small, large) = (place.join("small"), place.join("large"));
         let placed = Db::builder(place.join("db")).db_path(&small, 1).db_path(&large, 1 << 40);
         let db = placed.open().unwrap();
-        let file = ExportedFile::described(&table.path, table.level, table.sequences);
-        let described = FamilyExport::described("source", &export.comparator, vec![file]);
         let imported = db
             .import_family_with("made", &described, ImportOptions::new().mode(mode).verify(true), |family| {
                 family
