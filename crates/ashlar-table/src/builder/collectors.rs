@@ -92,10 +92,11 @@ impl Collectors {
     }
 
     /// Asks all collectors for the properties of the table.
-    pub(super) fn finish(self) -> Collected {
-        let mut collected = Collected { failures: self.failures, ..Collected::default() };
+    pub(super) fn finish(mut self) -> Collected {
+        let failures = std::mem::take(&mut self.failures);
+        let mut collected = Collected { failures, ..Collected::default() };
         let mut room = MOST_BYTES;
-        for mut active in self.active {
+        for mut active in std::mem::take(&mut self.active) {
             let collector = &mut active.collector;
             let done = contained(|| collector.finish().map(|own| (own, collector.needs_compaction())));
             let cause = match outcome(done) {
@@ -109,6 +110,13 @@ impl Collectors {
             collected.failures.extend(cause.map(|cause| CollectorFailure { collector, cause }));
         }
         collected
+    }
+}
+
+impl Drop for Collectors {
+    /// Of a table that is given up.
+    fn drop(&mut self) {
+        self.active.drain(..).for_each(|active| drop(active.end()));
     }
 }
 

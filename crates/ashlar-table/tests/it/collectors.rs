@@ -205,6 +205,11 @@ fn a_wrong_collector_costs_its_properties_and_nothing_else() {
     // A panic when it is dropped takes nothing back.
     let (table, summary, _) = written(&with(vec![maker("bad", Wrong::PanicsAtDrop)]));
     assert!(summary.needs_compaction && table.properties().collected().len() == 1);
+    // Nor when the table is given up.
+    let env = Env::mem();
+    let file = env.fs.create(Path::new("/000010.sst")).unwrap();
+    let options = with(vec![maker("bad", Wrong::PanicsAtDrop)]);
+    drop(TableBuilder::new(file, options, identity()).unwrap());
 }
 
 #[test]
