@@ -225,14 +225,16 @@ impl Places {
         }
     }
 
-    /// The place of a file to read, remove or rename: the first directory that has it, or else the first directory of
-    /// all.
+    /// The place of a file to read, remove or rename: the first directory that has it, or else the directory where a new one
+    /// would go.
     fn find(&self, path: &Path) -> Result<PathBuf> {
         let (kind, name) = self.named(path);
-        let former = || self.former.lock().clone();
         let dirs: Vec<PathBuf> = match (kind, &self.logs) {
-            (Kind::Log, Some(logs)) => [logs.dir.clone()].into_iter().chain(former()).collect(),
-            (Kind::Log, None) => [self.dir.clone()].into_iter().chain(former()).collect(),
+            (Kind::Log, logs) => {
+                let current = logs.as_ref().map_or(&self.dir, |logs| &logs.dir);
+                // The current directory may have a file of the same number, left by an open that was to change to it.
+                self.former.lock().iter().chain([current]).cloned().collect()
+            }
             (Kind::Table, _) => self.table_places().iter().map(|place| place.dir.clone()).collect(),
             (Kind::Other, _) => Vec::new(),
         };
@@ -244,7 +246,7 @@ impl Places {
                 }
             }
         }
-        Ok(dirs.first().map_or_else(|| path.to_path_buf(), |dir| dir.join(name)))
+        Ok(self.target(path))
     }
 
     /// The place of a new file.
@@ -293,14 +295,15 @@ impl Places {
             Kind::Table => tables_here,
             Kind::Other => true,
         });
+        // In the order in which a file is found: of two files with one name, the first is listed.
+        if let Some(former) = former.filter(|former| *former != self.dir) {
+            self.list_place(&FileDir::new(former, "wal_dir"), is_log, &mut all)?;
+        }
         if let Some(logs) = &self.logs {
             self.list_place(logs, is_log, &mut all)?;
         }
         for place in tables.iter().filter(|place| place.dir != self.dir) {
             self.list_place(place, is_table, &mut all)?;
-        }
-        if let Some(former) = former.filter(|former| *former != self.dir) {
-            self.list_place(&FileDir::new(former, "wal_dir"), is_log, &mut all)?;
         }
         all.sort_by(|a, b| a.name.cmp(&b.name));
         all.dedup_by(|a, b| a.name == b.name);

@@ -101,6 +101,7 @@ mod observe;
 mod operations;
 mod partitioners;
 mod places;
+mod places_crashes;
 mod prefixes;
 mod options;
 mod own_prefixes;
