@@ -114,7 +114,7 @@ impl Collectors {
 }
 
 impl Drop for Collectors {
-    /// Of a table that is given up.
+    /// Ends the collectors of a table that is given up.
     fn drop(&mut self) {
         self.active.drain(..).for_each(|active| drop(active.end()));
     }

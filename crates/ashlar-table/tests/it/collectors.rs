@@ -205,7 +205,7 @@ fn a_wrong_collector_costs_its_properties_and_nothing_else() {
     // A panic when it is dropped takes nothing back.
     let (table, summary, _) = written(&with(vec![maker("bad", Wrong::PanicsAtDrop)]));
     assert!(summary.needs_compaction && table.properties().collected().len() == 1);
-    // Nor when the table is given up.
+    // A panic at the drop of an unfinished table is contained too.
     let env = Env::mem();
     let file = env.fs.create(Path::new("/000010.sst")).unwrap();
     let options = with(vec![maker("bad", Wrong::PanicsAtDrop)]);
