@@ -97,6 +97,9 @@ pub struct UniversalOptions {
     pub stop_style: StopStyle,
     /// Whether tables whose key ranges do not overlap are moved, not rewritten. Off.
     pub allow_trivial_move: bool,
+    /// Whether a merge because of space amplification goes in parts of about half of `max_compaction_bytes`, so that no merge
+    /// needs the size of the data once more. Off.
+    pub incremental: bool,
 }
 
 impl Default for UniversalOptions {
@@ -108,6 +111,7 @@ impl Default for UniversalOptions {
             max_size_amplification_percent: 200,
             stop_style: StopStyle::TotalSize,
             allow_trivial_move: false,
+            incremental: false,
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Pickers: which files to compact next. Pure functions of the shape of the tree.
 //!
 //! `style` answers what a tree needs. `leveled`, `universal` and `fifo` are the styles. A new style is one file beside them,
-//! and one arm of each `match` in `style`. The leveled style is made of the pickers below.
+//! and one arm of each `match` in `style`. The leveled style is made of the pickers below. `incremental` picks a part of a merge of
+//! a universal tree.
 //!
 //! `shape` describes the tree, `targets` computes the sizes of the levels, `scores` says which level is too large and
 //! by how much. `overfull` picks for such a level, `level0` for level 0; `marked` and `tombstones` pick when nothing is urgent.
@@ -13,6 +14,7 @@ mod blob_gc;
 mod chosen;
 mod fifo;
 mod finish;
+mod incremental;
 mod level0;
 mod leveled;
 mod manual;

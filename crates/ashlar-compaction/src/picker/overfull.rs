@@ -12,7 +12,7 @@
 use super::finish::from_level;
 use super::level0::pick_level0;
 use super::scores::scores;
-use super::shape::Shape;
+use super::shape::{Shape, Sums};
 use crate::plan::{Compaction, Reason, Running, UserRange};
 use ashlar_options::CompactionOptions;
 use ashlar_tree::version::FileMeta;
@@ -46,15 +46,8 @@ fn pick_from(
 
 /// The files of a level by the bytes they overlap below per own byte, lowest first.
 fn by_overlap(shape: &Shape<'_>, level: usize) -> Vec<usize> {
-    let mut sums = vec![0u64];
-    for file in shape.level(level + 1) {
-        sums.push(sums.last().copied().unwrap_or(0).saturating_add(file.size()));
-    }
-    let overlapped = |file: &FileMeta| {
-        let range = shape.overlap(level + 1, &UserRange::of(file));
-        let sum = |at: usize| sums.get(at).copied().unwrap_or(0);
-        sum(range.end).saturating_sub(sum(range.start))
-    };
+    let below = Sums::of(shape.level(level + 1));
+    let overlapped = |file: &FileMeta| below.bytes(&shape.overlap(level + 1, &UserRange::of(file)));
     let mut ratios: Vec<(u64, usize)> = (0..)
         .zip(shape.level(level))
         .filter(|(_, file)| !file.is_compacting())

@@ -242,6 +242,26 @@ impl<'a> Shape<'a> {
     }
 }
 
+/// The bytes of the files of a level before each index: sums of ranges in constant time.
+pub(super) struct Sums(Vec<u64>);
+
+impl Sums {
+    /// The sums of `files`.
+    pub(super) fn of(files: &[Arc<FileMeta>]) -> Sums {
+        let mut sums = vec![0u64];
+        for file in files {
+            sums.push(sums.last().copied().unwrap_or(0).saturating_add(file.size()));
+        }
+        Sums(sums)
+    }
+
+    /// The bytes of the files at the indexes `range`.
+    pub(super) fn bytes(&self, range: &Range<usize>) -> u64 {
+        let before = |at: usize| self.0.get(at).copied().unwrap_or(0);
+        before(range.end).saturating_sub(before(range.start))
+    }
+}
+
 /// Bytes of some files.
 pub(super) fn bytes(files: &[Arc<FileMeta>]) -> u64 {
     files.iter().map(|f| f.size()).fold(0, u64::saturating_add)

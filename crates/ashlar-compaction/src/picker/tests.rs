@@ -185,7 +185,7 @@ fn run_command(request: &mut ManualRange, command: &Command) -> Result<String, S
         "leveled" | "universal" | "fifo" => {
             words(&[
                 "age", "alike", "begin", "deepest", "details", "end", "limit", "manual", "merges", "most",
-                "moves", "now", "one", "prefix", "running", "space",
+                "moves", "now", "one", "parts", "prefix", "running", "space",
             ])?;
             of_style(&shape, command, &running)
         }
@@ -207,7 +207,7 @@ fn run_command(request: &mut ManualRange, command: &Command) -> Result<String, S
 }
 
 /// The compaction of a tree of another style. Universal: `space` and `alike` are percent, `most` bounds the runs of one merge,
-/// `moves` allows moves, `one` is a tree with one level, `manual` a request. FIFO: `limit` in MiB, `merges` allows merges.
+/// `moves` allows moves, `parts` merges in parts, `one` is a tree with one level, `manual` a request. FIFO: `limit` in MiB, `merges` allows merges.
 /// All: `prefix` is the length for the fixed-prefix partitioner. Both: `now` and `age` in seconds; a table is as old as the epoch 1970 plus its number.
 fn of_style(shape: &Shape<'_>, command: &Command, running: &[Running]) -> Result<String, String> {
     let number = |key: &str, default: u64| Ok::<u64, String>(command.number(key)?.unwrap_or(default));
@@ -225,6 +225,7 @@ fn of_style(shape: &Shape<'_>, command: &Command, running: &[Running]) -> Result
             size_ratio: percent("alike", 1)?,
             max_merge_width: percent("most", u64::from(u32::MAX))?,
             allow_trivial_move: command.has("moves"),
+            incremental: command.has("parts"),
             ..UniversalOptions::default()
         },
         fifo: FifoOptions {

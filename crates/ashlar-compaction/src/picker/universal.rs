@@ -9,6 +9,7 @@
 //! 3. As soon as there are `level0_file_num_compaction_trigger` runs, three questions are asked in turn. Are the newer runs
 //!    together too large in proportion to the oldest? Then all runs are merged. Are runs, from some run on, alike in size?
 //!    Then these are merged. Are there more runs than the trigger? Then the newest are merged.
+//!    With `incremental`, a merge of all runs for the first reason takes a part of the two oldest runs; see `incremental`.
 //! 4. When a table is older than the periodic limit or the ttl, all runs are merged.
 //! 5. A result that stays in level 0 reaches with its sequence numbers among those of no other table and of no memtable; see
 //!    [`Shape::stays_in_order`]. If that forbids a merge for the number of runs, all of level 0 goes to a deeper level.
@@ -19,6 +20,7 @@
 
 use super::aged::{made, seconds_left};
 use super::finish::planned;
+use super::incremental::pick_window;
 use super::marked::pick_marked_run;
 use super::pick_input::PickInput;
 use super::shape::{Shape, any_busy, as_level, bytes};
@@ -92,7 +94,10 @@ pub(super) fn pick(input: &PickInput<'_>) -> Option<Compaction> {
     if runs.len() < options.l0_trigger {
         return marked();
     }
-    let wasteful = wasteful(&runs, options).and_then(|range| merge(range, Reason::SpaceAmplification));
+    let wasteful = wasteful(&runs, options).and_then(|range| {
+        let part = options.universal.incremental.then(|| part_of_oldest(input, &runs)).flatten();
+        part.or_else(|| merge(range, Reason::SpaceAmplification))
+    });
     let alike = || alike(&runs, options).and_then(|range| merge(range, Reason::SizeRatio));
     let too_many = too_many(&runs, options);
     let all_of_level0 =
@@ -157,6 +162,15 @@ fn wasteful(runs: &[Run<'_>], options: &CompactionOptions) -> Option<Range<usize
     let percent = u128::from(options.universal.max_size_amplification_percent);
     let due = newer > 0 && newer * 100 >= percent * u128::from(oldest.bytes);
     due.then_some(start..runs.len())
+}
+
+/// A part of the merge of the two oldest runs; `None` if the newer of them is in level 0.
+fn part_of_oldest(input: &PickInput<'_>, runs: &[Run<'_>]) -> Option<Compaction> {
+    let PickInput { shape, options, running, .. } = input;
+    let [.., upper, oldest] = runs else { return None };
+    let plan = pick_window(shape, options, running, (upper.level, oldest.level))?;
+    let moves = options.universal.allow_trivial_move && may_move(shape, options, &plan);
+    Some(Compaction { action: if moves { Action::Move } else { Action::Rewrite }, ..plan })
 }
 
 /// The runs from the first marked one to the oldest, up to one that is claimed; `None` if only the oldest is marked.

@@ -6,7 +6,7 @@
 use super::rule::{Rule, View, number};
 use crate::names::Value;
 use ashlar_format::filter::FilterPolicy;
-use ashlar_format::options_file::unescape;
+use ashlar_format::options_file::{split_object, unescape};
 
 const GIB: i128 = 1 << 30;
 
@@ -236,9 +236,9 @@ pub(super) const RULES: &[Rule] = &[
         name: "universal-takes-twice-the-space",
         of_family: true,
         check: |v| {
-            (v.family("compaction_style") == Some("kCompactionStyleUniversal")).then(|| "compaction_style=kCompactionStyleUniversal: a full compaction needs the size of the data once more".to_owned())
+            (v.family("compaction_style") == Some("kCompactionStyleUniversal") && !merges_in_parts(v)).then(|| "compaction_style=kCompactionStyleUniversal: a full compaction needs the size of the data once more".to_owned())
         },
-        advice: "Keep half of the disk free, or use leveled compaction.",
+        advice: "Keep half of the disk free, set incremental=true in compaction_options_universal, or use leveled compaction.",
     },
     Rule {
         name: "nothing-compressed",
@@ -294,6 +294,13 @@ fn write_buffers(v: &View<'_>) -> Option<i128> {
         Some(number(section.get("write_buffer_size"))?.saturating_mul(buffers))
     };
     v.families().map(of).try_fold(0i128, |sum, one| Some(sum.saturating_add(one?)))
+}
+
+/// Whether a universal tree merges its oldest runs in parts.
+fn merges_in_parts(v: &View<'_>) -> bool {
+    let members = v.family("compaction_options_universal").and_then(|object| split_object(object).ok());
+    members
+        .is_some_and(|members| members.iter().any(|(name, value)| name == "incremental" && value == "true"))
 }
 
 fn filter_bits(v: &View<'_>) -> Option<f64> {

@@ -106,6 +106,12 @@ fn every_rule_speaks_alone_where_it_should() {
         }
         assert_eq!(rules_of(&with(&changes), MUCH), [*rule], "{changes:?}");
     }
+    let in_parts = [
+        "family: compaction_style=kCompactionStyleUniversal",
+        "family: compaction_options_universal={size_ratio=1;incremental=true;}",
+        "own: block_cache_bytes=8589934592",
+    ];
+    assert_eq!(rules_of(&with(&in_parts), MUCH), [""; 0]);
     let spoken: BTreeSet<_> = cases.iter().map(|(rule, _)| *rule).collect();
     let all: BTreeSet<_> = rules::RULES.iter().map(|rule| rule.name).collect();
     assert_eq!(spoken, all);

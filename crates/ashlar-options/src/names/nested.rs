@@ -38,9 +38,9 @@ pub(super) const UNIVERSAL: &[Row<Options>] = &[
     uses!("max_size_amplification_percent", "200", live, family.compaction.universal.max_size_amplification_percent, Range::Whole(0, u32::MAX as u64, "percent"), "All runs are merged when the newer ones reach this many percent of the oldest."),
     uses!("stop_style", "kCompactionStopStyleTotalSize", live, family.compaction.universal.stop_style, Range::Text("kCompactionStopStyleSimilarSize, kCompactionStopStyleTotalSize"), "Whether the next run is compared with the run before it, or with all of them together."),
     uses!("allow_trivial_move", "false", live, family.compaction.universal.allow_trivial_move, Range::Flag, "Tables whose key ranges do not overlap are moved, not rewritten."),
+    uses!("incremental", "false", live, family.compaction.universal.incremental, Range::Flag, "A merge because of space amplification goes in parts: a window of the second oldest run and what it overlaps in the oldest."),
     unserved!("compression_size_percent", "-1", live, "All tables are compressed alike."),
     unserved!("max_read_amp", "-1", live, "The number of runs is bounded by level0_file_num_compaction_trigger."),
-    unserved!("incremental", "false", live, "A merge of all runs is one compaction."),
     ignored!("reduce_file_locking", "true", live, "A compaction claims its tables when it begins."),
 ];
 

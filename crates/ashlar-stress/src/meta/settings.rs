@@ -30,8 +30,8 @@ const CHECKSUMS: [ChecksumKind; 4] =
     [ChecksumKind::Xxh3, ChecksumKind::Crc32c, ChecksumKind::XxHash64, ChecksumKind::None];
 const INDEXES: [IndexKind; 3] =
     [IndexKind::BinarySearch, IndexKind::TwoLevel, IndexKind::BinarySearchWithFirstKey];
-const STYLES: [CompactionStyle; 4] =
-    [CompactionStyle::Level, CompactionStyle::Universal, CompactionStyle::Universal, CompactionStyle::Fifo];
+/// The styles of a tree.
+const STYLES: &[&str] = &["level", "universal", "universal with moves", "fifo", "universal in parts"];
 const LEVELS: [FormatLevel; 3] = [FormatLevel::V9_11, FormatLevel::V7_8, FormatLevel::V11];
 
 /// All of them.
@@ -109,10 +109,19 @@ pub(super) const DIMENSIONS: &[Dimension] = &[
         s.places.wal_dir = [DIR, "/data/wal"][v].to_owned();
     }),
     dimension("mapped_wal", &["off", "on"], |s, v| s.db.mapped_wal = v == 1),
-    dimension("compaction_style", &["level", "universal", "universal with moves", "fifo"], |s, v| {
+    dimension("compaction_style", STYLES, |s, v| {
         let compaction = &mut s.family.compaction;
-        compaction.style = STYLES[v];
-        compaction.universal.allow_trivial_move = v == 2;
+        compaction.style = match STYLES[v] {
+            "level" => CompactionStyle::Level,
+            "fifo" => CompactionStyle::Fifo,
+            _ => CompactionStyle::Universal,
+        };
+        compaction.universal.allow_trivial_move = STYLES[v] == "universal with moves";
+        if STYLES[v] == "universal in parts" {
+            compaction.universal.incremental = true;
+            compaction.universal.max_size_amplification_percent = 10;
+            compaction.max_compaction_bytes = 64 << 10;
+        }
         compaction.fifo.allow_compaction = true;
     }),
     dimension("sst_partitioner", &["none", "prefix of 1", "prefix of 3"], |s, v| {

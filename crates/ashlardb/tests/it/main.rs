@@ -50,6 +50,7 @@
 //! | `secondary` | do views follow a writer, and stay as they are? |
 //! | `tailing` | does a tailing cursor show what is written, by a model and call by call? |
 //! | `styles` | do universal and FIFO trees hold what they should, and may RocksDB and we take turns on them? |
+//! | `incremental` | do universal trees that merge in parts stay near the bound, and does RocksDB go on between the parts? |
 //! | `resources` | do databases share memory and threads without harm to one another? |
 //! | `filters` | does a compaction filter remove what it says, and nothing that a snapshot sees? |
 //! | `collectors`, `collectors_judged` | do tables say what their collectors found, here and in RocksDB, and harms a wrong collector nothing? |
@@ -84,6 +85,7 @@ mod filters;
 mod fork;
 mod gone_back;
 mod golden;
+mod incremental;
 mod indexed;
 mod integrity;
 mod ingest;

@@ -72,14 +72,15 @@ fn runs(family: &Family) -> usize {
 /// than its trigger once the work is done.
 #[test]
 fn a_universal_tree_holds_what_was_written() {
-    for (seed, change) in [(1, 0), (2, 1), (3, 2), (4, 3)] {
+    for (seed, change) in [(1, 0), (2, 1), (3, 2), (4, 3), (5, 4)] {
         let dir = tempfile::tempdir().unwrap();
         let builder = || {
             builder(dir.path(), FormatLevel::V9_11, CompactionStyle::Universal).tune(move |_, family| {
                 family.compaction.universal = UniversalOptions {
                     allow_trivial_move: change == 1,
                     size_ratio: if change == 2 { 50 } else { 1 },
-                    max_size_amplification_percent: if change == 3 { 25 } else { 200 },
+                    max_size_amplification_percent: if change >= 3 { 25 } else { 200 },
+                    incremental: change == 4,
                     ..UniversalOptions::default()
                 };
             })
