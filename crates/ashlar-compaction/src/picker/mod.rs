@@ -40,6 +40,9 @@ pub use targets::Targets;
 pub(crate) use {overfull::pick_overfull, scores::debt, tombstones::pick_tombstones};
 
 #[cfg(test)]
+mod incremental_tests;
+
+#[cfg(test)]
 mod tests;
 
 #[cfg(test)]

@@ -26,15 +26,15 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-const MIB: u64 = 1 << 20;
+pub(super) const MIB: u64 = 1 << 20;
 
-struct Tree {
-    order: Order,
-    levels: Vec<Vec<Arc<FileMeta>>>,
+pub(super) struct Tree {
+    pub(super) order: Order,
+    pub(super) levels: Vec<Vec<Arc<FileMeta>>>,
 }
 
 impl Tree {
-    fn shape(&self) -> Shape<'_> {
+    pub(super) fn shape(&self) -> Shape<'_> {
         Shape {
             order: &self.order,
             levels: &self.levels,
@@ -77,7 +77,7 @@ fn file(text: &str) -> Arc<FileMeta> {
     file
 }
 
-fn tree(text: &str) -> Tree {
+pub(super) fn tree(text: &str) -> Tree {
     tree_in(Order::Bytewise, text)
 }
 
@@ -92,7 +92,7 @@ fn tree_in(order: Order, text: &str) -> Tree {
 }
 
 /// Trigger 4, base 100 MiB, target 10 MiB, compactions of at most 100 MiB.
-fn options() -> CompactionOptions {
+pub(super) fn options() -> CompactionOptions {
     CompactionOptions {
         target_file_bytes: 10 * MIB,
         base_level_bytes: 100 * MIB,
