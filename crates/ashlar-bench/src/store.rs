@@ -159,7 +159,7 @@ pub trait Transaction {
     /// The value of `key`. With `for_update`, another write to the key is a conflict from here on.
     fn get(&mut self, key: &[u8], for_update: bool) -> Result<Option<Vec<u8>>>;
 
-    /// Deletes `key`, by a single delete if `single` is true, and puts it.
+    /// Puts `key`. If the kind detects conflicts, deletes the key first: by a single delete if `single` is true.
     fn replace(&mut self, key: &[u8], value: &[u8], single: bool) -> Result<()>;
 
     /// The first phase of a commit, if the kind has two.

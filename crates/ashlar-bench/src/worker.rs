@@ -101,7 +101,7 @@ impl Worker<'_> {
     }
 
     /// The numbers of random reads and writes.
-    fn numbers(&self, below: u64) -> KeyStream {
+    pub(crate) fn numbers(&self, below: u64) -> KeyStream {
         KeyStream::new(KeyOrder::Random, below, self.plan.access)
     }
 

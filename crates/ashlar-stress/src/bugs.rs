@@ -231,8 +231,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_suite_owes_each_mistake() {
-        let missing: Vec<_> = Bug::ALL.iter().filter(|(bug, _)| owed(*bug).0.is_empty()).collect();
-        assert!(missing.is_empty(), "{missing:?}");
+    fn one_suite_of_this_program_owes_each_mistake() {
+        const SUITES: [&str; 8] = ["sim", "sweep", "power", "corrupt", "meta", "filter", "txn", "shuttle"];
+        for (bug, _) in Bug::ALL {
+            let rows: Vec<_> = OWED.iter().filter(|(bugs, ..)| bugs.contains(bug)).collect();
+            assert!(matches!(rows[..], [(_, suite, _)] if SUITES.contains(suite)), "{bug:?}: {rows:?}");
+        }
     }
 }

@@ -192,6 +192,8 @@ fn transactions_leave_sets_of_equal_sums() {
         let text = transactions(&format!("{kind} --transaction_sets=3")).unwrap();
         assert!(text.contains("2000 operations") && text.contains("( transactions:500 aborts:"), "{text}");
         assert!(text.ends_with("RandomTransactionVerify Success.\n"), "{text}");
+        let aborts = text.split("aborts:").nth(1).and_then(|rest| rest.split(')').next()).unwrap();
+        assert!(aborts.parse::<u64>().unwrap() < 400, "{text}");
     }
     let text = transactions("").unwrap();
     assert!(text.contains("( batches:500 )") && !text.contains("Verify"), "{text}");

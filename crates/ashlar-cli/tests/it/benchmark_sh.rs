@@ -172,6 +172,7 @@ fn jobs_run(style: &str) {
             }
             assert!(field(&text, "Min:", 6).parse::<f64>().unwrap() > 0.0);
         }
+        assert_eq!(text.contains("RandomTransactionVerify Success."), *benchmark == "randomtransaction");
         statistics(&text);
         same_as_json(&text, benchmark, std::fs::read_to_string(&json).unwrap().lines().last().unwrap());
     }

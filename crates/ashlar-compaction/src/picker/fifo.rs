@@ -28,7 +28,8 @@ pub(super) fn pick(input: &PickInput<'_>) -> Option<Compaction> {
         return None;
     }
     let total = shape.levels.iter().map(|files| bytes(files)).fold(0, u64::saturating_add);
-    let limit = options.fifo.max_table_files_size >> if planted(Bug::FifoDropsLive) { 13 } else { 0 };
+    // The planted limit is 32 KiB for the default of 1 GiB.
+    let limit = options.fifo.max_table_files_size >> if planted(Bug::FifoDropsLive) { 15 } else { 0 };
     let (level, expired) = expired(shape, options, input.now);
     if !expired.is_empty() && total.saturating_sub(bytes(&expired)) <= limit {
         return Some(deletion(options, (level, expired), Reason::Ttl));

@@ -325,7 +325,12 @@ impl World<'_> {
             true if model.may_lock_range(&self.others(at), &range) => Ok(()),
             true => Err(ErrorKind::TimedOut),
         };
-        self.report.count(if got.is_ok() { "ranges locked" } else { "ranges refused" }, 1);
+        let what = match want {
+            Ok(()) => "ranges locked",
+            Err(ErrorKind::TimedOut) => "ranges refused",
+            Err(_) => "ranges of optimistic transactions refused",
+        };
+        self.report.count(what, 1);
         expect(&format!("a lock of {range:?}"), &got, &want)?;
         if got.is_ok() {
             self.running[at].model.lock_range(&self.database, range);

@@ -9,7 +9,7 @@ use super::places::Places;
 use super::plan::Setup;
 use super::store::{Names, Store, listing, model_name};
 use super::tally::name;
-use super::transactions::{PREPARED, prepared};
+use super::transactions::{PREPARED, holds_its_locks, prepared};
 use ashlar_backup::{BackupEngine, BackupOptions, CheckpointOptions, checkpoint};
 use ashlar_base::{Error, ErrorKind};
 use ashlar_engine::Db;
@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 
 /// Where backups are.
 const BACKUPS: &str = "/data/backups";
-/// Where one is restored to, on a machine that is thrown away.
+/// Where a backup is restored to, on a copy of the machine.
 const RESTORED: &str = "/data/restored";
 /// The most checkpoints, and the most backups, that a history keeps.
 const MOST: usize = 2;
@@ -34,8 +34,9 @@ enum Place {
 }
 
 /// A copy, and what it holds.
-#[derive(Clone)]
-pub(super) struct Copied {
+struct Copied {
+    /// Copies are numbered in the order of their making.
+    number: u64,
     place: Place,
     state: State,
     names: Names,
@@ -47,8 +48,8 @@ pub(super) struct Copies {
     all: Vec<Copied>,
     /// Numbers the directories of checkpoints.
     made: usize,
-    /// Decides how the crash behind a new copy comes.
-    seed: u64,
+    /// The number of copies that were made.
+    copied: u64,
 }
 
 impl Store {
@@ -91,14 +92,15 @@ impl Store {
             Err(e) => return Err(format!("{what}: {e}")),
         };
         self.features.count(what);
-        let copy = Copied { place, state: self.model.now().clone(), names: self.promise.names.clone() };
-        let Copies { all, seed, .. } = &mut self.features.copies;
-        *seed += 1;
-        let mut rng = Rng::new(*seed);
-        all.push(copy.clone());
-        let mode = any_mode(&mut rng);
-        copy.holds(&self.sim.crash(mode), &self.setup)
-            .map_err(|e| format!("{} behind the call: {e}", name(mode)))
+        let number = self.features.copies.copied + 1;
+        let (state, names) = (self.model.now().clone(), self.promise.names.clone());
+        let copy = Copied { number, place, state, names };
+        // Without a draw of the history. The trace differs from history to history.
+        self.features.copies.copied = number;
+        let mode = any_mode(&mut Rng::new(self.sim.trace_hash() ^ number));
+        let holds = copy.holds(&self.sim.crash(mode), &self.setup);
+        self.features.copies.all.push(copy);
+        holds.map_err(|e| format!("{} behind the call: {e}", name(mode)))
     }
 
     /// Removes the oldest copy of a kind.
@@ -114,20 +116,15 @@ impl Store {
         done.map_err(|e| format!("the removal of a copy: {e}"))
     }
 
-    /// The copies that are there before and after a step.
-    pub(super) fn copies(&self) -> Vec<Copied> {
-        self.features.copies.all.clone()
+    /// The number of copies so far.
+    pub(super) fn copies(&self) -> u64 {
+        self.features.copies.copied
     }
 
-    /// One of the copies of before the step, unless the step has removed it, as a crash of the machine leaves it.
-    pub(super) fn a_copy_holds(
-        &self,
-        before: &[Copied],
-        image: &SimEnv,
-        rng: &mut Rng,
-    ) -> Result<(), String> {
-        let kept = |copy: &&Copied| self.features.copies.all.iter().any(|now| now.place == copy.place);
-        let kept: Vec<&Copied> = before.iter().filter(kept).collect();
+    /// One of the first `before` copies that was not removed, as a crash of the machine leaves it.
+    pub(super) fn a_copy_holds(&self, before: u64, image: &SimEnv, rng: &mut Rng) -> Result<(), String> {
+        let kept: Vec<&Copied> =
+            self.features.copies.all.iter().filter(|copy| copy.number <= before).collect();
         rng.pick(&kept).map_or(Ok(()), |copy| copy.holds(image, &self.setup))
     }
 }
@@ -169,6 +166,7 @@ impl Copied {
             let found = listing(&db, &family, ReadOptions::default(), false).map_err(|e| e.to_string())?;
             different(name, &self.state.entries(&model_name(name, *generation)), &found)?;
         }
-        different(PREPARED, &self.state.entries(PREPARED), &prepared(&db))
+        different(PREPARED, &self.state.entries(PREPARED), &prepared(&db))?;
+        holds_its_locks(&db)
     }
 }

@@ -1,7 +1,6 @@
 //! Random runs, crashed between operations and in the middle of them.
 
 use super::check::{Crash, any_mode};
-use super::copies::Copied;
 use super::features::{Which, among};
 use super::judged::Judges;
 use super::plan::{Setup, Step, steps};
@@ -61,12 +60,7 @@ impl Run {
         }
         let hash = self.store.sim.trace_hash();
         if let Some(judges) = judges {
-            let mut closed = self.rng.percent(50) || self.store.setup.unlogged;
-            // RocksDB opens logs with prepared transactions as those of a transaction database only.
-            if self.store.has_prepared() {
-                closed = true;
-                self.store.decide_on_all()?;
-            }
+            let closed = self.rng.percent(50) || self.store.setup.unlogged;
             judges.read(&self.store, closed, &mut tally.judged).map_err(|e| format!("judged: {e}"))?;
         }
         Ok(hash)
@@ -92,7 +86,7 @@ impl Run {
                 let opened = opens_tolerant(&photograph, &self.store.setup);
                 opened.map_err(|e| format!("kill before call {at}, a torn tail tolerated: {e}"))?;
             }
-            self.a_copy_holds(&copies, &photograph).map_err(|e| format!("crash before call {at}: {e}"))?;
+            self.a_copy_holds(copies, &photograph).map_err(|e| format!("crash before call {at}: {e}"))?;
             let mut rng = if feature { self.features.fork() } else { self.rng.fork() };
             let checked = Crash::of(&self.store, &before, false).check(&photograph, mode, &mut rng, tally);
             checked.map_err(|e| format!("crash before call {at}: {e}"))?;
@@ -103,7 +97,7 @@ impl Run {
             let image = self.store.sim.crash(mode);
             let now = self.store.promise.clone();
             let (mut fork, goes_on) = (rng.fork(), rng.percent(8));
-            self.a_copy_holds(&copies, &image).map_err(|e| format!("after {}: {e}", name(mode)))?;
+            self.a_copy_holds(copies, &image).map_err(|e| format!("after {}: {e}", name(mode)))?;
             let found = Crash::of(&self.store, &now, true).check(&image, mode, &mut fork, tally)?;
             if goes_on {
                 // The old store must not get in the way of the new one: nothing of it reaches the disk any more.
@@ -116,7 +110,7 @@ impl Run {
     }
 
     /// Looks at a copy after some of the crashes.
-    fn a_copy_holds(&mut self, before: &[Copied], image: &SimEnv) -> Result<(), String> {
+    fn a_copy_holds(&mut self, before: u64, image: &SimEnv) -> Result<(), String> {
         match self.features.percent(20) {
             true => self.store.a_copy_holds(before, image, &mut self.features),
             false => Ok(()),

@@ -106,10 +106,7 @@ fn run(seed: u64, tally: &mut Tally, mut judges: Option<&mut Judges>) -> Result<
             }
         }
         refused += u64::from(store.db.health().severity >= Severity::Full);
-        if let Some(judges) = judges
-            .as_deref_mut()
-            .filter(|_| lacks_log_room(&store) && store.is_certain() && !store.has_prepared())
-        {
+        if let Some(judges) = judges.as_deref_mut().filter(|_| lacks_log_room(&store) && store.is_certain()) {
             judges.read(&store, false, &mut tally.judged).map_err(|e| format!("full, judged: {e}"))?;
         }
         store.sim.set_capacity(u64::MAX);
@@ -134,5 +131,6 @@ fn run(seed: u64, tally: &mut Tally, mut judges: Option<&mut Judges>) -> Result<
     store.compare_all()?;
     store.step(&Step::Op(Op::Reopen))?;
     store.compare_all()?;
+    tally.feature(&store.features);
     Ok(refused)
 }

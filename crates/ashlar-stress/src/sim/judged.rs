@@ -1,11 +1,13 @@
 //! Copies the files of a run from its simulated machine to a real disk, where RocksDB reads them.
 //!
 //! Both versions read what is at level 7.8, the newer one the rest. Half of the stores are closed first, the others are
-//! left as a kill leaves them, so that RocksDB replays our logs.
+//! left as a kill leaves them, so that RocksDB replays our logs. A store that has prepared transactions is read as a
+//! transaction database, which must have the same undecided ones.
 
 use super::places::Places;
 use super::plan::DEFAULT;
 use super::store::{DIR, Store, model_name};
+use super::transactions::PREPARED;
 use ashlar_env::EntryKind;
 use ashlar_options::FormatLevel;
 use ashlar_testkit::judge::{JudgeError, MERGING, Opening};
@@ -24,6 +26,12 @@ pub struct Judges {
 pub struct Looked {
     /// Directories read by 7.8.3, and by 11.8.1.
     pub directories: [u64; 2],
+    /// Those of them that were not closed before.
+    pub unclosed: u64,
+    /// Undecided transactions that were found there.
+    pub undecided: u64,
+    /// Stores that RocksDB cannot open.
+    pub orphaned: u64,
     pub entries: u64,
 }
 
@@ -38,8 +46,13 @@ impl Judges {
         Ok(Judges { running: [spawn(JudgeVersion::V7)?, spawn(JudgeVersion::V11)?] })
     }
 
-    /// Everything in `store` as its model has it?
+    /// Compares what RocksDB reads with the model. RocksDB crashes if an undecided transaction has changes of a dropped family, so
+    /// such a store is left out.
     pub fn read(&mut self, store: &Store, closed: bool, looked: &mut Looked) -> Result<(), String> {
+        if store.has_orphans() {
+            looked.orphaned += 1;
+            return Ok(());
+        }
         if closed {
             store.db.close().map_err(|e| format!("close: {e}"))?;
         } else if store.setup.holds_back() {
@@ -58,20 +71,24 @@ impl Judges {
             let read = read.and_then(|()| self.read_one(at, store, folder.path(), looked));
             read.map_err(|e| format!("{}, closed {closed}: {e}", version.name()))?;
             looked.directories[at] += 1;
+            looked.unclosed += u64::from(!closed);
         }
         Ok(())
     }
 
-    /// Tells RocksDB where the copies of the places are: its OPTIONS files do not.
+    /// Tells RocksDB where the copies of the places are, because its OPTIONS files do not, and that there are transactions.
     fn prepare(&mut self, at: usize, store: &Store, to: &Path) -> Result<(), String> {
         let judge = &mut self.running[at];
         let mut prepare = |line: String| judge.prepare(&line).map_err(|e| format!("{line}: {e}"));
         prepare("without".to_owned())?;
         let Places { db_paths, cf_paths, .. } = &store.setup.places;
-        if !store.setup.places.are_any() {
+        if !needs_words(store) {
             return Ok(());
         }
-        prepare(format!("with db wal_dir={}", copy_of(to, &store.wal_dir()).display()))?;
+        prepare(match store.setup.places.are_any() {
+            true => format!("with db wal_dir={}", copy_of(to, &store.wal_dir()).display()),
+            false => "with db ".to_owned(),
+        })?;
         for name in store.promise.names.keys() {
             prepare(format!("with family {name} {MERGING}"))?;
         }
@@ -81,14 +98,22 @@ impl Judges {
             let copy = to_hex(copy_of(to, &path.path).as_os_str().as_encoded_bytes());
             prepare(format!("with path {name} {copy} {}", path.target_bytes))?;
         }
-        Ok(())
+        if store.has_prepared() { prepare("with transactions".to_owned()) } else { Ok(()) }
     }
 
     fn read_one(&mut self, at: usize, store: &Store, dir: &Path, looked: &mut Looked) -> Result<(), String> {
         let judge = &mut self.running[at];
         let said = |e: JudgeError| e.to_string();
-        let options = if store.setup.places.are_any() { "" } else { MERGING };
+        let options = if needs_words(store) { "" } else { MERGING };
         judge.open(&copy_of(dir, Path::new(DIR)), Opening::Existing, options).map_err(said)?;
+        if store.has_prepared() {
+            let found = judge.undecided().map_err(said)?;
+            let expected = store.model.now().entries(PREPARED);
+            if !found.iter().eq(expected.iter().map(|(name, _)| name)) {
+                return Err(format!("undecided transactions {found:?}, expected {expected:?}"));
+            }
+            looked.undecided += found.len() as u64;
+        }
         let found = judge.families().map_err(said)?;
         if !found.iter().eq(store.promise.names.keys()) {
             return Err(format!("families {found:?}, expected {:?}", store.promise.names));
@@ -107,6 +132,11 @@ impl Judges {
         }
         judge.close().map_err(said)
     }
+}
+
+/// Whether RocksDB is told more about the opening than its options.
+fn needs_words(store: &Store) -> bool {
+    store.setup.places.are_any() || store.has_prepared()
 }
 
 /// The files of the simulated directories, as they are now.

@@ -40,7 +40,7 @@ pub struct Tally {
     pub failed: u64,
     /// Syncs of files among them, by what they did all the same.
     pub failed_syncs: BTreeMap<&'static str, u64>,
-    /// How often the features did what.
+    /// Counts of the features, by name.
     pub features: BTreeMap<&'static str, u64>,
 }
 
@@ -79,6 +79,9 @@ impl Tally {
             ("determinism pairs", pairs),
             ("directories read by RocksDB 7.8.3", &judged.directories[0]),
             ("directories read by RocksDB 11.8.1", &judged.directories[1]),
+            ("directories read unclosed", &judged.unclosed),
+            ("undecided transactions found by RocksDB", &judged.undecided),
+            ("stores that RocksDB cannot open", &judged.orphaned),
             ("deletions taken where a flush lacked room", &self.deleted[0]),
             ("deletions taken where the log lacked room", &self.deleted[1]),
             ("writes ingested", &self.ingested),

@@ -82,11 +82,11 @@ pub(super) fn holds_its_locks(db: &Db) -> Result<(), String> {
     Ok(())
 }
 
-/// What became of the attempt to fill a transaction.
+/// The changes that a transaction has taken.
 struct Filled {
     batch: WriteBatch,
     modelled: Vec<Change>,
-    /// A key that an undecided transaction guards.
+    /// An undecided transaction has locked one of the keys.
     guarded: bool,
 }
 
@@ -112,7 +112,7 @@ impl Store {
         Ok(live)
     }
 
-    /// Gives a transaction the changes, without those whose keys are locked: these it must be refused. `None`: a call failed, and
+    /// Gives a transaction the changes. A pessimistic one must be refused the keys that are locked. `None`: a call failed, and
     /// calls are made to fail.
     fn fill(
         &mut self,
@@ -174,21 +174,25 @@ impl Store {
     ) -> Result<(), String> {
         let Some((mut real, filled)) = self.begun(kind, changes, sync)? else { return Ok(()) };
         let disturbed = disturbed && !self.faulty;
-        if let Some(first) =
-            changes.iter().find(|c| self.promise.names.contains_key(c.family())).filter(|_| disturbed)
-        {
+        let live = changes.iter().filter_map(|change| {
+            let generation = self.promise.names.get(change.family())?;
+            Some((change, model_name(change.family(), *generation)))
+        });
+        if let Some((first, named)) = { live }.next().filter(|_| disturbed) {
             let (family, key) = (first.family().to_owned(), first.key().to_vec());
+            let is_in = filled.modelled.iter().any(|change| change.family() == named && change.key() == key);
             // A key that is deleted singly is put once.
-            if !filled.modelled.iter().any(|change| change.key() == key) || key.starts_with(b"once/") {
+            if !is_in || key.starts_with(b"once/") {
                 return Ok(());
             }
             self.write(&[Change::Put { family, key, value: b"between".to_vec() }], false)?;
         }
         if disturbed || filled.guarded {
-            let kind = real.commit().err().map(|e| e.kind());
-            self.features.count("conflicts");
-            return match kind {
-                Some(CONFLICT) => Ok(()),
+            return match real.commit().err().map(|e| e.kind()) {
+                Some(CONFLICT) => {
+                    self.features.count("conflicts");
+                    Ok(())
+                }
                 Some(_) if self.faulty => Ok(()),
                 kind => Err(format!("a commit that is in conflict: {kind:?}")),
             };
@@ -250,12 +254,11 @@ impl Store {
         !self.features.prepared.is_empty()
     }
 
-    /// Decides on all that is prepared.
-    pub(super) fn decide_on_all(&mut self) -> Result<(), String> {
-        while !self.model.now().entries(PREPARED).is_empty() {
-            let commit = self.model.writes().is_multiple_of(2);
-            self.decide(0, commit)?;
-        }
-        Ok(())
+    /// Whether an undecided transaction has changes of a family that was dropped.
+    pub(super) fn has_orphans(&self) -> bool {
+        let live = |name: &str| {
+            self.promise.names.iter().any(|(known, generation)| model_name(known, *generation) == name)
+        };
+        self.locked().iter().any(|(family, _)| !live(family))
     }
 }

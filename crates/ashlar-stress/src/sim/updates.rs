@@ -2,7 +2,7 @@
 
 use super::store::{Store, model_name};
 use super::transactions::PREPARED;
-use ashlar_backup::{Change as Said, updates_since};
+use ashlar_backup::{Change as Update, updates_since};
 use ashlar_base::{FamilyId, SeqNum};
 use ashlar_testkit::ops::Change;
 use std::collections::BTreeMap;
@@ -72,21 +72,34 @@ impl Store {
             }
             Err(e) => return Err(format!("updates_since {next}: {e}")),
         };
-        let mut found = Vec::new();
+        let (mut found, mut ends_early) = (Vec::new(), false);
         for update in feed {
             let update = match update {
                 Ok(update) => update,
-                Err(e) if e.is_not_found() => return Ok(()),
+                // A part of the archive went away meanwhile.
+                Err(e) if e.is_not_found() => {
+                    ends_early = true;
+                    break;
+                }
                 Err(e) => return Err(format!("updates since {next}: {e}")),
             };
             let changes = update.changes().map_err(|e| format!("an update: {e}"))?;
-            found.extend(changes.iter().map(|said| told(said, &mark.families)));
+            found.extend(changes.iter().map(|update| in_model(update, &mark.families)));
         }
-        self.features.count("feeds compared");
         let same = expected.iter().zip(&found).take_while(|(a, b)| a == b).count();
         let brief = |change: Option<&Change>| format!("{change:?}").chars().take(160).collect::<String>();
         match (expected.get(same), found.get(same)) {
-            (None, None) => Ok(()),
+            (_, None) if ends_early => {
+                self.features.count("feeds that are gone");
+                self.set_bookmark();
+                Ok(())
+            }
+            (None, None) => {
+                self.features.count("feeds compared");
+                *self.features.counts.entry("changes of feeds compared").or_default() +=
+                    expected.len() as u64;
+                Ok(())
+            }
             (wanted, got) => Err(format!(
                 "updates since {next}: change {same} of {} is {}, expected {}",
                 expected.len(),
@@ -98,20 +111,20 @@ impl Store {
 }
 
 /// A change of a feed, as the model has it.
-fn told(said: &Said<'_>, families: &BTreeMap<FamilyId, String>) -> Change {
+fn in_model(update: &Update<'_>, families: &BTreeMap<FamilyId, String>) -> Change {
     let name = |id: &FamilyId| families.get(id).cloned().unwrap_or_else(|| format!("family {}", id.0));
-    match said {
-        Said::Put { family, key, value } => {
+    match update {
+        Update::Put { family, key, value } => {
             Change::Put { family: name(family), key: key.to_vec(), value: value.to_vec() }
         }
-        Said::Delete { family, key } => Change::Delete { family: name(family), key: key.to_vec() },
-        Said::SingleDelete { family, key } => {
+        Update::Delete { family, key } => Change::Delete { family: name(family), key: key.to_vec() },
+        Update::SingleDelete { family, key } => {
             Change::SingleDelete { family: name(family), key: key.to_vec() }
         }
-        Said::Merge { family, key, operand } => {
+        Update::Merge { family, key, operand } => {
             Change::Merge { family: name(family), key: key.to_vec(), operand: operand.to_vec() }
         }
-        Said::DeleteRange { family, begin, end } => {
+        Update::DeleteRange { family, begin, end } => {
             Change::DeleteRange { family: name(family), from: begin.to_vec(), to: end.to_vec() }
         }
         other => Change::Put { family: format!("{other:?}"), key: Vec::new(), value: Vec::new() },

@@ -5,7 +5,7 @@ use ashlar_base::ext::table_properties_collector::{
     CollectedEntry, CollectorContext, TablePropertiesCollector, TablePropertiesCollectorFactory,
     UserProperties,
 };
-use ashlar_base::{Error, FamilyId, FileNumber, Level, Order, Result, SeqNum, ValueType};
+use ashlar_base::{Error, FileNumber, Level, Order, Result, SeqNum, ValueType};
 use ashlar_cache::FramePool;
 use ashlar_env::Env;
 use ashlar_format::compress::Compression;
@@ -269,7 +269,6 @@ fn a_file_to_be_ingested_has_its_collectors_too() {
     let options = ReaderOptions::new(Order::Bytewise, FramePool::new(1 << 20), FileNumber(1));
     let table = TableReader::open(env.fs.open_read(&written.path).unwrap(), written.size, options).unwrap();
     assert_eq!(table.properties().collected()[&b"count"[..]], b"1");
-    assert_eq!(FamilyId::DEFAULT, identity().family_id);
 }
 
 #[test]

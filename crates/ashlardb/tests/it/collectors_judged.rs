@@ -3,7 +3,7 @@
 use crate::collectors::Counting;
 use crate::judge::{judge, level_of};
 use crate::options::{newest, section};
-use crate::store::listing;
+use crate::store::{listing, write};
 use ashlar_testkit::judge::Opening;
 use ashlar_testkit::{Change, JudgeVersion, Op, Rng, Tools, report};
 use ashlardb::CompactOnDeletion;
@@ -74,17 +74,6 @@ fn change(kind: usize, key: usize) -> Change {
     }
 }
 
-fn write(db: &Db, changes: &[Change]) {
-    for change in changes {
-        match change {
-            Change::Put { key, value, .. } => db.put(&key[..], &value[..]).unwrap(),
-            Change::Delete { key, .. } => db.delete(&key[..]).unwrap(),
-            Change::SingleDelete { key, .. } => db.single_delete(&key[..]).unwrap(),
-            _ => unreachable!("of the three above"),
-        }
-    }
-}
-
 /// RocksDB 11.8.1 marks the same tables, whatever the limits.
 #[test]
 fn we_mark_the_tables_that_rocksdb_marks() {
@@ -112,7 +101,7 @@ fn we_mark_the_tables_that_rocksdb_marks() {
         judge.apply(&[Op::Flush { family: "default".into() }]).unwrap();
         judge.close().unwrap();
         let db = Db::builder(ours.path()).options(&options).open().unwrap();
-        write(&db, &changes);
+        write(&db, &changes, false);
         db.flush().unwrap();
         let here = marks(&db);
         let there = marks(&Db::open_read_only(theirs.path()).unwrap());
@@ -154,9 +143,9 @@ fn a_mark_of_either_engine_starts_a_compaction_in_the_other() {
             // Ours, then they open it.
             let level = level_of(version);
             let db = Db::builder(ours.path()).format_level(level).options(&quiet).open().unwrap();
-            write(&db, &puts);
+            write(&db, &puts, false);
             db.compact().unwrap();
-            write(&db, &deletes);
+            write(&db, &deletes, false);
             db.flush().unwrap();
             let before = marks(&db);
             assert_eq!(before[0], (0, true), "{style}");

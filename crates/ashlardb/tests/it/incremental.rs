@@ -3,7 +3,7 @@
 use crate::judge::{judge, level_of};
 use crate::store::listing;
 use ashlar_testkit::judge::Opening;
-use ashlar_testkit::{Change, JudgeVersion, Op, Rng};
+use ashlar_testkit::{Change, JudgeVersion, Op, Rng, report};
 use ashlardb::prelude::*;
 use ashlardb::{Builder, CompactionEvent, Event, EventListener, FormatLevel, Level};
 use std::collections::BTreeMap;
@@ -142,11 +142,11 @@ fn compactions_stay_near_their_bound() {
         let events = heard.take();
         let wasteful = events.iter().filter(|event| event.reason == "space-amplification");
         largest.push(wasteful.clone().map(|event| event.input_bytes).max().unwrap());
-        println!(
-            "FIGURE parts={incremental}: {} merges, largest {}",
+        report::figure(&format!(
+            "merges for space, in parts {incremental}: {}, the largest reads {} bytes",
             wasteful.count(),
             largest.last().unwrap()
-        );
+        ));
         if incremental {
             let all = events.iter().map(|event| event.input_bytes).max().unwrap();
             let data: u64 = runs(&db).iter().sum();

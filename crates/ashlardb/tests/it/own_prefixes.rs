@@ -1,6 +1,7 @@
 //! Prefix extractors of the user's own: answers are right with every extractor, also with one that fails.
 
 use crate::options::{newest, section};
+use crate::store::listing;
 use ashlar_base::Order;
 use ashlar_cache::FramePool;
 use ashlar_env::Env;
@@ -79,10 +80,6 @@ fn opened(dir: &Path, extractor: Option<&PrefixExtractor>, options: &str) -> Bui
     }
 }
 
-fn entries(scan: impl Iterator<Item = ashlardb::Result<KeyValue>>) -> Vec<KeyValue> {
-    scan.map(Result::unwrap).collect()
-}
-
 fn work(db: &Db, model: &mut Map, rng: &mut Rng) {
     for n in 0..200 {
         let (at, value) = (key(rng), rng.bytes(20));
@@ -114,24 +111,25 @@ fn agrees(db: &Db, model: &Map, rng: &mut Rng, what: &str) {
     let known = |keep: &dyn Fn(&[u8]) -> bool| -> Vec<KeyValue> {
         model.iter().filter(|(key, _)| keep(key)).map(|(k, v)| (k.clone(), v.clone())).collect()
     };
-    assert_eq!(entries(db.scan(..)), known(&|_| true), "{what}");
+    assert_eq!(listing(db.scan(..)), known(&|_| true), "{what}");
     let mut cursor = db.scan(..).cursor().unwrap();
     for _ in 0..60 {
         let (prefix, from) = (key(rng), key(rng));
         let expected = known(&|key| key.starts_with(&prefix));
-        assert_eq!(entries(db.prefix(&prefix)), expected, "{what}: {prefix:?}");
-        let mut backward = entries(db.prefix(&prefix).rev());
+        assert_eq!(listing(db.prefix(&prefix)), expected, "{what}: {prefix:?}");
+        let mut backward = listing(db.prefix(&prefix).rev());
         backward.reverse();
         assert_eq!(backward, expected, "{what}: {prefix:?} backward");
-        let behind = known(&|key| key.starts_with(&prefix) && key >= &*prefix);
+        let begin = [prefix.clone(), key(rng)].concat();
+        let behind = known(&|key| key.starts_with(&prefix) && key >= &*begin);
         let behind: Vec<_> = behind.into_iter().map(|(key, _)| key).collect();
-        assert_eq!(rest(&mut cursor, &prefix, &prefix), behind, "{what}: from {prefix:?}");
+        assert_eq!(rest(&mut cursor, &begin, &prefix), behind, "{what}: {prefix:?} from {begin:?}");
         if from <= prefix {
             let expected = known(&|key| key >= &*from && key <= &*prefix);
-            let found = entries(db.scan(from.as_slice()..=prefix.as_slice()));
+            let found = listing(db.scan(from.as_slice()..=prefix.as_slice()));
             assert_eq!(found, expected, "{what}: {from:?}..={prefix:?}");
             let expected = known(&|key| key >= &*from && key < &*prefix);
-            let found = entries(db.scan(from.as_slice()..prefix.as_slice()));
+            let found = listing(db.scan(from.as_slice()..prefix.as_slice()));
             assert_eq!(found, expected, "{what}: {from:?}..{prefix:?}");
         }
         let found = db.get(&from).unwrap();

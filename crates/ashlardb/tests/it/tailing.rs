@@ -1,22 +1,17 @@
 //! Tailing cursors, against a model and call by call.
 //!
-//! 1. What a tailing cursor shows is what a map says that repeats the rules of `Scan::tailing`, whatever is written, deleted, flushed
-//!    and compacted between the calls.
+//! 1. A model that follows the rules of `Scan::tailing` predicts every entry that a tailing cursor shows, whatever is written,
+//!    deleted, flushed and compacted between the calls.
 //! 2. A reader that follows a queue by `next` alone sees every key once, in order, beside a writer on another thread.
 
-use ashlar_base::splitmix;
+use crate::transactions::fresh;
+use ashlar_testkit::{Rng, within};
 use ashlardb::prelude::*;
 use ashlardb::{CompactRangeOptions, Cursor, Env, ErrorKind, PrefixExtractor, Read, ReadTier};
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
 type Map = BTreeMap<Vec<u8>, Vec<u8>>;
-
-fn open() -> (tempfile::TempDir, Db) {
-    let dir = tempfile::tempdir().unwrap();
-    let db = Db::open(dir.path().join("db")).unwrap();
-    (dir, db)
-}
 
 fn key(cursor: Option<(&[u8], &[u8])>) -> Option<String> {
     cursor.map(|(key, _)| String::from_utf8(key.to_vec()).unwrap())
@@ -77,22 +72,14 @@ fn after(map: &Map, from: &Bound<Vec<u8>>) -> Option<Vec<u8>> {
     map.range((from.clone(), Bound::Unbounded)).next().map(|(key, _)| key.clone())
 }
 
-struct Draw(u64);
-
-impl Draw {
-    fn below(&mut self, n: u64) -> u64 {
-        splitmix::next(&mut self.0) % n
-    }
-
-    fn key(&mut self) -> Vec<u8> {
-        format!("k{:03}", self.below(60)).into_bytes()
-    }
+fn drawn_key(rng: &mut Rng) -> Vec<u8> {
+    format!("k{:03}", rng.below(60)).into_bytes()
 }
 
 /// Writes something, or moves the tree. Returns a text for a failure.
-fn write(db: &Db, model: &mut Map, draw: &mut Draw, step: u64) -> String {
-    let key = draw.key();
-    match draw.below(100) {
+fn write(db: &Db, model: &mut Map, rng: &mut Rng, step: u64) -> String {
+    let key = drawn_key(rng);
+    match rng.below(100) {
         0..60 => {
             let value = format!("v{step}").into_bytes();
             db.put(&key, &value).unwrap();
@@ -103,7 +90,7 @@ fn write(db: &Db, model: &mut Map, draw: &mut Draw, step: u64) -> String {
             model.remove(&key);
         }
         90..95 => {
-            let end = draw.key();
+            let end = drawn_key(rng);
             if key < end {
                 db.delete_range(&key, &end).unwrap();
                 model.retain(|k, _| *k < key || *k >= end);
@@ -116,9 +103,9 @@ fn write(db: &Db, model: &mut Map, draw: &mut Draw, step: u64) -> String {
     format!("a write near {}", key.escape_ascii())
 }
 
-fn moved(cursor: &mut Cursor, model: &mut Model, draw: &mut Draw) -> String {
-    let key = draw.key();
-    let what = match draw.below(16) {
+fn moved(cursor: &mut Cursor, model: &mut Model, rng: &mut Rng) -> String {
+    let key = drawn_key(rng);
+    let what = match rng.below(16) {
         0 => {
             cursor.first().unwrap();
             model.position(|m| m.keys().next().cloned(), Resume::From(Bound::Unbounded));
@@ -158,10 +145,10 @@ fn moved(cursor: &mut Cursor, model: &mut Model, draw: &mut Draw) -> String {
 #[test]
 fn a_tailing_cursor_shows_what_the_model_shows() {
     for round in 0..ashlar_testkit::report::scale(8, 300) {
-        let mut draw = Draw(round as u64);
+        let mut rng = Rng::new(round as u64);
         let db = Db::builder("db").env(Env::mem());
         let db = db.default_family(|f| f.prefix_extractor(PrefixExtractor::Fixed(2))).open().unwrap();
-        let (a, b) = (draw.key(), draw.key());
+        let (a, b) = (drawn_key(&mut rng), drawn_key(&mut rng));
         let bounds = match round % 3 {
             0 => (Bound::Unbounded, Bound::Unbounded),
             1 => (Bound::Included(a.clone().min(b.clone())), Bound::Excluded(a.max(b))),
@@ -179,11 +166,11 @@ fn a_tailing_cursor_shows_what_the_model_shows() {
         model.position(|m| m.keys().next().cloned(), Resume::From(Bound::Unbounded));
         let mut history = Vec::new();
         for step in 0..400 {
-            let writes = draw.below(if round % 4 == 3 { 2 } else { 4 });
+            let writes = rng.below(if round % 4 == 3 { 2 } else { 4 });
             for _ in 0..writes {
-                history.push(write(&db, &mut model.newest, &mut draw, step));
+                history.push(write(&db, &mut model.newest, &mut rng, step));
             }
-            history.push(moved(&mut cursor, &mut model, &mut draw));
+            history.push(moved(&mut cursor, &mut model, &mut rng));
             let recent = &history[history.len().saturating_sub(12)..];
             assert_eq!(cursor.entry(), model.entry(), "round {round} step {step}: {recent:?}");
         }
@@ -192,7 +179,11 @@ fn a_tailing_cursor_shows_what_the_model_shows() {
 
 #[test]
 fn a_queue_is_followed_by_next_alone() {
-    let (_dir, db) = open();
+    let (_dir, db) = fresh();
+    within(120, "a queue is followed", move || follow_a_queue(&db));
+}
+
+fn follow_a_queue(db: &Db) {
     const ITEMS: usize = 4000;
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -221,7 +212,7 @@ fn a_queue_is_followed_by_next_alone() {
 
 #[test]
 fn writes_before_the_position_are_shown_by_a_seek() {
-    let (_dir, db) = open();
+    let (_dir, db) = fresh();
     db.put("m", "1").unwrap();
     let mut cursor = db.scan(..).tailing().unwrap();
     assert_eq!(next(&mut cursor).as_deref(), Some("m"));
@@ -244,7 +235,7 @@ fn writes_before_the_position_are_shown_by_a_seek() {
 
 #[test]
 fn only_newer_keys_are_followed_from_the_last_one() {
-    let (_dir, db) = open();
+    let (_dir, db) = fresh();
     let mut cursor = db.scan(..).tailing().unwrap();
     assert_eq!(key(cursor.last().unwrap()), None);
     db.put("a", "1").unwrap();
@@ -286,7 +277,7 @@ fn bounds_prefixes_and_tiers_hold() {
 
 #[test]
 fn a_close_ends_the_cursor_and_a_dropped_family_stands_still() {
-    let (_dir, db) = open();
+    let (_dir, db) = fresh();
     let family = db.create_family("f").unwrap();
     db.put("a", "1").unwrap();
     family.put("x", "1").unwrap();
@@ -305,7 +296,7 @@ fn a_close_ends_the_cursor_and_a_dropped_family_stands_still() {
 
 #[test]
 fn views_of_one_moment_have_no_tailing_cursor() {
-    let (_dir, db) = open();
+    let (_dir, db) = fresh();
     db.put("a", "1").unwrap();
     let (snapshot, t, batch) = (db.snapshot().unwrap(), db.begin().unwrap(), db.indexed_batch());
     fn refused(from: &impl Read) -> String {
@@ -320,10 +311,10 @@ fn views_of_one_moment_have_no_tailing_cursor() {
     assert_eq!(e.kind(), ErrorKind::InvalidArgument, "{e}");
 }
 
-/// What stays of a state that a tailing cursor has left is nothing.
+/// A tailing cursor that has moved to a newer state pins nothing of the older one.
 #[test]
 fn a_renewed_cursor_keeps_no_former_state() {
-    let (_dir, db) = open();
+    let (_dir, db) = fresh();
     db.put("a", "1").unwrap();
     let mut cursor = db.scan(..).tailing().unwrap();
     assert_eq!(next(&mut cursor).as_deref(), Some("a"));

@@ -180,8 +180,8 @@ fn a_sync_that_fails_before_a_new_wal_file_is_recovered_from() {
     assert!(failed > 1, "{failed} flushes failed");
 }
 
-/// A database that was killed: the transaction `early` is durable, then come an unsynced write and the transaction `late`.
-fn killed(seed: u64) -> (SimEnv, Db) {
+/// An open database: the transaction `early` is durable, then come an unsynced write and the transaction `late`.
+fn early_and_late(seed: u64) -> (SimEnv, Db) {
     let sim = SimEnv::new(seed);
     let db = builder(&sim).open().unwrap();
     let prepare = |name: &str, options: WriteOptions| {
@@ -214,7 +214,7 @@ fn check_order(sim: &SimEnv, open: impl Fn(&SimEnv) -> Db, power: bool) -> usize
 #[test]
 fn a_power_cut_during_an_open_takes_no_write_before_a_transaction_that_it_leaves() {
     for data in DATA {
-        let (sim, db) = killed(1);
+        let (sim, db) = early_and_late(1);
         // What was not synced stays so over a close.
         db.close().unwrap();
         let from = sim.calls_of(CallClass::Change);
@@ -227,7 +227,7 @@ fn a_power_cut_during_an_open_takes_no_write_before_a_transaction_that_it_leaves
 
 #[test]
 fn a_kill_during_an_open_that_moves_the_wal_loses_nothing() {
-    let (sim, _db) = killed(2);
+    let (sim, _db) = early_and_late(2);
     let image = sim.crash(CrashMode::KILL);
     let from = image.calls_of(CallClass::Change);
     (1..60).for_each(|at| image.photograph_at(from + at, CrashMode::KILL));
@@ -240,7 +240,7 @@ fn a_kill_during_an_open_that_moves_the_wal_loses_nothing() {
 #[test]
 fn a_power_cut_while_writes_resume_takes_no_write_before_a_transaction_that_it_leaves() {
     for data in DATA {
-        let (sim, db) = killed(3);
+        let (sim, db) = early_and_late(3);
         sim.fail_call(CallClass::Sync, sim.calls_of(CallClass::Sync) + 1, Repeat::Once, IoKind::Other);
         assert!(db.sync().is_err());
         sim.heal();
