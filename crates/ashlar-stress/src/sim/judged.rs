@@ -134,7 +134,7 @@ impl Judges {
     }
 }
 
-/// Whether RocksDB is told more about the opening than its options.
+/// Whether the opening needs lines of preparation beside its options.
 fn needs_words(store: &Store) -> bool {
     store.setup.places.are_any() || store.has_prepared()
 }
