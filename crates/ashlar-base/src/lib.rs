@@ -10,6 +10,7 @@ pub mod error;
 pub mod ext;
 pub mod ids;
 pub mod iter;
+pub mod kept;
 pub mod key;
 pub mod memory;
 pub mod nearest;

@@ -4,6 +4,7 @@ use super::{Compression, Dictionary, lz4_dictionary};
 use crate::unreadable::Unreadable;
 use ashlar_base::Malformed;
 use ashlar_base::bytes::{Cursor, OutOfMemory, resize};
+use ashlar_base::kept::with_kept;
 use flate2::{Decompress, FlushDecompress, Status};
 use std::cell::RefCell;
 use zstd::zstd_safe::DCtx;
@@ -227,7 +228,7 @@ fn bzip2(stream: &[u8], raw: &mut [u8]) -> Result<Filled, Unreadable> {
 }
 
 fn zstd(stream: &[u8], dictionary: Option<&Dictionary>, raw: &mut [u8]) -> Result<Filled, Unreadable> {
-    ZSTD.with_borrow_mut(|kept| {
+    with_kept(&ZSTD, |kept| {
         if kept.is_none() {
             *kept = DCtx::try_create();
         }

@@ -12,6 +12,7 @@ use crate::reader::scratch::{BlockId, Scratch, with_scratch};
 use crate::reader::table_index::Partition;
 use crate::reader::{BlockAt, Readahead, TableReader};
 use ashlar_base::bytes::copied;
+use ashlar_base::kept::with_kept;
 use ashlar_base::stats::Ticker;
 use ashlar_base::stats::perf::{self, Metric};
 use ashlar_base::{Error, Result};
@@ -196,7 +197,7 @@ impl TableReader {
 
     /// Puts a block into the pool, with its sidecar.
     fn admit(&self, part: &Partition, block: u32, bytes: Cow<'_, [u8]>) -> FramePin {
-        let pin = SIDECARS.with_borrow_mut(|builder| {
+        let pin = with_kept(&SIDECARS, |builder| {
             let sidecar = match DataBlock::reopen(&bytes) {
                 Ok(opened) => builder.build(&opened, &self.order),
                 Err(_) => &[],

@@ -8,6 +8,7 @@
 //! 2. The buffers keep their last block if its checksum was verified, or no read of its table verifies any. The next
 //!    lookup in that block reads no file. Tables do not change, so the block is never stale.
 
+use ashlar_base::kept::with_kept;
 use ashlar_format::table::BlockHandle;
 use std::cell::RefCell;
 
@@ -27,14 +28,10 @@ thread_local! {
 
 /// Runs a lookup with the thread's buffers.
 pub(super) fn with_scratch<T>(run: impl FnOnce(&mut Scratch) -> T) -> T {
-    SCRATCH.with(|kept| match kept.try_borrow_mut() {
-        Ok(mut scratch) => {
-            let done = run(&mut scratch);
-            scratch.trim();
-            done
-        }
-        // Only a comparator that reads tables itself reaches this.
-        Err(_) => run(&mut Scratch::default()),
+    with_kept(&SCRATCH, |scratch| {
+        let done = run(scratch);
+        scratch.trim();
+        done
     })
 }
 

@@ -4,6 +4,7 @@ use crate::filter::{TableFilter, filter_hash};
 use crate::read_how::ReadHow;
 use crate::reader::table_index::{Partition, TableIndex};
 use crate::reader::{BlockAt, BlockFile, Reading};
+use ashlar_base::kept::with_kept;
 use ashlar_base::memory::{MemoryCharge, MemoryUse};
 use ashlar_base::range_del::FragmentedTombstones;
 use ashlar_base::stats::Ticker;
@@ -51,11 +52,7 @@ pub type ShowEntry<'s> = dyn FnMut(Trailer, &FramePin, Range<usize>) -> Result<b
 
 /// Runs a lookup with the thread's cursor.
 pub(super) fn with_cursor<T>(lookup: impl FnOnce(&mut BlockCursor) -> T) -> T {
-    LOOKUP.with(|cursor| match cursor.try_borrow_mut() {
-        Ok(mut cursor) => lookup(&mut cursor),
-        // Only a comparator that reads tables itself reaches this.
-        Err(_) => lookup(&mut BlockCursor::default()),
-    })
+    with_kept(&LOOKUP, lookup)
 }
 
 impl TableFound {

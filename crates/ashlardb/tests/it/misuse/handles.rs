@@ -1,11 +1,12 @@
-//! Handles of another database, or of a family that was dropped.
+//! Handles of another database, of a family that was dropped, and on a thread that is ending.
 
 use super::kind;
 use crate::store::listing;
 use ashlardb::{
-    CompactRangeOptions, Db, ErrorKind, FileNumber, Level, Read as _, ReadOptions, SizeOptions, Write as _,
-    WriteBatch, WriteOptions,
+    CompactRangeOptions, Compression, Db, ErrorKind, FileNumber, Level, Read as _, ReadOptions, SizeOptions,
+    Write as _, WriteBatch, WriteOptions,
 };
+use std::cell::RefCell;
 use tempfile::TempDir;
 
 const INVALID: Option<ErrorKind> = Some(ErrorKind::InvalidArgument);
@@ -158,4 +159,49 @@ fn a_synced_write_that_skips_the_log_is_refused() {
     a.writing(both.sync(false)).put("s", "x").unwrap();
     a.close().unwrap();
     assert!(Db::open(dir.path().join("a")).unwrap().get("s").unwrap().is_some());
+}
+
+/// A handle that works when its thread ends, after the engine's own data of the thread are gone.
+struct AtTheEnd(Db);
+
+thread_local! {
+    static AT_THE_END: RefCell<Option<AtTheEnd>> = const { RefCell::new(None) };
+}
+
+/// Reads of each key, and a write of as many bytes as it has keys, on the calling thread.
+fn worked(db: &Db) -> usize {
+    let found = (0..400).filter(|key| db.get(format!("{key:03}")).unwrap().is_some()).count();
+    assert_eq!((listing(db.scan(..)).len(), db.multi_get(["000", "001"]).unwrap().len()), (400, 2));
+    db.transaction(|t| t.put("399", vec![b'x'; found])).unwrap();
+    db.put("398", "y").unwrap();
+    db.flush().unwrap();
+    found
+}
+
+impl Drop for AtTheEnd {
+    fn drop(&mut self) {
+        worked(&self.0);
+    }
+}
+
+/// The reads panicked, which ends the process.
+#[test]
+fn a_thread_that_is_ending_reads_and_writes() {
+    let dir = tempfile::tempdir().unwrap();
+    let opened = || Db::builder(dir.path()).default_family(|f| f.compression(Compression::Zstd));
+    let db = opened().open().unwrap();
+    for key in 0..400 {
+        db.put(format!("{key:03}"), [b'v'; 200]).unwrap();
+    }
+    db.close().unwrap();
+    let db = opened().open().unwrap();
+    let kept = db.clone();
+    std::thread::spawn(move || {
+        AT_THE_END.set(Some(AtTheEnd(kept.clone())));
+        worked(&kept);
+    })
+    .join()
+    .unwrap();
+    db.close().unwrap();
+    assert_eq!(opened().open().unwrap().get("399").unwrap().unwrap().len(), 400);
 }

@@ -3,7 +3,7 @@
 //! | module | what is misused |
 //! |---|---|
 //! | `exports` | exports that cannot be made, and imports of what is no such family |
-//! | `handles` | snapshots, families and batches of another database, or of a dropped family; sync without a log |
+//! | `handles` | handles of another database, of a dropped family, and on a thread that is ending; sync without a log |
 //! | `ingestion` | files that cannot be ingested, and lists of them that make no sense |
 //! | `locks` | locks of the engine while it calls comparators and merge operators |
 //! | `names` | comparators and operators that files cannot tell apart, comparators that contradict themselves, misplaced settings |
