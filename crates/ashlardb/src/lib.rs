@@ -92,6 +92,7 @@ mod copies;
 mod cursor;
 mod db;
 mod family;
+mod follower;
 mod ingest;
 mod indexed;
 mod locking;
@@ -158,6 +159,7 @@ pub use builder::{Builder, Compression, FamilyBuilder, RecoveryMode};
 pub use cursor::{Cursor, Lent};
 pub use db::{Db, Health, Severity, WritePressure};
 pub use family::Family;
+pub use follower::Follower;
 pub use indexed::{IndexedBatch, IndexedFamily, Pending};
 pub use locking::LockingWriter;
 pub use observe::{

@@ -1,4 +1,4 @@
-//! A secondary: a view of a database that another process writes, which catches up on request.
+//! A secondary: a view of a database that another process writes, which catches up on request or by a follower.
 //!
 //! 1. A view is a read-only database of one moment. It has every table and blob file open, so the writer may delete their names.
 //! 2. A catch-up opens a new view and puts it in the place of the old one. What was made from the old one, cursors and
@@ -9,8 +9,10 @@
 //! Nothing is written into the directory, and no lock is taken: any number of secondaries follow one writer, RocksDB or
 //! AshlarDB.
 
+use crate::follower::Follower;
 use crate::{Builder, Db, Error, Result, SeqNum};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
 
 /// A view of a database that another process writes. Made by [`Db::open_secondary`]; cheap to clone, and all clones catch up
 /// together.
@@ -41,6 +43,18 @@ impl Secondary {
     /// The view of the last catch-up, or of the open. It stays as it is; ask again after a catch-up.
     pub fn db(&self) -> Db {
         self.shared.view.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Catches up on a thread of its own, at once and then after each `period`, until the follower is dropped. (RocksDB:
+    /// `OpenAsFollower`, `follower_refresh_catchup_period_ms`.)
+    ///
+    /// # Errors
+    /// `InvalidArgument`: `period` is zero. `Io`: no thread can be started. [`Follower::last_catch_up`] has the errors of the
+    /// attempts.
+    /// # Cost
+    /// That of [`Secondary::catch_up`] for each attempt, also if nothing was written.
+    pub fn follow(&self, period: Duration) -> Result<Follower> {
+        Follower::start(self.clone(), period)
     }
 
     /// Makes the newest writes visible to [`Secondary::db`]. Returns the newest sequence number that the files hold.

@@ -191,10 +191,12 @@ fn calls_that_make_no_sense_are_refused() {
     let few =
         db.create_family_with("few", |f| f.options("cf_allow_ingest_behind=true;num_levels=2")).unwrap();
     refused(few.ingest(&[at("c")], behind()), "keeps no level");
+    let parts = [(&db.default_family(), &[at("c")][..]), (&plain, &[at("c")])];
+    refused(db.ingest_families(&parts, behind()), "keeps no level");
     let other = db.create_family_with("other", |f| f.options(LEVELED)).unwrap();
-    let parts = [(&db.default_family(), &[at("c")][..]), (&other, &[at("c")])];
-    refused(db.ingest_families(&parts, behind()), "several families");
-    assert_eq!(entries(&db).len(), 2);
+    let parts = [(&other, &[at("c")][..]), (&db.default_family(), &[again])];
+    refused(db.ingest_families(&parts, behind()), "overlaps");
+    assert_eq!((entries(&db).len(), entries(&other).len()), (2, 0));
     // A tree that was filled without the setting has sequence number 0 above the last level, once there is one below.
     drop((plain, fifo, few, other));
     let late = Db::builder(at("late")).default_family(|f| f.options("num_levels=3")).open().unwrap();
@@ -290,12 +292,22 @@ fn rocksdb_and_we_take_turns_on_a_database_with_files_behind() {
 }
 
 #[test]
-fn a_crash_during_the_call_leaves_all_files_or_none() {
-    let open = |env: Env| Db::builder("/db").env(env).default_family(|f| f.options(LEVELED)).open().unwrap();
+fn a_crash_during_the_call_leaves_the_files_of_all_families_or_none() {
+    let open = |env: Env| {
+        let builder = Db::builder("/db").env(env).default_family(|f| f.options(LEVELED));
+        builder.family("other", |f| f.options(LEVELED)).open().unwrap()
+    };
+    let taken = |db: &Db, paths: &[PathBuf; 2]| {
+        let (default, other) = (db.default_family(), db.family("other").unwrap());
+        let parts = [(&default, &paths[..1]), (&other, &paths[1..])];
+        db.ingest_families(&parts, behind().mode(IngestMode::Copy)).unwrap();
+    };
+    let shown = |db: &Db| [entries(db), entries(&db.family("other").unwrap())];
     let sim = SimEnv::new(3);
     let db = open(sim.env());
     db.put(key(1), "above").unwrap();
     db.delete(key(2)).unwrap();
+    db.family("other").unwrap().delete(key(12)).unwrap();
     db.flush().unwrap();
     db.writing(WriteOptions::synced()).put(key(3), "above").unwrap();
     let paths = ["/one.sst", "/two.sst"].map(PathBuf::from);
@@ -303,28 +315,29 @@ fn a_crash_during_the_call_leaves_all_files_or_none() {
         let new: Entries = (from..from + 5).map(|n| (key(n), b"behind".to_vec())).collect();
         file(&db, path.clone(), &new);
     }
-    let before = entries(&db);
+    let before = shown(&db);
     let first = sim.calls_of(CallClass::Change);
     for at in 1..100 {
         sim.photograph_at(first + at, CrashMode::DROP_ALL);
         sim.photograph_at(first + at, CrashMode::KILL);
     }
-    db.ingest(&paths, behind().mode(IngestMode::Copy)).unwrap();
-    let after = entries(&db);
-    assert_eq!((before.len(), after.len()), (2, 9));
+    taken(&db, &paths);
+    let after = shown(&db);
+    let lengths = |shown: &[Entries; 2]| [shown[0].len(), shown[1].len()];
+    assert_eq!((lengths(&before), lengths(&after)), ([2, 0], [4, 4]));
     let (mut none, mut all) = (0, 0);
     for (at, mode, machine) in sim.photographs() {
         let db = open(machine.env());
-        let found = entries(&db);
+        let found = shown(&db);
         assert!(found == before || found == after, "call {}, {mode:?}: {found:?}", at - first);
         if found == before {
             none += 1;
-            db.ingest(&paths, behind().mode(IngestMode::Copy)).unwrap();
+            taken(&db, &paths);
         } else {
             all += 1;
         }
-        assert_eq!(entries(&db), after);
+        assert_eq!(shown(&db), after);
     }
     assert!(none > 5 && all > 0, "{none} {all}");
-    assert_eq!(entries(&open(sim.crash(CrashMode::DROP_ALL).env())), after);
+    assert_eq!(shown(&open(sim.crash(CrashMode::DROP_ALL).env())), after);
 }

@@ -3,9 +3,9 @@
 use crate::judge::judge;
 use ashlar_testkit::judge::{MERGING, Opening};
 use ashlar_testkit::{Change, JudgeVersion, Op};
-use ashlardb::{Db, ErrorKind, Read as _, Write as _};
+use ashlardb::{Db, ErrorKind, Follower, Read as _, Result, SeqNum, Write as _};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The numbers from 0 on that the view has: all of them up to some number.
 fn count(db: &Db) -> u64 {
@@ -109,6 +109,48 @@ fn families_follow_and_a_failed_catch_up_changes_nothing() {
     std::fs::rename(temp.path().join("away"), &dir).unwrap();
     secondary.catch_up().unwrap();
     assert_eq!(Db::open_secondary(temp.path().join("none")).unwrap_err().kind(), ErrorKind::InvalidArgument);
+}
+
+/// The first answer of an attempt that fits.
+fn answered(follower: &Follower, fits: impl Fn(&Result<SeqNum>) -> bool) -> Result<SeqNum> {
+    let begun = Instant::now();
+    loop {
+        match follower.last_catch_up().filter(&fits) {
+            Some(answer) => return answer,
+            None => assert!(begun.elapsed().as_secs() < 60, "{:?}", follower.last_catch_up()),
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Failed attempts are told, and later ones go on. Without the follower the view stays.
+#[test]
+fn a_follower_catches_up_by_itself() {
+    let temp = tempfile::tempdir().unwrap();
+    let dir = temp.path().join("db");
+    let writer = Db::open(&dir).unwrap();
+    let secondary = Db::open_secondary(&dir).unwrap();
+    assert_eq!(secondary.follow(Duration::ZERO).unwrap_err().kind(), ErrorKind::InvalidArgument);
+    let follower = secondary.follow(Duration::from_millis(5)).unwrap();
+    for n in 0..20u64 {
+        writer.put(n.to_be_bytes(), n.to_be_bytes()).unwrap();
+        answered(&follower, |answer| answer.as_ref().is_ok_and(|newest| newest.get() == n + 1)).unwrap();
+        assert_eq!(count(&secondary.db()), n + 1);
+    }
+    writer.close().unwrap();
+    std::fs::rename(&dir, temp.path().join("away")).unwrap();
+    answered(&follower, Result::is_err).unwrap_err();
+    assert_eq!(count(&secondary.db()), 20);
+    std::fs::rename(temp.path().join("away"), &dir).unwrap();
+    assert_eq!(answered(&follower, Result::is_ok).unwrap().get(), 20);
+    // A drop wakes the thread out of a long pause.
+    drop(follower);
+    let slow = secondary.follow(Duration::from_secs(3600)).unwrap();
+    answered(&slow, Result::is_ok).unwrap();
+    ashlar_testkit::within(60, "the drop", move || drop(slow));
+    let writer = Db::open(&dir).unwrap();
+    writer.put(20u64.to_be_bytes(), 20u64.to_be_bytes()).unwrap();
+    assert_eq!(count(&secondary.db()), 20);
 }
 
 /// RocksDB writes, we follow.

@@ -217,10 +217,6 @@ fn check_named_once(parts: &[(Arc<Family>, Vec<PathBuf>)]) -> Result<()> {
 /// # Errors
 /// `InvalidArgument`: a family keeps no level for files behind all others.
 fn check_behind(parts: &[(Arc<Family>, Vec<PathBuf>)]) -> Result<()> {
-    if parts.len() > 1 {
-        let e = Error::invalid("files behind all others for several families");
-        return Err(e.hint("Call once for each family"));
-    }
     let keeps = |family: &Family| family.options().compaction.keeps_last_level;
     match parts.iter().find(|(family, _)| !keeps(family)) {
         None => Ok(()),
