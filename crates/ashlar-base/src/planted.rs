@@ -124,6 +124,8 @@ bugs! {
     SnapshotTakenLate,
     /// A writer looks whether it is its turn, and then begins to listen.
     WakeUpLost,
+    /// A leader leaves the lead open and wakes no writer for it.
+    OpenLeadUntold,
     /// A close does not wait for the jobs under way.
     CloseWaitsForNobody,
     /// Files that are being written are obsolete.

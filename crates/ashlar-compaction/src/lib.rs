@@ -20,8 +20,10 @@ mod level_run;
 mod inputs;
 mod job;
 mod rates;
+mod flush_rate;
 
 pub use expiry::filter_of;
+pub use flush_rate::FlushRate;
 pub use job::{CompactionCounters, CompactionInput, CompactionOutcome, CompactionPart, edit_without_io};
 pub use plan::{Action, Compaction, Reason, Running};
 pub use rates::Rates;

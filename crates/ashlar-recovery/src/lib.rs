@@ -2,9 +2,9 @@
 //!
 //! ```text
 //! survey (tree) -> LOCK (engine) -> recover_manifest -> replay_wals (into the engine's memtables)
-//! -> first commit (engine) -> settle_identity (tree)
+//! -> UnusedFiles::keep -> first commit (engine) -> settle_identity (tree)
 //! ```
-//! This crate changes nothing: [`recover_manifest`] and [`replay_wals`] only read. The functions of
+//! [`recover_manifest`] and [`replay_wals`] only read. [`UnusedFiles::keep`] writes to `lost/` and nowhere else. The functions of
 //! [`ashlar_tree::files`] that write keep to the order above: `create_database` works on a directory that holds no
 //! database, and `settle_identity` comes after the first commit.
 
@@ -17,6 +17,7 @@ mod remains;
 mod report;
 mod sink;
 mod two_phase;
+mod unused_files;
 mod wal_replay;
 
 pub use leveldb::{LEVELDB_UPGRADE_NOTICE, is_leveldb_directory};
@@ -30,6 +31,7 @@ pub use report::{
 };
 pub use sink::{BatchPlace, FamilyFilter, ReplaySink, sequenced_ops};
 pub use two_phase::{Piece, Prepared};
+pub use unused_files::UnusedFiles;
 pub use wal_replay::{FoundWals, Policy, ReplayOutcome, replay_found, replay_wals, salvage_wals};
 
 #[cfg(test)]

@@ -69,6 +69,7 @@ const OWED: &[(&[Bug], &str, &str)] = &[
     (&[Bug::VisibleBeforeInserted], "shuttle", "publishing before the memtable"),
     (&[Bug::SnapshotTakenLate], "shuttle", "a snapshot beside a compaction"),
     (&[Bug::WakeUpLost], "shuttle", "a wake-up between look and sleep"),
+    (&[Bug::OpenLeadUntold], "shuttle", "a lead that is left to a sleeping writer"),
     (&[Bug::CloseWaitsForNobody], "shuttle", "jobs behind a close"),
     (&[Bug::PendingRemoved], "shuttle", "a purge beside a flush"),
     (&[Bug::ConflictsIgnored], "txn", "validation left out"),

@@ -1,17 +1,19 @@
 //! The lead: a role that one thread has at a time, and the data that belongs to it.
 //!
 //! A thread takes the lead if it is free, and otherwise marks it as awaited; it never blocks here. The leader releases
-//! the lead, or hands it over if a thread awaits it. The caller keeps the waiting threads, in a queue with a lock of its
-//! own, and chooses the one that is to [`LeadCell::accept`] the lead.
+//! the lead. If a thread awaits the lead, the leader hands it over or leaves it open. The caller keeps the waiting threads,
+//! in a queue with a lock of its own, and chooses the one that is to [`LeadCell::accept`] the lead.
 //!
 //! ```text
 //!  FREE ──try_take──> LED ──take_or_await──> AWAITED ──hand_over──> HANDED ──accept──> AWAITED
-//!    ^────release──────┘ <──────settle─────────┘ └──free──> FREE
+//!    ^────release──────┘ <──────settle─────────┘ ├─────open───────> OPEN ──try_take, take_open──> AWAITED
+//!                                                └─────free───────> FREE
 //! ```
 //! 1. At most one [`Lead`] of a cell exists. Each step to LED or AWAITED from another state is one compare-exchange.
 //! 2. `release` fails while the lead is awaited, so a leader that does not look at the queue misses no waiting thread.
+//!    An open lead is taken as an awaited one, so its next leader does not miss them either.
 //! 3. A leader sees everything that earlier leaders did: the word is acquired with the lead and released with it.
-//! 4. `take_or_await`, `settle` and `free` of one cell must be called under the lock of the caller's queue. Without that
+//! 4. `take_or_await`, `settle`, `open` and `free` of one cell must be called under the lock of the caller's queue. Without that
 //!    lock a waiting thread may be overlooked; the data stays sound.
 
 use crate::primitive::atomic::{AtomicU32, Ordering};
@@ -24,8 +26,10 @@ const FREE: u32 = 0;
 const LED: u32 = 1;
 /// Led, and a thread waits for it.
 const AWAITED: u32 = 2;
-/// Between two leaders.
+/// Between two leaders, the next of which is chosen.
 const HANDED: u32 = 3;
+/// Free while threads wait: for the first of them, or a thread that comes before it.
+const OPEN: u32 = 4;
 
 /// A value that belongs to the leader; see the module.
 pub struct LeadCell<T> {
@@ -34,7 +38,7 @@ pub struct LeadCell<T> {
 }
 
 // SAFETY: races: a `&LeadCell<T>` gives access to the data through a `Lead` only, and at most one of those exists: it is
-// made by a compare-exchange to LED or AWAITED from FREE or HANDED, and no other state leads there but by the end of the
+// made by a compare-exchange to LED or AWAITED from FREE, HANDED or OPEN, and no other state leads there but by the end of the
 // `Lead`. The compare-exchange acquires what the end of the former `Lead` released. So the data moves between threads,
 // which `T: Send` allows, and is never shared. Checked by: loom `the_lead_has_one_leader_at_a_time`, and Miri.
 unsafe impl<T: Send> Sync for LeadCell<T> {}
@@ -52,16 +56,22 @@ impl<T> LeadCell<T> {
         LeadCell { word: AtomicU32::new(FREE), data: UnsafeCell::new(data) }
     }
 
-    /// Takes the lead if it is free.
+    /// Takes the lead if it is free or open.
     ///
     /// # Cost
-    /// One atomic operation.
+    /// One atomic operation, if the lead is free.
     #[inline]
     pub fn try_take(&self) -> Option<Lead<'_, T>> {
-        self.step(FREE, LED)
+        self.step(FREE, LED).or_else(|| self.take_open())
     }
 
-    /// Takes the lead if it is free. `None`: it is awaited from here on, and the caller must enter the queue.
+    /// Takes the lead if it is open. It counts as awaited.
+    pub fn take_open(&self) -> Option<Lead<'_, T>> {
+        // A load first: an exchange that fails would take the word's cache line from the leader.
+        if self.word.load(Ordering::Relaxed) == OPEN { self.step(OPEN, AWAITED) } else { None }
+    }
+
+    /// Takes the lead if it is free or open. `None`: it is awaited from here on, and the caller must enter the queue.
     pub fn take_or_await(&self) -> Option<Lead<'_, T>> {
         loop {
             if let Some(lead) = self.try_take() {
@@ -70,7 +80,7 @@ impl<T> LeadCell<T> {
             // Relaxed: a thread that waits reads nothing of the leader's before the lead comes to it.
             match self.word.compare_exchange(LED, AWAITED, Ordering::Relaxed, Ordering::Relaxed) {
                 // Freed meanwhile.
-                Err(FREE) => {}
+                Err(FREE | OPEN) => {}
                 _ => return None,
             }
         }
@@ -108,6 +118,12 @@ impl<T> Lead<'_, T> {
     /// Leaves the lead to the thread that calls [`LeadCell::accept`] next.
     pub fn hand_over(self) {
         self.cell.word.store(HANDED, Ordering::Release);
+        std::mem::forget(self);
+    }
+
+    /// Leaves the lead to the next thread that takes it. Threads wait.
+    pub fn open(self) {
+        self.cell.word.store(OPEN, Ordering::Release);
         std::mem::forget(self);
     }
 

@@ -120,6 +120,8 @@ struct Led {
     lead: LeadCell<loom::cell::Cell<u32>>,
     waiting: Mutex<u32>,
     handed: Signal,
+    /// The lead is left open instead of handed over.
+    opens: bool,
 }
 
 impl Led {
@@ -130,13 +132,23 @@ impl Led {
         let mut waiting = self.waiting.lock();
         match *waiting {
             0 => return lead.free(),
-            1 => lead.settle(),
-            _ => assert!(lead.is_awaited()),
+            _ if self.opens => lead.open(),
+            left => {
+                if left == 1 {
+                    lead.settle();
+                }
+                assert_eq!(lead.is_awaited(), left > 1);
+                *waiting -= 1;
+                lead.hand_over();
+            }
         }
-        *waiting -= 1;
-        lead.hand_over();
         drop(waiting);
         self.handed.notify();
+    }
+
+    fn take_open(&self) -> Option<Lead<'_, loom::cell::Cell<u32>>> {
+        let mut waiting = self.waiting.lock();
+        self.lead.take_open().inspect(|_| *waiting -= 1)
     }
 
     fn add(&self) {
@@ -149,7 +161,7 @@ impl Led {
         let lead = taken.unwrap_or_else(|| {
             loop {
                 let seen = self.handed.seen();
-                match self.lead.accept() {
+                match self.lead.accept().or_else(|| self.take_open()) {
                     Some(lead) => break lead,
                     None => {
                         self.handed.wait(seen, None);
@@ -162,11 +174,11 @@ impl Led {
 }
 
 /// Three threads add to the data of a lead, in turn.
-#[test]
-fn the_lead_has_one_leader_at_a_time() {
-    loom::model(|| {
+fn three_add(opens: bool) {
+    loom::model(move || {
         let lead = LeadCell::new(loom::cell::Cell::new(0));
-        let shared = Arc::new(Led { lead, waiting: Mutex::new(Rank::Inner, 0), handed: Signal::new(None) });
+        let (waiting, handed) = (Mutex::new(Rank::Inner, 0), Signal::new(None));
+        let shared = Arc::new(Led { lead, waiting, handed, opens });
         let others: Vec<_> = (0..2)
             .map(|_| {
                 let shared = Arc::clone(&shared);
@@ -180,4 +192,14 @@ fn the_lead_has_one_leader_at_a_time() {
         let lead = shared.lead.try_take().expect("free in the end");
         assert_eq!(lead.get(), 3);
     });
+}
+
+#[test]
+fn the_lead_has_one_leader_at_a_time() {
+    three_add(false);
+}
+
+#[test]
+fn an_open_lead_has_one_leader_at_a_time() {
+    three_add(true);
 }

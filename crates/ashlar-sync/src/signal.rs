@@ -57,6 +57,11 @@ impl Signal {
         }
     }
 
+    /// Whether a wait runs background work instead of blocking the thread.
+    pub fn has_hook(&self) -> bool {
+        self.hook.is_some()
+    }
+
     /// The number of notifications so far. Call this before you read the state that you wait for.
     pub fn seen(&self) -> u64 {
         self.count.load(Ordering::SeqCst)

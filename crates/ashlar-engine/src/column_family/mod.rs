@@ -3,13 +3,11 @@
 //! Handles hold a [`Family`], which never changes except for its settings and its super version. Background changes
 //! work on a `LiveFamily`, under the state lock.
 
-mod flush_rate;
-
 pub use crate::identity::DatabaseId;
-pub(crate) use flush_rate::FlushRate;
 
 use crate::memtable::MemtableList;
 use ashlar_base::{FamilyId, FileNumber, Result};
+use ashlar_compaction::FlushRate;
 use ashlar_memtable::MemtableRep;
 use ashlar_options::{DbOptions, FamilyOptions, FamilyText};
 use ashlar_read::expiry::{Expiry, operator_of};

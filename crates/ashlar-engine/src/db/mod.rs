@@ -22,7 +22,6 @@
 //! | `properties`, `stats`, `notify`, `pins` | properties, statistics and events |
 //! | `families`, `maintenance`, `manual` | create and drop, flush and pause, compact on request |
 //! | `drop_files` | deletes whole tables by key range |
-//! | `unused_files` | keeps the files that an open did not use |
 //! | `live_files`, `table_properties`, `sizes`, `verify` | lists tables, shows their properties, estimates sizes, verifies checksums |
 //! | `held_files` | keeps every file while a caller copies them |
 //! | `replace` | replaces tables on the caller's thread |
@@ -74,7 +73,6 @@ mod notify;
 mod scrub_job;
 mod timer_job;
 mod two_phase;
-mod unused_files;
 mod work;
 mod writes;
 

@@ -12,7 +12,6 @@ use super::read_only::open_locked;
 use super::replay::{Replayed, Replayer};
 use super::schedule::widen;
 use super::settings::{OpenFamily, Settings};
-use super::unused_files::UnusedFiles;
 use crate::health::HealthState;
 use crate::pressure::{Memory, Resources};
 use crate::wal::{Wal, WalShape};
@@ -28,7 +27,7 @@ use ashlar_log::RecoveryMode;
 use ashlar_observe::InfoLog;
 use ashlar_options::{DbOptions, FamilyOptions, options_text, write_options_text};
 use ashlar_recovery::{
-    FamilySpec, PreparedSet, Recovered, RecoveryReport, ReplayOutcome, recover_in, replay_wals,
+    FamilySpec, PreparedSet, Recovered, RecoveryReport, ReplayOutcome, UnusedFiles, recover_in, replay_wals,
 };
 use ashlar_tree::files::{
     DirState, PendingOutputs, Settled, check_lost, create_database, hold_directory, lost_is_usable,

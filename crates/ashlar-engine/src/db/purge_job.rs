@@ -5,13 +5,12 @@
 
 use super::core::Core;
 use super::job::Run;
-use super::unused_files::UnusedFiles;
 use super::work::Work;
 use crate::health::{Severity, Source};
 use ashlar_base::{Error, FileNumber, Result};
 use ashlar_env::{Env, JobKind, StepBudget, StepResult};
 use ashlar_format::filename::FileKind;
-use ashlar_recovery::RecoveryReport;
+use ashlar_recovery::{RecoveryReport, UnusedFiles};
 use ashlar_sync::ReadPin;
 use ashlar_tree::files::{
     Archive, Live, PendingOutputs, RepairMark, Spared, in_quarantine, lost_is_usable, remove_obsolete,

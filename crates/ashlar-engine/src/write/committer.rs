@@ -1,6 +1,6 @@
 //! The commit state, and the callers that lead without a batch: switches, closes, resumes.
 
-use super::queue::{self, Place, Queue, Turn, Waiter};
+use super::queue::{self, Ended, Place, Queue, Waiter};
 use super::refusal::Refusal;
 use super::rounds::Rounds;
 use super::{WriteSet, WriteTally};
@@ -218,9 +218,9 @@ impl Committer {
             Place::Leads(lead) => Ok(lead),
             Place::Waits { soon } => {
                 waits();
-                match waiter.wait(soon) {
-                    Turn::Done(Err(e)) => Err(e.clone()),
-                    Turn::Done(Ok(_)) | Turn::Lead => self.queue.accept(),
+                match self.queue.wait(&waiter, soon) {
+                    Ended::Leads(lead) => Ok(lead),
+                    Ended::Done(done) => Err(done.err().unwrap_or_else(queue::not_handed)),
                 }
             }
         }

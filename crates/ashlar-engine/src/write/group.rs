@@ -1,7 +1,7 @@
 //! A group of writers: the leader prepares, logs, inserts and shows all their batches.
 
 use super::committer::{Committer, LeaderState, Scratch};
-use super::queue::{Group, Place, Receipt, Turn, Waiter};
+use super::queue::{Ended, Group, Place, Receipt, Waiter};
 use super::refusal::{deletions_used_up, full, given_up, indeterminate, unknown_family};
 use super::{GroupSize, WriteSet};
 use crate::batch::{each_op, only_deletes, sole_op};
@@ -132,21 +132,18 @@ impl Committer {
     fn commit_behind(&self, batch: &mut BatchEncoder, options: WriteOptions) -> Result<Receipt> {
         let waiter = Waiter::new(batch.lend(), options, self.env.jobs.signal());
         let step = perf::time_of_waiting(Metric::WriteThreadWaitNanos);
-        let lead = match self.queue.enqueue(&waiter) {
-            Place::Leads(lead) => Ok(Ok(lead)),
-            Place::Waits { soon } => match waiter.wait(soon) {
-                Turn::Lead => Ok(self.queue.accept()),
-                Turn::Done(outcome) => Err(outcome.clone()),
-            },
+        let ended = match self.queue.enqueue(&waiter) {
+            Place::Leads(lead) => Ended::Leads(lead),
+            Place::Waits { soon } => self.queue.wait(&waiter, soon),
         };
         drop(step);
         *batch = waiter.take_batch().unwrap_or_default();
-        match lead {
-            Err(outcome) => outcome,
-            Ok(lead) => {
+        match ended {
+            Ended::Done(outcome) => outcome,
+            Ended::Leads(lead) => {
                 let given_up = || given_up(self.check());
                 let limit_bytes = GROUP_BYTES.saturating_sub(batch.byte_len());
-                self.commit_group(lead?.group(limit_bytes, &given_up), batch, options)
+                self.commit_group(lead.group(limit_bytes, &given_up), batch, options)
             }
         }
     }

@@ -2,12 +2,12 @@
 //!
 //! One writer at a time has the lead (`queue`). A writer that meets no other takes it with one atomic operation. Others
 //! wait in a queue and lend their batches to the leader. The leader takes the waiting batches and, for the whole group
-//! (`group`),
-//! *prepares* (everything that can fail: arena space), *reserves* sequences, *frames* the records in the WAL (a record
-//! that has no space is left out) and *publishes* them with one write, *inserts*, and moves `visible`. Then it hands the
-//! lead to the next writer in the queue. The writer that is next in line looks for its turn for a few microseconds before
-//! it sleeps, if there is a processor for that. A writer that requested a sync joins a round of syncs after its group
-//! (`sync`, `rounds`). Writers without a sync never wait for one.
+//! (`group`), *prepares* (everything that can fail: arena space), *reserves* sequences, *frames* the records in the WAL (a
+//! record that has no space is left out) and *publishes* them with one write, *inserts*, and moves `visible`. Then it
+//! passes the lead on. The writer that is next in line looks for its turn for a few microseconds before it sleeps, if there
+//! is a processor for that. While that writer sleeps, a running one may lead, and takes the batches of the sleeping along.
+//! A writer that requested a sync joins a round of syncs after its group (`sync`, `rounds`). Writers without a sync never
+//! wait for one.
 //!
 //! 1. Sequence order = WAL order = order of leading. `visible` moves over whole batches only.
 //! 2. Between the reservation and the move of `visible` nothing can fail except the WAL itself. If the WAL fails,

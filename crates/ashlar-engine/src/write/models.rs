@@ -1,6 +1,6 @@
 //! Every order in which writers can meet in the queue and in the rounds of syncs, explored by loom (`cargo xtask loom`).
 
-use super::queue::{Lead, Place, Queue, Receipt, Turn, Waiter};
+use super::queue::{Ended, Lead, Place, Queue, Receipt, Waiter};
 use super::rounds::{Part, Rounds};
 use ashlar_base::{Error, ErrorKind, FileNumber, SeqNum};
 use ashlar_format::write_batch::BatchEncoder;
@@ -70,12 +70,12 @@ fn write(queue: &LedQueue, writers: &Writers, kind: Kind) {
         Place::Leads(taken) => return lead(taken, writers, panics),
         Place::Waits { soon } => soon,
     };
-    match waiter.wait(soon) {
-        Turn::Done(_) => {
+    match queue.wait(&waiter, soon) {
+        Ended::Done(_) => {
             assert!(kind != Kind::Alone);
             assert!(waiter.take_batch().is_some(), "the batch is back");
         }
-        Turn::Lead => lead(queue.accept().expect("handed over"), writers, panics),
+        Ended::Leads(taken) => lead(taken, writers, panics),
     }
 }
 

@@ -4,14 +4,20 @@
 //! meet others take the lock of the queue.
 //!
 //! 1. The lead is free only while no writer waits. A writer that finds it led marks it as awaited and enters the queue, in
-//!    one critical section; a leader whose lead is awaited hands it to the first writer of the queue.
-//! 2. A [`Lead`] that is dropped, also by a panic, hands over. So no writer waits for a leader that is gone.
+//!    one critical section. A leader whose lead is awaited hands it to the first writer of the queue, if that one is awake.
+//! 2. If the first writer sleeps, the leader wakes it and leaves the lead *open*, because a wake-up takes longer than a group.
+//!    A running writer may take the open lead meanwhile, and its group takes the batches of sleeping writers along. So
+//!    running writers do not sleep behind one that wakes up, which would make each commit wait for a wake-up.
+//! 3. The first writer stays in the queue while the lead is open, and has been *called*. One that came too late to
+//!    [`TOO_LATE`] open leads has the next one handed over.
+//! 4. A [`Lead`] that is dropped, also by a panic, is passed on. So no writer waits for a leader that is gone.
 
 use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{Error, FileNumber, Result, SeqNum};
 use ashlar_format::write_batch::BatchEncoder;
 use ashlar_options::WriteOptions;
-use ashlar_sync::{CachePadded, LeadCell, Mutex, Rank, Signal};
+use ashlar_sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use ashlar_sync::{CachePadded, LeadCell, Mutex, Rank, Signal, Waited};
 use std::collections::VecDeque;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, OnceLock};
@@ -28,12 +34,23 @@ pub(super) struct Receipt {
 /// writes takes as long.
 const SPINS: u32 = 200;
 
-/// How a wait ends.
-pub(super) enum Turn {
+/// To how many open leads a waiter may come too late.
+const TOO_LATE: u32 = 8;
+
+/// What a leader tells a waiter.
+enum Turn {
     /// A leader committed the batch, or refused the waiter.
     Done(Result<Receipt>),
-    /// The lead was handed to this waiter.
+    /// The lead is handed to this waiter.
     Lead,
+}
+
+/// How a wait ends.
+pub(super) enum Ended<'a, S> {
+    /// A leader committed the batch, or refused the waiter.
+    Done(Result<Receipt>),
+    /// The waiter leads.
+    Leads(Lead<'a, S>),
 }
 
 /// A writer in the queue.
@@ -44,6 +61,12 @@ pub(super) struct Waiter {
     patient: bool,
     turn: OnceLock<Turn>,
     signal: Signal,
+    /// The waiter blocks its thread, or is about to.
+    asleep: AtomicBool,
+    /// The lead was left open for the waiter, and the waiter has not tried to take it since.
+    called: AtomicBool,
+    /// To how many open leads the waiter came too late.
+    missed: AtomicU32,
 }
 
 /// What a writer wants to have written.
@@ -59,12 +82,17 @@ impl Waiter {
     pub(super) fn new(batch: BatchEncoder, options: WriteOptions, signal: Signal) -> Arc<Waiter> {
         let bytes = batch.byte_len();
         let work = Work { batch: Mutex::new(Rank::Leaf, Some(batch)), bytes, options };
-        Arc::new(Waiter { work: Some(work), patient: true, turn: OnceLock::new(), signal })
+        Waiter::with(Some(work), true, signal)
     }
 
     /// A waiter that wants to lead alone. Unless `patient`, it can be refused while it waits.
     pub(super) fn alone(patient: bool, signal: Signal) -> Arc<Waiter> {
-        Arc::new(Waiter { work: None, patient, turn: OnceLock::new(), signal })
+        Waiter::with(None, patient, signal)
+    }
+
+    fn with(work: Option<Work>, patient: bool, signal: Signal) -> Arc<Waiter> {
+        let (asleep, called, missed) = (AtomicBool::new(false), AtomicBool::new(false), AtomicU32::new(0));
+        Arc::new(Waiter { work, patient, turn: OnceLock::new(), signal, asleep, called, missed })
     }
 
     /// Takes the batch out.
@@ -79,26 +107,31 @@ impl Waiter {
         given
     }
 
-    /// Waits until the batch is committed, the lead is handed over, or the waiter is refused. `soon`: looks for some
-    /// microseconds before it sleeps.
-    pub(super) fn wait(&self, soon: bool) -> &Turn {
-        let looks = if soon { SPINS } else { 0 };
-        let _ = (0..looks).any(|_| {
-            std::hint::spin_loop();
-            self.turn.get().is_some()
-        });
-        loop {
-            let mut seen = self.signal.seen();
-            if let Some(turn) = self.turn.get() {
-                return turn;
-            }
-            if planted(Bug::WakeUpLost) {
-                seen = self.signal.seen();
-            }
-            if let ashlar_sync::Waited::Stuck = self.signal.wait(seen, None) {
-                let stuck = "a writer waits for a leader that can never finish";
-                self.give(Turn::Done(Err(Error::new(ashlar_base::ErrorKind::Aborted, stuck))));
-            }
+    /// Whether the lead is to be left open for the waiter: it sleeps, and has not come too late too often.
+    fn may_be_overtaken(&self) -> bool {
+        self.turn.get().is_none()
+            && self.asleep.load(Ordering::SeqCst)
+            && self.missed.load(Ordering::Relaxed) < TOO_LATE
+    }
+
+    /// Wakes the waiter to take the open lead.
+    fn call(&self) {
+        // One wake-up is enough until the waiter has tried.
+        if !planted(Bug::OpenLeadUntold) && !self.called.swap(true, Ordering::SeqCst) {
+            self.signal.notify();
+        }
+    }
+
+    /// Blocks until the signal has changed since `seen`.
+    fn sleep(&self, seen: u64) {
+        // A thread that runs jobs while it waits does not sleep.
+        let blocks = !self.signal.has_hook();
+        self.asleep.store(blocks, Ordering::SeqCst);
+        let waited = self.signal.wait(seen, None);
+        self.asleep.store(false, Ordering::SeqCst);
+        if waited == Waited::Stuck {
+            let stuck = "a writer waits for a leader that can never finish";
+            self.give(Turn::Done(Err(Error::new(ashlar_base::ErrorKind::Aborted, stuck))));
         }
     }
 }
@@ -146,13 +179,49 @@ impl<S> Queue<S> {
         Place::Waits { soon: ahead + 2 <= self.processors }
     }
 
-    /// Takes the lead that was handed to the caller: call this after [`Turn::Lead`].
-    ///
-    /// # Errors
-    /// `Aborted`: the lead was not handed over.
-    pub(super) fn accept(&self) -> Result<Lead<'_, S>> {
-        let held = self.lead.accept().ok_or_else(not_handed)?;
-        Ok(self.lead(held))
+    /// Waits until the batch is committed, the waiter leads, or it is refused. `soon`: looks for some microseconds before
+    /// it sleeps.
+    pub(super) fn wait(&self, waiter: &Arc<Waiter>, soon: bool) -> Ended<'_, S> {
+        let looks = if soon { SPINS } else { 0 };
+        let _ = (0..looks).any(|_| {
+            std::hint::spin_loop();
+            waiter.turn.get().is_some()
+        });
+        loop {
+            let mut seen = waiter.signal.seen();
+            match waiter.turn.get() {
+                Some(Turn::Done(outcome)) => return Ended::Done(outcome.clone()),
+                Some(Turn::Lead) => {
+                    return match self.lead.accept() {
+                        Some(held) => Ended::Leads(self.lead(held)),
+                        None => Ended::Done(Err(not_handed())),
+                    };
+                }
+                None => {}
+            }
+            if waiter.called.swap(false, Ordering::SeqCst)
+                && let Some(lead) = self.take_open(waiter)
+            {
+                return Ended::Leads(lead);
+            }
+            if planted(Bug::WakeUpLost) {
+                seen = waiter.signal.seen();
+            }
+            waiter.sleep(seen);
+        }
+    }
+
+    /// Takes the open lead for a waiter of the queue. `None`: another writer was faster.
+    fn take_open(&self, waiter: &Arc<Waiter>) -> Option<Lead<'_, S>> {
+        let mut waiting = self.waiting.lock();
+        // A writer that leads has the waiter in its group.
+        let at = waiting.iter().position(|queued| Arc::ptr_eq(queued, waiter))?;
+        let Some(held) = self.lead.take_open() else {
+            waiter.missed.fetch_add(1, Ordering::Relaxed);
+            return None;
+        };
+        waiting.remove(at);
+        Some(self.lead(held))
     }
 
     fn lead<'a>(&'a self, held: ashlar_sync::Lead<'a, S>) -> Lead<'a, S> {
@@ -161,12 +230,14 @@ impl<S> Queue<S> {
 
     /// Refuses the waiters that want to lead alone, except patient ones.
     pub(super) fn refuse_waiting(&self, cause: &Error) {
-        let refused: Vec<_> = {
+        let refused = {
             let mut waiting = self.waiting.lock();
             let (refused, rest) =
                 waiting.drain(..).partition::<VecDeque<_>, _>(|w| w.work.is_none() && !w.patient);
             *waiting = rest;
-            refused.into()
+            // The lead may be open for a waiter that is refused.
+            waiting.iter().take(1).for_each(|first| first.call());
+            Vec::from(refused)
         };
         for waiter in refused {
             waiter.give(Turn::Done(Err(cause.clone())));
@@ -175,11 +246,11 @@ impl<S> Queue<S> {
 }
 
 #[cold]
-fn not_handed() -> Error {
+pub(super) fn not_handed() -> Error {
     Error::new(ashlar_base::ErrorKind::Aborted, "a writer was to lead, but the lead was not handed to it")
 }
 
-/// The lead, and access to the leader's state. Dropping it hands the lead to the first writer of the queue, or frees it.
+/// The lead, and access to the leader's state. Dropping it passes the lead to the first writer of the queue, or frees it.
 pub(super) struct Lead<'a, S> {
     queue: &'a Queue<S>,
     /// `None` once it was passed on.
@@ -223,6 +294,12 @@ impl<'a, S> Lead<'a, S> {
             let next = {
                 let mut waiting = self.queue.waiting.lock();
                 let Some(next) = waiting.pop_front() else { return lead.free() };
+                if next.may_be_overtaken() {
+                    waiting.push_front(Arc::clone(&next));
+                    lead.open();
+                    drop(waiting);
+                    return next.call();
+                }
                 lead.hand_over();
                 next
             };
@@ -317,6 +394,21 @@ mod tests {
         assert!(matches!(queue.enqueue(waiter), Place::Waits { .. }));
     }
 
+    /// The lead that ends the wait.
+    fn led<'a>(queue: &'a Queue<u32>, waiter: &Arc<Waiter>) -> Lead<'a, u32> {
+        match queue.wait(waiter, false) {
+            Ended::Leads(lead) => lead,
+            Ended::Done(outcome) => panic!("{:?}", outcome.err()),
+        }
+    }
+
+    fn done(queue: &Queue<u32>, waiter: &Arc<Waiter>) -> Result<Receipt> {
+        match queue.wait(waiter, false) {
+            Ended::Leads(_) => panic!("leads"),
+            Ended::Done(outcome) => outcome,
+        }
+    }
+
     fn writer(key: &[u8]) -> Arc<Waiter> {
         let mut batch = BatchEncoder::new();
         assert!(batch.put(ashlar_base::FamilyId::DEFAULT, key, b"").is_ok());
@@ -332,9 +424,55 @@ mod tests {
         waiting(&queue, &next);
         assert!(gone.give(Turn::Done(Err(Error::closed()))));
         drop(lead);
-        assert!(matches!(next.wait(false), Turn::Lead) && queue.try_lead().is_none());
-        drop(queue.accept().unwrap());
-        assert!(queue.accept().is_err());
+        assert!(queue.try_lead().is_none());
+        drop(led(&queue, &next));
+        assert!(queue.lead.accept().is_none());
+        drop(queue.try_lead().unwrap());
+    }
+
+    /// Until the first writer wakes up, others may lead, and take its batch along. It is not passed over for ever.
+    #[test]
+    fn the_lead_is_open_while_the_first_writer_sleeps() {
+        let queue = Queue::new(0);
+        let given_up = || Error::invalid("given up");
+        let asleep = |waiter: &Waiter| waiter.asleep.store(true, Ordering::SeqCst);
+        let (alone, a) = (Waiter::alone(false, Signal::new(None)), writer(b"a"));
+        let lead = queue.try_lead().unwrap();
+        waiting(&queue, &alone);
+        waiting(&queue, &a);
+        asleep(&alone);
+        drop(lead);
+        assert!(alone.called.load(Ordering::SeqCst), "woken");
+        for _ in 0..TOO_LATE {
+            let mut group = queue.try_lead().unwrap().group(1000, &given_up);
+            assert!(group.parts().0.is_empty(), "behind one that leads alone");
+            assert!(queue.take_open(&alone).is_none(), "too late");
+            drop(group);
+        }
+        assert!(queue.try_lead().is_none(), "handed over");
+        let lead = led(&queue, &alone);
+        asleep(&a);
+        drop(lead);
+        let mut group = queue.try_lead().unwrap().group(1000, &given_up);
+        assert_eq!(group.parts().0.len(), 1, "taken along");
+        drop(group);
+        assert!(done(&queue, &a).is_err(), "answered");
+        drop(queue.try_lead().unwrap());
+    }
+
+    /// The lead was left open for a writer that is refused.
+    #[test]
+    fn a_refused_writer_leaves_the_open_lead_to_the_next() {
+        let queue = Queue::new(0);
+        let [refused, next] = [false, true].map(|patient| Waiter::alone(patient, Signal::new(None)));
+        let lead = queue.try_lead().unwrap();
+        waiting(&queue, &refused);
+        waiting(&queue, &next);
+        refused.asleep.store(true, Ordering::SeqCst);
+        drop(lead);
+        queue.refuse_waiting(&Error::closed());
+        assert!(done(&queue, &refused).is_err());
+        drop(led(&queue, &next));
         drop(queue.try_lead().unwrap());
     }
 
@@ -357,19 +495,14 @@ mod tests {
         let receipt = Receipt { last: SeqNum::ZERO, log_end: (FileNumber(1), 1) };
         followers[0].outcome = Some(Ok(receipt));
         drop(group);
-        assert!(matches!(a.wait(false), Turn::Done(Ok(_))), "answered");
-        assert!(matches!(b.wait(false), Turn::Done(Err(_))), "given up");
+        assert!(done(&queue, &a).is_ok(), "answered");
+        assert!(done(&queue, &b).is_err(), "given up");
         assert!(a.take_batch().is_some_and(|batch| batch.count() == 1), "the batch is back");
-        assert!(matches!(alone.wait(false), Turn::Lead));
-        assert_eq!(*queue.accept().unwrap(), 8);
-        let group = {
-            assert!(matches!(c.wait(false), Turn::Lead), "the next leads");
-            queue.accept().unwrap().group(bytes(&d) - 1, &given_up)
-        };
+        assert_eq!(*led(&queue, &alone), 8);
+        let group = led(&queue, &c).group(bytes(&d) - 1, &given_up);
         assert_eq!(group.followers.len(), 0, "over the limit");
         drop(group);
-        assert!(matches!(d.wait(false), Turn::Lead));
-        let group = queue.accept().unwrap().group(1000, &given_up);
+        let group = led(&queue, &d).group(1000, &given_up);
         assert!(!group.lead.is_awaited(), "no writer is left");
         drop(group);
         drop(queue.try_lead().unwrap());

@@ -123,7 +123,7 @@ fn answered(follower: &Follower, fits: impl Fn(&Result<SeqNum>) -> bool) -> Resu
     }
 }
 
-/// Failed attempts are told, and later ones go on. Without the follower the view stays.
+/// A failed attempt leaves its error, and later ones go on. Without the follower the view stays.
 #[test]
 fn a_follower_catches_up_by_itself() {
     let temp = tempfile::tempdir().unwrap();

@@ -13,22 +13,22 @@
 //!    finds the account and moves the WAL file.
 //! 2. A full disk does not prevent an open: the WAL file is then moved without an account.
 
+use crate::report::{DroppedRange, RecoveryReport};
 use ashlar_base::error::IoKind;
 use ashlar_base::{ErrorKind, FileNumber, Result};
 use ashlar_env::Fs;
 use ashlar_format::filename::FileKind;
-use ashlar_recovery::{DroppedRange, RecoveryReport};
 use ashlar_tree::files::{TAIL_MAX, keep_tail, leave_account, used_end};
 use std::collections::BTreeSet;
 use std::path::Path;
 
 /// The unused files that are kept.
 #[derive(Debug, Default)]
-pub(super) struct UnusedFiles {
+pub struct UnusedFiles {
     /// WAL files that move to `lost/` instead of being removed, and damaged OPTIONS files.
-    pub(super) whole: BTreeSet<FileNumber>,
+    pub whole: BTreeSet<FileNumber>,
     /// Names of the tails in `lost/`.
-    pub(super) tails: Vec<String>,
+    pub tails: Vec<String>,
 }
 
 impl UnusedFiles {
@@ -36,7 +36,7 @@ impl UnusedFiles {
     ///
     /// # Errors
     /// `Io`.
-    pub(super) fn keep(fs: &dyn Fs, dir: &Path, report: &RecoveryReport) -> Result<UnusedFiles> {
+    pub fn keep(fs: &dyn Fs, dir: &Path, report: &RecoveryReport) -> Result<UnusedFiles> {
         let mut kept = UnusedFiles::default();
         for range in &report.dropped {
             let Some(FileKind::Wal(number)) = FileKind::parse(&range.file) else { continue };

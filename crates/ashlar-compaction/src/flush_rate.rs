@@ -14,27 +14,27 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 /// When the last memtables of a family became full.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct FlushRate {
+pub struct FlushRate {
     last: Option<Duration>,
     interval: Option<Duration>,
 }
 
 impl FlushRate {
     /// Records that a memtable became full at `now`.
-    pub(crate) fn note(&mut self, now: Duration) {
+    pub fn note(&mut self, now: Duration) {
         self.interval = self.last.map(|last| now.saturating_sub(last));
         self.last = Some(now);
     }
 
     /// The time until which another full memtable is expected: twice the time the last one took, but at least a second.
     /// `None`: none is expected.
-    pub(crate) fn expected_until(&self) -> Option<Duration> {
+    pub fn expected_until(&self) -> Option<Duration> {
         let interval = self.interval.filter(|interval| *interval <= SLOWEST)?;
         Some(self.last?.saturating_add(interval.saturating_mul(2).max(PAUSE)))
     }
 
     /// Whether another full memtable is expected at `now`.
-    pub(crate) fn is_expected(&self, now: Duration) -> bool {
+    pub fn is_expected(&self, now: Duration) -> bool {
         self.expected_until().is_some_and(|until| now < until)
     }
 }
