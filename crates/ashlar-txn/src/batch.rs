@@ -4,7 +4,8 @@
 //!    key, which reads ask. An operation enters both or neither.
 //! 2. A savepoint is a length of the operations and a length of the list of replaced changes. The list is kept only while
 //!    there are savepoints.
-//! 3. Range deletions are refused, as RocksDB's `WriteBatchWithIndex` refuses them: the index is by single keys.
+//! 3. An index by keys keeps what reads need of the operations; a batch that keeps all has every operation there.
+//! 4. Range deletions are refused, as RocksDB's `WriteBatchWithIndex` refuses them: the index is by single keys.
 //!
 //! Source: RocksDB `include/rocksdb/utilities/write_batch_with_index.h`.
 
@@ -49,6 +50,8 @@ pub struct IndexedBatch {
     /// The operation that is being added.
     next: WriteBatch,
     families: BTreeMap<FamilyId, FamilyChanges>,
+    /// The index keeps every operation.
+    keeps_all: bool,
     /// What the changes since the first savepoint replaced, with their families.
     undo: Vec<(FamilyId, Undo)>,
     savepoints: Vec<Savepoint>,
@@ -77,9 +80,15 @@ impl IndexedBatch {
             operations: WriteBatch::new(),
             next: WriteBatch::new(),
             families: BTreeMap::new(),
+            keeps_all: false,
             undo: Vec::new(),
             savepoints: Vec::new(),
         }
+    }
+
+    /// The same batch, whose index keeps every operation. The batch is empty.
+    pub fn keeping_all(self) -> IndexedBatch {
+        IndexedBatch { keeps_all: true, ..self }
     }
 
     /// The number of operations.
@@ -154,7 +163,8 @@ impl IndexedBatch {
     /// # Errors
     /// `InvalidArgument`: the batch would be too large; it is unchanged.
     pub(crate) fn accept(&mut self, family: &Arc<Family>) -> Result<()> {
-        let changes = self.families.entry(family.id()).or_insert_with(|| FamilyChanges::new(family));
+        let new = || FamilyChanges::new(family, self.keeps_all);
+        let changes = self.families.entry(family.id()).or_insert_with(new);
         let mut replaced = None;
         for op in self.next.operations().iter() {
             replaced = changes.apply(&op.map_err(|e| e.into_error())?)?;
@@ -168,6 +178,14 @@ impl IndexedBatch {
             self.undo.extend(replaced.map(|undo| (family.id(), undo)));
         }
         Ok(())
+    }
+
+    /// Adds bytes for readers of the WAL.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: the batch would be too large.
+    pub fn put_log_data(&mut self, blob: &[u8]) -> Result<()> {
+        self.operations.put_log_data(blob)
     }
 
     /// Removes all operations and savepoints, and keeps the memory of the encoded form.
@@ -254,7 +272,7 @@ impl IndexedBatch {
                 Some(columns) => Pending::Entity(columns),
                 None => Pending::Deleted,
             },
-            Base::Nothing | Base::Value(_) => match change.value(family, key, None)? {
+            Base::Nothing { .. } | Base::Value(_) => match change.value(family, key, None)? {
                 Some(value) => Pending::Put(Value::copy(&value)),
                 None => Pending::Deleted,
             },
@@ -385,7 +403,7 @@ impl IndexedBatch {
         }
     }
 
-    /// The changes of a family at this moment, for a scan.
+    /// The changes of a family at this moment, for a scan, and for a cursor over the operations.
     ///
     /// # Errors
     /// `InvalidArgument`: the family belongs to another database.

@@ -5,117 +5,52 @@
 //! 2. A scan keeps the map as it was when the scan was made. The next change then copies the map, once per scan; values
 //!    and keys are shared.
 //! 3. A change can be taken back: each returns what it replaced.
+//! 4. Where every operation is kept, a change also has the operations of its key that no read needs. They, the base and the
+//!    operands are all operations on the key, oldest first.
 
+use crate::merged::{Below, Changes, MergedIter};
+use crate::ordered::{Key, OrderedMap};
 use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{Error, Order, Result};
 use ashlar_engine::column_family::Family;
 use ashlar_format::entity::{ColumnValue, Entity};
 use ashlar_format::write_batch::BatchOp;
+use ashlar_options::ReadOptions;
+use ashlar_read::iter::{DbIter, KeyBounds};
 use ashlar_read::merge::Merger;
 use ashlar_tree::columns::Columns;
-use std::borrow::{Borrow, Cow};
-use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::Bound;
 use std::sync::Arc;
-
-/// A key of the map. It carries its order, because the order of a family is known at run time only.
-#[derive(Clone)]
-pub(crate) struct Key {
-    order: Order,
-    bytes: Arc<[u8]>,
-}
-
-impl Key {
-    fn new(order: &Order, bytes: &[u8]) -> Key {
-        Key { order: order.clone(), bytes: bytes.into() }
-    }
-
-    pub(crate) fn bytes(&self) -> &[u8] {
-        &self.bytes
-    }
-}
-
-/// A key that is stored, or one that is looked for.
-trait Ordered {
-    fn parts(&self) -> (&Order, &[u8]);
-}
-
-impl Ordered for Key {
-    fn parts(&self) -> (&Order, &[u8]) {
-        (&self.order, &self.bytes)
-    }
-}
-
-impl Ordered for (&Order, &[u8]) {
-    fn parts(&self) -> (&Order, &[u8]) {
-        *self
-    }
-}
-
-impl<'a> Borrow<dyn Ordered + 'a> for Key {
-    fn borrow(&self) -> &(dyn Ordered + 'a) {
-        self
-    }
-}
-
-fn compare(a: &dyn Ordered, b: &dyn Ordered) -> Ordering {
-    let ((order, a), (_, b)) = (a.parts(), b.parts());
-    order.compare(a, b)
-}
-
-impl PartialEq for dyn Ordered + '_ {
-    fn eq(&self, other: &Self) -> bool {
-        compare(self, other).is_eq()
-    }
-}
-
-impl Eq for dyn Ordered + '_ {}
-
-impl PartialOrd for dyn Ordered + '_ {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for dyn Ordered + '_ {
-    fn cmp(&self, other: &Self) -> Ordering {
-        compare(self, other)
-    }
-}
-
-impl PartialEq for Key {
-    fn eq(&self, other: &Self) -> bool {
-        compare(self, other).is_eq()
-    }
-}
-
-impl Eq for Key {}
-
-impl PartialOrd for Key {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Key {
-    fn cmp(&self, other: &Self) -> Ordering {
-        compare(self, other)
-    }
-}
 
 /// What the operands of a change apply to; without operands, the change itself.
 #[derive(Clone, Debug)]
 pub(crate) enum Base {
     /// What the database has.
     Database,
-    /// No value: the key was deleted.
-    Nothing,
+    /// No value: the key was deleted; `single`: by a single deletion.
+    Nothing { single: bool },
     /// This value.
     Value(Arc<[u8]>),
     /// These columns.
     Row(Arc<Columns>),
+}
+
+/// One operation of a batch on a key. Copies share the bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Operation {
+    /// The key gets this value.
+    Put(Arc<[u8]>),
+    /// The key gets these columns.
+    Entity(Arc<Columns>),
+    /// This merge operand is added.
+    Merge(Arc<[u8]>),
+    /// The key is deleted.
+    Delete,
+    /// The key, which was put once, is deleted.
+    SingleDelete,
 }
 
 /// What the operations of a batch on one key amount to.
@@ -124,11 +59,30 @@ pub struct Change {
     base: Base,
     /// Oldest first.
     operands: Vec<Arc<[u8]>>,
+    /// The operations before the base, oldest first, if every operation is kept.
+    older: Vec<Operation>,
 }
 
 impl Change {
     fn of(base: Base) -> Change {
-        Change { base, operands: Vec::new() }
+        Change { base, operands: Vec::new(), older: Vec::new() }
+    }
+
+    /// The operations that reads need, oldest first.
+    fn needed(&self) -> impl DoubleEndedIterator<Item = Operation> + '_ {
+        let base = match &self.base {
+            Base::Database => None,
+            Base::Nothing { single: false } => Some(Operation::Delete),
+            Base::Nothing { single: true } => Some(Operation::SingleDelete),
+            Base::Value(value) => Some(Operation::Put(Arc::clone(value))),
+            Base::Row(row) => Some(Operation::Entity(Arc::clone(row))),
+        };
+        base.into_iter().chain(self.operands.iter().map(|operand| Operation::Merge(Arc::clone(operand))))
+    }
+
+    /// The operations on the key, newest first: all that are kept, or those that reads need.
+    pub(crate) fn operations(&self) -> Vec<Operation> {
+        self.needed().rev().chain(self.older.iter().rev().cloned()).collect()
     }
 
     pub(crate) fn base(&self) -> &Base {
@@ -156,7 +110,7 @@ impl Change {
     ) -> Result<Option<Cow<'a, [u8]>>> {
         let base = match &self.base {
             Base::Database => below,
-            Base::Nothing => None,
+            Base::Nothing { .. } => None,
             Base::Value(value) => Some(&**value),
             Base::Row(row) => Some(row.default_column().unwrap_or_default()),
         };
@@ -178,7 +132,7 @@ impl Change {
     ) -> Result<Option<Columns>> {
         let mut columns = match &self.base {
             Base::Database => below,
-            Base::Nothing => None,
+            Base::Nothing { .. } => None,
             Base::Value(value) => Some(Columns::of_value(value)),
             Base::Row(row) => Some(Columns::clone(row)),
         };
@@ -200,12 +154,9 @@ pub(crate) fn merger(family: &Family) -> Merger {
     Merger::new(family.name(), family.options().merge_operator.clone())
 }
 
-/// The changes of one family, in its order.
-pub(crate) type Map = BTreeMap<Key, Change>;
-
 /// What a change replaced.
 pub(crate) enum Undo {
-    /// The key had this change before, or none.
+    /// The key had this change before, or none. Its older operations are in the change that replaced it.
     Set(Key, Option<Change>),
     /// An operand was added behind others.
     Operand(Key),
@@ -215,21 +166,19 @@ pub(crate) enum Undo {
 #[derive(Clone)]
 pub(crate) struct FamilyChanges {
     pub(crate) family: Arc<Family>,
-    order: Order,
-    map: Arc<Map>,
+    map: Arc<OrderedMap<Change>>,
+    /// Every operation is kept.
+    keeps_all: bool,
 }
 
 impl FamilyChanges {
-    pub(crate) fn new(family: &Arc<Family>) -> FamilyChanges {
-        FamilyChanges {
-            family: Arc::clone(family),
-            order: family.options().order.clone(),
-            map: Arc::default(),
-        }
+    pub(crate) fn new(family: &Arc<Family>, keeps_all: bool) -> FamilyChanges {
+        let map = Arc::new(OrderedMap::new(family.options().order.clone()));
+        FamilyChanges { family: Arc::clone(family), map, keeps_all }
     }
 
     pub(crate) fn get(&self, key: &[u8]) -> Option<&Change> {
-        self.map.get::<dyn Ordered>(&(&self.order, key))
+        self.map.get(key)
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -249,31 +198,38 @@ impl FamilyChanges {
         Ok(match *op {
             BatchOp::Put { key, value, .. } => Some(self.set(key, Base::Value(value.into()))),
             BatchOp::Entity { key, entity, .. } => Some(self.set(key, Base::Row(row(key, entity)?))),
-            BatchOp::Delete { key, .. } | BatchOp::SingleDelete { key, .. } => {
-                Some(self.set(key, Base::Nothing))
-            }
+            BatchOp::Delete { key, .. } => Some(self.set(key, Base::Nothing { single: false })),
+            BatchOp::SingleDelete { key, .. } => Some(self.set(key, Base::Nothing { single: true })),
             BatchOp::Merge { key, value, .. } => Some(self.merge(key, value)),
             _ => None,
         })
     }
 
     fn set(&mut self, key: &[u8], base: Base) -> Undo {
-        let key = Key::new(&self.order, key);
-        let before = Arc::make_mut(&mut self.map).insert(key.clone(), Change::of(base));
+        let (key, map) = (self.map.key(key), Arc::make_mut(&mut self.map));
+        if self.keeps_all
+            && let Some(change) = map.get_mut(key.bytes())
+        {
+            let mut before = std::mem::replace(change, Change::of(base));
+            change.older = std::mem::take(&mut before.older);
+            change.older.extend(before.needed());
+            return Undo::Set(key, Some(before));
+        }
+        let before = map.insert(key.clone(), Change::of(base));
         Undo::Set(key, before)
     }
 
     fn merge(&mut self, key: &[u8], operand: &[u8]) -> Undo {
-        let map = Arc::make_mut(&mut self.map);
-        let key = Key::new(&self.order, key);
-        if let Some(change) = map.get_mut(&key) {
-            if planted(Bug::MergeBelowADeletion) && matches!(change.base, Base::Nothing) {
+        let (key, map) = (self.map.key(key), Arc::make_mut(&mut self.map));
+        if let Some(change) = map.get_mut(key.bytes()) {
+            if planted(Bug::MergeBelowADeletion) && matches!(change.base, Base::Nothing { .. }) {
                 change.base = Base::Database;
             }
             change.operands.push(operand.into());
             return Undo::Operand(key);
         }
-        map.insert(key.clone(), Change { base: Base::Database, operands: vec![operand.into()] });
+        let first = Change { operands: vec![operand.into()], ..Change::of(Base::Database) };
+        map.insert(key.clone(), first);
         Undo::Set(key, None)
     }
 
@@ -281,10 +237,16 @@ impl FamilyChanges {
     pub(crate) fn undo(&mut self, undo: Undo) {
         let map = Arc::make_mut(&mut self.map);
         match undo {
-            Undo::Set(key, Some(before)) => drop(map.insert(key, before)),
-            Undo::Set(key, None) => drop(map.remove(&key)),
+            Undo::Set(key, Some(mut before)) => {
+                if let Some(change) = map.get_mut(key.bytes()) {
+                    before.older = std::mem::take(&mut change.older);
+                    before.older.truncate(before.older.len().saturating_sub(before.needed().count()));
+                    *change = before;
+                }
+            }
+            Undo::Set(key, None) => drop(map.remove(key.bytes())),
             Undo::Operand(key) => {
-                if let Some(change) = map.get_mut(&key) {
+                if let Some(change) = map.get_mut(key.bytes()) {
                     change.operands.pop();
                 }
             }
@@ -312,33 +274,123 @@ pub struct View {
 impl View {
     /// No changes of `family`.
     pub(crate) fn empty(family: &Arc<Family>) -> View {
-        FamilyChanges::new(family).view()
+        FamilyChanges::new(family, false).view()
     }
 
-    pub(crate) fn family(&self) -> &Family {
-        &self.changes.family
-    }
-
+    /// The order of the keys.
     pub(crate) fn order(&self) -> &Order {
-        &self.changes.order
+        self.changes.map.order()
     }
 
     /// The first change in this range of keys; the range has one end, so it is never out of order.
     pub(crate) fn first_from(&self, from: Bound<&[u8]>) -> Option<(Key, Change)> {
-        let order = &self.changes.order;
-        let from = from.map(|key| (order, key));
-        let from = from.as_ref().map(|key| key as &dyn Ordered);
-        let found = self.changes.map.range::<dyn Ordered, _>((from, Bound::Unbounded)).next();
-        found.map(|(key, change)| (key.clone(), change.clone()))
+        self.changes.map.first_from(from).map(|(key, change)| (key.clone(), change.clone()))
     }
 
     /// The last change in this range of keys.
     pub(crate) fn last_to(&self, to: Bound<&[u8]>) -> Option<(Key, Change)> {
-        let order = &self.changes.order;
-        let to = to.map(|key| (order, key));
-        let to = to.as_ref().map(|key| key as &dyn Ordered);
-        let found = self.changes.map.range::<dyn Ordered, _>((Bound::Unbounded, to)).next_back();
-        found.map(|(key, change)| (key.clone(), change.clone()))
+        self.changes.map.last_to(to).map(|(key, change)| (key.clone(), change.clone()))
+    }
+
+    /// The columns of `key` after `change`; `below` are those in the database.
+    ///
+    /// # Errors
+    /// Those of the merge operator.
+    pub(crate) fn columns(
+        &self,
+        key: &Key,
+        change: &Change,
+        below: Option<Columns>,
+    ) -> Result<Option<Columns>> {
+        change.columns(&self.changes.family, key.bytes(), below)
+    }
+}
+
+impl Changes for View {
+    type Change = Change;
+
+    fn order(&self) -> &Order {
+        self.order()
+    }
+
+    fn first_from(&self, from: Bound<&[u8]>) -> Option<(Key, Change)> {
+        self.first_from(from)
+    }
+
+    fn last_to(&self, to: Bound<&[u8]>) -> Option<(Key, Change)> {
+        self.last_to(to)
+    }
+
+    fn value<'a>(
+        &self,
+        key: &Key,
+        change: &'a Change,
+        below: Option<&'a [u8]>,
+    ) -> Result<Option<Cow<'a, [u8]>>> {
+        change.value(&self.changes.family, key.bytes(), below)
+    }
+}
+
+impl Below for DbIter {
+    fn first(&mut self) -> Result<()> {
+        self.first()
+    }
+
+    fn last(&mut self) -> Result<()> {
+        self.last()
+    }
+
+    fn seek(&mut self, key: &[u8]) -> Result<()> {
+        self.seek(key)
+    }
+
+    fn seek_for_prev(&mut self, key: &[u8]) -> Result<()> {
+        self.seek_for_prev(key)
+    }
+
+    fn next(&mut self) -> Result<()> {
+        self.next()
+    }
+
+    fn prev(&mut self) -> Result<()> {
+        self.prev()
+    }
+
+    fn entry(&self) -> Option<(&[u8], &[u8])> {
+        self.entry()
+    }
+
+    fn key(&self) -> Option<&[u8]> {
+        self.key()
+    }
+}
+
+/// A cursor over the keys of a family of a database, with the pending changes of a batch over them.
+pub type ChangedIter = MergedIter<DbIter, View>;
+
+impl ChangedIter {
+    /// Another cursor over the same state, off the end.
+    ///
+    /// # Errors
+    /// As [`DbIter::beside`].
+    pub fn beside(&self, bounds: KeyBounds, options: ReadOptions) -> Result<ChangedIter> {
+        let below = self.below().beside(bounds.clone(), options)?;
+        Ok(MergedIter::new(below, self.changes().clone(), bounds))
+    }
+
+    /// The columns of the shown entry; a plain value is one column with the empty name. `None` off the end.
+    ///
+    /// # Errors
+    /// As [`DbIter::columns`].
+    pub fn columns(&self) -> Result<Option<Columns>> {
+        match self.shown_change() {
+            Some((key, change, over)) => {
+                let below = if over && change.needs_database() { self.below().columns()? } else { None };
+                self.changes().columns(key, change, below)
+            }
+            None if self.key().is_some() => self.below().columns(),
+            None => Ok(None),
+        }
     }
 }
 

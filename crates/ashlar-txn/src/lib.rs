@@ -2,8 +2,10 @@
 //!
 //! | module | idea |
 //! |---|---|
+//! | [`ordered`] | a map of keys in the order of a family |
+//! | [`merged`] | a cursor with pending changes over it |
 //! | [`changes`] | the pending changes of a batch, by family and key |
-//! | [`merged`] | a cursor over a family with pending changes over it |
+//! | [`operations`] | a cursor over the operations of a batch on one family |
 //! | [`batch`] | the indexed write batch: a write batch that can be read |
 //! | [`locks`] | locks on keys and ranges of one database: shared and exclusive, first come first served, with deadlock detection |
 //! | `named` | names of transactions, and prepared transactions without a handle |
@@ -23,8 +25,10 @@
 //! Each module uses only modules above it in this table. Source: RocksDB `utilities/transactions/` and
 //! `utilities/write_batch_with_index/` for the meaning of the operations.
 
-pub mod changes;
+pub mod ordered;
 pub mod merged;
+pub mod changes;
+pub mod operations;
 pub mod batch;
 pub mod locks;
 mod named;
@@ -33,8 +37,9 @@ pub mod locked;
 pub mod two_phase;
 
 pub use batch::{IndexedBatch, Pending};
-pub use changes::View as ChangesView;
+pub use changes::{ChangedIter, Operation, View as ChangesView};
 pub use locks::{Deadlock, DeadlockWait, Mode};
 pub use merged::MergedIter;
 pub use named::end_waits;
+pub use operations::{OperationCursor, Operations};
 pub use transaction::{Kind, Settings, Transaction};

@@ -1,5 +1,4 @@
-//! A cursor over a family with pending changes over it: it merges the cursor of the database with the changes in the order
-//! of the family.
+//! A cursor with pending changes over it: it merges a cursor of the database with the changes, in the order of the family.
 //!
 //! 1. Both sides stand on their first entry that was not shown yet, in the direction of the last move. The nearer of the
 //!    two is shown. On the same key, the change counts; if it has merge operands only, they apply to the entry below.
@@ -10,15 +9,74 @@
 //!
 //! Source: RocksDB `utilities/write_batch_with_index/write_batch_with_index_internal.cc` (`BaseDeltaIterator`).
 
-use crate::changes::{Change, Key, View};
+use crate::ordered::Key;
 use ashlar_base::planted::{Bug, planted};
-use ashlar_base::{Direction, Result};
-use ashlar_options::ReadOptions;
-use ashlar_read::iter::{DbIter, KeyBounds};
-use ashlar_tree::columns::Columns;
+use ashlar_base::{Direction, Order, Result};
+use ashlar_read::iter::KeyBounds;
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::fmt;
 use std::ops::Bound;
+
+/// A cursor that changes can be put over.
+pub trait Below {
+    /// Moves to the first entry.
+    ///
+    /// # Errors
+    /// Those of a read.
+    fn first(&mut self) -> Result<()>;
+    /// Moves to the last entry.
+    ///
+    /// # Errors
+    /// Those of a read.
+    fn last(&mut self) -> Result<()>;
+    /// Moves to the first entry at or after `key`.
+    ///
+    /// # Errors
+    /// Those of a read.
+    fn seek(&mut self, key: &[u8]) -> Result<()>;
+    /// Moves to the last entry at or before `key`.
+    ///
+    /// # Errors
+    /// Those of a read.
+    fn seek_for_prev(&mut self, key: &[u8]) -> Result<()>;
+    /// Moves to the next entry.
+    ///
+    /// # Errors
+    /// Those of a read.
+    fn next(&mut self) -> Result<()>;
+    /// Moves to the entry before.
+    ///
+    /// # Errors
+    /// Those of a read.
+    fn prev(&mut self) -> Result<()>;
+    /// Key and value; `None` off the end.
+    fn entry(&self) -> Option<(&[u8], &[u8])>;
+    /// The key; `None` off the end.
+    fn key(&self) -> Option<&[u8]>;
+}
+
+/// The changes that a cursor shows over another one.
+pub trait Changes {
+    /// What the operations on one key amount to.
+    type Change;
+    /// The order of the keys.
+    fn order(&self) -> &Order;
+    /// The first change in this range of keys.
+    fn first_from(&self, from: Bound<&[u8]>) -> Option<(Key, Self::Change)>;
+    /// The last change in this range of keys.
+    fn last_to(&self, to: Bound<&[u8]>) -> Option<(Key, Self::Change)>;
+    /// The value of `key` after the change; `below` is the value in the database.
+    ///
+    /// # Errors
+    /// Those of the merge operator.
+    fn value<'a>(
+        &self,
+        key: &Key,
+        change: &'a Self::Change,
+        below: Option<&'a [u8]>,
+    ) -> Result<Option<Cow<'a, [u8]>>>;
+}
 
 /// What the cursor shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,46 +91,50 @@ enum Shown {
 }
 
 /// A cursor over the keys of a family, with pending changes over them, within bounds.
-pub struct MergedIter {
-    below: DbIter,
-    changes: View,
+pub struct MergedIter<B, C: Changes> {
+    below: B,
+    changes: C,
     bounds: KeyBounds,
     /// Where the cursor of the changes stands; `None`: off the end.
-    change: Option<(Key, Change)>,
+    change: Option<(Key, C::Change)>,
     shown: Shown,
     direction: Direction,
     value: Vec<u8>,
 }
 
-impl MergedIter {
-    /// A cursor over `below`, whose bounds are `bounds`, with `changes` over it. It is off the end.
-    pub fn new(below: DbIter, changes: View, bounds: KeyBounds) -> MergedIter {
+impl<B: Below, C: Changes> MergedIter<B, C> {
+    /// A cursor over `below` with `changes` within `bounds` over it. It is off the end.
+    pub fn new(below: B, changes: C, bounds: KeyBounds) -> Self {
         let (shown, direction) = (Shown::Nothing, Direction::Forward);
         MergedIter { below, changes, bounds, change: None, shown, direction, value: Vec::new() }
     }
 
-    /// Another cursor over the same state, off the end.
-    ///
-    /// # Errors
-    /// As [`DbIter::beside`].
-    pub fn beside(&self, bounds: KeyBounds, options: ReadOptions) -> Result<MergedIter> {
-        let below = self.below.beside(bounds.clone(), options)?;
-        Ok(MergedIter::new(below, self.changes.clone(), bounds))
+    /// The cursor of the database.
+    pub fn below(&self) -> &B {
+        &self.below
     }
 
-    /// The cursor of the database.
-    pub fn below(&self) -> &DbIter {
-        &self.below
+    /// The changes.
+    pub fn changes(&self) -> &C {
+        &self.changes
+    }
+
+    /// The change that is shown, with its key, and whether the database has an entry of the key; `None`: no change is shown.
+    pub(crate) fn shown_change(&self) -> Option<(&Key, &C::Change, bool)> {
+        match (self.shown, &self.change) {
+            (Shown::Change { over }, Some((key, change))) => Some((key, change, over)),
+            _ => None,
+        }
     }
 
     /// Moves to the first entry.
     ///
     /// # Errors
-    /// Those of [`DbIter`], and of the merge operator.
+    /// Those of the cursor below, and of the merge operator.
     pub fn first(&mut self) -> Result<()> {
         self.shown = Shown::Nothing;
         self.below.first()?;
-        self.change = self.changes.first_from(self.lower());
+        self.change = self.changes.first_from(self.bounds.lower_end());
         self.settle(Direction::Forward)
     }
 
@@ -83,7 +145,7 @@ impl MergedIter {
     pub fn last(&mut self) -> Result<()> {
         self.shown = Shown::Nothing;
         self.below.last()?;
-        self.change = self.changes.last_to(self.upper());
+        self.change = self.changes.last_to(self.bounds.upper_end());
         self.settle(Direction::Backward)
     }
 
@@ -92,12 +154,11 @@ impl MergedIter {
     /// # Errors
     /// As [`MergedIter::first`].
     pub fn seek(&mut self, key: &[u8]) -> Result<()> {
-        if self.bounds.is_before(self.changes.order(), key) {
-            return self.first();
-        }
         self.shown = Shown::Nothing;
         self.below.seek(key)?;
-        self.change = self.changes.first_from(Bound::Included(key));
+        let before = self.bounds.is_before(self.changes.order(), key);
+        let from = if before { self.bounds.lower_end() } else { Bound::Included(key) };
+        self.change = self.changes.first_from(from);
         self.settle(Direction::Forward)
     }
 
@@ -106,12 +167,11 @@ impl MergedIter {
     /// # Errors
     /// As [`MergedIter::first`].
     pub fn seek_for_prev(&mut self, key: &[u8]) -> Result<()> {
-        if self.bounds.is_behind(self.changes.order(), key) {
-            return self.last();
-        }
         self.shown = Shown::Nothing;
         self.below.seek_for_prev(key)?;
-        self.change = self.changes.last_to(Bound::Included(key));
+        let behind = self.bounds.is_behind(self.changes.order(), key);
+        let to = if behind { self.bounds.upper_end() } else { Bound::Included(key) };
+        self.change = self.changes.last_to(to);
         self.settle(Direction::Backward)
     }
 
@@ -147,37 +207,6 @@ impl MergedIter {
             Shown::Nothing => None,
             Shown::Entry => self.below.entry(),
             Shown::Change { .. } => self.change.as_ref().map(|(key, _)| (key.bytes(), &self.value[..])),
-        }
-    }
-
-    /// The columns of the shown entry; a plain value is one column with the empty name. `None` off the end.
-    ///
-    /// # Errors
-    /// As [`DbIter::columns`].
-    pub fn columns(&self) -> Result<Option<Columns>> {
-        match (self.shown, &self.change) {
-            (Shown::Entry, _) => self.below.columns(),
-            (Shown::Change { over }, Some((key, change))) => {
-                let below = if over && change.needs_database() { self.below.columns()? } else { None };
-                change.columns(self.changes.family(), key.bytes(), below)
-            }
-            _ => Ok(None),
-        }
-    }
-
-    fn lower(&self) -> Bound<&[u8]> {
-        match &self.bounds.lower {
-            None => Bound::Unbounded,
-            Some(key) if self.bounds.lower_open => Bound::Excluded(key),
-            Some(key) => Bound::Included(key),
-        }
-    }
-
-    fn upper(&self) -> Bound<&[u8]> {
-        match &self.bounds.upper {
-            None => Bound::Unbounded,
-            Some(key) if self.bounds.upper_closed => Bound::Included(key),
-            Some(key) => Bound::Excluded(key),
         }
     }
 
@@ -249,7 +278,7 @@ impl MergedIter {
             let (key, change) = match &self.change {
                 Some((key, change)) if !self.is_outside(key) => (key, change),
                 _ => {
-                    self.shown = if self.below.is_valid() { Shown::Entry } else { Shown::Nothing };
+                    self.shown = if self.below.key().is_some() { Shown::Entry } else { Shown::Nothing };
                     return Ok(());
                 }
             };
@@ -264,7 +293,7 @@ impl MergedIter {
             }
             let over = ahead == Some(Ordering::Equal);
             let below = if over { self.below.entry().map(|(_, value)| value) } else { None };
-            if let Some(value) = change.value(self.changes.family(), key.bytes(), below)? {
+            if let Some(value) = self.changes.value(key, change, below)? {
                 self.value.clear();
                 self.value.extend_from_slice(&value);
                 self.shown = Shown::Change { over };
@@ -283,7 +312,7 @@ impl MergedIter {
     }
 }
 
-impl fmt::Debug for MergedIter {
+impl<B: Below, C: Changes> fmt::Debug for MergedIter<B, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let key = self.key().map(|key| key.escape_ascii().to_string());
         f.debug_struct("MergedIter").field("key", &key).finish_non_exhaustive()

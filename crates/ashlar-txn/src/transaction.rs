@@ -190,6 +190,15 @@ impl Transaction {
         self.batch.len()
     }
 
+    /// The encoded operations, with the sequence number 0.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: the transaction has ended.
+    pub fn data(&mut self) -> Result<&[u8]> {
+        self.check_readable()?;
+        Ok(self.batch.operations().data())
+    }
+
     /// Whether the commit will write nothing.
     pub fn is_empty(&self) -> bool {
         self.batch.is_empty()

@@ -160,7 +160,9 @@ pub use cursor::{Cursor, Lent};
 pub use db::{Db, Health, Severity, WritePressure};
 pub use family::Family;
 pub use follower::Follower;
-pub use indexed::{IndexedBatch, IndexedFamily, Pending};
+pub use indexed::{
+    IndexedBatch, IndexedBatchOptions, IndexedFamily, Operation, OperationCursor, Operations, Pending,
+};
 pub use locking::LockingWriter;
 pub use observe::{
     CompactionEvent, Distribution, Event, EventListener, FileEvent, FlushEvent, GetExplained, Histogram,

@@ -6,7 +6,7 @@ use ashlar_engine::column_family::Family;
 use ashlar_engine::snapshot::Snapshot;
 use ashlar_options::ReadOptions;
 use ashlar_read::iter::{DbIter, KeyBounds, TailingIter};
-use ashlar_txn::{ChangesView, IndexedBatch, MergedIter, Transaction};
+use ashlar_txn::{ChangedIter, ChangesView, IndexedBatch, MergedIter, Transaction};
 use std::cell::{Ref, RefCell, RefMut};
 use std::sync::Arc;
 
@@ -112,7 +112,7 @@ pub(crate) enum Walk {
 
 /// The rarer cursors.
 pub(crate) enum Other {
-    Merged(MergedIter),
+    Merged(ChangedIter),
     Tailing(TailingIter),
 }
 

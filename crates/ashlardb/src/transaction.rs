@@ -396,6 +396,14 @@ impl Transaction {
         self.inner.try_borrow().map_or(0, |inner| inner.len())
     }
 
+    /// The operations in the form of [`crate::WriteBatch::data`].
+    ///
+    /// # Errors
+    /// `InvalidArgument`: the transaction has ended.
+    pub fn data(&self) -> Result<Vec<u8>> {
+        Ok(changed(&self.inner)?.data()?.to_vec())
+    }
+
     /// Whether the commit will write nothing.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -529,7 +537,12 @@ impl Writable for Untracked<'_> {
 impl Db {
     /// An empty [`crate::IndexedBatch`] for this database.
     pub fn indexed_batch(&self) -> crate::IndexedBatch {
-        crate::IndexedBatch::new(self)
+        self.indexed_batch_with(crate::IndexedBatchOptions::new())
+    }
+
+    /// [`Db::indexed_batch`] with options.
+    pub fn indexed_batch_with(&self, options: crate::IndexedBatchOptions) -> crate::IndexedBatch {
+        crate::IndexedBatch::new(self, options)
     }
 
     /// Begins a pessimistic transaction.

@@ -2,6 +2,7 @@
 
 use ashlar_base::{Order, SeqNum, Trailer};
 use std::cmp::Ordering;
+use std::ops::Bound;
 
 /// The keys that a cursor shows, in the order of the family. The default is all keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -20,6 +21,24 @@ impl KeyBounds {
     /// The keys at both ends.
     pub(crate) fn keys(&self) -> (Option<&[u8]>, Option<&[u8]>) {
         (self.lower.as_deref(), self.upper.as_deref())
+    }
+
+    /// The lower end as a bound.
+    pub fn lower_end(&self) -> Bound<&[u8]> {
+        match &self.lower {
+            None => Bound::Unbounded,
+            Some(key) if self.lower_open => Bound::Excluded(key),
+            Some(key) => Bound::Included(key),
+        }
+    }
+
+    /// The upper end as a bound.
+    pub fn upper_end(&self) -> Bound<&[u8]> {
+        match &self.upper {
+            None => Bound::Unbounded,
+            Some(key) if self.upper_closed => Bound::Included(key),
+            Some(key) => Bound::Excluded(key),
+        }
     }
 
     /// Whether a cursor that goes backward ends at `key`.

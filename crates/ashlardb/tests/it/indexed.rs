@@ -6,7 +6,8 @@ use ashlar_testkit::Rng;
 use ashlardb::options::Order;
 use ashlardb::prelude::*;
 use ashlardb::{
-    Columns, ErrorKind, IndexedBatch, KeyRange, MayExist, Pending, Read, Result, StringAppend, Write,
+    Columns, ErrorKind, IndexedBatch, IndexedBatchOptions, KeyRange, MayExist, Pending, Read, Result,
+    StringAppend, Write,
 };
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -187,7 +188,8 @@ fn reads_over_the_database_agree_with_the_model() {
         if round % 7 == 0 {
             db.flush().unwrap();
         }
-        let batch = db.indexed_batch();
+        let options = IndexedBatchOptions::new().keep_operations(round % 2 == 0);
+        let batch = db.indexed_batch_with(options);
         let (mut pending, mut saved) = (models.clone(), Vec::new());
         for _ in 0..12 {
             match rng.below(8) {

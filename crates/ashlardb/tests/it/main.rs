@@ -87,6 +87,7 @@ mod gone_back;
 mod golden;
 mod incremental;
 mod indexed;
+mod indexed_operations;
 mod integrity;
 mod ingest;
 mod ingest_judged;
