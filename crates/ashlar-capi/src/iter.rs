@@ -2,12 +2,12 @@
 
 use crate::db::{DbObject, FamilyObject};
 use crate::options::ReadObject;
-use ashlar_compat::iterator::Iterator;
+use ashlar_compat::over::AnyIterator;
 use ashlardb::{Result, View};
 
 /// `rocksdb_iterator_t`.
 #[derive(Debug)]
-pub struct IterObject(pub(crate) Iterator);
+pub struct IterObject(pub(crate) AnyIterator);
 
 /// `rocksdb_pinnableslice_t`.
 #[derive(Debug)]
@@ -17,12 +17,12 @@ pub struct PinnedObject(pub(crate) View);
 
 /// Over the family `default`.
 pub fn create_iterator(db: &DbObject, options: &ReadObject) -> IterObject {
-    IterObject(db.0.iterator(None, &options.0))
+    IterObject(db.0.iterator(None, &options.0).into())
 }
 
 /// Over a family.
 pub fn create_iterator_cf(db: &DbObject, options: &ReadObject, family: &FamilyObject) -> IterObject {
-    IterObject(db.0.iterator(Some(&family.family), &options.0))
+    IterObject(db.0.iterator(Some(&family.family), &options.0).into())
 }
 
 /// Whether the iterator is on an entry.

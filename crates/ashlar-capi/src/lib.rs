@@ -5,7 +5,7 @@
 //! | [`door`] | pointers of C to values of Rust and back, errors, panics |
 //! | [`options`], [`objects`] | option objects |
 //! | [`callbacks`] | functions of C as comparators, merge operators and compaction filters |
-//! | [`batch`] | write batches |
+//! | [`batch`], [`indexed`] | write batches, and those that are read back |
 //! | [`db`] | databases, families, reads, writes |
 //! | [`iter`] | iterators, snapshots |
 //! | [`lists`], [`families`] | the calls over many keys, ranges or families |
@@ -34,6 +34,7 @@ pub mod db;
 pub mod door;
 pub mod families;
 pub mod files;
+pub mod indexed;
 pub mod info;
 pub mod iter;
 pub mod lists;

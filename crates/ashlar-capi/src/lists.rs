@@ -204,7 +204,7 @@ pub unsafe extern "C" fn rocksdb_create_iterators(
         for (place, family) in places.iter_mut().zip(families) {
             // SAFETY: as for this function.
             let family = unsafe { crate::door::borrowed(*family, "a family") }?;
-            *place = crate::door::made(IterObject(db.0.iterator(Some(&family.family), &options.0)));
+            *place = crate::door::made(IterObject(db.0.iterator(Some(&family.family), &options.0).into()));
         }
         Ok(())
     });

@@ -6,6 +6,7 @@ use crate::batch::BatchObject;
 use crate::copies::CheckpointObject;
 use crate::db::{self, DbObject, FamilyObject};
 use crate::door::{HasTexts, call};
+use crate::indexed::IndexedObject;
 use crate::iter::{self, IterObject, PinnedObject};
 use crate::lists::at_one_moment;
 use crate::objects::{
@@ -14,11 +15,14 @@ use crate::objects::{
 };
 use crate::options::{OptionsObject, ReadObject, SnapshotObject, WriteObject};
 use ashlar_compat::calls::ReadOptions;
+use ashlar_compat::indexed::IndexedBatch;
 use ashlar_compat::iterator::Iterator;
 use ashlar_compat::options::Texts;
 use ashlar_compat::status::not_found;
 use ashlar_compat::transactions::{add_batch, optimistic, pessimistic, plain};
-use ashlardb::{Error, Family, Read, Reader, Result, Transaction, TransactionOptions, View, Write};
+use ashlardb::{
+    Error, Family, Read, Reader, Result, Transaction, TransactionOptions, View, Write, WriteBatch,
+};
 use std::cell::{Ref, RefCell};
 use std::ffi::{CStr, c_char};
 
@@ -48,15 +52,42 @@ pub struct TxnObject {
     refused: RefCell<Option<Error>>,
     /// The snapshots of which the caller has the bytes.
     lent: RefCell<Vec<SnapshotObject>>,
+    /// The batch of which the caller has the bytes.
+    pub(crate) lent_batch: RefCell<Option<IndexedObject>>,
 }
 
 impl TxnObject {
     fn new(db: &DbObject, options: Result<TransactionOptions>, must_prepare: bool) -> TxnObject {
         let transaction = options.clone().and_then(|options| db.0.db().begin_with(options));
-        let (refused, lent) = (RefCell::default(), RefCell::default());
         // Begun again, it takes no snapshot of its own.
-        let options = options.map(|options| options.snapshot(false));
-        TxnObject { db: db.share(), transaction: transaction.into(), options, must_prepare, refused, lent }
+        TxnObject::of(db, transaction, options.map(|options| options.snapshot(false)), must_prepare)
+    }
+
+    fn of(
+        db: &DbObject,
+        transaction: Result<Transaction>,
+        options: Result<TransactionOptions>,
+        must_prepare: bool,
+    ) -> TxnObject {
+        let (refused, lent, lent_batch) = (RefCell::default(), RefCell::default(), RefCell::default());
+        let (db, transaction) = (db.share(), transaction.into());
+        TxnObject { db, transaction, options, must_prepare, refused, lent, lent_batch }
+    }
+
+    /// Adds the operations of a batch.
+    ///
+    /// # Errors
+    /// Those of [`add_batch`].
+    pub(crate) fn add(&self, batch: &WriteBatch) -> Result<()> {
+        add_batch(&self.db.0.db(), &*self.open()?, batch)
+    }
+
+    /// The operations, as a batch that is read.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: the transaction has ended.
+    pub(crate) fn operations(&self) -> Result<IndexedBatch> {
+        IndexedBatch::from_data(&self.open()?.data()?, &self.db.0.db().families())
     }
 
     fn open(&self) -> Result<Ref<'_, Transaction>> {
@@ -100,7 +131,7 @@ impl TxnObject {
             let family = self.family(family)?;
             reader(&transaction, family, &options.0)?.scan(options.0.bounds(family)).cursor()
         })();
-        IterObject(Iterator::once(cursor))
+        IterObject(Iterator::once(cursor).into())
     }
 }
 
@@ -377,9 +408,8 @@ pub unsafe extern "C" fn rocksdb_transactiondb_get_prepared_transactions(
         let db = unsafe { crate::door::borrowed(txn_db, "txn_db") }?;
         let all = db.db.0.db().prepared_transactions()?;
         let objects = all.into_iter().map(|transaction| {
-            let (db, refused, lent) = (db.db.share(), RefCell::default(), RefCell::default());
-            let (transaction, options) = (RefCell::new(Ok(transaction)), Ok(TransactionOptions::new()));
-            crate::door::made(TxnObject { db, transaction, options, must_prepare: false, refused, lent })
+            let begun = TxnObject::of(&db.db, Ok(transaction), Ok(TransactionOptions::new()), false);
+            crate::door::made(begun)
         });
         let objects: Vec<*mut TxnObject> = objects.collect();
         *count = objects.len();
@@ -475,7 +505,7 @@ pub fn transaction_rollback_to_savepoint(txn: &TxnObject) -> Result<()> {
 /// # Errors
 /// Those of [`add_batch`].
 pub fn transaction_rebuild_from_writebatch(txn: &TxnObject, batch: &BatchObject) -> Result<()> {
-    add_batch(&txn.db.0.db(), &*txn.open()?, batch.complete()?)
+    txn.add(batch.complete()?)
 }
 
 /// The value that the transaction sees.

@@ -11,6 +11,8 @@
 //! | [`iterator`] | an iterator that is valid or not, and has a status |
 //! | [`stored`] | options from texts |
 //! | [`transactions`] | transaction databases |
+//! | [`indexed`] | write batches that are read back |
+//! | [`over`] | an iterator with such a batch over it |
 //! | [`batch`] | write batches, and the handlers that walk over them |
 //!
 //! 1. An option has RocksDB's name, default and meaning. A getter answers what was set, or RocksDB's default. An option that was
@@ -25,9 +27,11 @@ pub mod batch;
 pub mod calls;
 mod clip;
 pub mod database;
+pub mod indexed;
 pub mod iterator;
 pub mod numbers;
 pub mod options;
+pub mod over;
 pub mod status;
 pub mod stored;
 pub mod transactions;

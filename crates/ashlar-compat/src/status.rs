@@ -7,6 +7,14 @@ pub fn not_found(what: impl Into<String>) -> Error {
     Error::new(ErrorKind::Io(IoKind::NotFound), what)
 }
 
+/// What a batch alone cannot say: its merge operands apply to a value of the database.
+const MERGE_IN_PROGRESS: &str = "the value of the key is in the database";
+
+/// RocksDB's status of a key that has merge operands only.
+pub fn merge_in_progress() -> Error {
+    Error::not_supported(MERGE_IN_PROGRESS)
+}
+
 /// An error as RocksDB's functions answer it: the sentence of the error, with RocksDB's words before the first colon.
 pub fn text(e: &Error) -> String {
     let said = e.to_string();
@@ -17,6 +25,9 @@ pub fn text(e: &Error) -> String {
             Some(path) if path.ends_with("LOCK") => format!("IO error: {}:{rest}", path.display()),
             _ => format!("IO error:{rest}"),
         },
+        (ErrorKind::NotSupported, Some((_, rest))) if e.message() == MERGE_IN_PROGRESS => {
+            format!("Merge in progress:{rest}")
+        }
         // What the caller named is not there; a missing file has a path.
         (ErrorKind::Io(IoKind::NotFound), Some((_, rest))) if e.path().is_none() => {
             format!("NotFound:{rest}")
@@ -36,6 +47,7 @@ mod tests {
         assert_eq!(busy(BusyKind::Conflict), "Resource busy: LOCK is held");
         assert_eq!(text(&not_found("backup 7")), "NotFound: backup 7");
         assert_eq!(text(&not_found("gone").at_path("/a".as_ref())), "IO error: gone: /a");
+        assert!(text(&merge_in_progress()).starts_with("Merge in progress: "));
         assert_eq!(text(&Error::invalid("a: b")), "Invalid argument: a: b");
     }
 }

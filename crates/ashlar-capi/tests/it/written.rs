@@ -52,7 +52,10 @@ fn class(param: &str) -> &'static str {
     let is_rust = param.contains(": ");
     let of = if is_rust { param.split_once(": ").unwrap().1 } else { param };
     let words = [
-        ("pointer", &["*", "Option<", "Destructor", "Name", "DeleteValue", "Entry", "Key", "["][..]),
+        (
+            "pointer",
+            &["*", "Option<", "Destructor", "Name", "DeleteValue", "Entry", "Key", "TimestampSize", "["][..],
+        ),
         ("size", &["size_t", "usize", "uint64_t", "u64", "int64_t", "i64"]),
         ("int", &["int", "c_int", "i32", "uint32_t", "u32"]),
         ("byte", &["unsigned char", "u8", "bool", "char"]),

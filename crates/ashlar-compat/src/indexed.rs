@@ -1,0 +1,314 @@
+//! Write batches that are read back: RocksDB's `WriteBatchWithIndex`.
+//!
+//! 1. RocksDB makes such a batch without a database. So the batch here has two parts: the operations, which a write takes as they
+//!    are, and an index of what the operations on each key amount to. An operation enters both or neither.
+//! 2. A family has the order of the handle that comes with its first operation. Without a handle it has the order with which the
+//!    batch was made.
+//! 3. The index is the same with and without `overwrite_key`: no function of C shows the operations on one key.
+//! 4. A rollback makes the index again, from the operations that are left.
+//! 5. Range deletions are refused, as RocksDB refuses them.
+//!
+//! Source: RocksDB `include/rocksdb/utilities/write_batch_with_index.h`.
+
+use crate::calls::ReadOptions;
+use crate::database::Database;
+use crate::status::{merge_in_progress, not_found};
+use ashlar_base::{FamilyId, Order};
+use ashlar_format::write_batch::{BatchOp, BatchReader};
+use ashlar_read::merge::Merger;
+use ashlar_txn::ordered::OrderedMap;
+use ashlardb::{Error, Family, Read, Result, View, Write, WriteBatch};
+use std::borrow::Cow;
+use std::cell::{Ref, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// An operation on a key.
+#[derive(Clone, Copy, Debug)]
+pub enum Operation<'a> {
+    /// The key gets this value.
+    Put(&'a [u8]),
+    /// This operand is added.
+    Merge(&'a [u8]),
+    /// The key is deleted.
+    Delete,
+    /// The key, which was put once, is deleted.
+    SingleDelete,
+}
+
+/// What the operands of a key apply to.
+#[derive(Clone, Debug, Default)]
+enum Base {
+    /// What the database has.
+    #[default]
+    Database,
+    /// No value.
+    Nothing,
+    /// This value.
+    Value(Vec<u8>),
+}
+
+/// What the operations on a key amount to.
+#[derive(Clone, Debug, Default)]
+pub struct Pending {
+    base: Base,
+    /// Oldest first.
+    operands: Vec<Vec<u8>>,
+}
+
+impl Pending {
+    fn apply(&mut self, operation: Operation<'_>) {
+        match operation {
+            Operation::Merge(operand) => return self.operands.push(operand.to_vec()),
+            Operation::Put(value) => self.base = Base::Value(value.to_vec()),
+            Operation::Delete | Operation::SingleDelete => self.base = Base::Nothing,
+        }
+        self.operands.clear();
+    }
+
+    fn needs_database(&self) -> bool {
+        matches!(self.base, Base::Database)
+    }
+
+    /// The value of `key`; `below` is the value in the database.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: there are operands, and no family or no merge operator. Those of the operator.
+    pub fn value<'a>(
+        &'a self,
+        merger: Option<&Merger>,
+        key: &[u8],
+        below: Option<&'a [u8]>,
+    ) -> Result<Option<Cow<'a, [u8]>>> {
+        let base = match &self.base {
+            Base::Database => below,
+            Base::Nothing => None,
+            Base::Value(value) => Some(&value[..]),
+        };
+        if self.operands.is_empty() {
+            return Ok(base.map(Cow::Borrowed));
+        }
+        let Some(merger) = merger else {
+            return Err(Error::invalid("merge operands of a key, and no family that combines them")
+                .hint("Call the function that takes a family"));
+        };
+        let operands = self.operands.iter().map(Vec::as_slice);
+        merger.fold(key, base, operands).map(|value| Some(Cow::Owned(value)))
+    }
+}
+
+/// The merge operator of a family.
+pub fn merger(family: &Family) -> Merger {
+    Merger::new(family.name(), family.options().merge_operator.clone())
+}
+
+/// What the operations on each key amount to, by family.
+#[derive(Debug)]
+pub struct Index {
+    /// The order of families without a handle.
+    order: Order,
+    families: BTreeMap<FamilyId, OrderedMap<Pending>>,
+}
+
+impl Index {
+    /// The keys of a family.
+    pub fn family(&self, id: FamilyId) -> Option<&OrderedMap<Pending>> {
+        self.families.get(&id)
+    }
+
+    fn apply(&mut self, id: FamilyId, order: Option<Order>, key: &[u8], operation: Operation<'_>) {
+        let new = || OrderedMap::new(order.unwrap_or_else(|| self.order.clone()));
+        let keys = self.families.entry(id).or_insert_with(new);
+        match keys.get_mut(key) {
+            Some(pending) => pending.apply(operation),
+            None => {
+                let mut pending = Pending::default();
+                pending.apply(operation);
+                keys.insert(keys.key(key), pending);
+            }
+        }
+    }
+
+    /// Forgets the operations, and keeps the orders of the families.
+    fn clear(&mut self) {
+        self.families.values_mut().for_each(|keys| *keys = OrderedMap::new(keys.order().clone()));
+    }
+}
+
+/// A write batch that is read back.
+#[derive(Debug)]
+pub struct IndexedBatch {
+    batch: WriteBatch,
+    index: Rc<RefCell<Index>>,
+}
+
+impl IndexedBatch {
+    /// An empty batch. `order` is that of families of which no handle is known.
+    pub fn new(batch: WriteBatch, order: Order) -> IndexedBatch {
+        let index = Index { order, families: BTreeMap::new() };
+        IndexedBatch { batch, index: Rc::new(RefCell::new(index)) }
+    }
+
+    /// The batch of a stored form, with these families.
+    ///
+    /// # Errors
+    /// Those of [`WriteBatch::from_data`].
+    pub fn from_data(data: &[u8], families: &[Family]) -> Result<IndexedBatch> {
+        let made = IndexedBatch::new(WriteBatch::from_data(data)?, Order::Bytewise);
+        let keys = |family: &Family| (family.id(), OrderedMap::new(family.options().order.clone()));
+        made.index.borrow_mut().families = families.iter().map(keys).collect();
+        made.index_again()?;
+        Ok(made)
+    }
+
+    /// The operations, for a write.
+    pub fn batch(&self) -> &WriteBatch {
+        &self.batch
+    }
+
+    /// The index, which an iterator over the batch shares.
+    pub fn index(&self) -> &Rc<RefCell<Index>> {
+        &self.index
+    }
+
+    /// The order of families of which no handle is known.
+    pub fn order(&self) -> Order {
+        self.index.borrow().order.clone()
+    }
+
+    /// Adds an operation on a key of a family; `None`: of the family `default`.
+    ///
+    /// # Errors
+    /// Those of [`WriteBatch`]. `InvalidArgument`: a callback of a call on the batch makes this call.
+    pub fn add(&self, family: Option<&Family>, key: &[u8], operation: Operation<'_>) -> Result<()> {
+        let mut index = self.index.try_borrow_mut().map_err(|_| in_use())?;
+        match family {
+            None => added(&self.batch, key, operation)?,
+            Some(family) => added(&self.batch.family(family), key, operation)?,
+        }
+        let (id, order) = match family {
+            None => (FamilyId::DEFAULT, None),
+            Some(family) => (family.id(), Some(family.options().order.clone())),
+        };
+        index.apply(id, order, key, operation);
+        Ok(())
+    }
+
+    /// Removes all operations and savepoints.
+    pub fn clear(&self) {
+        if let Ok(mut index) = self.index.try_borrow_mut() {
+            self.batch.clear();
+            index.clear();
+        }
+    }
+
+    /// Removes the operations since the last savepoint, and the savepoint.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: the batch has no savepoint.
+    pub fn rollback_to_savepoint(&self) -> Result<()> {
+        self.batch.rollback_to_savepoint()?;
+        self.index_again()
+    }
+
+    fn index_again(&self) -> Result<()> {
+        let data = self.batch.data()?;
+        let mut index = self.index.try_borrow_mut().map_err(|_| in_use())?;
+        index.clear();
+        let wrong = |e: ashlar_base::Malformed| Error::corruption(e.to_string());
+        for op in BatchReader::new(&data).map_err(wrong)?.iter() {
+            let (family, key, operation) = match op.map_err(wrong)? {
+                BatchOp::Put { family, key, value } => (family, key, Operation::Put(value)),
+                BatchOp::Merge { family, key, value } => (family, key, Operation::Merge(value)),
+                BatchOp::Delete { family, key } => (family, key, Operation::Delete),
+                BatchOp::SingleDelete { family, key } => (family, key, Operation::SingleDelete),
+                _ => continue,
+            };
+            index.apply(family, None, key, operation);
+        }
+        Ok(())
+    }
+
+    /// What a change of the timestamps of all keys answers. `size_of`: the length of the timestamps of a family, 0 without.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: a timestamp that is empty, or of another length than those of a family. `Io(NotFound)`: a family that
+    /// `size_of` does not know, for which it answers the largest number. `NotSupported`: a family with timestamps.
+    pub fn check_timestamps(&self, timestamp: &[u8], size_of: impl Fn(FamilyId) -> usize) -> Result<()> {
+        let data = self.batch.data()?;
+        let wrong = |e: ashlar_base::Malformed| Error::corruption(e.to_string());
+        for op in BatchReader::new(&data).map_err(wrong)?.iter() {
+            let Some(family) = op.map_err(wrong)?.family() else { continue };
+            if timestamp.is_empty() {
+                return Err(Error::invalid("the timestamp is empty"));
+            }
+            match size_of(family) {
+                0 => {}
+                usize::MAX => return Err(not_found(format!("the timestamps of family {}", family.0))),
+                length if length != timestamp.len() => {
+                    return Err(Error::invalid("a timestamp of another length than those of its family"));
+                }
+                _ => return Err(Error::not_supported("keys with timestamps")),
+            }
+        }
+        Ok(())
+    }
+
+    fn pending(&self, id: FamilyId, key: &[u8]) -> Result<Option<Ref<'_, Pending>>> {
+        let index = self.index.try_borrow().map_err(|_| in_use())?;
+        Ok(Ref::filter_map(index, |index| index.family(id)?.get(key)).ok())
+    }
+
+    /// The value of a key in the batch alone. `None`: the batch deletes the key, or has no operation on it. Without a family, the
+    /// key is one of the family `default`, and operands are not combined.
+    ///
+    /// # Errors
+    /// [`merge_in_progress`]. Those of [`Pending::value`].
+    pub fn get(&self, family: Option<&Family>, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        let Some(pending) = self.pending(family.map_or(FamilyId::DEFAULT, Family::id), key)? else {
+            return Ok(None);
+        };
+        if pending.needs_database() {
+            return Err(merge_in_progress());
+        }
+        let value = pending.value(family.map(merger).as_ref(), key, None)?;
+        Ok(value.map(Cow::into_owned))
+    }
+
+    /// The value of a key in the database with the batch over it.
+    ///
+    /// # Errors
+    /// Those of a read, and of [`Pending::value`].
+    pub fn get_over(
+        &self,
+        db: &Database,
+        options: &ReadOptions,
+        family: Option<&Family>,
+        key: &[u8],
+    ) -> Result<Option<View>> {
+        let family = db.family(family)?;
+        let pending = self.pending(family.id(), key)?;
+        let below = match &pending {
+            Some(pending) if !pending.needs_database() => None,
+            _ => options.of(&family)?.get(key)?,
+        };
+        let Some(pending) = pending else { return Ok(below) };
+        let value = pending.value(Some(&merger(&family)), key, below.as_deref())?;
+        Ok(value.map(|value| View::copy(&value)))
+    }
+}
+
+fn added(to: &impl Write, key: &[u8], operation: Operation<'_>) -> Result<()> {
+    match operation {
+        Operation::Put(value) => to.put(key, value),
+        Operation::Merge(operand) => to.merge(key, operand),
+        Operation::Delete => to.delete(key),
+        Operation::SingleDelete => to.single_delete(key),
+    }
+}
+
+#[cold]
+fn in_use() -> Error {
+    Error::invalid("the batch is in the middle of another call")
+        .hint("Use another batch in callbacks of its calls")
+}

@@ -1,0 +1,256 @@
+//! An iterator with a batch over it, and either kind of iterator.
+//!
+//! 1. The iterator shows the batch as it is at each move: an operation that is added behind the position shows. It belongs to the
+//!    thread of the batch.
+//! 2. The bounds of the options count for the batch. The iterator below has its own.
+//! 3. A step off the entries is an error, as in RocksDB.
+
+use crate::indexed::{Index, IndexedBatch, Pending, merger};
+use crate::iterator::Iterator;
+use ashlar_base::{FamilyId, Order};
+use ashlar_read::merge::Merger;
+use ashlar_txn::merged::{Below, Changes, MergedIter};
+use ashlar_txn::ordered::Key;
+use ashlardb::{Error, Family, KeyBounds, Result};
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::ops::Bound;
+use std::rc::Rc;
+
+/// The iterator below.
+struct Base(AnyIterator);
+
+impl Below for Base {
+    fn first(&mut self) -> Result<()> {
+        self.0.seek_to_first();
+        self.0.status()
+    }
+
+    fn last(&mut self) -> Result<()> {
+        self.0.seek_to_last();
+        self.0.status()
+    }
+
+    fn seek(&mut self, key: &[u8]) -> Result<()> {
+        self.0.seek(key);
+        self.0.status()
+    }
+
+    fn seek_for_prev(&mut self, key: &[u8]) -> Result<()> {
+        self.0.seek_for_prev(key);
+        self.0.status()
+    }
+
+    fn next(&mut self) -> Result<()> {
+        self.0.next();
+        self.0.status()
+    }
+
+    fn prev(&mut self) -> Result<()> {
+        self.0.prev();
+        self.0.status()
+    }
+
+    fn entry(&self) -> Option<(&[u8], &[u8])> {
+        self.0.entry()
+    }
+
+    fn key(&self) -> Option<&[u8]> {
+        self.0.entry().map(|(key, _)| key)
+    }
+}
+
+/// The operations of the batch on the family.
+struct Live {
+    index: Rc<RefCell<Index>>,
+    family: FamilyId,
+    order: Order,
+    merger: Option<Merger>,
+}
+
+impl Changes for Live {
+    type Change = Pending;
+
+    fn order(&self) -> &Order {
+        &self.order
+    }
+
+    fn first_from(&self, from: Bound<&[u8]>) -> Option<(Key, Pending)> {
+        let index = self.index.try_borrow().ok()?;
+        let (key, pending) = index.family(self.family)?.first_from(from)?;
+        Some((key.clone(), pending.clone()))
+    }
+
+    fn last_to(&self, to: Bound<&[u8]>) -> Option<(Key, Pending)> {
+        let index = self.index.try_borrow().ok()?;
+        let (key, pending) = index.family(self.family)?.last_to(to)?;
+        Some((key.clone(), pending.clone()))
+    }
+
+    fn value<'a>(
+        &self,
+        key: &Key,
+        change: &'a Pending,
+        below: Option<&'a [u8]>,
+    ) -> Result<Option<Cow<'a, [u8]>>> {
+        change.value(self.merger.as_ref(), key.bytes(), below)
+    }
+}
+
+/// An iterator with a batch over it.
+#[derive(Debug)]
+pub struct OverIterator {
+    inner: MergedIter<Base, Live>,
+    status: Option<Error>,
+}
+
+impl OverIterator {
+    /// `base` with the operations of `batch` on a family over it; `None`: on the family `default`, in the order that the batch was
+    /// made with. `bounds`: the first key, and the first one behind, of the operations that show.
+    pub fn new(
+        batch: &IndexedBatch,
+        base: AnyIterator,
+        family: Option<&Family>,
+        bounds: (Option<Vec<u8>>, Option<Vec<u8>>),
+    ) -> OverIterator {
+        let changes = Live {
+            index: Rc::clone(batch.index()),
+            family: family.map_or(FamilyId::DEFAULT, Family::id),
+            order: family.map_or_else(|| batch.order(), |family| family.options().order.clone()),
+            merger: family.map(merger),
+        };
+        let bounds = KeyBounds { lower: bounds.0, upper: bounds.1, ..KeyBounds::default() };
+        OverIterator { inner: MergedIter::new(Base(base), changes, bounds), status: None }
+    }
+
+    fn step(&mut self, name: &str, moved: impl FnOnce(&mut MergedIter<Base, Live>) -> Result<()>) {
+        self.status = match self.is_valid() {
+            true => moved(&mut self.inner).err(),
+            false => Some(Error::not_supported(format!("{name} on an iterator that is not valid"))),
+        };
+    }
+
+    fn is_valid(&self) -> bool {
+        self.status.is_none() && self.inner.key().is_some()
+    }
+}
+
+/// Either kind of iterator. [`Iterator`] describes the calls.
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "a plain iterator costs no second allocation")]
+pub enum AnyIterator {
+    /// Over a database.
+    Plain(Iterator),
+    /// With a batch over it.
+    Over(Box<OverIterator>),
+}
+
+impl From<Iterator> for AnyIterator {
+    fn from(plain: Iterator) -> Self {
+        AnyIterator::Plain(plain)
+    }
+}
+
+impl AnyIterator {
+    /// This iterator with a batch over it: see [`OverIterator::new`].
+    pub fn over(
+        self,
+        batch: &IndexedBatch,
+        family: Option<&Family>,
+        bounds: (Option<Vec<u8>>, Option<Vec<u8>>),
+    ) -> AnyIterator {
+        AnyIterator::Over(Box::new(OverIterator::new(batch, self, family, bounds)))
+    }
+
+    /// Shows the newest state from now on.
+    ///
+    /// # Errors
+    /// Those of a new iterator. `NotSupported`: it has a batch over it.
+    pub fn refresh(&mut self) -> Result<()> {
+        match self {
+            AnyIterator::Plain(plain) => plain.refresh(),
+            AnyIterator::Over(_) => {
+                Err(Error::not_supported("a refresh of an iterator with a batch over it"))
+            }
+        }
+    }
+
+    /// Whether the iterator is on an entry.
+    #[inline]
+    pub fn is_valid(&self) -> bool {
+        match self {
+            AnyIterator::Plain(plain) => plain.is_valid(),
+            AnyIterator::Over(over) => over.is_valid(),
+        }
+    }
+
+    /// To the first entry.
+    pub fn seek_to_first(&mut self) {
+        match self {
+            AnyIterator::Plain(plain) => plain.seek_to_first(),
+            AnyIterator::Over(over) => over.status = over.inner.first().err(),
+        }
+    }
+
+    /// To the last entry.
+    pub fn seek_to_last(&mut self) {
+        match self {
+            AnyIterator::Plain(plain) => plain.seek_to_last(),
+            AnyIterator::Over(over) => over.status = over.inner.last().err(),
+        }
+    }
+
+    /// To the first entry at or after `key`.
+    pub fn seek(&mut self, key: &[u8]) {
+        match self {
+            AnyIterator::Plain(plain) => plain.seek(key),
+            AnyIterator::Over(over) => over.status = over.inner.seek(key).err(),
+        }
+    }
+
+    /// To the last entry at or before `key`.
+    pub fn seek_for_prev(&mut self, key: &[u8]) {
+        match self {
+            AnyIterator::Plain(plain) => plain.seek_for_prev(key),
+            AnyIterator::Over(over) => over.status = over.inner.seek_for_prev(key).err(),
+        }
+    }
+
+    /// To the next entry.
+    #[inline]
+    pub fn next(&mut self) {
+        match self {
+            AnyIterator::Plain(plain) => plain.next(),
+            AnyIterator::Over(over) => over.step("a step forward", MergedIter::next),
+        }
+    }
+
+    /// To the entry before.
+    #[inline]
+    pub fn prev(&mut self) {
+        match self {
+            AnyIterator::Plain(plain) => plain.prev(),
+            AnyIterator::Over(over) => over.step("a step backward", MergedIter::prev),
+        }
+    }
+
+    /// Key and value; `None` off the entries.
+    #[inline]
+    pub fn entry(&self) -> Option<(&[u8], &[u8])> {
+        match self {
+            AnyIterator::Plain(plain) => plain.entry(),
+            AnyIterator::Over(over) => over.inner.entry().filter(|_| over.status.is_none()),
+        }
+    }
+
+    /// The error that ended the iterator.
+    ///
+    /// # Errors
+    /// That error.
+    pub fn status(&self) -> Result<()> {
+        match self {
+            AnyIterator::Plain(plain) => plain.status(),
+            AnyIterator::Over(over) => over.status.clone().map_or(Ok(()), Err),
+        }
+    }
+}
