@@ -1,7 +1,7 @@
 //! Write batches that are read back: RocksDB's `WriteBatchWithIndex`.
 //!
 //! 1. RocksDB makes such a batch without a database. So the batch here has two parts: the operations, which a write takes as they
-//!    are, and an index of what the operations on each key amount to. An operation enters both or neither.
+//!    are, and an index of what the operations on each key amount to. An operation that the batch refuses does not enter the index.
 //! 2. A family has the order of the handle that comes with its first operation. Without a handle it has the order with which the
 //!    batch was made.
 //! 3. The index is the same with and without `overwrite_key`: no function of C shows the operations on one key.

@@ -7,7 +7,7 @@ use ashlardb::options::Order;
 use ashlardb::prelude::*;
 use ashlardb::{
     Columns, ErrorKind, IndexedBatch, IndexedBatchOptions, Operation, OperationCursor, Operations, Result,
-    Write,
+    SeqNum, Write,
 };
 
 type Entry = (Vec<u8>, Operation);
@@ -206,4 +206,38 @@ fn wrong_ranges_and_families_are_refused() {
     // The operations need no database.
     db.close().unwrap();
     assert_eq!(batch.operations(..).unwrap().count(), 1);
+}
+
+#[test]
+fn log_data_goes_with_the_batch_and_is_no_operation() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Db::open(dir.path().join("db")).unwrap();
+    let batch = keeping(&db, false);
+    batch.put_log_data("a note").unwrap();
+    assert!(batch.is_empty() && batch.operations(..).unwrap().next().is_none());
+    batch.set_savepoint().unwrap();
+    batch.put_log_data("taken back").unwrap();
+    batch.rollback_to_savepoint().unwrap();
+    batch.put("k", "v").unwrap();
+    batch.write().unwrap();
+    let update = db.updates_since(SeqNum::new(1).unwrap()).unwrap().next().unwrap().unwrap();
+    let has = |text: &[u8]| update.data().windows(text.len()).any(|bytes| bytes == text);
+    assert!(has(b"a note") && !has(b"taken back"), "{update:?}");
+}
+
+#[test]
+fn a_transaction_tells_its_operations_as_a_batch() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Db::open(dir.path().join("db")).unwrap();
+    let t = db.begin().unwrap();
+    t.put("a", "1").unwrap();
+    t.delete("b").unwrap();
+    let copy = WriteBatch::from_data(&t.data().unwrap()).unwrap();
+    assert_eq!((copy.len(), t.len()), (2, 2));
+    t.rollback().unwrap();
+    assert_eq!(t.data().unwrap_err().kind(), ErrorKind::InvalidArgument);
+    db.put("b", "2").unwrap();
+    db.write(copy).unwrap();
+    assert_eq!(db.get("a").unwrap().as_deref(), Some(&b"1"[..]));
+    assert_eq!(db.get("b").unwrap(), None);
 }

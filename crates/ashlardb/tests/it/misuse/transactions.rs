@@ -254,7 +254,9 @@ impl ashlardb::MergeOperator for Reenters {
         if let Some(batch) = SHARED.take() {
             // A read of the batch calls the operator: other reads are served meanwhile, changes are not.
             assert_eq!(kind(batch.get("absent")), None);
+            assert_eq!(kind(batch.operations(..)), None);
             assert_eq!(kind(batch.put("other", "x")), INVALID);
+            assert_eq!(kind(batch.put_log_data("x")), INVALID);
             assert_eq!(kind(batch.write()), INVALID);
         }
         StringAppend::new(",").full_merge(key, existing, operands)
