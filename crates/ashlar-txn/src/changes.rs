@@ -59,13 +59,13 @@ pub struct Change {
     base: Base,
     /// Oldest first.
     operands: Vec<Arc<[u8]>>,
-    /// The operations before the base, oldest first, if every operation is kept.
-    older: Vec<Operation>,
+    /// The operations before the base, oldest first, if every operation is kept and there are some.
+    older: Option<Arc<Vec<Operation>>>,
 }
 
 impl Change {
     fn of(base: Base) -> Change {
-        Change { base, operands: Vec::new(), older: Vec::new() }
+        Change { base, operands: Vec::new(), older: None }
     }
 
     /// The operations that reads need, oldest first.
@@ -82,7 +82,8 @@ impl Change {
 
     /// The operations on the key, newest first: all that are kept, or those that reads need.
     pub(crate) fn operations(&self) -> Vec<Operation> {
-        self.needed().rev().chain(self.older.iter().rev().cloned()).collect()
+        let older = self.older.iter().flat_map(|older| older.iter().rev().cloned());
+        self.needed().rev().chain(older).collect()
     }
 
     pub(crate) fn base(&self) -> &Base {
@@ -211,8 +212,9 @@ impl FamilyChanges {
             && let Some(change) = map.get_mut(key.bytes())
         {
             let mut before = std::mem::replace(change, Change::of(base));
-            change.older = std::mem::take(&mut before.older);
-            change.older.extend(before.needed());
+            let mut older = before.older.take().unwrap_or_default();
+            Arc::make_mut(&mut older).extend(before.needed());
+            change.older = Some(older);
             return Undo::Set(key, Some(before));
         }
         let before = map.insert(key.clone(), Change::of(base));
@@ -239,8 +241,11 @@ impl FamilyChanges {
         match undo {
             Undo::Set(key, Some(mut before)) => {
                 if let Some(change) = map.get_mut(key.bytes()) {
-                    before.older = std::mem::take(&mut change.older);
-                    before.older.truncate(before.older.len().saturating_sub(before.needed().count()));
+                    if let Some(mut older) = change.older.take() {
+                        let left = older.len().saturating_sub(before.needed().count());
+                        Arc::make_mut(&mut older).truncate(left);
+                        before.older = Some(older);
+                    }
                     *change = before;
                 }
             }
