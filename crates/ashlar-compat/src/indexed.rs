@@ -70,6 +70,10 @@ impl Pending {
         matches!(self.base, Base::Database)
     }
 
+    fn has_operands(&self) -> bool {
+        !self.operands.is_empty()
+    }
+
     /// The value of `key`; `below` is the value in the database.
     ///
     /// # Errors
@@ -271,7 +275,8 @@ impl IndexedBatch {
         if pending.needs_database() {
             return Err(merge_in_progress());
         }
-        let value = pending.value(family.map(merger).as_ref(), key, None)?;
+        let merger = family.filter(|_| pending.has_operands()).map(merger);
+        let value = pending.value(merger.as_ref(), key, None)?;
         Ok(value.map(Cow::into_owned))
     }
 
@@ -293,7 +298,8 @@ impl IndexedBatch {
             _ => options.of(&family)?.get(key)?,
         };
         let Some(pending) = pending else { return Ok(below) };
-        let value = pending.value(Some(&merger(&family)), key, below.as_deref())?;
+        let merger = pending.has_operands().then(|| merger(&family));
+        let value = pending.value(merger.as_ref(), key, below.as_deref())?;
         Ok(value.map(|value| View::copy(&value)))
     }
 }
