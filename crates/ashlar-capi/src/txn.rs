@@ -82,12 +82,14 @@ impl TxnObject {
         add_batch(&self.db.0.db(), &*self.open()?, batch)
     }
 
-    /// The operations, as a batch that is read.
+    /// The operations, as a batch that is read; none once the transaction has ended.
     ///
     /// # Errors
-    /// `InvalidArgument`: the transaction has ended.
+    /// Those of the beginning of the transaction.
     pub(crate) fn operations(&self) -> Result<IndexedBatch> {
-        IndexedBatch::from_data(&self.open()?.data()?, &self.db.0.db().families())
+        let transaction = self.open()?;
+        let data = if transaction.is_active() { transaction.data()? } else { WriteBatch::new().data()? };
+        IndexedBatch::from_data(&data, &self.db.0.db().families())
     }
 
     fn open(&self) -> Result<Ref<'_, Transaction>> {

@@ -398,6 +398,9 @@ static void in_transactions(const char* dir) {
   show("d", value, len);
   rocksdb_transaction_commit(txn, &err);
   said("commit", &err);
+  own = rocksdb_transaction_get_writebatch_wi(txn);
+  printf("count behind the commit: %d\n", rocksdb_writebatch_wi_count(own));
+  rocksdb_free(own);
   rocksdb_iterator_t* iter = rocksdb_transactiondb_create_iterator(db, ro);
   all(iter);
   rocksdb_iter_destroy(iter);
