@@ -51,6 +51,10 @@ const STRIPES: usize = if cfg!(loom) { 1 } else { 64 };
 /// An empty stripe with memory for more keys than this frees it.
 const KEEP_KEYS: usize = 1024;
 
+/// How often a request looks before it sleeps: for 3 to 10 µs, in which a short transaction ends. A request that sleeps holds
+/// the key from the moment it is served, and others wait for its wake-up.
+const SPINS: u32 = if cfg!(any(loom, shuttle)) { 0 } else { 200 };
+
 /// The number of a transaction; no two of a database have the same.
 pub type TransactionId = u64;
 
@@ -369,6 +373,12 @@ impl LockTable {
 
     /// Sleeps until the waiter is served. False: the time is over, or the database is closed.
     fn sleep(&self, waiter: &Arc<Waiter>, deadline: Option<Duration>, now: &dyn Fn() -> Duration) -> bool {
+        for _ in 0..SPINS {
+            if waiter.served.load(Ordering::Acquire) {
+                return true;
+            }
+            std::hint::spin_loop();
+        }
         self.sleepers.lock().waiters.insert(waiter.transaction, Arc::clone(waiter));
         let served = loop {
             let seen = waiter.signal.seen();
