@@ -25,7 +25,6 @@
 pub mod bugs;
 pub mod compat;
 mod contents;
-pub mod limits;
 pub mod meta;
 pub mod power;
 pub mod process;
@@ -35,5 +34,5 @@ pub mod soak;
 pub mod sweep;
 pub mod torture;
 
-pub use ashlar_rigs::{corrupt, filter, fuzz, report, txn};
+pub use ashlar_rigs::{corrupt, filter, fuzz, limits, report, txn};
 pub use ashlar_testkit::suite::{Budget, Failure, Harm, Length, Report};

@@ -7,7 +7,7 @@
 mod descriptors;
 mod folders;
 mod owners;
-pub(crate) mod roles;
+pub mod roles;
 mod small_disk;
 mod store;
 

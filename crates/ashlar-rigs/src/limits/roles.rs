@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 ///
 /// # Errors
 /// What failed.
-pub(crate) fn play(words: &[&str]) -> Result<(), String> {
+pub fn play(words: &[&str]) -> Result<(), String> {
     match words {
         ["hold", dir] => {
             let _db = open(Path::new(dir)).map_err(|e| e.to_string())?;
