@@ -9,6 +9,7 @@
 //! 2. A crash yields a new machine and leaves this one running, so a test can take many crashes of one moment.
 //! 3. Every call of the file system has a number, from 1. [`SimEnv::fail_call`] makes chosen calls fail, and
 //!    [`SimEnv::photograph_at`] takes a crash right before a chosen call.
+//! 4. [`Watched`] is the file system of a second process, which reads while the first one writes.
 
 mod camera;
 mod crash;
@@ -17,6 +18,7 @@ mod env;
 mod fault;
 mod files;
 mod inode;
+mod watched;
 
 #[cfg(test)]
 mod tests;
@@ -24,3 +26,4 @@ mod tests;
 pub use crash::{CrashMode, DataMode, DirMode};
 pub use env::SimEnv;
 pub use fault::{CallClass, Repeat, SyncFault};
+pub use watched::Watched;

@@ -5,19 +5,17 @@ mod before_commit;
 mod beside;
 mod damaged;
 mod overtaken;
-mod watched;
 
 use ashlar_base::{ErrorKind, FamilyId};
 use ashlar_engine::batch::WriteBatch;
 use ashlar_engine::column_family::Family;
 use ashlar_engine::{Db, OpenFamily};
 use ashlar_env::Env;
-use ashlar_env::sim::{CallClass, CrashMode, DataMode, DirMode, SimEnv};
+use ashlar_env::sim::{CallClass, CrashMode, DataMode, DirMode, SimEnv, Watched};
 use ashlar_options::{DbOptions, FamilyOptions, ReadOptions, WriteOptions};
 use ashlar_read::iter::KeyBounds;
 use ashlar_testkit::KeyValue;
 use std::path::Path;
-use watched::Watched;
 
 const DIR: &str = "/data/db";
 

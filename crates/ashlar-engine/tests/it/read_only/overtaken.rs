@@ -1,12 +1,11 @@
 //! A writer that makes all its changes at once, at each call of a read-only open.
 
-use super::watched::Watched;
 use super::{dir, open, open_read_only, put, small, state};
 use ashlar_base::ErrorKind;
 use ashlar_base::error::BusyKind;
 use ashlar_engine::Db;
 use ashlar_env::Env;
-use ashlar_env::sim::SimEnv;
+use ashlar_env::sim::{SimEnv, Watched};
 use ashlar_options::DbOptions;
 use ashlar_recovery::list_families;
 use ashlar_testkit::KeyValue;

@@ -1,8 +1,8 @@
 //! A file system that runs a function before each reading call, such as a writer's changes at the worst moments. It
 //! refuses writes, unless a test asks for them.
 
+use crate::{Env, FileLock, Fs, FsEntry, ReadFile, WriteFile};
 use ashlar_base::Result;
-use ashlar_env::{Env, FileLock, Fs, FsEntry, ReadFile, WriteFile};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,8 +10,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// The function that runs before a call. Its arguments are the call's number, from 1, and the file or directory.
 type Meanwhile = dyn Fn(u64, &Path) + Send + Sync;
 
+/// The file system of a process that reads a directory beside its writer. A call that would change something panics.
 #[derive(Clone)]
-pub(super) struct Watched {
+pub struct Watched {
     fs: Arc<dyn Fs>,
     calls: Arc<AtomicU64>,
     meanwhile: Arc<Meanwhile>,
@@ -20,12 +21,12 @@ pub(super) struct Watched {
 
 impl Watched {
     /// A file system that refuses writes and runs no function.
-    pub(super) fn over(env: &Env) -> Arc<dyn Fs> {
+    pub fn over(env: &Env) -> Arc<dyn Fs> {
         Watched::with(env, |_, _| {}).0
     }
 
     /// `meanwhile` runs before every reading call. Also returns the counter of those calls.
-    pub(super) fn with(
+    pub fn with(
         env: &Env,
         meanwhile: impl Fn(u64, &Path) + Send + Sync + 'static,
     ) -> (Arc<dyn Fs>, Arc<AtomicU64>) {
@@ -37,7 +38,7 @@ impl Watched {
     }
 
     /// A file system that also writes.
-    pub(super) fn writing(env: &Env, meanwhile: impl Fn(u64, &Path) + Send + Sync + 'static) -> Arc<dyn Fs> {
+    pub fn writing(env: &Env, meanwhile: impl Fn(u64, &Path) + Send + Sync + 'static) -> Arc<dyn Fs> {
         let (fs, meanwhile) = (Arc::clone(&env.fs), Arc::new(meanwhile));
         Arc::new(Watched { fs, calls: Arc::default(), meanwhile, writes: true })
     }
