@@ -178,6 +178,18 @@ bugs! {
     BehindForgotten,
     /// A FIFO tree deletes tables that are within its limit.
     FifoDropsLive,
+    /// A read-only open looks only once for WAL files, which its writer may have deleted meanwhile.
+    LogsLookedAtOnce,
+    /// A read-only open shows the first operation of each batch in the WAL.
+    HalfBatchInAView,
+    /// A read-only open does not keep its tables open.
+    ViewLetsTablesGo,
+    /// A merge revives the value that was over.
+    MergeRevives,
+    /// A value that a merge renewed keeps its own time.
+    RenewalForgotten,
+    /// A compaction removes values half a minute before they are over.
+    ExpiredEarly,
 }
 
 #[cfg(feature = "planted")]

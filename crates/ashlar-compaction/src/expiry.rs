@@ -9,6 +9,7 @@
 use ashlar_base::ext::compaction_filter::{
     CompactionFilter, CompactionFilterFactory, Decision, FilterContext, FilterSource,
 };
+use ashlar_base::planted::{Bug, planted};
 use ashlar_env::Clock;
 use ashlar_format::value_suffix::{is_expired, put_write_time, split_write_time};
 use ashlar_options::FamilyOptions;
@@ -43,7 +44,8 @@ impl CompactionFilterFactory for Expiries {
 
     fn create(&self, context: &FilterContext<'_>) -> Option<Box<dyn CompactionFilter>> {
         let user = self.user.as_ref().and_then(|source| source.filter_for(context));
-        Some(Box::new(Expires { ttl: self.ttl, now: unix_seconds(&*self.clock), user }))
+        let early = if planted(Bug::ExpiredEarly) { 30 } else { 0 };
+        Some(Box::new(Expires { ttl: self.ttl, now: unix_seconds(&*self.clock) + early, user }))
     }
 }
 

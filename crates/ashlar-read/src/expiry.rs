@@ -10,6 +10,7 @@
 //!
 //! Source: RocksDB `utilities/ttl/db_ttl_impl.h` (format, names).
 
+use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{Error, Malformed, MergeOperator, Result};
 use ashlar_env::Clock;
 use ashlar_format::value_suffix::{is_expired, put_write_time, split_write_time};
@@ -90,10 +91,10 @@ impl MergeOperator for TimedMerge {
         let stored = operands.iter().rev().map(|operand| (*operand, false));
         for (stored, is_base) in stored.chain(existing.map(|existing| (existing, true))) {
             let (part, time) = split_write_time(stored).map_err(|m| without_time(key, m))?;
-            if newer.is_some_and(|newer| is_expired(time, self.ttl, newer)) {
+            if newer.is_some_and(|newer| is_expired(time, self.ttl, newer)) && !planted(Bug::MergeRevives) {
                 break;
             }
-            newest = newest.max(Some(time));
+            newest = newest.filter(|_| !planted(Bug::RenewalForgotten)).max(Some(time));
             newer = Some(i64::from(time));
             if is_base { base = Some(part) } else { plain.push(part) }
         }

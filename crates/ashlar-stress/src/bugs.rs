@@ -94,6 +94,12 @@ const OWED: &[(&[Bug], &str, &str)] = &[
     (&[Bug::BackupDirUnsynced], "sim", "A05, of a backup"),
     (&[Bug::BehindForgotten], "sim", "deletions dropped above ingested files"),
     (&[Bug::FifoDropsLive], "meta", "FIFO dropping live data"),
+    (&[Bug::LogsLookedAtOnce], "sim", "a secondary beside a flush"),
+    (&[Bug::HalfBatchInAView], "sim", "A13, of a secondary"),
+    (&[Bug::ViewLetsTablesGo], "sim", "a secondary beside a compaction"),
+    (&[Bug::MergeRevives], "sim", "an expired value in a sum"),
+    (&[Bug::RenewalForgotten], "sim", "a renewed value that a compaction drops"),
+    (&[Bug::ExpiredEarly], "sim", "a live value that a compaction drops"),
 ];
 
 fn owed(bug: Bug) -> (&'static str, &'static str) {

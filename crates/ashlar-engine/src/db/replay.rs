@@ -288,7 +288,8 @@ pub fn replay_past_damage(
 impl ReplaySink for Replayer<'_> {
     fn apply(&mut self, place: BatchPlace, batch: &BatchReader<'_>, filter: &FamilyFilter<'_>) -> Result<()> {
         let mut touched = Vec::new();
-        let whole = if planted(Bug::HalfBatchReplayed) { 1 } else { usize::MAX };
+        let half = planted(Bug::HalfBatchReplayed) || planted(Bug::HalfBatchInAView) && !self.spills;
+        let whole = if half { 1 } else { usize::MAX };
         for op in sequenced_ops(batch).take(whole) {
             let (seq, op) = op?;
             let Some(family) = op.family().filter(|f| filter.takes(*f)) else { continue };

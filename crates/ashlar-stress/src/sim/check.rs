@@ -1,5 +1,6 @@
 //! Checks a store after a crash: opens it, reads it, compares it with the model, and crashes it again.
 
+use super::expiring::compared;
 use super::plan::Setup;
 use super::store::{DIR, Names, Promise, Store, listing, model_name, open, scribble};
 use super::tally::{Tally, name};
@@ -11,6 +12,7 @@ use ashlar_options::ReadOptions;
 use ashlar_repair::check_database;
 use ashlar_testkit::Rng;
 use ashlar_testkit::harm::LOST_WRITE;
+use ashlar_testkit::ops::Change;
 use ashlar_testkit::oracle::{Difference, Model, State};
 use std::path::Path;
 
@@ -65,9 +67,15 @@ impl<'a> Crash<'a> {
 
     /// What an open store holds: the cut and the families, or what is wrong with it.
     pub fn look(&self, db: &Db) -> Result<(usize, Names), String> {
+        self.seen(db).map(|(_, m, names)| (m, names))
+    }
+
+    /// The same, with the smallest of the cuts that the store may be before the largest.
+    pub fn seen(&self, db: &Db) -> Result<(usize, usize, Names), String> {
         let (names, state) = self.contents(db, &mut Rng::new(0))?;
         let floor = if self.power { self.promise.power } else { self.promise.kill };
-        Ok((self.cut(&state, &names, floor, &mut Tally::default())?, names))
+        let (smallest, largest) = self.cut(db, &state, floor, &mut Tally::default())?;
+        Ok((smallest, largest, names))
     }
 
     /// Opens `sim`, which crashed by `mode`, and checks everything; crashes it further now and then.
@@ -112,8 +120,8 @@ impl<'a> Crash<'a> {
         }
         let (names, state) = self.contents(&db, rng)?;
         let floor = if power { self.promise.power } else { self.promise.kill };
-        let m =
-            self.cut(&state, &names, floor, tally).map_err(|e| format!("{e}\nreport: {}", db.recovery()))?;
+        let cut = self.cut(&db, &state, floor, tally);
+        let (_, m) = cut.map_err(|e| format!("{e}\nreport: {}", db.recovery()))?;
         match rng.below(10) {
             0..2 => self.crash_again(sim, &state, rng, tally)?,
             2..4 => self.use_it(sim, rng, tally)?,
@@ -146,24 +154,25 @@ impl<'a> Crash<'a> {
             for _ in 0..4 {
                 let Some((key, value)) = rng.pick(&forward) else { break };
                 let got = db.get(&family, key, ReadOptions::default()).map_err(|e| format!("get: {e}"))?;
-                if got.map(|v| v.into_vec()).as_ref() != Some(value) {
+                if got.map(|v| compared(&family, key, &v)).as_ref() != Some(value) {
                     return Err(format!("family {name}: get and scan disagree on {key:02x?}"));
                 }
             }
             listings.push((model_name(name, *generation), forward));
         }
-        listings.push((PREPARED.to_owned(), prepared(db)));
-        holds_its_locks(db)?;
+        if db.recovery().read_only.is_empty() {
+            listings.push((PREPARED.to_owned(), prepared(db)));
+            holds_its_locks(db)?;
+        }
         Ok((names, State::of(listings)))
     }
 
-    /// The cut of the model that the store is.
-    fn cut(&self, state: &State, names: &Names, floor: usize, tally: &mut Tally) -> Result<usize, String> {
-        let live = names.iter().map(|(n, g)| model_name(n, *g));
-        let live: Vec<String> = live.chain([PREPARED.to_owned()]).collect();
-        let mut model = self.model.of_families(|name| live.iter().any(|n| n == name));
+    /// The smallest and the largest cut of the model that the store is.
+    fn cut(&self, db: &Db, state: &State, floor: usize, tally: &mut Tally) -> Result<(usize, usize), String> {
+        let live = |change: &Change| state.names().any(|name| name == change.family());
+        let mut model = self.model.mapped(|change| live(change).then(|| self.setup.counted(change, db)));
         model.acknowledge(floor);
-        model.match_prefix(state).map_err(|e| {
+        model.matches(state).map_err(|e| {
             match e {
                 Difference::Lost { .. } => tally.lost += 1,
                 Difference::NoPrefix { .. } => tally.holes += 1,

@@ -151,7 +151,8 @@ impl Copied {
             }
         };
         let options = Places::default().of(&setup.db);
-        let db = Db::open(image.env(), dir, options, Vec::new(), setup.family.clone());
+        let db =
+            Db::open(image.env(), dir, options, setup.families(&Places::default()), setup.family.clone());
         let db = db.map_err(|e| format!("open: {e}"))?;
         let found = db.families().iter().map(|family| family.name().to_owned()).collect::<Vec<_>>();
         if found.len() != self.names.len() || found.iter().any(|name| !self.names.contains_key(name)) {
@@ -164,7 +165,7 @@ impl Copied {
         for (name, generation) in &self.names {
             let family = db.family(name).ok_or("a family went away")?;
             let found = listing(&db, &family, ReadOptions::default(), false).map_err(|e| e.to_string())?;
-            different(name, &self.state.entries(&model_name(name, *generation)), &found)?;
+            different(name, &setup.entries(&self.state, &model_name(name, *generation), &db), &found)?;
         }
         different(PREPARED, &self.state.entries(PREPARED), &prepared(&db))?;
         holds_its_locks(&db)

@@ -4,6 +4,7 @@ use super::check::{Crash, any_mode};
 use super::features::{Which, among};
 use super::judged::Judges;
 use super::plan::{Setup, Step, steps};
+use super::secondary::shows;
 use super::store::{Store, open};
 use super::tally::{Tally, name};
 use ashlar_base::Error;
@@ -47,7 +48,10 @@ impl Run {
             tally.operations += 1;
             self.step(step, tally).map_err(|e| format!("step {at}, {}: {e}", brief(step)))?;
         }
-        self.store.compare_all().map_err(|e| format!("at the end: {e}"))?;
+        self.store
+            .compare_all()
+            .and_then(|()| self.store.views_hold())
+            .map_err(|e| format!("at the end: {e}"))?;
         tally.unlogged += u64::from(self.store.setup.unlogged);
         tally.held_back += u64::from(self.store.setup.holds_back());
         tally.blob_files += self.store.blob_files() as u64;
@@ -87,6 +91,11 @@ impl Run {
                 opened.map_err(|e| format!("kill before call {at}, a torn tail tolerated: {e}"))?;
             }
             self.a_copy_holds(copies, &photograph).map_err(|e| format!("crash before call {at}: {e}"))?;
+            if mode == CrashMode::KILL || at.is_multiple_of(16) {
+                let power = mode != CrashMode::KILL;
+                let shown = shows(&Crash { power, ..Crash::of(&self.store, &before, false) }, &photograph);
+                shown.map_err(|e| format!("{} before call {at}: {e}", name(mode)))?;
+            }
             let mut rng = if feature { self.features.fork() } else { self.rng.fork() };
             let checked = Crash::of(&self.store, &before, false).check(&photograph, mode, &mut rng, tally);
             checked.map_err(|e| format!("crash before call {at}: {e}"))?;

@@ -1,11 +1,13 @@
 //! Calls beyond writes and reads among the steps of a history: transactions, copies, files behind all data, feeds of updates,
-//! compactions of chosen tables.
+//! compactions of chosen tables, secondaries, values that expire.
 //!
 //! They have a generator of their own, so that the other steps of a known seed stay what they were. Its settings and the moments
 //! of its crashes do not.
 
 use super::copies::Copies;
+use super::expiring::{self, TIMED, TTL_SECS};
 use super::plan::{NAMES, Setup, Step};
+use super::secondary::View;
 use super::store::Store;
 use super::updates::Bookmark;
 use ashlar_base::{ErrorKind, Level};
@@ -84,6 +86,26 @@ pub enum Feature {
         /// How many levels deeper.
         deeper: u8,
     },
+    /// Time passes, then values that expire are written.
+    Expire {
+        /// How much time, in seconds.
+        seconds: u64,
+        /// Changes of the family whose values expire, and some of other families.
+        changes: Vec<Change>,
+        /// The write waits for the device.
+        sync: bool,
+    },
+    /// A secondary catches up.
+    Follow {
+        /// What the writer writes meanwhile.
+        changes: Vec<Change>,
+        /// How many calls of the secondary come between two pieces of background work.
+        pace: u64,
+        /// The steps of such a piece.
+        steps: usize,
+        /// The writer flushes all families after its write.
+        flush: bool,
+    },
 }
 
 /// What the features of a history know and have done.
@@ -96,6 +118,8 @@ pub struct Done {
     /// Checkpoints and backups that were made.
     pub(super) copies: Copies,
     pub(super) bookmark: Option<Bookmark>,
+    /// Views of secondaries.
+    pub(super) views: Vec<View>,
     /// Counts of the features, by name.
     pub counts: BTreeMap<&'static str, u64>,
 }
@@ -125,6 +149,7 @@ impl Setup {
             compaction.fifo.allow_compaction = self.db.mapped_wal;
         }
         self.family.ingest_behind = compaction.l0_stop % 3 == 2 && compaction.style != CompactionStyle::Fifo;
+        self.ttl_secs = (!self.unlogged && compaction.l0_stop.is_multiple_of(2)).then_some(TTL_SECS);
         self
     }
 }
@@ -145,7 +170,7 @@ pub fn among(steps: Vec<Step>, setup: &Setup, which: Which, rng: &mut Rng) -> Ve
     let mut all = Vec::with_capacity(steps.len() * 2);
     for step in steps {
         all.push(step);
-        if rng.percent(14) {
+        if rng.percent(if which == Which::All { 16 } else { 14 }) {
             let changes = batches.next().unwrap_or_default();
             all.extend(one(setup, which, changes, rng).map(Step::Feature));
         }
@@ -155,7 +180,10 @@ pub fn among(steps: Vec<Step>, setup: &Setup, which: Which, rng: &mut Rng) -> Ve
 
 fn one(setup: &Setup, which: Which, changes: Vec<Change>, rng: &mut Rng) -> Option<Feature> {
     let family = NAMES[rng.below(NAMES.len())];
-    let feature = match rng.below(100) {
+    // Where calls fail, features are drawn that are served there, and others.
+    let all = which == Which::All;
+    let compacted = if all && rng.percent(40) { TIMED } else { family };
+    let feature = match rng.below(if all { 128 } else { 100 }) {
         0..18 => {
             let kind = if rng.percent(50) { Kind::Optimistic } else { Kind::Pessimistic };
             Feature::Transact { kind, changes, sync: rng.percent(20), disturbed: rng.percent(20) }
@@ -166,26 +194,39 @@ fn one(setup: &Setup, which: Which, changes: Vec<Change>, rng: &mut Rng) -> Opti
         72..76 => {
             let mut range = [rng.bytes(2), rng.bytes(2)];
             range.sort();
-            Feature::CompactRange { family, range, options: [rng.percent(50), rng.percent(30)] }
+            Feature::CompactRange { family: compacted, range, options: [rng.percent(50), rng.percent(30)] }
         }
         76..80 => {
             let deeper = if rng.percent(60) { 1 } else { 3 };
-            Feature::CompactFile { family, which: rng.below(100), deeper }
+            Feature::CompactFile { family: compacted, which: rng.below(100), deeper }
         }
         80..84 => Feature::Bookmark,
         84..91 => Feature::Updates,
         91..95 => Feature::Checkpoint { flush: rng.percent(30) },
         95..99 => Feature::Backup { flush: rng.percent(30) },
-        _ => Feature::DeleteBackup,
+        99 => Feature::DeleteBackup,
+        100..118 => {
+            let seconds = if rng.percent(50) { rng.between(1, 40) as u64 } else { 0 };
+            let others = changes.into_iter().take(2);
+            let changes = others.chain(expiring::changes(rng)).collect();
+            Feature::Expire { seconds, changes, sync: rng.percent(30) }
+        }
+        _ => {
+            let (pace, steps) = (rng.between(1, 12) as u64, rng.between(1, 6));
+            Feature::Follow { changes, pace, steps, flush: rng.percent(40) }
+        }
     };
     let (of_writes, logged) = match &feature {
         Feature::Transact { .. } => (true, true),
         Feature::Prepare { .. } | Feature::Decide { .. } => (true, true),
         Feature::Behind { .. } | Feature::CompactRange { .. } | Feature::CompactFile { .. } => (true, false),
         Feature::Bookmark | Feature::Updates => (false, true),
+        Feature::Expire { .. } => (false, true),
         Feature::Checkpoint { .. } | Feature::Backup { .. } | Feature::DeleteBackup => (false, false),
+        Feature::Follow { .. } => (false, false),
     };
-    let served = (which == Which::All || of_writes) && !(logged && setup.unlogged);
+    let timed = matches!(feature, Feature::Expire { .. });
+    let served = (all || of_writes) && !(logged && setup.unlogged) && (!timed || setup.ttl_secs.is_some());
     served.then_some(feature)
 }
 
@@ -209,6 +250,8 @@ impl Store {
             Feature::Updates => self.read_updates(),
             Feature::CompactRange { family, range, options } => self.compact_range(family, range, *options),
             Feature::CompactFile { family, which, deeper } => self.compact_file(family, *which, *deeper),
+            Feature::Expire { seconds, changes, sync } => self.expire(*seconds, changes, *sync),
+            Feature::Follow { changes, pace, steps, flush } => self.follow(changes, *pace, *steps, *flush),
         }
     }
 
@@ -267,7 +310,7 @@ mod tests {
     #[test]
     fn every_feature_occurs_and_the_other_steps_stay() {
         let mut rng = Rng::new(1);
-        let setup = Setup { unlogged: false, ..Setup::draw(&mut rng) };
+        let setup = Setup { unlogged: false, ttl_secs: Some(1), ..Setup::draw(&mut rng) };
         let steps = vec![Step::Create(DEFAULT); 4000];
         let all = among(steps, &setup, Which::All, &mut rng);
         assert_eq!(all.iter().filter(|step| matches!(step, Step::Create(_))).count(), 4000);
@@ -275,6 +318,6 @@ mod tests {
             Step::Feature(feature) => Some(std::mem::discriminant(feature)),
             _ => None,
         });
-        assert_eq!(features.collect::<std::collections::HashSet<_>>().len(), 11);
+        assert_eq!(features.collect::<std::collections::HashSet<_>>().len(), 13);
     }
 }

@@ -1,6 +1,7 @@
 //! Some families of a history are made by an import: of a table with one range deletion over all keys, which has a higher sequence
 //! number than anything in the history. So the family is empty, as the model has it, and every later write must be newer.
 
+use super::expiring::TIMED;
 use super::store::Store;
 use ashlar_backup::{ExportedFile, FamilyExport, ImportOptions, import_family};
 use ashlar_base::{Error, Level, Order, SeqNum};
@@ -24,7 +25,7 @@ type Table = (Vec<u8>, SeqNum);
 impl Store {
     /// Whether that generation of a family is made by an import. Decided without a draw: known seeds draw what they drew.
     pub(super) fn imports(&self, name: &str, generation: u32) -> bool {
-        generation % 2 == u32::from(name.len() % 2 == 1)
+        name != TIMED && generation % 2 == u32::from(name.len() % 2 == 1)
     }
 
     /// Makes the family of the table.

@@ -1,6 +1,7 @@
 //! Some of the synced writes of a history come in by an ingestion: each change in a file of its own, so that the order of the
 //! changes and the number of sequences are those of a batch.
 
+use super::expiring::TIMED;
 use super::store::Store;
 use ashlar_base::{Error, ValueType};
 use ashlar_engine::column_family::Family;
@@ -22,7 +23,9 @@ pub(crate) type Part = (Arc<Family>, Vec<PathBuf>);
 impl Store {
     /// Whether a write is one of those.
     pub(super) fn ingests(&self, changes: &[Change], sync: bool) -> bool {
-        may_be_ingested(changes, sync) && self.db.health().severity == Severity::Healthy
+        may_be_ingested(changes, sync)
+            && changes.iter().all(|change| change.family() != TIMED)
+            && self.db.health().severity == Severity::Healthy
     }
 
     /// Does write `number`, which the model has already.

@@ -1,8 +1,8 @@
 //! The engine on the simulated machine: crashes at any call, disks that fill up, calls that fail, and what must hold
 //! afterwards.
 //!
-//! A history writes and reads, and does what `features` lists, such as transactions, checkpoints and files behind all data. In
-//! `ingested` and `imported`, writes come in other ways.
+//! A history writes and reads, and does what `features` lists, such as transactions, checkpoints, secondaries, values that expire
+//! and files behind all data. In `ingested` and `imported`, writes come in other ways.
 //!
 //! One seed decides everything. What must hold after a crash: the store is the model cut behind some write M; M is not
 //! below the last write that was acknowledged as durable for that kind of crash; batches are whole, over all families;
@@ -16,6 +16,7 @@ mod behind;
 pub(crate) mod check;
 mod copies;
 mod crashes;
+mod expiring;
 mod failing;
 pub mod features;
 mod full_disk;
@@ -24,6 +25,7 @@ pub(crate) mod ingested;
 mod judged;
 pub mod places;
 pub mod plan;
+mod secondary;
 pub mod store;
 pub(crate) mod tally;
 mod transactions;

@@ -80,10 +80,15 @@ impl Places {
     /// What an open of `sim` is given of these: all, or nothing where the OPTIONS file has them. Not drawn, so that
     /// opens in the checks of crashes change no history.
     pub fn given_to(&self, sim: &SimEnv) -> Places {
+        if (sim.used_bytes() / 8).is_multiple_of(2) { self.not_stored_on(sim) } else { self.clone() }
+    }
+
+    /// The places that an open of `sim` cannot find in the OPTIONS file: nothing, or all.
+    pub fn not_stored_on(&self, sim: &SimEnv) -> Places {
         let stored = |name: &str| matches!(FileKind::parse(name), Some(FileKind::Options(_)));
         let listed = sim.env().fs.list(Path::new(DIR)).unwrap_or_default();
         let found = listed.iter().any(|f| stored(&f.name)) && listed.iter().any(|f| f.name == "CURRENT");
-        if found && (sim.used_bytes() / 8).is_multiple_of(2) { Places::default() } else { self.clone() }
+        if found { Places::default() } else { self.clone() }
     }
 
     /// The settings with these places.

@@ -1,8 +1,10 @@
 //! The plan of a run: settings and steps, drawn from its seed.
 
+use super::expiring::TIMED;
 use super::features::Feature;
 use super::places::Places;
 use ashlar_base::ext::merge_operator::standard_operator;
+use ashlar_engine::OpenFamily;
 use ashlar_format::compress::Compression;
 use ashlar_options::{
     BlobOptions, CompactionOptions, CompactionStyle, DbOptions, FamilyOptions, FormatLevel, WriteOptions,
@@ -24,6 +26,8 @@ pub struct Setup {
     pub family: FamilyOptions,
     /// No write is logged: what was not flushed, a crash takes. With one family only, for each keeps a prefix of its own.
     pub unlogged: bool,
+    /// The time to live of the values of one more family, in seconds. Nothing by itself draws it, as the places.
+    pub ttl_secs: Option<i32>,
     /// Where the files are. Nothing by itself draws them: a store on a real disk has all in one directory.
     pub places: Places,
 }
@@ -74,7 +78,7 @@ impl Setup {
             format_level,
             ..DbOptions::default()
         };
-        Setup { db, family, unlogged, places: Places::default() }
+        Setup { db, family, unlogged, ttl_secs: None, places: Places::default() }
     }
 }
 
@@ -88,7 +92,15 @@ impl Setup {
     /// Settings of a family whose files are in `places`; an open does not make it.
     pub fn of(&self, name: &str, places: &Places) -> FamilyOptions {
         let cf_paths = if name == DEFAULT { Vec::new() } else { places.cf_paths.clone() };
-        FamilyOptions { cf_paths, only_if_there: name != DEFAULT, ..self.family.clone() }
+        let value_ttl_secs = self.ttl_secs.filter(|_| name == TIMED);
+        FamilyOptions { cf_paths, only_if_there: name != DEFAULT, value_ttl_secs, ..self.family.clone() }
+    }
+
+    /// The families that an open lists which is given these places. The others have the settings of `default`.
+    pub fn families(&self, given: &Places) -> Vec<OpenFamily> {
+        let listed = NAMES.into_iter().filter(|name| *name == DEFAULT || !given.cf_paths.is_empty());
+        let all = listed.chain(self.ttl_secs.map(|_| TIMED));
+        all.map(|name| OpenFamily { name: name.to_owned(), options: self.of(name, given) }).collect()
     }
 
     /// How its writes are done; one that is not logged cannot be synced.

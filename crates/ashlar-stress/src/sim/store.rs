@@ -3,15 +3,16 @@
 //! A family that is dropped and made again is another family: the model calls them `name#0`, `name#1`, ….
 
 use super::check::Crash;
+use super::expiring::{TIMED, compared, next_second};
 use super::features::Done;
-use super::plan::{DEFAULT, NAMES, Setup, Step};
+use super::plan::{DEFAULT, Setup, Step};
 use super::transactions::{PREPARED, prepared};
 use ashlar_base::{Error, ErrorKind, FamilyId};
+use ashlar_engine::Db;
 use ashlar_engine::batch::WriteBatch;
 use ashlar_engine::column_family::Family;
 use ashlar_engine::health::Severity;
 use ashlar_engine::snapshot::Snapshot;
-use ashlar_engine::{Db, OpenFamily};
 use ashlar_env::sim::{CrashMode, SimEnv};
 use ashlar_options::{ReadOptions, WriteOptions};
 use ashlar_read::iter::KeyBounds;
@@ -50,11 +51,11 @@ pub struct Promise {
 }
 
 /// A snapshot, and what it must show.
-struct Held {
-    snapshot: Snapshot,
-    state: State,
+pub(super) struct Held {
+    pub(super) snapshot: Snapshot,
+    pub(super) state: State,
     doubt: Option<State>,
-    names: Names,
+    pub(super) names: Names,
 }
 
 /// One family as a read sees it.
@@ -81,7 +82,7 @@ pub struct Store {
     pub(super) doubt: Option<State>,
     /// Generations given out per name.
     next_generation: Names,
-    snapshots: BTreeMap<u32, Held>,
+    pub(super) snapshots: BTreeMap<u32, Held>,
     /// Calls of the file system are made to fail: steps may fail, and say so.
     pub faulty: bool,
     /// Steps that failed.
@@ -100,9 +101,8 @@ pub struct Store {
 /// Those of the engine.
 pub fn open(sim: &SimEnv, setup: &Setup) -> Result<Db, Error> {
     let given = setup.places.given_to(sim);
-    let listed = NAMES.into_iter().filter(|name| *name == DEFAULT || !given.cf_paths.is_empty());
-    let families = listed.map(|name| OpenFamily { name: name.to_owned(), options: setup.of(name, &given) });
-    Db::open(sim.env(), Path::new(DIR), given.of(&setup.db), families.collect(), setup.family.clone())
+    let families = setup.families(&given);
+    Db::open(sim.env(), Path::new(DIR), given.of(&setup.db), families, setup.family.clone())
 }
 
 /// All entries of a family, in one direction.
@@ -131,7 +131,7 @@ fn listing_within(
         iter.first()?
     }
     while let Some((key, value)) = iter.entry() {
-        out.push((key.to_vec(), value.to_vec()));
+        out.push((key.to_vec(), compared(family, key, value)));
         if reverse { iter.prev()? } else { iter.next()? }
     }
     if reverse {
@@ -169,6 +169,7 @@ impl Store {
         self.model.truncate(m);
         self.doubt = None;
         self.features.bookmark = None;
+        self.features.views.clear();
         self.promise = Promise { names, power: m, kill: m, logged: m, ..Promise::default() };
         self.db = db;
         self.sim = sim;
@@ -184,16 +185,17 @@ impl Store {
             Step::SyncWal => {
                 let done = self.db.sync_wal();
                 if self.passed("sync_wal", done)?.is_some() {
-                    self.promise.kill = self.promise.logged;
-                    self.promise.power = self.promise.kill;
+                    self.promise.kill = self.promise.kill.max(self.promise.logged);
+                    self.promise.power = self.promise.power.max(self.promise.logged);
                 }
                 Ok(())
             }
             Step::FlushWal { sync } => {
                 let done = self.db.flush_wal(*sync);
                 if self.passed("flush_wal", done)?.is_some() {
-                    self.promise.kill = self.promise.logged;
-                    self.promise.power = if *sync { self.promise.kill } else { self.promise.power };
+                    self.promise.kill = self.promise.kill.max(self.promise.logged);
+                    let synced = if *sync { self.promise.logged } else { 0 };
+                    self.promise.power = self.promise.power.max(synced);
                 }
                 Ok(())
             }
@@ -318,16 +320,7 @@ impl Store {
         if !self.may_write()? {
             return Ok(());
         }
-        let mut batch = WriteBatch::new();
-        let mut modelled = Vec::new();
-        for change in changes {
-            let Some(generation) = self.promise.names.get(change.family()).copied() else { continue };
-            let Some(family) = self.db.family(change.family()) else {
-                return Err(format!("family {} is gone", change.family()));
-            };
-            add(&mut batch, family.id(), change).map_err(|e| e.to_string())?;
-            modelled.push(change.in_family(model_name(change.family(), generation)));
-        }
+        let (mut batch, modelled) = self.batched(changes)?;
         if modelled.is_empty() {
             return Ok(());
         }
@@ -337,6 +330,21 @@ impl Store {
         }
         let done = self.db.write(&mut batch, self.setup.how_to_write(sync)).map(drop);
         self.logged("write", number, sync, done).map(drop)
+    }
+
+    /// The changes of families that are there: a batch, and as the model has them.
+    pub(super) fn batched(&self, changes: &[Change]) -> Result<(WriteBatch, Vec<Change>), String> {
+        let (mut batch, mut modelled) = (WriteBatch::new(), Vec::new());
+        let time = changes.iter().any(|change| change.family() == TIMED).then(|| next_second(&self.sim));
+        for (family, change, named) in self.live(changes)? {
+            let (change, named) = match time.filter(|_| change.family() == TIMED) {
+                Some(time) => self.setup.timed(self.model.now(), named, &change, time),
+                None => (change, named),
+            };
+            add(&mut batch, family.id(), &change).map_err(|e| e.to_string())?;
+            modelled.push(named);
+        }
+        Ok((batch, modelled))
     }
 
     /// Notes the outcome of write `number`, which the model has. Returns whether the write was done.
@@ -368,7 +376,7 @@ impl Store {
         Ok(passed)
     }
 
-    fn create(&mut self, name: &str) -> Result<(), String> {
+    pub(super) fn create(&mut self, name: &str) -> Result<(), String> {
         if self.promise.names.contains_key(name) {
             return Ok(());
         }
@@ -527,7 +535,7 @@ impl Store {
         }
         for (name, generation) in self.promise.names.clone() {
             let family = self.db.family(&name).ok_or_else(|| format!("family {name} is gone"))?;
-            let expected = self.model.now().entries(&model_name(&name, generation));
+            let expected = self.setup.entries(self.model.now(), &model_name(&name, generation), &self.db);
             for reverse in [false, true] {
                 let found = listing(&self.db, &family, ReadOptions::default(), reverse);
                 let found = found.map_err(|e| format!("scan of {name}: {e}"))?;

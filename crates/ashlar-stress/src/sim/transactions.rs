@@ -100,7 +100,7 @@ impl Store {
     }
 
     /// The changes of families that are there.
-    fn live(&self, changes: &[Change]) -> Result<Vec<(Arc<Family>, Change, Change)>, String> {
+    pub(super) fn live(&self, changes: &[Change]) -> Result<Vec<(Arc<Family>, Change, Change)>, String> {
         let mut live = Vec::new();
         for change in changes {
             let Some(generation) = self.promise.names.get(change.family()) else { continue };

@@ -1,5 +1,7 @@
-//! Feeds of updates in a history. A feed shows what was logged since a bookmark, in order, or an error says that a part is gone.
+//! Feeds of updates in a history. A feed shows what was logged since a bookmark, in order, or an error says that a part is gone. Values
+//! that expire are left out: a feed has their operands and times.
 
+use super::expiring::is_timed;
 use super::store::{Store, model_name};
 use super::transactions::PREPARED;
 use ashlar_backup::{Change as Update, updates_since};
@@ -51,8 +53,9 @@ impl Store {
             let now = family.as_ref().zip(generation).map(|(family, g)| model_name(family.name(), *g));
             now.as_ref() == Some(name)
         };
+        let compares = |change: &&Change| change.family() != PREPARED && !is_timed(change.family());
         let known = |change: &Change| mark.families.values().any(|name| name == change.family());
-        let expected = self.model.since(mark.number).filter(|change| change.family() != PREPARED);
+        let expected = self.model.since(mark.number).filter(compares);
         let expected: Vec<Change> = expected.cloned().collect();
         let unchanged = mark.families.len() == self.promise.names.len()
             && mark.families.iter().all(same)
@@ -84,7 +87,8 @@ impl Store {
                 Err(e) => return Err(format!("updates since {next}: {e}")),
             };
             let changes = update.changes().map_err(|e| format!("an update: {e}"))?;
-            found.extend(changes.iter().map(|update| in_model(update, &mark.families)));
+            let changes = changes.iter().map(|update| in_model(update, &mark.families));
+            found.extend(changes.filter(|change| compares(&change)));
         }
         let same = expected.iter().zip(&found).take_while(|(a, b)| a == b).count();
         let brief = |change: Option<&Change>| format!("{change:?}").chars().take(160).collect::<String>();

@@ -58,6 +58,11 @@ fn crashes_lose_nothing_that_was_acknowledged() {
         "ranges compacted",
         "tables compacted",
         "locks refused",
+        "catch-ups",
+        "catch-ups that saw a write beside them",
+        "earlier views compared",
+        "writes that expire",
+        "values that were over",
     ] {
         assert!(report.figures.get(what).is_some_and(|n| *n >= 5), "{what}: {report}");
     }

@@ -177,15 +177,27 @@ impl Model {
     /// Finds the largest M whose cut equals `recovered`.
     ///
     /// # Errors
+    /// As [`Model::matches`].
+    /// # Cost
+    /// As [`Model::matches`].
+    pub fn match_prefix(&self, recovered: &State) -> Result<usize, Difference> {
+        self.matches(recovered).map(|(_, largest)| largest)
+    }
+
+    /// Finds the smallest M from the floor on whose cut equals `recovered`, and the largest one. They differ where writes
+    /// changed nothing, or took each other back.
+    ///
+    /// # Errors
     /// [`Difference::Lost`] when the only such M lie below the floor, [`Difference::NoPrefix`] if there is no such M.
     /// # Cost
     /// One pass over the writes; per write as much as it has changes and deletes by range.
-    pub fn match_prefix(&self, recovered: &State) -> Result<usize, Difference> {
+    pub fn matches(&self, recovered: &State) -> Result<(usize, usize), Difference> {
         let mut state = State::default();
         let mut differing = state.differing(recovered);
-        let mut matched = differing.is_empty().then_some(0);
+        let mut smallest = (differing.is_empty() && self.floor == 0).then_some(0);
+        let mut largest = differing.is_empty().then_some(0);
         let mut nearest = (differing.len(), 0);
-        for (index, changes) in self.writes.iter().enumerate() {
+        for (m, changes) in (1..).zip(&self.writes) {
             for change in changes {
                 // What a range deletes and the recovered store lacks differed before, and is among these.
                 let touched = state.touched(change);
@@ -200,14 +212,15 @@ impl Model {
                 }
             }
             if differing.is_empty() {
-                matched = Some(index + 1);
+                smallest = smallest.or((m >= self.floor).then_some(m));
+                largest = Some(m);
             }
-            nearest = nearest.min((differing.len(), index + 1));
+            nearest = nearest.min((differing.len(), m));
         }
-        match matched {
-            Some(m) if m >= self.floor => Ok(m),
-            Some(m) => Err(Difference::Lost { recovered: m, floor: self.floor }),
-            None => Err(self.no_prefix(nearest.1, recovered)),
+        match (smallest, largest) {
+            (Some(smallest), Some(largest)) => Ok((smallest, largest)),
+            (_, Some(m)) => Err(Difference::Lost { recovered: m, floor: self.floor }),
+            (_, None) => Err(self.no_prefix(nearest.1, recovered)),
         }
     }
 
@@ -248,12 +261,14 @@ impl Model {
     /// The same writes, seen through some of the families only: the numbers and the floor stay. For a store that has
     /// dropped the others, which happens outside of the order of writes.
     pub fn of_families(&self, keep: impl Fn(&str) -> bool) -> Model {
-        let kept = |changes: &Vec<Change>| changes.iter().filter(|c| keep(c.family())).cloned().collect();
+        self.mapped(|change| keep(change.family()).then(|| change.clone()))
+    }
+
+    /// The same writes with other changes in place of theirs, or without them: the numbers and the floor stay.
+    pub fn mapped(&self, f: impl Fn(&Change) -> Option<Change>) -> Model {
         let mut model = Model::new();
-        for changes in self.writes.iter().map(kept).collect::<Vec<Vec<Change>>>() {
-            model.now.apply(&changes);
-            model.sequence += changes.len() as u64;
-            model.writes.push(changes);
+        for changes in &self.writes {
+            model.apply(&changes.iter().filter_map(&f).collect::<Vec<_>>());
         }
         model.floor = self.floor;
         model
@@ -295,8 +310,12 @@ mod tests {
         let model = model(200);
         for m in 0..=200 {
             let cut = model.cut(m);
-            let found = model.match_prefix(&cut).unwrap();
-            assert!(found >= m && model.cut(found) == cut, "cut {m}, found {found}");
+            let (least, found) = model.matches(&cut).unwrap();
+            assert!(
+                (least..=found).contains(&m) && model.cut(found) == cut,
+                "cut {m}, found {least} to {found}"
+            );
+            assert!(model.cut(least) == cut && (least == 0 || model.cut(least - 1) != cut), "{least} of {m}");
         }
         assert!(*model.now() == model.cut(200));
     }
