@@ -145,9 +145,9 @@ pub(super) const DATABASE: &[Row<Options>] = &[
     unserved!("persist_stats_to_disk", "false", open, "AshlarDB keeps no history of statistics."),
     ignored!("enable_thread_tracking", "false", open, "Properties report the running background work."),
     // Second processes.
-    ignored!("follower_refresh_catchup_period_ms", "10000", open, "Only for followers, which AshlarDB does not have."),
-    ignored!("follower_catchup_retry_count", "10", open, "Only for followers, which AshlarDB does not have."),
-    ignored!("follower_catchup_retry_wait_ms", "100", open, "Only for followers, which AshlarDB does not have."),
+    ignored!("follower_refresh_catchup_period_ms", "10000", open, "A follower gets its period from Secondary::follow."),
+    ignored!("follower_catchup_retry_count", "10", open, "A follower tries again after its period."),
+    ignored!("follower_catchup_retry_wait_ms", "100", open, "A follower tries again after its period."),
     // Reading.
     ignored!("prefix_seek_opt_in_only", "false", open, "Every scan is in the total order of the keys, with any prefix."),
     // Names that RocksDB takes and drops.
