@@ -13,7 +13,6 @@ mod identity;
 mod events;
 pub mod health;
 mod memtable;
-pub mod snapshot;
 pub mod column_family;
 pub mod batch;
 mod wal;

@@ -109,8 +109,10 @@ impl OptionsFile {
     /// section, or sections missing, doubled or out of order.
     pub fn parse(text: &str) -> Result<OptionsFile, Malformed> {
         let mut file = OptionsFile::default();
-        let (mut seen, mut at) = (HashSet::new(), 0);
-        for raw in text.split_inclusive('\n') {
+        // Editors may have put a byte-order mark in front.
+        let marked = text.strip_prefix('\u{feff}');
+        let (mut seen, mut at) = (HashSet::new(), marked.map_or(0, |behind| text.len() - behind.len()));
+        for raw in marked.unwrap_or(text).split_inclusive('\n') {
             if let Some((name, value)) = raw.trim().strip_prefix(OWN).and_then(|own| own.split_once('=')) {
                 file.own.push((name.trim().to_owned(), value.trim().to_owned()));
             }
@@ -291,7 +293,9 @@ mod tests {
         assert_eq!(file.family("two").unwrap().get("comparator"), Some("leveldb.BytewiseComparator"));
         assert_eq!(file.table("one").unwrap().get("block_size"), Some("4096"));
         assert!(file.family("gone").is_none());
-        assert_eq!(OptionsFile::parse(&file.print()), Ok(file));
+        assert_eq!(OptionsFile::parse(&file.print()).as_ref(), Ok(&file));
+        // A byte-order mark in front, without which a directory of values with times took values without.
+        assert_eq!(OptionsFile::parse(&format!("\u{feff}{GOLDEN}")), Ok(file));
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! | [`point`] | one key, or many at once: memtables first, then tables from the newest level down |
 //! | [`iter`] | cursors: merge the runs in order, and combine versions to entries |
 //! | [`merge`], [`range_del`], [`visibility`] | the result of several entries of one key |
+//! | [`snapshot`] | the sequence numbers that reads may still use |
 //! | [`expiry`] | values that end in the time of their write, and are hidden when they are over |
 //!
 //! This crate writes nothing, waits for no writer, and knows no background work.
@@ -16,5 +17,6 @@ pub mod range_del;
 pub mod visibility;
 pub mod expiry;
 pub mod super_version;
+pub mod snapshot;
 pub mod iter;
 pub mod point;

@@ -18,6 +18,7 @@
 //! Source: RocksDB `db/write_batch.cc` (`MemTableInserter`, `seq_per_batch`),
 //! `utilities/transactions/write_prepared_txn.cc`.
 
+use super::report::{FamilyReport, UndecidedTransaction};
 use ashlar_base::{Error, FamilyId, FileNumber, Malformed, Result, SeqNum};
 use ashlar_format::write_batch::{BatchOp, BatchReader};
 use std::collections::{BTreeMap, BTreeSet};
@@ -53,6 +54,27 @@ impl Undecided {
             let (xid, count) = (xid.escape_ascii(), writes.len());
             format!("transaction '{xid}' with {count} writes in the WAL is not decided on")
         })
+    }
+
+    /// The undecided transactions, for the report. `known`: the families of the database.
+    ///
+    /// # Errors
+    /// A record is malformed.
+    pub(super) fn transactions(
+        &self,
+        known: &[FamilyReport],
+    ) -> Result<Vec<UndecidedTransaction>, Malformed> {
+        let described = |(xid, writes): (&Vec<u8>, &Vec<Write>)| {
+            let batches: Vec<_> = writes.iter().map(Write::batch).collect();
+            let readers =
+                batches.iter().map(|batch| BatchReader::new(batch)).collect::<Result<Vec<_>, _>>()?;
+            let bytes = writes.iter().map(|write| write.record.len() as u64).sum();
+            let wal = writes.first().map_or(FileNumber(0), |write| write.wal);
+            let mut found = UndecidedTransaction::new(xid, wal, writes.len() as u64, bytes);
+            found.count_keys(&readers, known);
+            Ok(found)
+        };
+        self.0.iter().map(described).collect()
     }
 
     /// # Errors

@@ -2,7 +2,7 @@
 
 use super::remains::Remains;
 use ashlar_base::{Error, FamilyId, FileNumber, SeqNum};
-use ashlar_format::write_batch::BatchEncoder;
+use ashlar_format::write_batch::BatchReader;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -68,9 +68,9 @@ impl UndecidedTransaction {
     }
 
     /// Sets the families from the operations. `known`: those of the database.
-    pub(crate) fn count_keys(&mut self, data: &BatchEncoder, known: &[FamilyReport]) {
+    pub(crate) fn count_keys(&mut self, data: &[BatchReader<'_>], known: &[FamilyReport]) {
         let mut keys: BTreeMap<FamilyId, BTreeSet<&[u8]>> = BTreeMap::new();
-        for op in data.reader().iter().flatten() {
+        for op in data.iter().flat_map(|batch| batch.iter()).flatten() {
             if let (Some(family), Some(key)) = (op.family(), op.key()) {
                 keys.entry(family).or_default().insert(key);
             }

@@ -377,10 +377,12 @@ impl Replay<'_> {
     fn tell_undecided(&mut self) -> Result<()> {
         for undecided in self.prepared.undecided() {
             let (mut found, data) = undecided.map_err(|e| e.into_error().at_path(self.dir))?;
-            found.count_keys(&data, &self.report.families);
+            found.count_keys(&[data.reader()], &self.report.families);
             self.sink.undecided(&found.name, data);
             self.report.undecided.push(found);
         }
+        let before_commit = self.undecided.transactions(&self.report.families);
+        self.report.undecided.extend(before_commit.map_err(|e| e.into_error().at_path(self.dir))?);
         Ok(())
     }
 

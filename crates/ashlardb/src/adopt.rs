@@ -49,6 +49,8 @@ pub(crate) struct Recorded {
     pub(crate) resources: Option<Resources>,
     /// Stored settings are not used.
     pub(crate) fresh: bool,
+    /// A family that the caller names may be missing.
+    pub(crate) only_if_there: bool,
     sets: Vec<Set>,
     families: Vec<(String, Vec<SetFamily>)>,
 }
@@ -227,7 +229,7 @@ impl Recorded {
             }
             let stored = stored.get(name).unwrap_or(&before.family);
             check_together(&options, stored).map_err(|e| e.hint(format!("In family {name:?}")))?;
-            options.only_if_there = false;
+            options.only_if_there = self.only_if_there;
             listed.push(OpenFamily { name: name.clone(), options });
         }
         for (name, stored) in stored.into_iter().filter(|(name, _)| !named.contains(name.as_str())) {

@@ -350,6 +350,12 @@ impl Builder {
         read_identity(&*env.fs, &self.path).ok()?
     }
 
+    /// The builder for a later view of a directory: a family that it names may have been dropped.
+    pub(crate) fn for_later_view(mut self) -> Self {
+        self.recorded.only_if_there = true;
+        self
+    }
+
     /// Opens a view that follows the database; see [`Db::open_secondary`].
     ///
     /// # Errors

@@ -3,9 +3,9 @@
 use crate::{Columns, MayExist, Result, View};
 use ashlar_base::Error;
 use ashlar_engine::column_family::Family;
-use ashlar_engine::snapshot::Snapshot;
 use ashlar_options::ReadOptions;
 use ashlar_read::iter::{DbIter, KeyBounds, TailingIter};
+use ashlar_read::snapshot::Snapshot;
 use ashlar_txn::{ChangedIter, ChangesView, IndexedBatch, MergedIter, Transaction};
 use std::cell::{Ref, RefCell, RefMut};
 use std::sync::Arc;

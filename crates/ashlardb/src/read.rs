@@ -250,7 +250,7 @@ impl ReadOptions {
 
     /// The same options for a read of `snapshot`.
     #[inline]
-    pub(crate) fn at(self, snapshot: Option<&ashlar_engine::snapshot::Snapshot>) -> engine::ReadOptions {
+    pub(crate) fn at(self, snapshot: Option<&ashlar_read::snapshot::Snapshot>) -> engine::ReadOptions {
         engine::ReadOptions { at: snapshot.map(|snapshot| snapshot.seq()), ..self.0 }
     }
 }
@@ -297,7 +297,7 @@ impl<'a> Reader<'a> {
 pub struct Readable<'a> {
     pub(crate) db: &'a Db,
     pub(crate) family: &'a Arc<ashlar_engine::column_family::Family>,
-    pub(crate) at: Option<&'a ashlar_engine::snapshot::Snapshot>,
+    pub(crate) at: Option<&'a ashlar_read::snapshot::Snapshot>,
     pub(crate) options: ReadOptions,
     pub(crate) overlay: Option<Overlay<'a>>,
 }

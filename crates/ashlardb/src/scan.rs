@@ -7,9 +7,9 @@ use crate::{Cursor, Db, Result, ScanExplained};
 use ashlar_base::Error;
 use ashlar_base::planted::{Bug, planted};
 use ashlar_engine::column_family::Family;
-use ashlar_engine::snapshot;
 use ashlar_options as engine;
 use ashlar_read::iter::KeyBounds;
+use ashlar_read::snapshot;
 use ashlar_txn::ChangesView;
 use std::sync::Arc;
 

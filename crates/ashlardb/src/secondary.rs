@@ -59,7 +59,8 @@ impl Secondary {
 
     /// Makes the newest writes visible to [`Secondary::db`]. Returns the newest sequence number that the files hold.
     ///
-    /// A family that the writer creates or drops during the call may be missing from the view, or still be in it.
+    /// A family that the writer creates or drops during the call may be missing from the view, or still be in it. A dropped
+    /// family is missing from later views, also if the builder names it.
     ///
     /// # Errors
     /// Those of [`Db::open_read_only`]. `InvalidArgument` also when the IDENTITY file of the directory is that of another
@@ -70,7 +71,7 @@ impl Secondary {
     pub fn catch_up(&self) -> Result<SeqNum> {
         let _alone = self.shared.catching_up.lock().unwrap_or_else(PoisonError::into_inner);
         let builder = &self.shared.builder;
-        let (identity, new) = (builder.identity(), builder.clone().open()?);
+        let (identity, new) = (builder.identity(), builder.clone().for_later_view().open()?);
         if identity.is_some() && self.shared.identity.is_some() && identity != self.shared.identity {
             let e = Error::invalid("another database is in the directory now: its IDENTITY is another");
             return Err(e.at_path(new.engine().path()).hint("Open a new secondary"));

@@ -23,7 +23,7 @@ use ashlar_base::SeqNum;
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     pub(crate) db: crate::Db,
-    pub(crate) inner: ashlar_engine::snapshot::Snapshot,
+    pub(crate) inner: ashlar_read::snapshot::Snapshot,
 }
 
 impl Snapshot {

@@ -132,6 +132,10 @@ impl Db {
         core.check_open()?;
         {
             let mut state = core.state();
+            // A close ends all pauses.
+            if state.closing {
+                return Err(Error::closed());
+            }
             state.pauses = less_one(state.pauses)?;
         }
         core.schedule();
@@ -198,10 +202,13 @@ impl Core {
         Err(Error::new(ErrorKind::Aborted, "background work is paused").hint("Continue it first"))
     }
 
-    /// Refuses the calls that wait for the lead while the leader waits for background work that is paused or aborted.
-    /// Called when such a call arrives, when the leader begins to wait, and when background work is paused or aborted.
+    /// Refuses the calls that wait for the lead while the leader waits for background work that is paused or aborted. While the
+    /// leader waits for any such work, also refuses the writers that must not wait. Called when such a call or writer arrives, when the leader begins to wait, and when background work is paused or aborted.
     /// Whichever of these happens last sees the others.
     pub(super) fn refuse_waiting(&self) {
+        if self.pressure.is_holding() {
+            self.committer.refuse_hurried();
+        }
         let cause = {
             let state = self.state();
             match state.stalled {

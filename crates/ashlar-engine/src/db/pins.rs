@@ -3,10 +3,10 @@
 use super::Db;
 use super::core::Core;
 use crate::column_family::Family;
-use crate::snapshot::Snapshot;
 use ashlar_base::{Result, SeqNum};
 use ashlar_observe::human_bytes;
 use ashlar_read::iter::{FileBytes, files_of, memtables_of};
+use ashlar_read::snapshot::Snapshot;
 use ashlar_tree::version::Version;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

@@ -126,7 +126,7 @@ impl<'a> Look<'a> {
                 Pace::Slow { nanos_per_byte } if nanos_per_byte > 0.0 => whole(1e9 / nanos_per_byte),
                 _ => 0,
             },
-            "is-write-stopped" => u64::from(core.pressure.pace() == Pace::Stop),
+            "is-write-stopped" => u64::from(core.is_stopped(&core.state())),
             "block-cache-capacity" => usage.capacity as u64,
             "block-cache-usage" => usage.used as u64,
             "block-cache-pinned-usage" => usage.pinned as u64,

@@ -3,11 +3,11 @@
 use super::Db;
 use super::core::Core;
 use crate::column_family::Family;
-use crate::snapshot::Snapshot;
 use ashlar_base::{Error, LookupKey, Result, SeqNum};
 use ashlar_options::{ReadOptions, ReadTier};
 use ashlar_read::iter::{DbIter, Follow, KeyBounds, State, TailingIter};
 use ashlar_read::point::{self, GetExplained, MayExist, ScanExplained, View};
+use ashlar_read::snapshot::Snapshot;
 use ashlar_read::super_version::SuperVersion;
 use ashlar_tree::columns::Columns;
 use std::sync::Arc;

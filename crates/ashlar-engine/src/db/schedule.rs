@@ -241,6 +241,11 @@ impl Core {
         self.notify_pace(before);
     }
 
+    /// Whether writers wait until background work has caught up: with compactions, or with flushes.
+    pub(super) fn is_stopped(&self, state: &State) -> bool {
+        self.pressure.pace() == Pace::Stop || state.stalled.is_some()
+    }
+
     /// Predicts writer stalls from the gauges of all families and the measured rates.
     pub(super) fn write_pressure(&self) -> WritePressure {
         let (flushed, drained) = self.counters.carried();
@@ -263,7 +268,7 @@ impl Core {
             inflow_rate: rates.inflow,
             sustained_rate: rates.sustained(),
             delay_per_mebibyte: pace.delay(1 << 20),
-            stopped: pace == Pace::Stop,
+            stopped: self.is_stopped(&state),
             time_to_stop,
         }
     }

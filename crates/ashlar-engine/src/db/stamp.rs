@@ -27,13 +27,13 @@ impl Core {
         if !any {
             return Ok(None);
         }
-        let time = i32::try_from(unix_seconds(&*self.env.clock)).unwrap_or(i32::MAX);
-        if time < MIN_TIME {
+        let now = unix_seconds(&*self.env.clock);
+        let Some(time) = i32::try_from(now).ok().filter(|time| *time >= MIN_TIME) else {
             let text = format!(
-                "the clock shows {time} seconds since 1970, and values whose time is before 2013 are damage"
+                "the clock shows {now} seconds since 1970, and times of values are between May 2013 and January 2038"
             );
             return Err(Error::invalid(text).hint("Set the clock of the machine"));
-        }
+        };
         let mut stamped = WriteBatch::protected();
         let mut value = Vec::new();
         for op in batch.operations().iter() {

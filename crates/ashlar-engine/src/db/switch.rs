@@ -10,7 +10,7 @@ use crate::health::{Severity, Source, lacks_space};
 use crate::memtable::new_memtable;
 use crate::pressure::{Memory, Pace, Pressure};
 use crate::wal::{ROOM_FOR_DELETIONS, Wal};
-use crate::write::{FamilySlot, WriteHost, WriteSet};
+use crate::write::{FamilySlot, Unfit, WriteHost, WriteSet};
 use ashlar_base::stats::perf::{self, Metric};
 use ashlar_base::{Error, FamilyId, FileNumber, Result, SeqNum};
 use ashlar_sync::Waited;
@@ -65,7 +65,9 @@ impl Core {
             let draw = || self.versions.new_file_number();
             let number = self.committer.wals().number_after(before.wal.number(), draw);
             Wal::create_after(&self.env, &before.wal, number, (next, &undecided)).map(Arc::new)
-        })?;
+        });
+        let wal = wal.inspect_err(|e| self.next_log_failed(e))?;
+        self.health.succeeded(Source::NextLog);
         if let Err(e) = wal.log().ask_room(0, ROOM_FOR_DELETIONS) {
             self.log_lacks_room(&e);
         }
@@ -85,6 +87,13 @@ impl Core {
         sealed.iter().for_each(|event| self.events.tell(event));
         self.schedule();
         Ok(())
+    }
+
+    /// Records that the next WAL file cannot be created: writes fail until one of them creates it.
+    fn next_log_failed(&self, cause: &Error) {
+        if !self.health.is_failing(Source::NextLog) {
+            self.report(Source::NextLog, cause);
+        }
     }
 
     /// Records that the WAL cannot reserve space on the disk: all writes except deletions are refused until the room
@@ -285,16 +294,21 @@ impl WriteHost for Host {
         self.pressure.pace() != Pace::Free
     }
 
-    fn make_room(&self, bytes: usize) -> Result<()> {
+    fn make_room(&self, bytes: usize, refuse: &mut dyn FnMut(Unfit) -> Result<()>) -> Result<()> {
         let core = self.core.upgrade().ok_or_else(Error::closed)?;
         match core.pressure.pace() {
             Pace::Free => {}
             pace @ Pace::Slow { .. } => {
+                refuse(Unfit::Hurried)?;
                 core.pressure.hold(true);
+                core.refuse_waiting();
                 core.slow_down(pace, bytes, || core.pressure.pace() == Pace::Free);
                 core.pressure.hold(false);
             }
-            Pace::Stop => core.stop_until(false, |_| core.pressure.pace() != Pace::Stop)?,
+            Pace::Stop => {
+                refuse(Unfit::Hurried)?;
+                core.stop_until(false, |_| core.pressure.pace() != Pace::Stop)?;
+            }
         }
         loop {
             let room = core.full_families(&core.state());
@@ -309,10 +323,21 @@ impl WriteHost for Host {
                         switched => switched?,
                     }
                 }
-                Room::AfterFlush if core.takes_more_deletions() => break,
                 Room::AfterFlush => {
+                    // The flush cannot succeed before there is space, and only deletions make space.
+                    let full = core.health.severity() == Severity::Full;
+                    if full && let Err(cause) = core.health.check_writable() {
+                        refuse(Unfit::Growing(cause))?;
+                    }
+                    if core.takes_more_deletions() {
+                        break;
+                    }
                     core.schedule();
-                    core.stop_until(true, |state| !matches!(core.full_families(state), Room::AfterFlush))?;
+                    refuse(Unfit::Hurried)?;
+                    core.stop_until(true, |state| {
+                        !matches!(core.full_families(state), Room::AfterFlush)
+                            || !full && core.health.severity() == Severity::Full
+                    })?;
                 }
             }
         }

@@ -6,9 +6,9 @@ use crate::batch::{WriteBatch, only_deletes};
 use crate::column_family::Family;
 use crate::health::Source;
 use crate::pressure::Pace;
-use ashlar_base::error::BusyKind;
+use crate::write::stalled;
 use ashlar_base::stats::Distribution;
-use ashlar_base::{Error, ErrorKind, Result, SeqNum};
+use ashlar_base::{Error, Result, SeqNum};
 use ashlar_format::write_batch::{BatchOp, BatchReader};
 use ashlar_options::{FormatLevel, WriteOptions};
 use ashlar_read::merge::Merger;
@@ -121,8 +121,7 @@ impl Core {
     pub(super) fn admit(&self, bytes: usize, options: WriteOptions) -> Result<()> {
         let own = if options.low_priority { self.pressure.low_priority_pace() } else { Pace::Free };
         if options.no_slowdown && (own != Pace::Free || self.would_wait()) {
-            let error = Error::new(ErrorKind::Busy(BusyKind::Stalled), "the write would have to wait");
-            return Err(error.hint("Write it again later, or without no_slowdown"));
+            return Err(stalled());
         }
         if own != Pace::Free {
             self.slow_down(own, bytes, || self.pressure.low_priority_pace() == Pace::Free);

@@ -20,6 +20,8 @@ pub(crate) enum Source {
     Log,
     /// The reservation of disk space ahead of the WAL.
     LogRoom,
+    /// The creation of the next WAL file.
+    NextLog,
     /// A commit to the MANIFEST.
     Manifest,
     /// A switch of `CURRENT` whose outcome is unknown.
@@ -42,6 +44,7 @@ impl Source {
         match self {
             Source::Log => "log",
             Source::LogRoom => "log's room",
+            Source::NextLog => "next log",
             Source::Manifest => "MANIFEST",
             Source::Current => "CURRENT",
             Source::Panic => "background work",
@@ -59,15 +62,18 @@ impl Source {
             Source::Current | Source::Panic => Severity::Fatal,
             Source::Log | Source::Manifest => Severity::Hard,
             Source::LogRoom | Source::Flush(_) if lacks_space(cause) => Severity::Full,
-            Source::LogRoom | Source::Flush(_) | Source::Compaction(_) | Source::Purge | Source::Options => {
-                Severity::Soft
-            }
+            Source::LogRoom
+            | Source::NextLog
+            | Source::Flush(_)
+            | Source::Compaction(_)
+            | Source::Purge
+            | Source::Options => Severity::Soft,
         }
     }
 
     /// Whether resuming clears the error.
     fn is_resumed(self) -> bool {
-        matches!(self, Source::Log | Source::LogRoom | Source::Manifest | Source::Flush(_))
+        matches!(self, Source::Log | Source::LogRoom | Source::NextLog | Source::Manifest | Source::Flush(_))
     }
 
     /// Whether writers may have to wait for this work.

@@ -3,7 +3,7 @@
 //! | state | entered by | reads | writes | left by |
 //! |---|---|---|---|---|
 //! | healthy | | yes | yes | |
-//! | soft | a failed compaction, purge or OPTIONS file; a failed flush, unless for lack of space | yes | yes | the next success of that work |
+//! | soft | a failed compaction, purge or OPTIONS file; a failed flush, unless for lack of space; a next WAL file that cannot be created | yes | yes, those that need no new WAL file | the next success of that work |
 //! | full | a flush that lacked space, a WAL that cannot reserve space ahead | yes | deletions; others refused with the cause | the next success of that flush; space for the WAL (`db`, room job) |
 //! | hard | a failed WAL or MANIFEST | yes | refused with the cause | resuming (`db`, resume job) |
 //! | fatal | a switch of `CURRENT` with an unknown outcome; a panic in background work | yes | refused | opening again |

@@ -1,7 +1,7 @@
 //! The commit state, and the callers that lead without a batch: switches, closes, resumes.
 
 use super::queue::{self, Ended, Place, Queue, Waiter};
-use super::refusal::Refusal;
+use super::refusal::{Refusal, stalled};
 use super::rounds::Rounds;
 use super::{WriteSet, WriteTally};
 use crate::identity::{DatabaseId, Inside};
@@ -15,9 +15,10 @@ use std::sync::{Arc, OnceLock};
 
 /// What the committer needs from the database around it.
 pub(crate) trait WriteHost: Send + Sync {
-    /// Called by a leader before a group of `bytes`: waits out back-pressure and switches full memtables.
-    fn make_room(&self, bytes: usize) -> Result<()>;
-    /// Called by a caller that has to wait for the lead.
+    /// Called by a leader before a group of `bytes`: waits out back-pressure and switches full memtables. Before a wait, the
+    /// host calls `refuse`, which refuses members of the group, and fails if no member is left.
+    fn make_room(&self, bytes: usize, refuse: &mut dyn FnMut(Unfit) -> Result<()>) -> Result<()>;
+    /// Called by a caller that has to wait for the lead and may be refused meanwhile.
     fn waits_for_lead(&self);
     /// Called when a leader panicked between the WAL and the memtables; the committer refuses all further commits.
     fn panicked(&self, cause: &Error);
@@ -27,6 +28,14 @@ pub(crate) trait WriteHost: Send + Sync {
     fn wants_room(&self) -> bool;
     /// Called when the WAL cannot reserve disk space ahead. Returns the error for writes other than deletions.
     fn log_lacks_room(&self, cause: Error) -> Error;
+}
+
+/// Members of a group that are refused before their leader waits for room.
+pub(crate) enum Unfit {
+    /// Those that must not wait.
+    Hurried,
+    /// Those that do more than delete, because the disk is full: the cause.
+    Growing(Error),
 }
 
 /// What belongs to the leader. It passes from leader to leader.
@@ -228,7 +237,12 @@ impl Committer {
 
     /// Refuses the calls of [`Committer::lead_alone`] and [`Committer::lead_unlogged`] that wait for the lead.
     pub(crate) fn refuse_waiting(&self, cause: &Error) {
-        self.queue.refuse_waiting(cause);
+        self.queue.refuse(cause, Waiter::is_impatient);
+    }
+
+    /// Refuses the queued writers that must not wait for background work.
+    pub(crate) fn refuse_hurried(&self) {
+        self.queue.refuse(&stalled(), Waiter::is_hurried);
     }
 
     /// True when some write of this session skipped the WAL.

@@ -1,9 +1,9 @@
 //! A group of writers: the leader prepares, logs, inserts and shows all their batches.
 
 use super::committer::{Committer, LeaderState, Scratch};
-use super::queue::{Ended, Group, Place, Receipt, Waiter};
-use super::refusal::{deletions_used_up, full, given_up, indeterminate, unknown_family};
-use super::{GroupSize, WriteSet};
+use super::queue::{Ended, Follower, Group, Place, Receipt, Waiter};
+use super::refusal::{deletions_used_up, full, given_up, indeterminate, stalled, unknown_family};
+use super::{GroupSize, Unfit, WriteSet};
 use crate::batch::{each_op, only_deletes, sole_op};
 use crate::wal::ROOM_FOR_DELETIONS;
 use ashlar_base::error::IoKind;
@@ -19,6 +19,12 @@ use std::sync::Arc;
 
 /// The largest payload of a group in bytes: a larger group would make its last writer wait too long.
 const GROUP_BYTES: usize = 1 << 20;
+
+/// How many bytes of other writers a leader with these options takes. One that must not wait leads alone: it leaves if the
+/// group would have to wait.
+fn group_bytes(options: WriteOptions) -> usize {
+    if options.no_slowdown { 0 } else { GROUP_BYTES }
+}
 
 /// Memory for more parsed operations than this is freed after their batch.
 const KEEP_OPS: usize = 4096;
@@ -54,13 +60,27 @@ impl Drop for Unfinished<'_> {
 struct Member<'a> {
     batch: &'a mut BatchEncoder,
     options: WriteOptions,
+    /// `None`: the leader.
+    waiter: Option<&'a Waiter>,
     count: u64,
     outcome: Option<Result<Receipt>>,
 }
 
 impl<'a> Member<'a> {
     fn new(batch: &'a mut BatchEncoder, options: WriteOptions) -> Self {
-        Member { batch, options, count: 0, outcome: None }
+        Member { batch, options, waiter: None, count: 0, outcome: None }
+    }
+
+    fn of(follower: &'a mut Follower) -> Self {
+        Member { waiter: Some(&follower.waiter), ..Member::new(&mut follower.batch, follower.options) }
+    }
+
+    /// Ends the member's write, at once if it is a follower's.
+    fn refuse(&mut self, cause: Error) {
+        if let Some(waiter) = self.waiter {
+            waiter.refuse(self.batch, cause.clone());
+        }
+        self.outcome = Some(Err(cause));
     }
 
     fn outcome(self) -> Result<Receipt> {
@@ -79,7 +99,7 @@ impl Committer {
     pub(crate) fn commit(&self, batch: &mut BatchEncoder, options: WriteOptions) -> Result<SeqNum> {
         let given_up = || given_up(self.check());
         let receipt = match self.queue.try_lead() {
-            Some(lead) => self.commit_group(lead.group(GROUP_BYTES, &given_up), batch, options)?,
+            Some(lead) => self.commit_group(lead.group(group_bytes(options), &given_up), batch, options)?,
             None => self.commit_behind(batch, options)?,
         };
         self.synced(receipt, options)
@@ -112,7 +132,7 @@ impl Committer {
             self.check()?;
             check()?;
         }
-        let mut group = lead.group(GROUP_BYTES, &given_up);
+        let mut group = lead.group(group_bytes(options), &given_up);
         let receipt = self.commit_within(&mut group, batch, options)?;
         done();
         drop(group);
@@ -134,7 +154,14 @@ impl Committer {
         let step = perf::time_of_waiting(Metric::WriteThreadWaitNanos);
         let ended = match self.queue.enqueue(&waiter) {
             Place::Leads(lead) => Ended::Leads(lead),
-            Place::Waits { soon } => self.queue.wait(&waiter, soon),
+            Place::Waits { soon } => {
+                if waiter.is_hurried()
+                    && let Some(host) = self.host.get()
+                {
+                    host.waits_for_lead();
+                }
+                self.queue.wait(&waiter, soon)
+            }
         };
         drop(step);
         *batch = waiter.take_batch().unwrap_or_default();
@@ -142,7 +169,7 @@ impl Committer {
             Ended::Done(outcome) => outcome,
             Ended::Leads(lead) => {
                 let given_up = || given_up(self.check());
-                let limit_bytes = GROUP_BYTES.saturating_sub(batch.byte_len());
+                let limit_bytes = group_bytes(options).saturating_sub(batch.byte_len());
                 self.commit_group(lead.group(limit_bytes, &given_up), batch, options)
             }
         }
@@ -176,7 +203,7 @@ impl Committer {
             let [own] = alone;
             return own.outcome();
         }
-        let others = followers.iter_mut().map(|f| Member::new(&mut f.batch, f.options));
+        let others = followers.iter_mut().map(Member::of);
         let mut members: Vec<_> = std::iter::once(own).chain(others).collect();
         self.run_group(&mut members, state);
         let mut outcomes = members.into_iter().map(Member::outcome);
@@ -192,11 +219,17 @@ impl Committer {
         let LeaderState { set, scratch } = state;
         let set = match self.check().and_then(|()| self.room_for(group, set)) {
             Ok(set) => set,
-            Err(e) => return group.iter_mut().for_each(|m| m.outcome = Some(Err(e.clone()))),
+            Err(e) => {
+                group
+                    .iter_mut()
+                    .filter(|m| m.outcome.is_none())
+                    .for_each(|m| m.outcome = Some(Err(e.clone())));
+                return;
+            }
         };
         scratch.slots.resize_with(set.families.len(), Default::default);
         scratch.prepared.clear();
-        for (at, member) in group.iter_mut().enumerate() {
+        for (at, member) in group.iter_mut().enumerate().filter(|(_, member)| member.outcome.is_none()) {
             if let Err(e) = prepare(set, scratch, at, member) {
                 member.outcome = Some(Err(e));
             }
@@ -207,13 +240,14 @@ impl Committer {
     /// The write set with space for the group. `kept` is the leader's.
     fn room_for<'s>(
         &self,
-        group: &[Member<'_>],
+        group: &mut [Member<'_>],
         kept: &'s mut Option<Arc<WriteSet>>,
     ) -> Result<&'s WriteSet> {
         let Some(host) = self.host.get() else { return Err(Error::closed()) };
         if host.wants_room() || kept.get_or_insert_with(|| self.current()).any_full() {
             *kept = None;
-            host.make_room(group.iter().map(|m| m.batch.byte_len()).sum())?;
+            let bytes = group.iter().map(|m| m.batch.byte_len()).sum();
+            host.make_room(bytes, &mut |unfit| refuse(group, &unfit))?;
         }
         Ok(kept.get_or_insert_with(|| self.current()))
     }
@@ -334,6 +368,27 @@ impl Committer {
     pub(crate) fn check_room_for_deletions(&self, bytes: usize, cause: Error) -> Result<()> {
         let fits = self.current().wal.log().fits(bytes as u64);
         if fits { Ok(()) } else { Err(deletions_used_up(cause)) }
+    }
+}
+
+/// Refuses members of a group.
+///
+/// # Errors
+/// No member is left: the error of the first one.
+#[cold]
+fn refuse(group: &mut [Member<'_>], unfit: &Unfit) -> Result<()> {
+    for member in group.iter_mut().filter(|member| member.outcome.is_none()) {
+        let refused = match unfit {
+            Unfit::Hurried => member.options.no_slowdown.then(stalled),
+            Unfit::Growing(cause) => (!only_deletes(&member.batch.reader())?).then(|| cause.clone()),
+        };
+        if let Some(cause) = refused {
+            member.refuse(cause);
+        }
+    }
+    match group.first().and_then(|first| first.outcome.as_ref()) {
+        Some(Err(e)) if group.iter().all(|member| member.outcome.is_some()) => Err(e.clone()),
+        _ => Ok(()),
     }
 }
 

@@ -12,7 +12,7 @@ use std::path::Path;
 struct Open;
 
 impl WriteHost for Open {
-    fn make_room(&self, _: usize) -> Result<()> {
+    fn make_room(&self, _: usize, _: &mut dyn FnMut(Unfit) -> Result<()>) -> Result<()> {
         Ok(())
     }
     fn waits_for_lead(&self) {}

@@ -37,7 +37,7 @@ mod set;
 mod sync;
 mod tally;
 
-pub(crate) use committer::{Committer, WriteHost};
-pub(crate) use refusal::unknown_family;
+pub(crate) use committer::{Committer, Unfit, WriteHost};
+pub(crate) use refusal::{stalled, unknown_family};
 pub(crate) use set::{FamilySlot, WriteSet};
 pub(crate) use tally::{GroupSize, WriteTally};

@@ -57,7 +57,7 @@ pub(super) enum Ended<'a, S> {
 pub(super) struct Waiter {
     /// `None`: the waiter has no batch and wants to lead alone.
     work: Option<Work>,
-    /// [`Queue::refuse_waiting`] does not refuse this waiter.
+    /// The waiter stays when others that want to lead alone are refused.
     patient: bool,
     turn: OnceLock<Turn>,
     signal: Signal,
@@ -95,9 +95,27 @@ impl Waiter {
         Arc::new(Waiter { work, patient, turn: OnceLock::new(), signal, asleep, called, missed })
     }
 
+    /// Whether the waiter wants to lead alone, and may be refused.
+    pub(super) fn is_impatient(&self) -> bool {
+        self.work.is_none() && !self.patient
+    }
+
+    /// Whether the writer must not wait for background work.
+    pub(super) fn is_hurried(&self) -> bool {
+        self.work.as_ref().is_some_and(|work| work.options.no_slowdown)
+    }
+
     /// Takes the batch out.
     pub(super) fn take_batch(&self) -> Option<BatchEncoder> {
         self.work.as_ref()?.batch.lock().take()
+    }
+
+    /// Refuses the writer while a leader has its batch, which returns to the writer.
+    pub(super) fn refuse(&self, batch: &mut BatchEncoder, cause: Error) {
+        if let Some(work) = &self.work {
+            *work.batch.lock() = Some(batch.lend());
+        }
+        self.give(Turn::Done(Err(cause)));
     }
 
     /// Ends the wait. False: it has ended already.
@@ -228,12 +246,11 @@ impl<S> Queue<S> {
         Lead { queue: self, held: Some(held) }
     }
 
-    /// Refuses the waiters that want to lead alone, except patient ones.
-    pub(super) fn refuse_waiting(&self, cause: &Error) {
+    /// Refuses the waiters for which `is_refused`.
+    pub(super) fn refuse(&self, cause: &Error, is_refused: impl Fn(&Waiter) -> bool) {
         let refused = {
             let mut waiting = self.waiting.lock();
-            let (refused, rest) =
-                waiting.drain(..).partition::<VecDeque<_>, _>(|w| w.work.is_none() && !w.patient);
+            let (refused, rest) = waiting.drain(..).partition::<VecDeque<_>, _>(|w| is_refused(w));
             *waiting = rest;
             // The lead may be open for a waiter that is refused.
             waiting.iter().take(1).for_each(|first| first.call());
@@ -337,7 +354,7 @@ impl<S> DerefMut for Lead<'_, S> {
 
 /// A writer that waits for the leader, and its batch, which the leader has until the group ends.
 pub(super) struct Follower {
-    waiter: Arc<Waiter>,
+    pub(super) waiter: Arc<Waiter>,
     pub(super) batch: BatchEncoder,
     pub(super) options: WriteOptions,
     pub(super) outcome: Option<Result<Receipt>>,
@@ -352,6 +369,9 @@ impl Follower {
 
     /// Returns the batch and gives the outcome.
     fn answer(self, given_up: impl Fn() -> Error) {
+        if self.waiter.turn.get().is_some() {
+            return; // Refused before the leader waited.
+        }
         if let Some(work) = &self.waiter.work {
             *work.batch.lock() = Some(self.batch);
         }
@@ -470,7 +490,7 @@ mod tests {
         waiting(&queue, &next);
         refused.asleep.store(true, Ordering::SeqCst);
         drop(lead);
-        queue.refuse_waiting(&Error::closed());
+        queue.refuse(&Error::closed(), Waiter::is_impatient);
         assert!(done(&queue, &refused).is_err());
         drop(led(&queue, &next));
         drop(queue.try_lead().unwrap());

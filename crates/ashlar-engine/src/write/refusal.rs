@@ -1,5 +1,6 @@
 //! Why writes are refused: a failed WAL, until the database has resumed, or a close, for good. And the errors of writers.
 
+use ashlar_base::error::BusyKind;
 use ashlar_base::{Error, ErrorKind, FamilyId, Result};
 use ashlar_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use ashlar_sync::{Mutex, Rank};
@@ -92,6 +93,13 @@ pub(super) fn given_up(state: Result<()>) -> Error {
         .because(cause.without_hint())
         .hint("Close the database, open it again and read the write back"),
     }
+}
+
+/// The error of a write that must not wait for background work.
+#[cold]
+pub(crate) fn stalled() -> Error {
+    Error::new(ErrorKind::Busy(BusyKind::Stalled), "the write would have to wait")
+        .hint("Write it again later, or without no_slowdown")
 }
 
 pub(crate) fn unknown_family(family: FamilyId) -> Error {

@@ -3,7 +3,7 @@
 use super::replay::{batch, write_wal};
 use super::two_phase::{BEGIN, COMMIT, END, NOOP, PERSISTED, ROLLBACK, UNPREPARED, marked};
 use super::*;
-use crate::{FoundWals, Policy, replay_found};
+use crate::{FoundWals, Policy, UndecidedTransaction, replay_found};
 use ashlar_base::ErrorKind;
 use ashlar_log::RecoveryMode::PointInTime;
 
@@ -20,7 +20,12 @@ fn replayed(env: &Env) -> Result<(Vec<String>, u64, Vec<String>)> {
     let how = (PointInTime, Policy::BeforeCommit);
     let outcome = replay_found(&wals, dir(), &r.versions, how, &mut notes, &mut r.report)?;
     assert!(r.report.is_clean(), "{}", r.report);
-    Ok((notes.ops, outcome.last_seq.get(), r.report.read_only.split_off(1)))
+    let listed = |found: &UndecidedTransaction| format!("{} {}", found.operations, found.keys());
+    let lines = r.report.read_only.split_off(1);
+    assert_eq!(lines.len(), r.report.undecided.len());
+    let lines =
+        lines.into_iter().zip(r.report.undecided.iter().map(listed)).map(|(line, n)| format!("{line}: {n}"));
+    Ok((notes.ops, outcome.last_seq.get(), lines.collect()))
 }
 
 fn log(batches: &[Vec<u8>]) -> Env {
@@ -45,7 +50,7 @@ fn what_is_committed_counts_under_the_sequence_it_was_written_with() {
     let (ops, last, undecided) = replayed(&env).unwrap();
     assert_eq!(ops, ["0:a@1", "0:b@1", "0:c@3", "0:p@2", "0:q@2", "0:r@6", "0:d@8"]);
     assert_eq!(last, 8);
-    assert_eq!(undecided, ["transaction 'z 1' with 2 writes in the WAL is not decided on"]);
+    assert_eq!(undecided, ["transaction 'z 1' with 2 writes in the WAL is not decided on: 2 2"]);
 }
 
 #[test]

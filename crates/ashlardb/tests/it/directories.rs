@@ -3,8 +3,8 @@
 
 use ashlar_env::sim::{CallClass, CrashMode, SimEnv};
 use ashlardb::{
-    Builder, BusyKind, Db, Env, ErrorKind, IoKind, Read as _, Write as _, WriteOptions, check_database,
-    list_families,
+    Builder, BusyKind, Db, Env, ErrorKind, IoKind, Read as _, Severity, Write as _, WriteOptions,
+    check_database, list_families,
 };
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -592,4 +592,21 @@ fn a_crashed_removal_leaves_all_or_nothing_that_opens() {
         assert!(crashed.env().fs.metadata(path).unwrap().is_none(), "before change {at}");
     }
     assert!(opened > 0);
+}
+
+/// Writes failed while the database said that it was healthy.
+#[test]
+fn a_next_wal_file_that_cannot_be_created_shows_in_the_health() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Db::builder(dir.path()).options("write_buffer_size=65536").open().unwrap();
+    let taken: Vec<_> = (5..60).map(|number| dir.path().join(format!("{number:06}.log"))).collect();
+    let taken: Vec<_> = taken.into_iter().filter(|path| std::fs::create_dir(path).is_ok()).collect();
+    let refused = (0..1000).find_map(|n| db.put(format!("k{n}"), [7; 1024]).err()).unwrap();
+    let (health, shown) = (db.health(), refused.to_string());
+    assert!(shown.contains(".log"), "{shown}");
+    assert_eq!((health.severity, health.cause.map(|e| e.to_string())), (Severity::Soft, Some(shown)));
+    taken.iter().for_each(|path| std::fs::remove_dir(path).unwrap());
+    db.put("k", "v").unwrap();
+    db.wait_for_background().unwrap();
+    assert_eq!(db.health().severity, Severity::Healthy);
 }

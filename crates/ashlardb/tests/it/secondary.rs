@@ -85,6 +85,13 @@ fn families_follow_and_a_failed_catch_up_changes_nothing() {
     writer.put("k", "v").unwrap();
     writer.put("k", "w").unwrap();
     let secondary = Db::open_secondary(&dir).unwrap();
+    let other = writer.create_family("other").unwrap();
+    let naming = Db::builder(&dir).family("other", |f| f).open_secondary().unwrap();
+    writer.drop_family(&other).unwrap();
+    // It refused every catch-up from here on.
+    naming.catch_up().unwrap();
+    assert!(naming.db().family("other").is_err());
+    assert_eq!(naming.db().get("k").unwrap().as_deref(), Some(&b"w"[..]));
     let events = writer.create_family("events").unwrap();
     events.put("e", "1").unwrap();
     assert!(secondary.db().family("events").is_err(), "not caught up yet");

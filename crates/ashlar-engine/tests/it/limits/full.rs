@@ -6,12 +6,13 @@ use ashlar_engine::Db;
 use ashlar_engine::batch::WriteBatch;
 use ashlar_engine::column_family::Family;
 use ashlar_engine::health::Severity;
-use ashlar_env::JobExecutor;
 use ashlar_env::sim::{CrashMode, SimEnv};
+use ashlar_env::{Clock, JobExecutor};
 use ashlar_options::{CompactionOptions, DbOptions, FamilyOptions, ReadOptions, WriteOptions};
 use ashlar_testkit::Rng;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 const NO_SPACE: ErrorKind = ErrorKind::Io(IoKind::NoSpace);
 
@@ -155,6 +156,24 @@ fn files_that_are_dropped_make_room() {
     assert_eq!(db.health().severity, Severity::Healthy);
     assert!(!there(&db, 100) && (200..300).all(|n| there(&db, n)));
     put(&db, 300, &mut rng).unwrap();
+}
+
+/// The put leads, and waits for the flush that finds the disk full. It held up the deletions for ten seconds.
+#[test]
+fn a_put_that_waits_for_a_flush_is_refused_when_the_disk_is_full() {
+    let _readers = crate::beside_others();
+    let sim = SimEnv::new(7);
+    let (db, mut rng) = (open(&sim), Rng::new(7));
+    sim.set_capacity(sim.used_bytes() + (800 << 10));
+    let before = Clock::now(sim.clock());
+    let (last, refused) = (0..2000).find_map(|n| put(&db, n, &mut rng).err().map(|e| (n, e))).unwrap();
+    let waited = Clock::now(sim.clock()) - before;
+    assert!(refused.kind() == NO_SPACE && refused.to_string().contains("Only deletions"), "{refused}");
+    assert_eq!(db.health().severity, Severity::Full);
+    assert!(last > 400 && waited < Duration::from_secs(1), "{waited:?} at put {last}");
+    batch(&db, |b, family| b.delete(family, &key(1)).unwrap()).unwrap();
+    assert_eq!(Clock::now(sim.clock()) - before, waited, "the deletion waited");
+    assert!(!there(&db, 1) && !there(&db, last) && (2..last).all(|n| there(&db, n)));
 }
 
 /// Three tables of the same keys become one: the compaction needs only a little space and frees more.

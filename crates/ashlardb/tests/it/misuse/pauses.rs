@@ -2,7 +2,9 @@
 
 use super::kind;
 use ashlar_testkit::within;
-use ashlardb::{CompactRangeOptions, Db, ErrorKind, FileNumber, Level, Read as _, Write as _, WriteOptions};
+use ashlardb::{
+    BusyKind, CompactRangeOptions, Db, ErrorKind, FileNumber, Level, Read as _, Write as _, WriteOptions,
+};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tempfile::TempDir;
@@ -185,4 +187,47 @@ fn a_pause_during_a_close_is_refused_and_the_close_loses_nothing() {
     within(SECONDS, "close", move || db.close()).unwrap();
     assert!(matches!(kind(pausing.join().unwrap()), Some(ErrorKind::Shutdown(_))));
     assert_eq!(Db::open(dir.path()).unwrap().scan(..).count(), 1000);
+}
+
+/// Those that were in the queue when the leader began to wait, waited with it. The stop was visible nowhere.
+#[test]
+fn queued_writers_that_must_not_wait_are_refused_while_the_leader_waits() {
+    let (_dir, db) = opened();
+    db.pause_background_work().unwrap();
+    let transactions: Vec<_> = (0..3)
+        .map(|n: u8| {
+            let db = db.clone();
+            std::thread::spawn(move || {
+                (0..100).try_for_each(|key: u8| db.transaction(|t| t.put([n, key], [7; 2048])))
+            })
+        })
+        .collect();
+    let hurried: Vec<_> = (0..4)
+        .map(|n: u8| {
+            let db = db.clone();
+            std::thread::spawn(move || {
+                let (hurried, mut refused) = (db.writing(WriteOptions::new().no_slowdown(true)), 0);
+                while refused < 300 {
+                    match hurried.put([9, n], "v") {
+                        Ok(()) => {}
+                        Err(e) if e.kind() == ErrorKind::Busy(BusyKind::Stalled) => refused += 1,
+                        Err(e) => panic!("{e}"),
+                    }
+                }
+            })
+        })
+        .collect();
+    within(SECONDS, "the writers that must not wait", || {
+        hurried.into_iter().for_each(|writer| writer.join().unwrap());
+    });
+    assert!(transactions.iter().all(|writer| !writer.is_finished()), "the memtables are full");
+    assert!(db.pressure().stopped);
+    assert_eq!(db.property("rocksdb.is-write-stopped").unwrap(), "1");
+    db.continue_background_work().unwrap();
+    within(SECONDS, "the transactions", || {
+        transactions.into_iter().for_each(|writer| writer.join().unwrap().unwrap());
+    });
+    db.wait_for_background().unwrap();
+    assert!(!db.pressure().stopped);
+    assert_eq!(db.scan([0]..[9]).count(), 300);
 }

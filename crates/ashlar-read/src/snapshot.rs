@@ -1,9 +1,18 @@
-//! The snapshot list and its guards.
+//! Live snapshots: the sequence numbers that reads may still use.
+//!
+//! 1. A snapshot is a sequence number; several snapshots may have the same one.
+//! 2. The sequence is read and registered under the list's lock. A thread that asks the list what is still needed
+//!    either finds the snapshot, or the snapshot's sequence is at least as new as everything visible at that moment.
+//! 3. Under the lock only two kinds of code are called: the closure that reads the visible sequence, and the publication of
+//!    a super version in `SnapshotList::keep_views`.
+//! 4. A compaction filter removes nothing that the snapshots of the compaction's begin see. A snapshot that is taken later
+//!    sees everything that the compaction reads; if the filter removed some of that, the snapshot keeps the super version
+//!    from before the installation, and reads it.
 
+use crate::super_version::SuperVersion;
 use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{FamilyId, SeqNum};
 use ashlar_env::{Clock, Process};
-use ashlar_read::super_version::SuperVersion;
 use ashlar_sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use ashlar_sync::{Mutex, Rank};
 use std::collections::BTreeMap;
@@ -57,12 +66,12 @@ impl SnapshotList {
 
     /// Sets the function that is called once the last snapshot below the awaited sequence was released. It runs with no
     /// lock held, on the thread that drops the snapshot. Set once.
-    pub(crate) fn on_release(&self, tell: Box<dyn Fn() + Send + Sync>) {
+    pub fn on_release(&self, tell: Box<dyn Fn() + Send + Sync>) {
         self.released.get_or_init(|| tell);
     }
 
     /// Requests that call for when no snapshot is below `seq`; `None`: cancels the request.
-    pub(crate) fn await_past(&self, seq: Option<SeqNum>) {
+    pub fn await_past(&self, seq: Option<SeqNum>) {
         self.awaited.store(seq.map_or(u64::MAX, SeqNum::get), Ordering::Relaxed);
     }
 
@@ -111,7 +120,7 @@ impl SnapshotList {
     /// Keeps `view` of a family for the snapshots above `seen`, then runs `publish`, which shows all other readers the next
     /// super version. For a compaction whose filter removed entries that these snapshots see: they were taken after it
     /// began. The lock is held over both, so a later snapshot reads the next super version from its first read on.
-    pub(crate) fn keep_views(
+    pub fn keep_views(
         &self,
         family: FamilyId,
         view: &Arc<SuperVersion>,
@@ -133,7 +142,7 @@ impl SnapshotList {
     /// The view that reads of the family at `seq` use in place of the super version that they have loaded; `None`: they use
     /// that one.
     #[inline]
-    pub(crate) fn view(&self, family: FamilyId, seq: SeqNum) -> Option<Arc<SuperVersion>> {
+    pub fn view(&self, family: FamilyId, seq: SeqNum) -> Option<Arc<SuperVersion>> {
         // Relaxed: a reader that loaded the next super version sees the count from before its publication.
         if self.views.load(Ordering::Relaxed) == 0 {
             return None;
@@ -144,7 +153,7 @@ impl SnapshotList {
     }
 
     /// Drops all kept views, when the database closes.
-    pub(crate) fn forget_views(&self) {
+    pub fn forget_views(&self) {
         let gone: Vec<_> = {
             let mut live = self.live.lock();
             self.views.store(0, Ordering::Relaxed);
