@@ -65,9 +65,7 @@ impl Core {
             let draw = || self.versions.new_file_number();
             let number = self.committer.wals().number_after(before.wal.number(), draw);
             Wal::create_after(&self.env, &before.wal, number, (next, &undecided)).map(Arc::new)
-        });
-        let wal = wal.inspect_err(|e| self.next_log_failed(e))?;
-        self.health.succeeded(Source::NextLog);
+        })?;
         if let Err(e) = wal.log().ask_room(0, ROOM_FOR_DELETIONS) {
             self.log_lacks_room(&e);
         }
@@ -85,11 +83,13 @@ impl Core {
             }
         }
         sealed.iter().for_each(|event| self.events.tell(event));
+        self.health.succeeded(Source::NextLog);
         self.schedule();
         Ok(())
     }
 
-    /// Records that the next WAL file cannot be created: writes fail until one of them creates it.
+    /// Records that full memtables cannot be switched, mostly because the next WAL file cannot be created: writes fail until
+    /// one of them succeeds with that.
     fn next_log_failed(&self, cause: &Error) {
         if !self.health.is_failing(Source::NextLog) {
             self.report(Source::NextLog, cause);
@@ -320,7 +320,7 @@ impl WriteHost for Host {
                     families.extend(core.holders_of_full_logs(&core.state()));
                     match core.switch(&families) {
                         Err(e) if lacks_space(&e) && core.takes_more_deletions() => break,
-                        switched => switched?,
+                        switched => switched.inspect_err(|e| core.next_log_failed(e))?,
                     }
                 }
                 Room::AfterFlush => {

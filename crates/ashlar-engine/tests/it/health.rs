@@ -239,7 +239,7 @@ fn table(work: &str, kind: ErrorKind) -> Severity {
         ("log" | "MANIFEST", _) => Severity::Hard,
         ("CURRENT", _) => Severity::Fatal,
         ("flush" | "log's room", NO_SPACE) => Severity::Full,
-        ("flush" | "compaction" | "purge" | "OPTIONS file", _) => Severity::Soft,
+        ("next log" | "flush" | "compaction" | "purge" | "OPTIONS file", _) => Severity::Soft,
         other => panic!("no row for {other:?}"),
     }
 }
