@@ -6,12 +6,14 @@
 //! 3. A function of C must return: an exception or a jump out of it ends the process.
 
 use ashlar_base::FamilyId;
+use ashlar_compat::logger::Logger;
 use ashlardb::{
     CompactionFilter, CompactionFilterFactory, Comparator, Decision, Error, FilterContext, MergeOperator,
     PrefixExtractor, PrefixTransform, Result, standard_operator,
 };
 use std::cmp::Ordering;
 use std::ffi::{CStr, c_char, c_int, c_void};
+use std::io::Write;
 use std::sync::Arc;
 
 /// A state of C with its destructor and name.
@@ -584,4 +586,67 @@ impl ashlar_compat::batch::Handler for Walker {
             unsafe { log_data(self.state, text(blob), blob.len()) };
         }
     }
+}
+
+/// `rocksdb_logger_t`: a counted reference, as RocksDB's; `None`: the file LOG alone.
+#[derive(Clone, Debug)]
+pub struct LoggerObject(pub(crate) Option<Logger>);
+
+/// The level of a logger. A number below those of RocksDB lets every line pass.
+fn least(level: c_int) -> u32 {
+    u32::try_from(level).unwrap_or(0)
+}
+
+/// A logger that writes to the standard error, with a prefix before each line.
+///
+/// # Safety
+/// The prefix is null or a string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocksdb_logger_create_stderr_logger(
+    log_level: c_int,
+    prefix: *const c_char,
+) -> *mut LoggerObject {
+    let prefix = match prefix.is_null() {
+        true => String::new(),
+        // SAFETY: as for this function.
+        false => unsafe { CStr::from_ptr(prefix) }.to_string_lossy().into_owned() + " ",
+    };
+    // A line that cannot be written is left out.
+    let sink = move |_, line: &str| drop(writeln!(std::io::stderr(), "{prefix}{line}"));
+    crate::door::made(LoggerObject(Some(Logger::new(least(log_level), sink))))
+}
+
+type LogLine = unsafe extern "C" fn(*mut c_void, u32, *mut c_char, usize);
+
+/// The function and state of a logger.
+struct CLogger {
+    state: State,
+    log: LogLine,
+}
+
+impl CLogger {
+    fn log(&self, level: u32, line: &str) {
+        let mut line = line.as_bytes().to_vec();
+        // The function gets a string, and may change its bytes.
+        let len = line.len();
+        line.push(0);
+        // SAFETY: a string of that length, which lives until the call returns.
+        unsafe { (self.log)(self.state.state, level, line.as_mut_ptr().cast(), len) };
+    }
+}
+
+/// A logger that calls a function.
+///
+/// # Safety
+/// The function is that of the state, and keeps its contract.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocksdb_logger_create_callback_logger(
+    log_level: c_int,
+    logger: Option<LogLine>,
+    state: *mut c_void,
+) -> *mut LoggerObject {
+    let Some(log) = logger else { return std::ptr::null_mut() };
+    let own = CLogger { state: State { state, destructor: None, name: String::new() }, log };
+    let sink = move |level, line: &str| own.log(level, line);
+    crate::door::made(LoggerObject(Some(Logger::new(least(log_level), sink))))
 }

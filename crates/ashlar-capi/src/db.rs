@@ -4,8 +4,8 @@ use crate::batch::BatchObject;
 use crate::door::HasTexts;
 use crate::iter::PinnedObject;
 use crate::objects::{FlushObject, FlushWalObject, WaitObject};
-use crate::options::{CompactObject, OptionsObject, ReadObject, SnapshotObject, WriteObject};
-use ashlar_compat::database::{Database, Held, Mode, families};
+use crate::options::{CompactObject, EnvObject, OptionsObject, ReadObject, SnapshotObject, WriteObject};
+use ashlar_compat::database::{Database, Held, Mode, create_dir, families};
 use ashlardb::{Error, Family, Read, Result, View, Write};
 use std::ffi::{CStr, OsStr};
 use std::ops::Bound;
@@ -550,6 +550,30 @@ pub fn verify_checksum(db: &DbObject) -> Result<()> {
 /// `Corruption`: the first damage. `Io`.
 pub fn verify_file_checksums(db: &DbObject) -> Result<()> {
     db.0.db().verify_file_checksums(|_| {}).map(drop)
+}
+
+/// Compares the checksums of all blocks. The options of a read are hints.
+///
+/// # Errors
+/// `Corruption`: the first damage. `Io`.
+pub fn verify_checksum_with_options(db: &DbObject, _: Option<&ReadObject>) -> Result<()> {
+    verify_checksum(db)
+}
+
+/// Compares the checksums of all files. The options of a read are hints.
+///
+/// # Errors
+/// `Corruption`: the first damage. `Io`.
+pub fn verify_file_checksums_with_options(db: &DbObject, _: Option<&ReadObject>) -> Result<()> {
+    verify_file_checksums(db)
+}
+
+/// Creates a directory, in a directory that exists.
+///
+/// # Errors
+/// Those of [`create_dir`].
+pub fn create_dir_if_missing(env: &EnvObject, dir: &CStr) -> Result<()> {
+    create_dir(&env.0, path(dir))
 }
 
 /// The names of the families of a directory.

@@ -226,6 +226,53 @@ pub unsafe extern "C" fn rocksdb_open_as_secondary_column_families(
     })
 }
 
+/// Creates families with the same options. After an error, those before the refused one are created, and returned.
+///
+/// # Safety
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocksdb_create_column_families(
+    db: *mut DbObject,
+    column_family_options: *const OptionsObject,
+    num_column_families: c_int,
+    column_family_names: *const *const c_char,
+    lencfs: *mut usize,
+    errptr: *mut *mut c_char,
+) -> *mut *mut FamilyObject {
+    let mut created: Vec<*mut FamilyObject> = Vec::new();
+    call(errptr, || {
+        // SAFETY: as for this function.
+        let db = unsafe { crate::door::borrowed(db, "db") }?;
+        // SAFETY: as for this function.
+        let options = unsafe { crate::door::borrowed(column_family_options, "column_family_options") }?;
+        let count = usize::try_from(num_column_families);
+        let count = count.map_err(|_| Error::invalid("a count below zero"))?;
+        // SAFETY: as for this function.
+        for name in unsafe { slice(column_family_names, count, "column_family_names") }? {
+            // SAFETY: as for this function.
+            let name = unsafe { string(*name, "a name") }?;
+            created.push(crate::door::made(crate::db::create_column_family(db, options, name)?));
+        }
+        Ok(())
+    });
+    call(std::ptr::null_mut(), || {
+        // SAFETY: as for this function.
+        *unsafe { crate::door::out(lencfs, "lencfs") }? = created.len();
+        Ok(())
+    });
+    new_array(&created)
+}
+
+/// Frees the array of [`rocksdb_create_column_families`], not its handles.
+///
+/// # Safety
+/// The array is one of that function, and is not used again.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocksdb_create_column_families_destroy(list: *mut *mut FamilyObject) {
+    // SAFETY: as for this function.
+    unsafe { libc::free(list.cast()) };
+}
+
 /// # Safety
 /// See the header.
 unsafe fn flushed(db: &DbObject, families: *mut *mut FamilyObject, count: c_int) -> Result<()> {

@@ -263,21 +263,25 @@ pub fn options_set_ratelimiter(opt: &mut OptionsObject, limiter: Option<&RateObj
 
 /// `rocksdb_write_buffer_manager_t`: bytes of memtables. Each database that is opened with it has a cap of its own.
 #[derive(Debug)]
-pub struct ManagerObject(AtomicUsize);
+pub struct ManagerObject {
+    bytes: AtomicUsize,
+    /// Made with a cache.
+    cached: bool,
+}
 
 /// A cap.
 pub fn write_buffer_manager_create(buffer_size: usize, _: bool) -> ManagerObject {
-    ManagerObject(buffer_size.into())
+    ManagerObject { bytes: buffer_size.into(), cached: false }
 }
 
 /// A cap; memtables count for the memory of the database anyway.
 pub fn write_buffer_manager_create_with_cache(buffer_size: usize, _: &CacheObject, _: bool) -> ManagerObject {
-    ManagerObject(buffer_size.into())
+    ManagerObject { bytes: buffer_size.into(), cached: true }
 }
 
 /// The cap.
 pub fn write_buffer_manager_buffer_size(wbm: &ManagerObject) -> usize {
-    wbm.0.load(Ordering::Relaxed)
+    wbm.bytes.load(Ordering::Relaxed)
 }
 
 /// Whether there is one.
@@ -287,8 +291,31 @@ pub fn write_buffer_manager_enabled(wbm: &ManagerObject) -> bool {
 
 /// Changes the cap, for databases that are opened later.
 pub fn write_buffer_manager_set_buffer_size(wbm: &ManagerObject, new_size: usize) {
-    wbm.0.store(new_size, Ordering::Relaxed);
+    wbm.bytes.store(new_size, Ordering::Relaxed);
 }
+
+/// Nothing: memtables are those of databases, whose property `rocksdb.size-all-mem-tables` has their bytes.
+pub fn write_buffer_manager_memory_usage(_: &ManagerObject) -> usize {
+    0
+}
+
+/// Nothing, as for [`write_buffer_manager_memory_usage`].
+pub fn write_buffer_manager_mutable_memtable_memory_usage(_: &ManagerObject) -> usize {
+    0
+}
+
+/// Nothing: the memory of a database counts memtables and blocks alike.
+pub fn write_buffer_manager_dummy_entries_in_cache_usage(_: &ManagerObject) -> usize {
+    0
+}
+
+/// Whether the manager was made with a cache.
+pub fn write_buffer_manager_cost_to_cache(wbm: &ManagerObject) -> bool {
+    wbm.cached
+}
+
+/// A hint: writers wait where the memory of the database is full.
+pub fn write_buffer_manager_set_allow_stall(_: &ManagerObject, _: bool) {}
 
 /// Caps the memtables of a database.
 pub fn options_set_write_buffer_manager(opt: &mut OptionsObject, wbm: Option<&ManagerObject>) {
@@ -369,6 +396,17 @@ impl crate::door::Answer for Slice {
 }
 
 impl Slice {
+    /// The bytes.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: null with a length.
+    /// # Safety
+    /// As [`crate::door::bytes`].
+    pub(crate) unsafe fn bytes<'a>(&self, name: &str) -> Result<&'a [u8]> {
+        // SAFETY: as for this function.
+        unsafe { crate::door::bytes(self.data, self.size, name) }
+    }
+
     fn of(bytes: Option<&[u8]>) -> Slice {
         bytes.map_or_else(crate::door::Answer::zero, |bytes| Slice {
             data: bytes.as_ptr().cast(),
@@ -412,6 +450,11 @@ pub fn options_set_statistics_level(opt: &mut OptionsObject, level: c_int) {
     if let (Some(statistics), Some(level)) = (&opt.0.statistics, level) {
         statistics.set_level(level);
     }
+}
+
+/// How much the statistics count, by RocksDB's number; 0 without statistics.
+pub fn options_get_statistics_level(opt: &mut OptionsObject) -> c_int {
+    opt.0.statistics.as_ref().map_or(0, |statistics| c_int::from(statistics.level() as u8))
 }
 
 /// A counter of the statistics, by RocksDB's number; 0 for one that is not counted.

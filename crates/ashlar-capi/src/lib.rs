@@ -7,6 +7,7 @@
 //! | [`callbacks`] | functions of C as comparators, merge operators and compaction filters |
 //! | [`batch`], [`indexed`] | write batches, and those that are read back |
 //! | [`db`] | databases, families, reads, writes |
+//! | [`gets`] | reads into memory of the caller, sizes of ranges |
 //! | [`iter`] | iterators, snapshots |
 //! | [`lists`], [`families`] | the calls over many keys, ranges or families |
 //! | [`copies`] | checkpoints and backups |
@@ -34,6 +35,7 @@ pub mod db;
 pub mod door;
 pub mod families;
 pub mod files;
+pub mod gets;
 pub mod indexed;
 pub mod info;
 pub mod iter;

@@ -2,9 +2,11 @@
 
 use crate::db::{DbObject, FamilyObject, utf8};
 use crate::door::{bytes, call, error_text, new_bytes, slice, slice_mut, string};
+use crate::gets::sizes;
 use crate::iter::{IterObject, PinnedObject};
+use crate::objects::SizeObject;
 use crate::options::{CompactObject, OptionsObject, ReadObject};
-use ashlardb::{Error, Family, MayExist, Read, Result, SizeOptions, View};
+use ashlardb::{Error, MayExist, Read, Result, View};
 use std::ffi::{c_char, c_int, c_void};
 
 /// Frees what a call returned.
@@ -210,37 +212,6 @@ pub unsafe extern "C" fn rocksdb_create_iterators(
     });
 }
 
-/// The arrays of ranges whose sizes are asked.
-type Ranges = (*const *const c_char, *const usize, *const *const c_char, *const usize);
-
-/// # Safety
-/// See the header; the arrays have `count` elements.
-unsafe fn sizes(
-    db: *mut DbObject,
-    family: *mut FamilyObject,
-    count: c_int,
-    ranges: Ranges,
-    sizes: *mut u64,
-    errptr: *mut *mut c_char,
-) {
-    call(errptr, || {
-        // SAFETY: as for this function.
-        let db = unsafe { crate::door::borrowed(db, "db") }?;
-        // SAFETY: as for this function.
-        let family = unsafe { crate::door::borrowed_if(family, "column_family") }?;
-        // SAFETY: as for this function.
-        let begins = unsafe { crate::door::list(count, ranges.0, ranges.1, "range_start_key") }?;
-        // SAFETY: as for this function.
-        let ends = unsafe { crate::door::list(count, ranges.2, ranges.3, "range_limit_key") }?;
-        // SAFETY: as for this function.
-        let places = unsafe { slice_mut(sizes, begins.len(), "sizes") }?;
-        let ranges: Vec<(&[u8], &[u8])> = begins.all()?.into_iter().zip(ends.all()?).collect();
-        let family: &Family = &*db.family(family)?;
-        places.copy_from_slice(&family.approximate_sizes(&ranges, SizeOptions::new())?);
-        Ok(())
-    });
-}
-
 /// The approximate bytes of ranges of the family `default` in tables.
 ///
 /// # Safety
@@ -258,7 +229,9 @@ pub unsafe extern "C" fn rocksdb_approximate_sizes(
 ) {
     let ranges = (range_start_key, range_start_key_len, range_limit_key, range_limit_key_len);
     // SAFETY: as for this function.
-    unsafe { sizes(db, std::ptr::null_mut(), num_ranges, ranges, sizes_list, errptr) };
+    let body =
+        || unsafe { sizes(db, std::ptr::null_mut(), &SizeObject::default(), num_ranges, ranges, sizes_list) };
+    call(errptr, body);
 }
 
 /// The approximate bytes of ranges of a family in tables.
@@ -279,7 +252,8 @@ pub unsafe extern "C" fn rocksdb_approximate_sizes_cf(
 ) {
     let ranges = (range_start_key, range_start_key_len, range_limit_key, range_limit_key_len);
     // SAFETY: as for this function.
-    unsafe { sizes(db, column_family, num_ranges, ranges, sizes_list, errptr) };
+    let body = || unsafe { sizes(db, column_family, &SizeObject::default(), num_ranges, ranges, sizes_list) };
+    call(errptr, body);
 }
 
 /// # Safety
@@ -468,6 +442,51 @@ pub unsafe extern "C" fn rocksdb_options_set_compression_per_level(
             |level: &c_int| ashlar_compat::value::COMPRESSION.name((*level).into()).unwrap_or("unknown");
         let text = levels.iter().map(name).collect::<Vec<_>>().join(":");
         opt.0.texts.set_text("compression_per_level", text);
+        Ok(())
+    });
+}
+
+/// More about the sizes of levels: a hint, because all levels grow by the same factor.
+///
+/// # Safety
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocksdb_options_set_max_bytes_for_level_multiplier_additional(
+    opt: *mut OptionsObject,
+    level_values: *mut c_int,
+    num_levels: usize,
+) {
+    call(std::ptr::null_mut(), || {
+        // SAFETY: as for this function.
+        let opt = unsafe { crate::door::changed(opt, "opt") }?;
+        // SAFETY: as for this function.
+        let levels = unsafe { slice(level_values.cast_const(), num_levels, "level_values") }?;
+        let text = levels.iter().map(ToString::to_string).collect::<Vec<_>>().join(":");
+        opt.0.texts.set_text("max_bytes_for_level_multiplier_additional", text);
+        Ok(())
+    });
+}
+
+/// Tables of a kind that AshlarDB does not write: the open refuses the options.
+///
+/// # Safety
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocksdb_options_set_plain_table_factory(
+    opt: *mut OptionsObject,
+    _user_key_len: u32,
+    _bloom_bits_per_key: c_int,
+    _hash_table_ratio: f64,
+    _index_sparseness: usize,
+    _huge_page_tlb_size: usize,
+    _encoding_type: c_char,
+    _full_scan_mode: u8,
+    _store_index_in_file: u8,
+) {
+    call(std::ptr::null_mut(), || {
+        // SAFETY: as for this function.
+        let opt = unsafe { crate::door::changed(opt, "opt") }?;
+        opt.0.texts.set_text("table_factory", "PlainTable".into());
         Ok(())
     });
 }

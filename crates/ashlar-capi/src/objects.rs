@@ -81,6 +81,8 @@ objects! {
         ("cuckoo_block_size", "5"),
         ("use_module_hash", "true"),
     ];
+    /// `rocksdb_size_approximation_options_t`. The margin of errors is a hint.
+    SizeObject, size_approximation_options_create = ashlar_compat::sizes::SIZE_DEFAULTS;
     /// `rocksdb_lru_cache_options_t`.
     LruObject, lru_cache_options_create = [];
 }

@@ -4,13 +4,14 @@
 //! other objects or several values.
 
 use crate::callbacks::{
-    ComparatorObject, FactoryObject, FilterObject, MergeObject, TransformObject, built_in_operator,
+    ComparatorObject, FactoryObject, FilterObject, LoggerObject, MergeObject, TransformObject,
+    built_in_operator,
 };
 use crate::door::HasTexts;
 use crate::objects::{CuckooObject, LruObject};
 use ashlar_compat::calls::{CompactOptions, ReadOptions, WriteOptions};
 use ashlar_compat::options::{Group, Options, TableOptions, Texts};
-use ashlar_compat::value::Names;
+use ashlar_compat::value::{Names, Scalar};
 use ashlardb::{
     CompactOnDeletion, CompactionFilter, Env, Error, FixedPrefixPartitioner, PrefixExtractor, Result,
     Snapshot, SstPartitionerFactory, Statistics,
@@ -261,6 +262,88 @@ pub fn options_set_fifo_compaction_options(opt: &mut OptionsObject, style: Optio
     if let Some(style) = style {
         opt.0.texts.set_members("compaction_options_fifo", &style.0);
     }
+}
+
+/// Where lines of the info log go besides the file LOG.
+pub fn options_set_info_log(opt: &mut OptionsObject, logger: Option<&LoggerObject>) {
+    opt.0.logger = logger.and_then(|logger| logger.0.clone());
+}
+
+/// The logger of the options, as an object of its own.
+pub fn options_get_info_log(opt: &mut OptionsObject) -> LoggerObject {
+    LoggerObject(opt.0.logger.clone())
+}
+
+/// How far compactions read ahead.
+pub fn options_compaction_readahead_size(opt: &mut OptionsObject, bytes: usize) {
+    opt.0.texts.set("compaction_readahead_size", bytes);
+}
+
+/// Loads without compactions and without delays, for a compaction on request that follows.
+pub fn options_prepare_for_bulk_load(opt: &mut OptionsObject) {
+    const NEVER: i32 = 1 << 30;
+    let texts = &mut opt.0.texts;
+    for trigger in ["file_num_compaction", "slowdown_writes", "stop_writes"] {
+        texts.set(&format!("level0_{trigger}_trigger"), NEVER);
+    }
+    for limit in ["soft", "hard"] {
+        texts.set(&format!("{limit}_pending_compaction_bytes_limit"), 0u64);
+    }
+    texts.set("disable_auto_compactions", true);
+    texts.set("max_compaction_bytes", 1u64 << 60);
+    texts.set("num_levels", 2i32);
+    texts.set("max_write_buffer_number", 6i32);
+    texts.set("min_write_buffer_number_to_merge", 1i32);
+    texts.set("max_background_flushes", 4i32);
+    texts.set("max_background_compactions", 2i32);
+    texts.set("target_file_size_base", 256u64 << 20);
+}
+
+/// The compression of the options from a level on, and none above; below zero: no change.
+pub fn options_set_min_level_to_compress(opt: &mut OptionsObject, level: i32) {
+    let Ok(least) = usize::try_from(level) else { return };
+    let compression = opt.0.texts.text("compression").to_owned();
+    let levels = opt.0.texts.get::<i32>("num_levels");
+    let of = |level| if level < least { "kNoCompression" } else { compression.as_str() };
+    let each = (0..usize::try_from(levels).unwrap_or(0)).map(of).collect::<Vec<_>>();
+    opt.0.texts.set_text("compression_per_level", each.join(":"));
+}
+
+fn bottommost(opt: &mut OptionsObject, member: &str, value: impl Scalar, enabled: bool) {
+    opt.0.texts.set(&format!("bottommost_compression_opts.{member}"), value);
+    opt.0.texts.set("bottommost_compression_opts.enabled", enabled);
+}
+
+/// Bytes of samples for dictionaries of the last level.
+pub fn options_set_bottommost_compression_options_zstd_max_train_bytes(
+    opt: &mut OptionsObject,
+    bytes: i32,
+    enabled: bool,
+) {
+    bottommost(opt, "zstd_max_train_bytes", bytes, enabled);
+}
+
+/// Bytes of data that wait for a dictionary of the last level.
+pub fn options_set_bottommost_compression_options_max_dict_buffer_bytes(
+    opt: &mut OptionsObject,
+    bytes: u64,
+    enabled: bool,
+) {
+    bottommost(opt, "max_dict_buffer_bytes", bytes, enabled);
+}
+
+/// Whether zstd trains the dictionaries of the last level.
+pub fn options_set_bottommost_compression_options_use_zstd_dict_trainer(
+    opt: &mut OptionsObject,
+    trains: bool,
+    enabled: bool,
+) {
+    bottommost(opt, "use_zstd_dict_trainer", trains, enabled);
+}
+
+/// Whether zstd trains the dictionaries of the last level.
+pub fn options_get_bottommost_compression_options_use_zstd_dict_trainer(opt: &mut OptionsObject) -> bool {
+    opt.0.texts.get("bottommost_compression_opts.use_zstd_dict_trainer")
 }
 
 /// The directory of the log for people.

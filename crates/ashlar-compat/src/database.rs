@@ -218,6 +218,20 @@ pub fn repair(options: &Options, path: &Path) -> Result<()> {
     builder(options, path, Mode::Write, &named).repair(|_| {}).map(drop)
 }
 
+/// Creates a directory, if it is not there. As in RocksDB, the directory around it must exist.
+///
+/// # Errors
+/// `Io`: the directory around it is missing, or a file has the name.
+pub fn create_dir(env: &Env, path: &Path) -> Result<()> {
+    let around = path.parent().filter(|around| !around.as_os_str().is_empty());
+    if let Some(around) = around
+        && env.fs.metadata(around)?.is_none()
+    {
+        return Err(Error::new(ErrorKind::Io(IoKind::NotFound), "no such directory").at_path(around));
+    }
+    env.fs.create_dir_all(path)
+}
+
 fn env(options: &Options) -> Result<Env> {
     options.env.clone().map_or_else(Env::os, Ok)
 }

@@ -13,6 +13,8 @@
 //! | [`transactions`] | transaction databases |
 //! | [`indexed`] | write batches that are read back |
 //! | [`over`] | an iterator with such a batch over it |
+//! | [`logger`] | loggers of the caller |
+//! | [`sizes`] | approximate sizes of key ranges |
 //! | [`batch`] | write batches, and the handlers that walk over them |
 //!
 //! 1. An option has RocksDB's name, default and meaning. A getter answers what was set, or RocksDB's default. An option that was
@@ -29,9 +31,11 @@ mod clip;
 pub mod database;
 pub mod indexed;
 pub mod iterator;
+pub mod logger;
 pub mod numbers;
 pub mod options;
 pub mod over;
+pub mod sizes;
 pub mod status;
 pub mod stored;
 pub mod transactions;

@@ -4,6 +4,7 @@
 //! Names, groups and defaults come from the table of `ashlar-options`, which option strings and OPTIONS files use too.
 
 use crate::clip::clip;
+use crate::logger::Logger;
 use crate::value::{Names, Scalar, Value};
 use ashlar_options::{OptionName, option_names};
 
@@ -171,6 +172,9 @@ impl TableOptions {
 /// The struct within those of tables.
 const CACHED: &str = "metadata_cache_options";
 
+/// The struct within those of a family, in front of its members.
+const BOTTOMMOST: &str = "bottommost_compression_opts.";
+
 /// The list of collectors in a text.
 pub(crate) const COLLECTORS: &str = "table_properties_collectors";
 
@@ -207,6 +211,8 @@ pub struct Options {
     pub env: Option<Env>,
     /// Counts of all databases that are opened with them.
     pub statistics: Option<Arc<Statistics>>,
+    /// Where lines of the info log go besides the file.
+    pub logger: Option<Logger>,
 }
 
 impl Options {
@@ -236,12 +242,24 @@ impl Options {
         if let Some(statistics) = &self.statistics {
             builder = builder.statistics(Arc::clone(statistics));
         }
+        // Without an environment the open fails, and says why.
+        if let Some(logger) = &self.logger
+            && let Some(env) = self.env.clone().or_else(|| Env::os().ok())
+        {
+            builder = builder.listener(logger.listener(&env));
+        }
         builder
     }
 
     /// The settings of a family, on its builder.
     pub fn on_family(&self, family: FamilyBuilder) -> FamilyBuilder {
-        let mut family = family.options(&self.in_range().joined(|name| !is_of_database(name)));
+        let given = self.in_range();
+        let nested = |name: &str| name.starts_with(BOTTOMMOST);
+        let members = given.joined(nested).replace(BOTTOMMOST, "");
+        let mut family = family.options(&given.joined(|name| !is_of_database(name) && !nested(name)));
+        if !members.is_empty() {
+            family = family.options(&format!("{}={{{members}}}", BOTTOMMOST.trim_end_matches('.')));
+        }
         if let Some(table) = &self.table {
             family = family.options(&format!("block_based_table_factory={{{}}}", table.text()));
         }

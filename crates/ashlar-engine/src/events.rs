@@ -53,11 +53,6 @@ impl Events {
             }
         }
         let Some(log) = self.log.as_ref().filter(|log| log.takes(event.level())) else { return };
-        let micros = self.env.clock.unix_micros();
-        let text = match event {
-            Event::BackgroundError { work, cause } => format!("{work} failed: {cause}"),
-            _ => format!("EVENT_LOG_v1 {}", event.json(micros)),
-        };
-        log.write(&self.env, event.level(), &text);
+        log.write(&self.env, event.level(), &event.line(self.env.clock.unix_micros()));
     }
 }

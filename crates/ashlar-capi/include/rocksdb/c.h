@@ -80,6 +80,10 @@ typedef struct rocksdb_dbpath_t rocksdb_dbpath_t;
 typedef struct rocksdb_cuckoo_table_options_t rocksdb_cuckoo_table_options_t;
 typedef struct rocksdb_statistics_histogram_data_t rocksdb_statistics_histogram_data_t;
 typedef struct rocksdb_perfcontext_t rocksdb_perfcontext_t;
+typedef struct rocksdb_pinnable_handle_t rocksdb_pinnable_handle_t;
+typedef struct rocksdb_pinnable_multi_get_t rocksdb_pinnable_multi_get_t;
+typedef struct rocksdb_size_approximation_options_t rocksdb_size_approximation_options_t;
+typedef struct rocksdb_logger_t rocksdb_logger_t;
 
 enum {
   rocksdb_block_based_table_index_type_binary_search = 0,
@@ -138,6 +142,13 @@ enum {
 enum {
   rocksdb_similar_size_compaction_stop_style = 0,
   rocksdb_total_size_compaction_stop_style = 1
+};
+
+enum {
+  rocksdb_pinnable_multi_get_not_found = 0,
+  rocksdb_pinnable_multi_get_found = 1,
+  rocksdb_pinnable_multi_get_error = 2,
+  rocksdb_pinnable_multi_get_out_of_bounds = 3
 };
 
 rocksdb_writebatch_t* rocksdb_writebatch_create(void);
@@ -237,6 +248,12 @@ rocksdb_compactionfilter_t* rocksdb_compactionfilter_create(void* state, void (*
 rocksdb_compactionfilterfactory_t* rocksdb_compactionfilterfactory_create(void* state, void (*destructor)(void*), rocksdb_compactionfilter_t* (*create_compaction_filter)( void*, rocksdb_compactionfiltercontext_t* context), const char* (*name)(void*));
 
 rocksdb_slicetransform_t* rocksdb_slicetransform_create(void* state, void (*destructor)(void*), char* (*transform)(void*, const char* key, size_t length, size_t* dst_length), unsigned char (*in_domain)(void*, const char* key, size_t length), const char* (*name)(void*));
+
+void rocksdb_logger_destroy(rocksdb_logger_t* logger);
+
+rocksdb_logger_t* rocksdb_logger_create_stderr_logger(int log_level, const char* prefix);
+
+rocksdb_logger_t* rocksdb_logger_create_callback_logger(int log_level, void (*logger)(void* priv, unsigned lev, char* msg, size_t len), void* priv);
 
 rocksdb_checkpoint_t* rocksdb_checkpoint_object_create(rocksdb_t* db, char** errptr);
 
@@ -388,6 +405,12 @@ void rocksdb_verify_checksum(rocksdb_t* db, char** errptr);
 
 void rocksdb_verify_file_checksums(rocksdb_t* db, char** errptr);
 
+void rocksdb_verify_checksum_with_options(rocksdb_t* db, const rocksdb_readoptions_t* options, char** errptr);
+
+void rocksdb_verify_file_checksums_with_options(rocksdb_t* db, const rocksdb_readoptions_t* options, char** errptr);
+
+void rocksdb_create_dir_if_missing(rocksdb_env_t* env, const char* path, char** errptr);
+
 void rocksdb_put(rocksdb_t* db, const rocksdb_writeoptions_t* options, const char* key, size_t keylen, const char* val, size_t vallen, char** errptr);
 
 void rocksdb_put_cf(rocksdb_t* db, const rocksdb_writeoptions_t* options, rocksdb_column_family_handle_t* column_family, const char* key, size_t keylen, const char* val, size_t vallen, char** errptr);
@@ -437,6 +460,10 @@ void rocksdb_transactiondb_flush_cfs(rocksdb_transactiondb_t* txn_db, const rock
 void rocksdb_load_latest_options(const char* db_path, rocksdb_env_t* env, bool ignore_unknown_options, rocksdb_cache_t* cache, rocksdb_options_t** db_options, size_t* num_column_families, char*** column_family_names, rocksdb_options_t*** column_family_options, char** errptr);
 
 void rocksdb_load_latest_options_destroy(rocksdb_options_t* db_options, char** list_column_family_names, rocksdb_options_t** list_column_family_options, size_t len);
+
+rocksdb_column_family_handle_t** rocksdb_create_column_families(rocksdb_t* db, const rocksdb_options_t* column_family_options, int num_column_families, const char* const* column_family_names, size_t* lencfs, char** errptr);
+
+void rocksdb_create_column_families_destroy(rocksdb_column_family_handle_t** list);
 
 rocksdb_sstfilewriter_t* rocksdb_sstfilewriter_create(const rocksdb_envoptions_t* env, const rocksdb_options_t* io_options);
 
@@ -503,6 +530,38 @@ void rocksdb_wal_iter_destroy(const rocksdb_wal_iterator_t* iter);
 void rocksdb_ingest_external_file(rocksdb_t* db, const char* const* file_list, const size_t list_len, const rocksdb_ingestexternalfileoptions_t* opt, char** errptr);
 
 void rocksdb_ingest_external_file_cf(rocksdb_t* db, rocksdb_column_family_handle_t* handle, const char* const* file_list, const size_t list_len, const rocksdb_ingestexternalfileoptions_t* opt, char** errptr);
+
+rocksdb_pinnable_handle_t* rocksdb_get_pinned_v2(rocksdb_t* db, const rocksdb_readoptions_t* options, const char* key, size_t keylen, char** errptr);
+
+rocksdb_pinnable_handle_t* rocksdb_get_pinned_cf_v2(rocksdb_t* db, const rocksdb_readoptions_t* options, rocksdb_column_family_handle_t* column_family, const char* key, size_t keylen, char** errptr);
+
+const char* rocksdb_pinnable_handle_get_value(const rocksdb_pinnable_handle_t* handle, size_t* vallen);
+
+void rocksdb_pinnable_handle_destroy(rocksdb_pinnable_handle_t* handle);
+
+size_t rocksdb_pinnable_multi_get_count(const rocksdb_pinnable_multi_get_t* multi_get);
+
+void rocksdb_pinnable_multi_get_destroy(rocksdb_pinnable_multi_get_t* multi_get);
+
+rocksdb_size_approximation_options_t* rocksdb_size_approximation_options_create(void);
+
+void rocksdb_size_approximation_options_destroy(rocksdb_size_approximation_options_t* options);
+
+unsigned char rocksdb_get_into_buffer(rocksdb_t* db, const rocksdb_readoptions_t* options, const char* key, size_t keylen, char* buffer, size_t buffer_size, size_t* vallen, unsigned char* found, char** errptr);
+
+unsigned char rocksdb_get_into_buffer_cf(rocksdb_t* db, const rocksdb_readoptions_t* options, rocksdb_column_family_handle_t* column_family, const char* key, size_t keylen, char* buffer, size_t buffer_size, size_t* vallen, unsigned char* found, char** errptr);
+
+void rocksdb_batched_multi_get_cf_slice(rocksdb_t* db, const rocksdb_readoptions_t* options, rocksdb_column_family_handle_t* column_family, size_t num_keys, const rocksdb_slice_t* keys_list, rocksdb_pinnableslice_t** values, char** errs, const bool sorted_input);
+
+rocksdb_pinnable_multi_get_t* rocksdb_batched_multi_get_pinned_cf(rocksdb_t* db, const rocksdb_readoptions_t* options, rocksdb_column_family_handle_t* column_family, size_t num_keys, const rocksdb_slice_t* keys, unsigned char sorted_input);
+
+int rocksdb_pinnable_multi_get_result(const rocksdb_pinnable_multi_get_t* multi_get, size_t index, const char** value, size_t* value_size, const char** error, size_t* error_size);
+
+void rocksdb_approximate_sizes_with_options(rocksdb_t* db, const rocksdb_size_approximation_options_t* options, int num_ranges, const char* const* range_start_key, const size_t* range_start_key_len, const char* const* range_limit_key, const size_t* range_limit_key_len, uint64_t* sizes, char** errptr);
+
+void rocksdb_approximate_sizes_cf_with_options(rocksdb_t* db, rocksdb_column_family_handle_t* column_family, const rocksdb_size_approximation_options_t* options, int num_ranges, const char* const* range_start_key, const size_t* range_start_key_len, const char* const* range_limit_key, const size_t* range_limit_key_len, uint64_t* sizes, char** errptr);
+
+void rocksdb_approximate_sizes_cf_with_flags(rocksdb_t* db, rocksdb_column_family_handle_t* column_family, int num_ranges, const char* const* range_start_key, const size_t* range_start_key_len, const char* const* range_limit_key, const size_t* range_limit_key_len, uint8_t include_flags, uint64_t* sizes, char** errptr);
 
 rocksdb_writebatch_wi_t* rocksdb_writebatch_wi_create(size_t reserved_bytes, unsigned char overwrite_keys);
 
@@ -657,6 +716,16 @@ size_t rocksdb_write_buffer_manager_buffer_size(rocksdb_write_buffer_manager_t* 
 bool rocksdb_write_buffer_manager_enabled(rocksdb_write_buffer_manager_t* wbm);
 
 void rocksdb_write_buffer_manager_set_buffer_size(rocksdb_write_buffer_manager_t* wbm, size_t new_size);
+
+size_t rocksdb_write_buffer_manager_memory_usage(rocksdb_write_buffer_manager_t* wbm);
+
+size_t rocksdb_write_buffer_manager_mutable_memtable_memory_usage(rocksdb_write_buffer_manager_t* wbm);
+
+size_t rocksdb_write_buffer_manager_dummy_entries_in_cache_usage(rocksdb_write_buffer_manager_t* wbm);
+
+bool rocksdb_write_buffer_manager_cost_to_cache(rocksdb_write_buffer_manager_t* wbm);
+
+void rocksdb_write_buffer_manager_set_allow_stall(rocksdb_write_buffer_manager_t* wbm, bool new_allow_stall);
 
 void rocksdb_options_set_write_buffer_manager(rocksdb_options_t* opt, rocksdb_write_buffer_manager_t* wbm);
 
@@ -2290,6 +2359,22 @@ void rocksdb_cuckoo_options_set_use_module_hash(rocksdb_cuckoo_table_options_t* 
 
 unsigned char rocksdb_cuckoo_options_get_use_module_hash(rocksdb_cuckoo_table_options_t* object);
 
+void rocksdb_size_approximation_options_set_files_size_error_margin(rocksdb_size_approximation_options_t* object, double value);
+
+double rocksdb_size_approximation_options_get_files_size_error_margin(rocksdb_size_approximation_options_t* object);
+
+void rocksdb_size_approximation_options_set_include_blob_files(rocksdb_size_approximation_options_t* object, unsigned char value);
+
+unsigned char rocksdb_size_approximation_options_get_include_blob_files(rocksdb_size_approximation_options_t* object);
+
+void rocksdb_size_approximation_options_set_include_files(rocksdb_size_approximation_options_t* object, unsigned char value);
+
+unsigned char rocksdb_size_approximation_options_get_include_files(rocksdb_size_approximation_options_t* object);
+
+void rocksdb_size_approximation_options_set_include_memtables(rocksdb_size_approximation_options_t* object, unsigned char value);
+
+unsigned char rocksdb_size_approximation_options_get_include_memtables(rocksdb_size_approximation_options_t* object);
+
 void rocksdb_get_options_from_string(const rocksdb_options_t* base_options, const char* opts_str, rocksdb_options_t* new_options, char** errptr);
 
 rocksdb_options_t* rocksdb_options_create_copy(rocksdb_options_t* a0);
@@ -2327,6 +2412,26 @@ void rocksdb_options_set_bottommost_compression_options(rocksdb_options_t* a0, i
 void rocksdb_options_set_universal_compaction_options(rocksdb_options_t* a0, rocksdb_universal_compaction_options_t* a1);
 
 void rocksdb_options_set_fifo_compaction_options(rocksdb_options_t* opt, rocksdb_fifo_compaction_options_t* fifo);
+
+void rocksdb_options_set_info_log(rocksdb_options_t* a0, rocksdb_logger_t* a1);
+
+rocksdb_logger_t* rocksdb_options_get_info_log(rocksdb_options_t* opt);
+
+void rocksdb_options_compaction_readahead_size(rocksdb_options_t* a0, size_t a1);
+
+void rocksdb_options_prepare_for_bulk_load(rocksdb_options_t* a0);
+
+void rocksdb_options_set_min_level_to_compress(rocksdb_options_t* opt, int level);
+
+void rocksdb_options_set_bottommost_compression_options_zstd_max_train_bytes(rocksdb_options_t* a0, int a1, unsigned char a2);
+
+void rocksdb_options_set_bottommost_compression_options_max_dict_buffer_bytes(rocksdb_options_t* a0, uint64_t a1, unsigned char a2);
+
+void rocksdb_options_set_bottommost_compression_options_use_zstd_dict_trainer(rocksdb_options_t* a0, unsigned char a1, unsigned char a2);
+
+unsigned char rocksdb_options_get_bottommost_compression_options_use_zstd_dict_trainer(rocksdb_options_t* opt);
+
+int rocksdb_options_get_statistics_level(rocksdb_options_t* a0);
 
 void rocksdb_options_set_db_log_dir(rocksdb_options_t* a0, const char* a1);
 
@@ -2445,6 +2550,10 @@ void rocksdb_filterpolicy_destroy(rocksdb_filterpolicy_t* object);
 void rocksdb_cache_destroy(rocksdb_cache_t* cache);
 
 void rocksdb_env_destroy(rocksdb_env_t* object);
+
+void rocksdb_options_set_max_bytes_for_level_multiplier_additional(rocksdb_options_t* opt, int* level_values, size_t num_levels);
+
+void rocksdb_options_set_plain_table_factory(rocksdb_options_t* opt, uint32_t user_key_len, int bloom_bits_per_key, double hash_table_ratio, size_t index_sparseness, size_t huge_page_tlb_size, char encoding_type, unsigned char full_scan_mode, unsigned char store_index_in_file);
 
 rocksdb_transactiondb_t* rocksdb_transactiondb_open(const rocksdb_options_t* options, const rocksdb_transactiondb_options_t* txn_db_options, const char* name, char** errptr);
 

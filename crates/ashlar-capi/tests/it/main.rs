@@ -13,6 +13,7 @@ mod describe;
 mod header;
 
 mod compiled;
+mod details;
 mod indexed;
 mod options;
 mod phases;

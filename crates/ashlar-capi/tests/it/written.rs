@@ -56,6 +56,7 @@ fn class(param: &str) -> &'static str {
             "pointer",
             &["*", "Option<", "Destructor", "Name", "DeleteValue", "Entry", "Key", "TimestampSize", "["][..],
         ),
+        ("byte", &["uint8_t", "u8", "c_char"]),
         ("size", &["size_t", "usize", "uint64_t", "u64", "int64_t", "i64"]),
         ("int", &["int", "c_int", "i32", "uint32_t", "u32"]),
         ("byte", &["unsigned char", "u8", "bool", "char"]),

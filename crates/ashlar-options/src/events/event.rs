@@ -272,6 +272,14 @@ impl Event {
         }
     }
 
+    /// The line of the event in the info log, without the time in front. `micros`: microseconds since 1970.
+    pub fn line(&self, micros: u64) -> String {
+        match self {
+            Event::BackgroundError { work, cause } => format!("{work} failed: {cause}"),
+            _ => format!("EVENT_LOG_v1 {}", self.json(micros)),
+        }
+    }
+
     /// The event as a JSON object on one line. `micros`: microseconds since 1970.
     pub fn json(&self, micros: u64) -> String {
         let object = Object::new(micros);

@@ -1,0 +1,358 @@
+//! Reads into memory of the caller, reads of many keys whose values one object keeps, and sizes of ranges.
+
+use crate::db::{DbObject, FamilyObject};
+use crate::door::{HasTexts, bytes, call, error_text, list, out, slice, slice_mut};
+use crate::info::Slice;
+use crate::iter::PinnedObject;
+use crate::objects::SizeObject;
+use crate::options::ReadObject;
+use ashlar_compat::sizes::approximate_sizes;
+use ashlar_compat::status;
+use ashlardb::{Error, Read, Result, View};
+use std::ffi::{CString, c_char, c_int};
+
+/// The bytes, valid until the object is destroyed; null for null.
+pub fn pinnable_handle_get_value(handle: Option<&PinnedObject>) -> Option<&[u8]> {
+    Some(&handle?.0)
+}
+
+/// Where a read puts a value: the memory of the caller, the length of the value, and whether there is one.
+struct Place {
+    buffer: (*mut c_char, usize),
+    len: *mut usize,
+    found: *mut u8,
+}
+
+impl Place {
+    /// Puts a value into its place. Answers whether the value is there: not if the memory is too small.
+    ///
+    /// # Safety
+    /// The memory and the two places are those of the caller, as the header says.
+    unsafe fn take(&self, value: Option<&[u8]>) -> Result<u8> {
+        // SAFETY: as for this function.
+        let len = unsafe { out(self.len, "vallen") }?;
+        // SAFETY: as for this function.
+        let found = unsafe { out(self.found, "found") }?;
+        (*len, *found) = (value.map_or(0, <[u8]>::len), value.is_some().into());
+        let Some(value) = value.filter(|value| value.len() <= self.buffer.1) else { return Ok(0) };
+        // SAFETY: as for this function.
+        let memory = unsafe { slice_mut(self.buffer.0.cast::<u8>(), value.len(), "buffer") }?;
+        memory.copy_from_slice(value);
+        Ok(1)
+    }
+}
+
+/// # Safety
+/// See the header.
+unsafe fn get_into(
+    db: *mut DbObject,
+    options: *const ReadObject,
+    family: *mut FamilyObject,
+    key: (*const c_char, usize),
+    place: &Place,
+    errptr: *mut *mut c_char,
+) -> u8 {
+    call(errptr, || {
+        // The places are set whatever happens.
+        // SAFETY: as for this function.
+        unsafe { place.take(None) }?;
+        // SAFETY: as for this function.
+        let db = unsafe { crate::door::borrowed(db, "db") }?;
+        // SAFETY: as for this function.
+        let options = unsafe { crate::door::borrowed(options, "options") }?;
+        // SAFETY: as for this function.
+        let family = unsafe { crate::door::borrowed_if(family, "column_family") }?;
+        // SAFETY: as for this function.
+        let value = db.get_of(family, options, unsafe { bytes(key.0, key.1, "key") }?)?;
+        // SAFETY: as for this function.
+        unsafe { place.take(value.as_deref()) }
+    })
+}
+
+/// The value of a key of the family `default`, copied into the memory of the caller. 1: the value is there.
+///
+/// # Safety
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocksdb_get_into_buffer(
+    db: *mut DbObject,
+    options: *const ReadObject,
+    key: *const c_char,
+    keylen: usize,
+    buffer: *mut c_char,
+    buffer_size: usize,
+    vallen: *mut usize,
+    found: *mut u8,
+    errptr: *mut *mut c_char,
+) -> u8 {
+    let place = Place { buffer: (buffer, buffer_size), len: vallen, found };
+    // SAFETY: as for this function.
+    unsafe { get_into(db, options, std::ptr::null_mut(), (key, keylen), &place, errptr) }
+}
+
+/// The value of a key of a family, copied into the memory of the caller. 1: the value is there.
+///
+/// # Safety
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocksdb_get_into_buffer_cf(
+    db: *mut DbObject,
+    options: *const ReadObject,
+    column_family: *mut FamilyObject,
+    key: *const c_char,
+    keylen: usize,
+    buffer: *mut c_char,
+    buffer_size: usize,
+    vallen: *mut usize,
+    found: *mut u8,
+    errptr: *mut *mut c_char,
+) -> u8 {
+    let place = Place { buffer: (buffer, buffer_size), len: vallen, found };
+    // SAFETY: as for this function.
+    unsafe { get_into(db, options, column_family, (key, keylen), &place, errptr) }
+}
+
+/// The values of keys of one family, read together.
+///
+/// # Safety
+/// See the header; there are `count` keys.
+unsafe fn together(
+    db: *mut DbObject,
+    options: *const ReadObject,
+    family: *mut FamilyObject,
+    (keys, count): (*const Slice, usize),
+) -> Result<Vec<Option<View>>> {
+    // SAFETY: as for this function.
+    let db = unsafe { crate::door::borrowed(db, "db") }?;
+    // SAFETY: as for this function.
+    let options = unsafe { crate::door::borrowed(options, "options") }?;
+    // SAFETY: as for this function.
+    let family = unsafe { crate::door::borrowed_if(family, "column_family") }?;
+    // SAFETY: as for this function.
+    let keys = unsafe { slice(keys, count, "keys") }?.iter().map(|key| unsafe { key.bytes("a key") });
+    let keys = keys.collect::<Result<Vec<&[u8]>>>()?;
+    options.0.of(&*db.family(family)?)?.multi_get(keys)
+}
+
+/// The values of many keys of one family, read together. The keys are slices.
+///
+/// # Safety
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocksdb_batched_multi_get_cf_slice(
+    db: *mut DbObject,
+    options: *const ReadObject,
+    column_family: *mut FamilyObject,
+    num_keys: usize,
+    keys_list: *const Slice,
+    values: *mut *mut PinnedObject,
+    errs: *mut *mut c_char,
+    _sorted_input: bool,
+) {
+    call(std::ptr::null_mut(), || {
+        // SAFETY: as for this function.
+        let places = unsafe { slice_mut(values, num_keys, "values") }?;
+        // SAFETY: as for this function.
+        let errs = unsafe { slice_mut(errs, num_keys, "errs") }?;
+        places.fill(std::ptr::null_mut());
+        errs.fill(std::ptr::null_mut());
+        // SAFETY: as for this function.
+        match unsafe { together(db, options, column_family, (keys_list, num_keys)) } {
+            Ok(found) => {
+                for (place, found) in places.iter_mut().zip(found) {
+                    *place = crate::door::made_if(found.map(PinnedObject));
+                }
+            }
+            Err(e) => errs.iter_mut().for_each(|err| *err = error_text(&e)),
+        }
+        Ok(())
+    });
+}
+
+/// `rocksdb_pinnable_multi_get_t`: the values of many keys, or the error of the read.
+#[derive(Debug)]
+pub struct ManyObject {
+    count: usize,
+    found: std::result::Result<Vec<Option<View>>, CString>,
+}
+
+/// The values of many keys of one family, read together, which the object keeps.
+///
+/// # Safety
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocksdb_batched_multi_get_pinned_cf(
+    db: *mut DbObject,
+    options: *const ReadObject,
+    column_family: *mut FamilyObject,
+    num_keys: usize,
+    keys: *const Slice,
+    _sorted_input: u8,
+) -> *mut ManyObject {
+    call(std::ptr::null_mut(), || {
+        // SAFETY: as for this function.
+        let found = unsafe { together(db, options, column_family, (keys, num_keys)) };
+        let said = |e: Error| CString::new(status::text(&e).replace('\0', "\\0")).unwrap_or_default();
+        Ok(crate::door::made(ManyObject { count: num_keys, found: found.map_err(said) }))
+    })
+}
+
+/// The number of keys.
+pub fn pinnable_multi_get_count(multi_get: &ManyObject) -> usize {
+    multi_get.count
+}
+
+/// The states of a key, by RocksDB's numbers.
+const NOT_FOUND: c_int = 0;
+const FOUND: c_int = 1;
+const FAILED: c_int = 2;
+const OUT_OF_BOUNDS: c_int = 3;
+
+/// The state of a key, with its value or error, which are valid until the object is destroyed.
+///
+/// # Safety
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocksdb_pinnable_multi_get_result(
+    multi_get: *const ManyObject,
+    index: usize,
+    value: *mut *const c_char,
+    value_size: *mut usize,
+    error: *mut *const c_char,
+    error_size: *mut usize,
+) -> c_int {
+    call(std::ptr::null_mut(), || {
+        // SAFETY: as for this function.
+        let many = unsafe { crate::door::borrowed(multi_get, "multi_get") }?;
+        // SAFETY: as for this function.
+        let value = (unsafe { out(value, "value") }?, unsafe { out(value_size, "value_size") }?);
+        // SAFETY: as for this function.
+        let error = (unsafe { out(error, "error") }?, unsafe { out(error_size, "error_size") }?);
+        (*value.0, *value.1) = (std::ptr::null(), 0);
+        (*error.0, *error.1) = (std::ptr::null(), 0);
+        Ok(match &many.found {
+            _ if index >= many.count => OUT_OF_BOUNDS,
+            Err(said) => {
+                (*error.0, *error.1) = (said.as_ptr(), said.as_bytes().len());
+                FAILED
+            }
+            Ok(found) => match found.get(index) {
+                Some(Some(found)) => {
+                    (*value.0, *value.1) = (found.as_ptr().cast(), found.len());
+                    FOUND
+                }
+                _ => NOT_FOUND,
+            },
+        })
+    })
+}
+
+/// The arrays of ranges whose sizes are asked.
+type Ranges = (*const *const c_char, *const usize, *const *const c_char, *const usize);
+
+/// The approximate bytes of ranges of a family in the places that `options` names.
+///
+/// # Safety
+/// See the header; the arrays have `count` elements.
+pub(crate) unsafe fn sizes(
+    db: *mut DbObject,
+    family: *mut FamilyObject,
+    options: &SizeObject,
+    count: c_int,
+    ranges: Ranges,
+    sizes: *mut u64,
+) -> Result<()> {
+    // SAFETY: as for this function.
+    let db = unsafe { crate::door::borrowed(db, "db") }?;
+    // SAFETY: as for this function.
+    let family = unsafe { crate::door::borrowed_if(family, "column_family") }?;
+    // SAFETY: as for this function.
+    let begins = unsafe { list(count, ranges.0, ranges.1, "range_start_key") }?;
+    // SAFETY: as for this function.
+    let ends = unsafe { list(count, ranges.2, ranges.3, "range_limit_key") }?;
+    // SAFETY: as for this function.
+    let places = unsafe { slice_mut(sizes, begins.len(), "sizes") }?;
+    let ranges: Vec<(&[u8], &[u8])> = begins.all()?.into_iter().zip(ends.all()?).collect();
+    places.copy_from_slice(&approximate_sizes(&*db.family(family)?, &ranges, options.texts())?);
+    Ok(())
+}
+
+/// The approximate bytes of ranges of the family `default`; without options: in tables.
+///
+/// # Safety
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocksdb_approximate_sizes_with_options(
+    db: *mut DbObject,
+    options: *const SizeObject,
+    num_ranges: c_int,
+    range_start_key: *const *const c_char,
+    range_start_key_len: *const usize,
+    range_limit_key: *const *const c_char,
+    range_limit_key_len: *const usize,
+    sizes_list: *mut u64,
+    errptr: *mut *mut c_char,
+) {
+    let ranges = (range_start_key, range_start_key_len, range_limit_key, range_limit_key_len);
+    call(errptr, || {
+        // SAFETY: as for this function.
+        let options = unsafe { options.as_ref() }.cloned().unwrap_or_default();
+        // SAFETY: as for this function.
+        unsafe { sizes(db, std::ptr::null_mut(), &options, num_ranges, ranges, sizes_list) }
+    });
+}
+
+/// The approximate bytes of ranges of a family; without options: in tables.
+///
+/// # Safety
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocksdb_approximate_sizes_cf_with_options(
+    db: *mut DbObject,
+    column_family: *mut FamilyObject,
+    options: *const SizeObject,
+    num_ranges: c_int,
+    range_start_key: *const *const c_char,
+    range_start_key_len: *const usize,
+    range_limit_key: *const *const c_char,
+    range_limit_key_len: *const usize,
+    sizes_list: *mut u64,
+    errptr: *mut *mut c_char,
+) {
+    let ranges = (range_start_key, range_start_key_len, range_limit_key, range_limit_key_len);
+    call(errptr, || {
+        // SAFETY: as for this function.
+        let options = unsafe { options.as_ref() }.cloned().unwrap_or_default();
+        // SAFETY: as for this function.
+        unsafe { sizes(db, column_family, &options, num_ranges, ranges, sizes_list) }
+    });
+}
+
+/// The approximate bytes of ranges of a family. The flags: 1 memtables, 2 tables, 4 blob files.
+///
+/// # Safety
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocksdb_approximate_sizes_cf_with_flags(
+    db: *mut DbObject,
+    column_family: *mut FamilyObject,
+    num_ranges: c_int,
+    range_start_key: *const *const c_char,
+    range_start_key_len: *const usize,
+    range_limit_key: *const *const c_char,
+    range_limit_key_len: *const usize,
+    include_flags: u8,
+    sizes_list: *mut u64,
+    errptr: *mut *mut c_char,
+) {
+    let ranges = (range_start_key, range_start_key_len, range_limit_key, range_limit_key_len);
+    call(errptr, || {
+        let mut options = SizeObject::default();
+        let places = ["include_memtables", "include_files", "include_blob_files"];
+        for (bit, name) in places.into_iter().enumerate() {
+            crate::door::set(&mut options, name, include_flags >> bit & 1 != 0);
+        }
+        // SAFETY: as for this function.
+        unsafe { sizes(db, column_family, &options, num_ranges, ranges, sizes_list) }
+    });
+}
