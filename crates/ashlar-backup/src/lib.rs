@@ -2,6 +2,7 @@
 //!
 //! [`checkpoint()`] makes a second database directory with the state of one moment. [`BackupEngine`] keeps several states in a
 //! backup directory, which share the files that they have in common. [`updates_since()`] reads the writes since a moment.
+//! [`wal_files()`] lists the WAL files.
 //! [`live_files()`] lists the files for another program that copies. [`export_family()`] and [`import_family()`] bring one family from a database to another.
 
 mod checkpoint;
@@ -11,6 +12,7 @@ mod live;
 mod parts;
 mod target;
 mod updates;
+mod wal_list;
 
 pub use checkpoint::{Checkpoint, CheckpointOptions, Copied, checkpoint};
 pub use engine::{
@@ -20,3 +22,4 @@ pub use engine::{
 pub use family::{ExportedFile, FamilyExport, ImportOptions, export_family, import_family};
 pub use live::{LiveFiles, StorageFile, StorageKind, live_files};
 pub use updates::{Change, Update, Updates, updates_since};
+pub use wal_list::{WalFile, wal_files};

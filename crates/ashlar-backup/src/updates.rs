@@ -49,11 +49,11 @@ pub struct Updates {
 
 /// A WAL file, open.
 #[derive(Debug)]
-struct WalFile {
-    number: FileNumber,
-    file: Arc<dyn ReadFile>,
-    /// The end of its last record at the moment; `None`: the file is from an earlier session, and ends where it ends.
-    end: Option<u64>,
+pub(super) struct WalFile {
+    pub(super) number: FileNumber,
+    pub(super) file: Arc<dyn ReadFile>,
+    /// The end of its last record at the moment; `None`: the file is in the archive, and ends where it ends.
+    pub(super) end: Option<u64>,
 }
 
 /// A batch, as one write wrote it.
@@ -218,7 +218,7 @@ fn gone(what: String) -> Error {
 }
 
 /// The WAL files of the archive and of the moment, ascending, open.
-fn candidates(db: &Db, moment: &Moment) -> Result<Vec<WalFile>> {
+pub(super) fn candidates(db: &Db, moment: &Moment) -> Result<Vec<WalFile>> {
     let fs: &dyn Fs = &*db.env().fs;
     let archive = archive_beside(&moment.wal_dir);
     let open = |dir: &Path, number: FileNumber, end| {

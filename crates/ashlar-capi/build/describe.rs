@@ -16,6 +16,7 @@
 //! | `&mut const h` | `const rocksdb_h_t*`, changed all the same | `&mut H` |
 //! | `-h`, `-const h` | `rocksdb_h_t*`, const, given up | `Option<Box<H>>`; without a body of its own the function drops it |
 //! | `+h`, `+?h` | a new `rocksdb_h_t*`, perhaps null | `H`, `Option<H>` |
+//! | result `?const h` | `const rocksdb_h_t*` of another object, perhaps null | `Option<&H>` |
 //! | `uchar` | `unsigned char`, yes or no | `bool` |
 //! | `byte` `int` `u32` `size` … | numbers | `u8`, `i32`, … |
 //! | `k/klen: bytes` | `const char* k, size_t klen` | `&[u8]` |
@@ -38,6 +39,8 @@ pub enum Type {
     Taken { handle: String, constant: bool },
     /// A new object.
     New { handle: String, constant: bool, nullable: bool },
+    /// An object that another one keeps, or null.
+    Lent { handle: String },
     /// A number.
     Scalar(Scalar),
     /// Bytes with their length.
@@ -313,6 +316,7 @@ fn result_type(text: &str) -> Result<(Type, Option<String>), String> {
         "view" => Type::View,
         "text" => Type::Text,
         "cview" => Type::BorrowedText,
+        _ if word.starts_with("?const ") => Type::Lent { handle: word["?const ".len()..].to_owned() },
         _ => match word.strip_prefix('+') {
             Some(rest) => {
                 let (rest, nullable) = without(rest, "?");

@@ -106,6 +106,7 @@ fn parameters(param: &Param) -> Vec<String> {
 fn result_type(of: &Type) -> String {
     match of {
         Type::New { handle, constant, .. } => pointer(handle, *constant),
+        Type::Lent { handle } => pointer(handle, true),
         Type::Scalar(scalar) => scalar.c.into(),
         Type::Buffer | Type::Text => "char*".into(),
         Type::View | Type::BorrowedText => "const char*".into(),

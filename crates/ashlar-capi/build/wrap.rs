@@ -60,6 +60,7 @@ fn result(api: &Api, function: &Function) -> (String, &'static str) {
             };
             (pointer(api, handle, *constant), make)
         }
+        Some(Type::Lent { handle }) => (pointer(api, handle, true), "door::lent"),
         Some(Type::Buffer) => ("*mut c_char".into(), "door::buffer"),
         Some(Type::View) => ("*const c_char".into(), "door::view"),
         Some(Type::Text) => ("*mut c_char".into(), "door::text"),

@@ -366,6 +366,11 @@ pub fn made_const_if<T>(object: Option<T>) -> *const T {
     object.map_or(std::ptr::null(), made_const)
 }
 
+/// An object that another one keeps, or null.
+pub fn lent<T>(object: Option<&T>) -> *const T {
+    object.map_or(std::ptr::null(), std::ptr::from_ref)
+}
+
 /// New bytes of the caller, or null.
 pub fn buffer(bytes: Option<impl AsRef<[u8]>>, length: Length) -> *mut c_char {
     let Some(bytes) = bytes else {

@@ -1,4 +1,4 @@
-//! SST files of the caller, live tables, and the updates of the WAL.
+//! SST files of the caller, and the updates of the WAL.
 
 use crate::batch::BatchObject;
 use crate::db::{DbObject, FamilyObject, path};
@@ -7,8 +7,8 @@ use crate::objects::{EnvOptionsObject, IngestObject, WalReadObject};
 use crate::options::OptionsObject;
 use ashlar_compat::options::Options;
 use ashlar_compat::status::not_found;
-use ashlardb::{Error, IngestMode, IngestOptions, LiveFile, Result, SeqNum, SstWriter, Update, Updates};
-use std::ffi::{CStr, CString, c_char};
+use ashlardb::{Error, IngestMode, IngestOptions, Result, SeqNum, SstWriter, Update, Updates};
+use std::ffi::{CStr, c_char};
 use std::path::PathBuf;
 
 /// `rocksdb_sstfilewriter_t`.
@@ -196,91 +196,6 @@ pub unsafe extern "C" fn rocksdb_ingest_external_file_cf(
 ) {
     // SAFETY: as for this function.
     unsafe { ingest(db, handle, (file_list, list_len), opt, errptr) };
-}
-
-/// A live table.
-#[derive(Clone, Debug)]
-struct Live {
-    family: CString,
-    name: CString,
-    file: LiveFile,
-}
-
-/// `rocksdb_livefiles_t`: the live tables at one moment.
-#[derive(Clone, Debug, Default)]
-pub struct LiveObject(Vec<Live>);
-
-impl LiveObject {
-    fn at(&self, index: i32) -> Option<&Live> {
-        self.0.get(usize::try_from(index).ok()?)
-    }
-}
-
-/// The live tables of all families.
-pub fn livefiles(db: &DbObject) -> LiveObject {
-    let mut live = Vec::new();
-    for family in db.0.db().families() {
-        for file in family.live_files().unwrap_or_default() {
-            let name = CString::new(format!("/{:06}.sst", file.number.0)).unwrap_or_default();
-            live.push(Live { family: CString::new(family.name()).unwrap_or_default(), name, file });
-        }
-    }
-    LiveObject(live)
-}
-
-/// How many.
-pub fn livefiles_count(files: &LiveObject) -> i32 {
-    i32::try_from(files.0.len()).unwrap_or(i32::MAX)
-}
-
-/// The name of a table, behind a slash.
-pub fn livefiles_name(files: &LiveObject, index: i32) -> Option<&CStr> {
-    files.at(index).map(|live| live.name.as_c_str())
-}
-
-/// The family of a table.
-pub fn livefiles_column_family_name(files: &LiveObject, index: i32) -> Option<&CStr> {
-    files.at(index).map(|live| live.family.as_c_str())
-}
-
-/// The level of a table.
-pub fn livefiles_level(files: &LiveObject, index: i32) -> i32 {
-    files.at(index).map_or(0, |live| live.file.level.0.into())
-}
-
-/// The bytes of a table.
-pub fn livefiles_size(files: &LiveObject, index: i32) -> usize {
-    files.at(index).map_or(0, |live| usize::try_from(live.file.bytes).unwrap_or(usize::MAX))
-}
-
-/// The number of entries in a table.
-pub fn livefiles_entries(files: &LiveObject, index: i32) -> u64 {
-    files.at(index).and_then(|live| live.file.entries).unwrap_or(0)
-}
-
-/// The number of deletions in a table.
-pub fn livefiles_deletions(files: &LiveObject, index: i32) -> u64 {
-    files.at(index).and_then(|live| live.file.deletions).unwrap_or(0)
-}
-
-/// The first key of a table.
-pub fn livefiles_smallestkey(files: &LiveObject, index: i32) -> Option<&[u8]> {
-    files.at(index).map(|live| live.file.smallest.as_slice())
-}
-
-/// The last key of a table.
-pub fn livefiles_largestkey(files: &LiveObject, index: i32) -> Option<&[u8]> {
-    files.at(index).map(|live| live.file.largest.as_slice())
-}
-
-/// The lowest sequence number of a table.
-pub fn livefiles_smallest_seqno(files: &LiveObject, index: i32) -> u64 {
-    files.at(index).map_or(0, |live| live.file.sequences.0.get())
-}
-
-/// The highest sequence number of a table.
-pub fn livefiles_largest_seqno(files: &LiveObject, index: i32) -> u64 {
-    files.at(index).map_or(0, |live| live.file.sequences.1.get())
 }
 
 /// `rocksdb_wal_iterator_t`: the batches of the WAL since a sequence number.

@@ -13,7 +13,8 @@
 //! | [`copies`] | checkpoints and backups |
 //! | [`txn`] | transaction databases and transactions |
 //! | [`info`] | metadata, memory, statistics, and objects that carry a number |
-//! | [`files`] | SST files of the caller, live tables, updates of the WAL |
+//! | [`files`] | SST files of the caller, updates of the WAL |
+//! | [`listed`] | lists of files: live tables, WAL files |
 //!
 //! 1. `api/*.api` describes each function: its name, the types of C, whether it can fail. The build generates the exported
 //!    function, which converts and calls its body here; the tests generate the header. Few functions are written by hand.
@@ -39,6 +40,7 @@ pub mod gets;
 pub mod indexed;
 pub mod info;
 pub mod iter;
+pub mod listed;
 pub mod lists;
 pub mod objects;
 pub mod options;

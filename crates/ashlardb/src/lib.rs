@@ -115,7 +115,7 @@ pub use ashlar_backup::{
     RestoreOptions, Restored,
 };
 pub use ashlar_backup::{ExportedFile, FamilyExport, ImportOptions};
-pub use ashlar_backup::{LiveFiles, StorageFile, StorageKind};
+pub use ashlar_backup::{LiveFiles, StorageFile, StorageKind, WalFile};
 pub use ashlar_base::error::{BusyKind, IoKind, ShutdownKind};
 pub use ashlar_base::ext::compact_on_deletion::CompactOnDeletion;
 pub use ashlar_base::ext::compaction_filter::{

@@ -1,7 +1,7 @@
 //! Requests for background work and copies: compactions, pauses, aborts, quarantine, checkpoints, updates.
 
 use crate::range::{KeyRange, Keys};
-use crate::{Db, Family, RepairReport, Result};
+use crate::{Db, Family, RepairReport, Result, WalFile};
 use ashlar_backup::BackupSource;
 pub use ashlar_backup::{Change, Checkpoint, CheckpointOptions, Copied, Update, Updates};
 use ashlar_base::{FileNumber, Level, SeqNum};
@@ -152,6 +152,30 @@ impl Db {
     /// Opens the WAL files from the one with `since` on, and reads the beginning of each. The items read the rest.
     pub fn updates_since(&self, since: SeqNum) -> Result<Updates> {
         ashlar_backup::updates_since(self.engine(), since)
+    }
+
+    /// The WAL files at this moment, those of the archive included, in the order of their writes. The last one takes the next
+    /// write. (RocksDB: `GetSortedWalFiles`, `GetCurrentWalFile`.)
+    ///
+    /// ```
+    /// # use ashlardb::prelude::*;
+    /// # fn main() -> ashlardb::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// let db = Db::open(dir.path().join("db"))?;
+    /// db.put("k", "v")?;
+    /// let files = db.wal_files()?;
+    /// assert_eq!(files.last().and_then(|file| file.first), ashlardb::SeqNum::new(1));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// `NotSupported`: the database is open for reading only. `InvalidArgument`: a callback of the database makes the call.
+    /// `Corruption`, `Io`: a WAL file could not be read. `Shutdown`; the error that refuses writes.
+    /// # Cost
+    /// Reads the first record of each WAL file.
+    pub fn wal_files(&self) -> Result<Vec<WalFile>> {
+        ashlar_backup::wal_files(self.engine())
     }
 
     /// Waits until no background work is running or due. Returns at once after a close.

@@ -61,6 +61,9 @@ typedef struct rocksdb_backup_engine_t rocksdb_backup_engine_t;
 typedef struct rocksdb_backup_engine_info_t rocksdb_backup_engine_info_t;
 typedef struct rocksdb_sstfilewriter_t rocksdb_sstfilewriter_t;
 typedef struct rocksdb_livefiles_t rocksdb_livefiles_t;
+typedef struct rocksdb_livefile_t rocksdb_livefile_t;
+typedef struct rocksdb_wal_files_t rocksdb_wal_files_t;
+typedef struct rocksdb_wal_file_t rocksdb_wal_file_t;
 typedef struct rocksdb_wal_iterator_t rocksdb_wal_iterator_t;
 typedef struct rocksdb_transactiondb_t rocksdb_transactiondb_t;
 typedef struct rocksdb_optimistictransactiondb_t rocksdb_optimistictransactiondb_t;
@@ -487,30 +490,6 @@ void rocksdb_sstfilewriter_finish(rocksdb_sstfilewriter_t* writer, char** errptr
 
 void rocksdb_sstfilewriter_file_size(rocksdb_sstfilewriter_t* writer, uint64_t* file_size);
 
-const rocksdb_livefiles_t* rocksdb_livefiles(rocksdb_t* db);
-
-int rocksdb_livefiles_count(const rocksdb_livefiles_t* a0);
-
-const char* rocksdb_livefiles_name(const rocksdb_livefiles_t* a0, int index);
-
-const char* rocksdb_livefiles_column_family_name(const rocksdb_livefiles_t* a0, int index);
-
-int rocksdb_livefiles_level(const rocksdb_livefiles_t* a0, int index);
-
-size_t rocksdb_livefiles_size(const rocksdb_livefiles_t* a0, int index);
-
-uint64_t rocksdb_livefiles_entries(const rocksdb_livefiles_t* a0, int index);
-
-uint64_t rocksdb_livefiles_deletions(const rocksdb_livefiles_t* a0, int index);
-
-const char* rocksdb_livefiles_smallestkey(const rocksdb_livefiles_t* a0, int index, size_t* size);
-
-const char* rocksdb_livefiles_largestkey(const rocksdb_livefiles_t* a0, int index, size_t* size);
-
-uint64_t rocksdb_livefiles_smallest_seqno(const rocksdb_livefiles_t* a0, int index);
-
-uint64_t rocksdb_livefiles_largest_seqno(const rocksdb_livefiles_t* a0, int index);
-
 rocksdb_wal_iterator_t* rocksdb_get_updates_since(rocksdb_t* db, uint64_t seq_number, const rocksdb_wal_readoptions_t* options, char** errptr);
 
 unsigned char rocksdb_wal_iter_valid(const rocksdb_wal_iterator_t* a0);
@@ -522,8 +501,6 @@ void rocksdb_wal_iter_status(const rocksdb_wal_iterator_t* iter, char** errptr);
 rocksdb_writebatch_t* rocksdb_wal_iter_get_batch(const rocksdb_wal_iterator_t* iter, uint64_t* seq);
 
 void rocksdb_sstfilewriter_destroy(rocksdb_sstfilewriter_t* writer);
-
-void rocksdb_livefiles_destroy(const rocksdb_livefiles_t* object);
 
 void rocksdb_wal_iter_destroy(const rocksdb_wal_iterator_t* iter);
 
@@ -848,6 +825,86 @@ const char* rocksdb_pinnableslice_value(const rocksdb_pinnableslice_t* t, size_t
 void rocksdb_iter_destroy(rocksdb_iterator_t* object);
 
 void rocksdb_pinnableslice_destroy(rocksdb_pinnableslice_t* v);
+
+const rocksdb_livefiles_t* rocksdb_livefiles(rocksdb_t* db);
+
+int rocksdb_livefiles_count(const rocksdb_livefiles_t* a0);
+
+const char* rocksdb_livefiles_name(const rocksdb_livefiles_t* a0, int index);
+
+const char* rocksdb_livefiles_column_family_name(const rocksdb_livefiles_t* a0, int index);
+
+int rocksdb_livefiles_level(const rocksdb_livefiles_t* a0, int index);
+
+size_t rocksdb_livefiles_size(const rocksdb_livefiles_t* a0, int index);
+
+uint64_t rocksdb_livefiles_entries(const rocksdb_livefiles_t* a0, int index);
+
+uint64_t rocksdb_livefiles_deletions(const rocksdb_livefiles_t* a0, int index);
+
+const char* rocksdb_livefiles_smallestkey(const rocksdb_livefiles_t* a0, int index, size_t* size);
+
+const char* rocksdb_livefiles_largestkey(const rocksdb_livefiles_t* a0, int index, size_t* size);
+
+uint64_t rocksdb_livefiles_smallest_seqno(const rocksdb_livefiles_t* a0, int index);
+
+uint64_t rocksdb_livefiles_largest_seqno(const rocksdb_livefiles_t* a0, int index);
+
+void rocksdb_livefiles_destroy(const rocksdb_livefiles_t* object);
+
+const char* rocksdb_livefiles_directory(const rocksdb_livefiles_t* a0, int index);
+
+rocksdb_livefiles_t* rocksdb_livefiles_create(void);
+
+void rocksdb_livefiles_add(rocksdb_livefiles_t* a0, rocksdb_livefile_t* a1);
+
+rocksdb_livefile_t* rocksdb_livefile_create(void);
+
+void rocksdb_livefile_destroy(rocksdb_livefile_t* a0);
+
+void rocksdb_livefile_set_column_family_name(rocksdb_livefile_t* a0, const char* a1);
+
+void rocksdb_livefile_set_name(rocksdb_livefile_t* a0, const char* a1);
+
+void rocksdb_livefile_set_directory(rocksdb_livefile_t* a0, const char* a1);
+
+void rocksdb_livefile_set_level(rocksdb_livefile_t* a0, int a1);
+
+void rocksdb_livefile_set_size(rocksdb_livefile_t* a0, size_t a1);
+
+void rocksdb_livefile_set_smallest_key(rocksdb_livefile_t* a0, const char* a1, size_t a2);
+
+void rocksdb_livefile_set_largest_key(rocksdb_livefile_t* a0, const char* a1, size_t a2);
+
+void rocksdb_livefile_set_smallest_seqno(rocksdb_livefile_t* a0, uint64_t a1);
+
+void rocksdb_livefile_set_largest_seqno(rocksdb_livefile_t* a0, uint64_t a1);
+
+void rocksdb_livefile_set_num_entries(rocksdb_livefile_t* a0, uint64_t a1);
+
+void rocksdb_livefile_set_num_deletions(rocksdb_livefile_t* a0, uint64_t a1);
+
+rocksdb_wal_files_t* rocksdb_get_sorted_wal_files(rocksdb_t* db, char** errptr);
+
+rocksdb_wal_file_t* rocksdb_get_current_wal_file(rocksdb_t* db, char** errptr);
+
+size_t rocksdb_wal_files_count(const rocksdb_wal_files_t* files);
+
+const rocksdb_wal_file_t* rocksdb_wal_files_get_wal_file(const rocksdb_wal_files_t* files, size_t index);
+
+void rocksdb_wal_files_destroy(rocksdb_wal_files_t* files);
+
+const char* rocksdb_wal_file_path_name(const rocksdb_wal_file_t* file);
+
+uint64_t rocksdb_wal_file_log_number(const rocksdb_wal_file_t* file);
+
+int rocksdb_wal_file_type(const rocksdb_wal_file_t* file);
+
+uint64_t rocksdb_wal_file_start_sequence(const rocksdb_wal_file_t* file);
+
+uint64_t rocksdb_wal_file_size_file_bytes(const rocksdb_wal_file_t* file);
+
+void rocksdb_wal_file_destroy(rocksdb_wal_file_t* file);
 
 void rocksdb_free(void* ptr);
 

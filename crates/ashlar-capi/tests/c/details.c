@@ -339,6 +339,93 @@ static void loggers(const char* dir) {
   rocksdb_cache_destroy(cache);
 }
 
+/* ---- lists of files ---- */
+
+static void wal_file(const rocksdb_wal_file_t* file) {
+  const char* name = rocksdb_wal_file_path_name(file);
+  char expected[64];
+  snprintf(expected, sizeof expected, "%s/%06d.log", rocksdb_wal_file_type(file) == 0 ? "/archive" : "",
+           (int)rocksdb_wal_file_log_number(file));
+  printf("WAL file of type %d, named by its number %d, first write %d, with bytes %d\n", rocksdb_wal_file_type(file),
+         strcmp(name, expected) == 0, (int)rocksdb_wal_file_start_sequence(file),
+         rocksdb_wal_file_size_file_bytes(file) > 0);
+}
+
+static void wal_files(rocksdb_t* db) {
+  char* err = NULL;
+  rocksdb_wal_files_t* files = rocksdb_get_sorted_wal_files(db, &err);
+  must(err);
+  printf("WAL files: %d, behind the last: %d\n", (int)rocksdb_wal_files_count(files),
+         rocksdb_wal_files_get_wal_file(files, rocksdb_wal_files_count(files)) == NULL);
+  for (size_t i = 0; i < rocksdb_wal_files_count(files); i++) wal_file(rocksdb_wal_files_get_wal_file(files, i));
+  rocksdb_wal_files_destroy(files);
+  rocksdb_wal_file_t* current = rocksdb_get_current_wal_file(db, &err);
+  must(err);
+  printf("current: type %d, first write %d\n", rocksdb_wal_file_type(current), (int)rocksdb_wal_file_start_sequence(current));
+  rocksdb_wal_file_destroy(current);
+}
+
+static void table(const rocksdb_livefiles_t* files, int i, const char* dir) {
+  size_t len;
+  const char* key;
+  printf("%s of %s, in its directory %d, level %d, %d bytes, entries %d, deletions %d, numbers %d to %d\n",
+         strlen(rocksdb_livefiles_name(files, i)) == 11 ? "a table" : rocksdb_livefiles_name(files, i),
+         rocksdb_livefiles_column_family_name(files, i), strcmp(rocksdb_livefiles_directory(files, i), dir) == 0,
+         rocksdb_livefiles_level(files, i), rocksdb_livefiles_size(files, i) > 100, (int)rocksdb_livefiles_entries(files, i),
+         (int)rocksdb_livefiles_deletions(files, i), (int)rocksdb_livefiles_smallest_seqno(files, i),
+         (int)rocksdb_livefiles_largest_seqno(files, i));
+  key = rocksdb_livefiles_smallestkey(files, i, &len);
+  show("from", key, len);
+  key = rocksdb_livefiles_largestkey(files, i, &len);
+  show("to", key, len);
+}
+
+static void lists(const char* dir) {
+  start("lists");
+  char* err = NULL;
+  rocksdb_options_t* options = creating();
+  rocksdb_options_set_WAL_ttl_seconds(options, 1000);
+  rocksdb_t* db = rocksdb_open(options, path(dir, "listed"), &err);
+  must(err);
+  wal_files(db);
+  put(db, "a", "one");
+  put(db, "b", "two");
+  wal_files(db);
+  flush(db);
+  put(db, "c", "three");
+  rocksdb_delete(db, wo, "a", 1, &err);
+  must(err);
+  wal_files(db);
+  flush(db);
+  const rocksdb_livefiles_t* live = rocksdb_livefiles(db);
+  printf("tables: %d\n", rocksdb_livefiles_count(live));
+  for (int i = 0; i < rocksdb_livefiles_count(live); i++) table(live, i, path(dir, "listed"));
+  rocksdb_livefiles_destroy(live);
+  rocksdb_close(db);
+  rocksdb_options_destroy(options);
+
+  rocksdb_livefiles_t* described = rocksdb_livefiles_create();
+  printf("described: %d\n", rocksdb_livefiles_count(described));
+  rocksdb_livefiles_add(described, rocksdb_livefile_create());
+  rocksdb_livefile_t* file = rocksdb_livefile_create();
+  rocksdb_livefile_set_column_family_name(file, "family");
+  rocksdb_livefile_set_name(file, "/name");
+  rocksdb_livefile_set_directory(file, "directory");
+  rocksdb_livefile_set_level(file, 3);
+  rocksdb_livefile_set_size(file, 4000);
+  rocksdb_livefile_set_smallest_key(file, "small\0est", 9);
+  rocksdb_livefile_set_largest_key(file, "w", 1);
+  rocksdb_livefile_set_smallest_seqno(file, 7);
+  rocksdb_livefile_set_largest_seqno(file, 9);
+  rocksdb_livefile_set_num_entries(file, 11);
+  rocksdb_livefile_set_num_deletions(file, 5);
+  rocksdb_livefiles_add(described, file);
+  printf("described: %d\n", rocksdb_livefiles_count(described));
+  for (int i = 0; i < 2; i++) table(described, i, "directory");
+  rocksdb_livefiles_destroy(described);
+  rocksdb_livefile_destroy(rocksdb_livefile_create());
+}
+
 int main(int argc, char** argv) {
   if (argc != 2) return 2;
   ro = rocksdb_readoptions_create();
@@ -346,6 +433,7 @@ int main(int argc, char** argv) {
   fo = rocksdb_flushoptions_create();
   reads(argv[1]);
   loggers(argv[1]);
+  lists(argv[1]);
   rocksdb_flushoptions_destroy(fo);
   rocksdb_readoptions_destroy(ro);
   rocksdb_writeoptions_destroy(wo);

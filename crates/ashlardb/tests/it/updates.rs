@@ -328,3 +328,29 @@ fn rocksdbs_archive_is_read() {
         judge.close().unwrap();
     }
 }
+
+/// The list has the archive first, the file that is written last, and says which writes a file begins with.
+#[test]
+fn wal_files_are_listed_with_their_first_writes() {
+    let dir = tempfile::tempdir().unwrap();
+    let open = || builder(dir.path(), "WAL_ttl_seconds=1000").open().unwrap();
+    let db = open();
+    let empty = db.wal_files().unwrap();
+    assert_eq!(empty.iter().map(|file| (file.archived, file.first)).collect::<Vec<_>>(), [(false, None)]);
+    db.put("a", "one").unwrap();
+    db.put("b", "two").unwrap();
+    db.flush().unwrap();
+    db.put("c", "three").unwrap();
+    let files = db.wal_files().unwrap();
+    let told: Vec<_> = files.iter().map(|file| (file.archived, file.first)).collect();
+    assert_eq!(told, [(true, Some(seq(1))), (false, Some(seq(3)))]);
+    assert!(files[0].number < files[1].number && files[0].bytes > 0 && files[1].bytes > 0);
+    // The bytes end with the last record, whatever room the file has ahead.
+    let before = files[1].bytes;
+    db.put("d", "four").unwrap();
+    assert!((before + 1..before + 200).contains(&db.wal_files().unwrap()[1].bytes));
+    db.close().unwrap();
+    assert_eq!(open().wal_files().unwrap()[0].first, Some(seq(1)), "the archive outlives the open");
+    let reader = builder(dir.path(), "").read_only(true).open().unwrap();
+    assert!(matches!(reader.wal_files().unwrap_err().kind(), ErrorKind::NotSupported));
+}
