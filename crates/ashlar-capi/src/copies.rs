@@ -2,6 +2,7 @@
 
 use crate::db::{DbObject, path};
 use crate::door::HasTexts;
+use crate::info::RateObject;
 use crate::objects::{CreateBackupObject, RestoreObject};
 use crate::options::{EnvObject, OptionsObject};
 use ashlar_compat::options::Texts;
@@ -38,6 +39,8 @@ pub fn checkpoint_create(checkpoint: &CheckpointObject, dir: &CStr, log_size_for
 pub struct BackupOptionsObject {
     dir: PathBuf,
     env: Option<EnvObject>,
+    /// The bytes per second of a limiter, which wins over the option.
+    limit: Option<u64>,
     texts: Texts,
 }
 
@@ -56,7 +59,12 @@ const BACKUP_DEFAULTS: [(&str, &str); 9] = [
 
 impl BackupOptionsObject {
     fn new(dir: &Path) -> BackupOptionsObject {
-        BackupOptionsObject { dir: dir.to_owned(), env: None, texts: Texts::listed(&BACKUP_DEFAULTS) }
+        BackupOptionsObject {
+            dir: dir.to_owned(),
+            env: None,
+            limit: None,
+            texts: Texts::listed(&BACKUP_DEFAULTS),
+        }
     }
 }
 
@@ -104,13 +112,29 @@ pub fn backup_engine_options_set_env(options: &mut BackupOptionsObject, env: Opt
     options.env = env.cloned();
 }
 
+/// Names the directory.
+pub fn backup_engine_options_set_backup_dir(options: &mut BackupOptionsObject, dir: &CStr) {
+    options.dir = path(dir).to_owned();
+}
+
+/// Limits backups in place of the option `backup_rate_limit`. Each engine has a limit of its own.
+pub fn backup_engine_options_set_backup_rate_limiter(
+    options: &mut BackupOptionsObject,
+    limiter: Option<&RateObject>,
+) {
+    options.limit = limiter.map(RateObject::bytes_per_second).or(options.limit);
+}
+
+/// A hint: a restore goes as fast as the disks.
+pub fn backup_engine_options_set_restore_rate_limiter(_: &mut BackupOptionsObject, _: Option<&RateObject>) {}
+
 /// Opens a directory of backups, and creates it if it is missing.
 ///
 /// # Errors
 /// Those of [`BackupEngine::open`].
 pub fn backup_engine_open(options: &OptionsObject, dir: &CStr) -> Result<BackupObject> {
     let mut own = BackupOptionsObject::new(path(dir));
-    own.env = options.0.env.clone().map(EnvObject);
+    own.env = options.0.env.clone().map(EnvObject::new);
     opened(&own)
 }
 
@@ -136,7 +160,8 @@ fn opened(options: &BackupOptionsObject) -> Result<BackupObject> {
             return Err(Error::not_supported(format!("the backup option {name}={}", texts.text(name))));
         }
     }
-    let mut builder = BackupEngine::builder(&options.dir).rate_limit(texts.get("backup_rate_limit"));
+    let limit = options.limit.unwrap_or_else(|| texts.get("backup_rate_limit"));
+    let mut builder = BackupEngine::builder(&options.dir).rate_limit(limit);
     if let Some(env) = &options.env {
         builder = builder.env(env.0.clone());
     }

@@ -1,8 +1,10 @@
 //! SST files of the caller, and the updates of the WAL.
 
 use crate::batch::BatchObject;
+use crate::callbacks::ComparatorObject;
 use crate::db::{DbObject, FamilyObject, path};
 use crate::door::{HasTexts, borrowed, call, slice, string};
+use crate::info::RateObject;
 use crate::objects::{EnvOptionsObject, IngestObject, WalReadObject};
 use crate::options::OptionsObject;
 use ashlar_compat::options::Options;
@@ -32,6 +34,18 @@ impl WriterObject {
 pub fn sstfilewriter_create(_: &EnvOptionsObject, options: &OptionsObject) -> WriterObject {
     WriterObject { options: options.0.clone(), writer: None, finished: 0 }
 }
+
+/// A writer with the options of a family. As in RocksDB, the order of keys is that of the options.
+pub fn sstfilewriter_create_with_comparator(
+    env: &EnvOptionsObject,
+    options: &OptionsObject,
+    _: Option<&ComparatorObject>,
+) -> WriterObject {
+    sstfilewriter_create(env, options)
+}
+
+/// A hint, as all options of files.
+pub fn envoptions_set_rate_limiter(_: &mut EnvOptionsObject, _: Option<&RateObject>) {}
 
 /// Creates the file.
 ///

@@ -1,13 +1,15 @@
 //! What a program asks about its databases: metadata of families, memory, statistics; and the objects that only carry a number:
 //! environments' threads, rate limiters, managers of write buffers.
 
+use crate::compactions::MetadataOptionsObject;
 use crate::db::{DbObject, FamilyObject, path};
-use crate::door::{call, slice};
+use crate::door::{HasTexts, call, slice};
 use crate::iter::IterObject;
 use crate::options::{CacheObject, EnvObject, OptionsObject};
 use ashlar_base::stats::perf::{self, Context, Level, Metric};
 use ashlar_base::stats::{Distribution, Histogram, Ticker};
 use ashlar_compat::numbers::{HISTOGRAMS, PERF, TICKERS};
+use ashlardb::options::Order;
 use ashlardb::{LiveFile, Result};
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -52,6 +54,30 @@ impl LevelObject {
     fn bytes(&self) -> u64 {
         self.files.iter().map(|file| file.file.bytes).sum()
     }
+
+    /// Keeps the tables that have keys within the bounds. As in RocksDB, a table of level 0 that is kept widens the bounds by
+    /// its keys.
+    fn keep_overlapping(&mut self, order: &Order, (mut from, mut to): (Option<Vec<u8>>, Option<Vec<u8>>)) {
+        loop {
+            let overlaps = |file: &FileObject| {
+                from.as_ref().is_none_or(|from| order.compare(&file.file.largest, from).is_ge())
+                    && to.as_ref().is_none_or(|to| order.compare(&file.file.smallest, to).is_le())
+            };
+            let kept: Vec<FileObject> = self.files.iter().filter(|file| overlaps(file)).cloned().collect();
+            let (mut wider_from, mut wider_to) = (from.clone(), to.clone());
+            for file in kept.iter().filter(|_| self.level == 0) {
+                wider_from = wider_from.filter(|from| order.compare(from, &file.file.smallest).is_le());
+                wider_from = wider_from.or_else(|| from.as_ref().map(|_| file.file.smallest.clone()));
+                wider_to = wider_to.filter(|to| order.compare(to, &file.file.largest).is_ge());
+                wider_to = wider_to.or_else(|| to.as_ref().map(|_| file.file.largest.clone()));
+            }
+            if (&wider_from, &wider_to) == (&from, &to) {
+                self.files = kept;
+                return;
+            }
+            (from, to) = (wider_from, wider_to);
+        }
+    }
 }
 
 fn metadata(db: &DbObject, family: Option<&FamilyObject>) -> Result<MetadataObject> {
@@ -76,6 +102,40 @@ pub fn get_column_family_metadata(db: &DbObject) -> Option<MetadataObject> {
 /// The live tables of a family.
 pub fn get_column_family_metadata_cf(db: &DbObject, family: &FamilyObject) -> Option<MetadataObject> {
     metadata(db, Some(family)).ok()
+}
+
+fn metadata_within(
+    db: &DbObject,
+    family: Option<&FamilyObject>,
+    options: Option<&MetadataOptionsObject>,
+) -> Result<MetadataObject> {
+    let mut all = metadata(db, family)?;
+    let order = db.family(family)?.options().order.clone();
+    let of = options.map_or(-1, |options| options.texts().get::<i32>("level"));
+    let bounds = options.map_or((None, None), |options| (options.start.clone(), options.end.clone()));
+    for level in &mut all.levels {
+        level.keep_overlapping(&order, bounds.clone());
+    }
+    // As in RocksDB, levels without a table are left out.
+    all.levels.retain(|level| (of < 0 || level.level == of) && !level.files.is_empty());
+    Ok(all)
+}
+
+/// The live tables of the family `default` that the options name.
+pub fn get_column_family_metadata_with_options(
+    db: &DbObject,
+    options: Option<&MetadataOptionsObject>,
+) -> Option<MetadataObject> {
+    metadata_within(db, None, options).ok()
+}
+
+/// The live tables of a family that the options name.
+pub fn get_column_family_metadata_cf_with_options(
+    db: &DbObject,
+    family: &FamilyObject,
+    options: Option<&MetadataOptionsObject>,
+) -> Option<MetadataObject> {
+    metadata_within(db, Some(family), options).ok()
 }
 
 /// The bytes of the tables.
@@ -218,6 +278,27 @@ pub fn approximate_memory_usage_get_cache_total(memory_usage: &UsageObject) -> u
     memory_usage.cache
 }
 
+macro_rules! threads {
+    ($($set:ident, $get:ident = $kind:literal;)*) => { $(
+        /// A hint that the environment keeps: the engine has threads of its own.
+        pub fn $set(env: &EnvObject, n: i32) {
+            if let Some(threads) = env.1.get($kind) {
+                threads.store(n.max(0), Ordering::Relaxed);
+            }
+        }
+        /// What was set.
+        pub fn $get(env: &EnvObject) -> i32 {
+            env.1.get($kind).map_or(0, |threads| threads.load(Ordering::Relaxed))
+        }
+    )* };
+}
+threads! {
+    env_set_background_threads, env_get_background_threads = 0;
+    env_set_low_priority_background_threads, env_get_low_priority_background_threads = 0;
+    env_set_high_priority_background_threads, env_get_high_priority_background_threads = 1;
+    env_set_bottom_priority_background_threads, env_get_bottom_priority_background_threads = 2;
+}
+
 macro_rules! hints {
     ($($name:ident($($arg:ident: $of:ty),*);)*) => { $(
         /// A hint that nothing follows: the engine has threads of its own.
@@ -225,10 +306,6 @@ macro_rules! hints {
     )* };
 }
 hints! {
-    env_set_background_threads(env: &EnvObject, n: i32);
-    env_set_high_priority_background_threads(env: &EnvObject, n: i32);
-    env_set_low_priority_background_threads(env: &EnvObject, n: i32);
-    env_set_bottom_priority_background_threads(env: &EnvObject, n: i32);
     env_join_all_threads(env: &EnvObject);
     env_lower_thread_pool_io_priority(env: &EnvObject);
     env_lower_high_priority_thread_pool_io_priority(env: &EnvObject);
@@ -239,6 +316,13 @@ hints! {
 /// `rocksdb_ratelimiter_t`: bytes per second. Each database that is opened with it has a limit of its own.
 #[derive(Clone, Copy, Debug)]
 pub struct RateObject(i64);
+
+impl RateObject {
+    /// The limit.
+    pub(crate) fn bytes_per_second(&self) -> u64 {
+        u64::try_from(self.0).unwrap_or(0)
+    }
+}
 
 /// A limit.
 pub fn ratelimiter_create(rate_bytes_per_sec: i64, _: i64, _: i32) -> RateObject {
@@ -257,7 +341,7 @@ pub fn ratelimiter_create_with_mode(rate_bytes_per_sec: i64, _: i64, _: i32, _: 
 
 /// Limits flushes and compactions.
 pub fn options_set_ratelimiter(opt: &mut OptionsObject, limiter: Option<&RateObject>) {
-    let rate = limiter.map_or(0, |limiter| limiter.0.max(0));
+    let rate = limiter.map_or(0, RateObject::bytes_per_second);
     opt.0.texts.set_text("rate_limiter_bytes_per_sec", rate.to_string());
 }
 
@@ -436,6 +520,18 @@ pub unsafe extern "C" fn rocksdb_iter_value_slice(iter: *const IterObject) -> Sl
     call(std::ptr::null_mut(), || {
         // SAFETY: as for this function.
         Ok(Slice::of(unsafe { crate::door::borrowed(iter, "iter") }?.0.entry().map(|(_, value)| value)))
+    })
+}
+
+/// The timestamp of the key: keys here have none, so it is empty.
+///
+/// # Safety
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocksdb_iter_timestamp_slice(iter: *const IterObject) -> Slice {
+    call(std::ptr::null_mut(), || {
+        // SAFETY: as for this function.
+        Ok(Slice::of(crate::iter::iter_timestamp(unsafe { crate::door::borrowed(iter, "iter") }?)))
     })
 }
 

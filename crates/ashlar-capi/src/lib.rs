@@ -10,7 +10,10 @@
 //! | [`gets`] | reads into memory of the caller, sizes of ranges |
 //! | [`iter`] | iterators, snapshots |
 //! | [`lists`], [`families`] | the calls over many keys, ranges or families |
+//! | [`compactions`] | compactions of named tables |
 //! | [`copies`] | checkpoints and backups |
+//! | [`imports`] | families that are exported and imported |
+//! | [`timestamps`] | reads of keys with timestamps, which are refused |
 //! | [`txn`] | transaction databases and transactions |
 //! | [`info`] | metadata, memory, statistics, and objects that carry a number |
 //! | [`files`] | SST files of the caller, updates of the WAL |
@@ -31,12 +34,14 @@ mod handles;
 
 pub mod batch;
 pub mod callbacks;
+pub mod compactions;
 pub mod copies;
 pub mod db;
 pub mod door;
 pub mod families;
 pub mod files;
 pub mod gets;
+pub mod imports;
 pub mod indexed;
 pub mod info;
 pub mod iter;
@@ -44,6 +49,7 @@ pub mod listed;
 pub mod lists;
 pub mod objects;
 pub mod options;
+pub mod timestamps;
 pub mod txn;
 
 /// The functions that the build generates.

@@ -83,6 +83,10 @@ objects! {
     ];
     /// `rocksdb_size_approximation_options_t`. The margin of errors is a hint.
     SizeObject, size_approximation_options_create = ashlar_compat::sizes::SIZE_DEFAULTS;
+    /// `rocksdb_hyper_clock_cache_options_t`.
+    ClockObject, hyper_clock_cache_options_default = [];
+    /// `rocksdb_import_column_family_options_t`.
+    ImportObject, import_column_family_options_create = [];
     /// `rocksdb_lru_cache_options_t`.
     LruObject, lru_cache_options_create = [];
 }

@@ -8,7 +8,7 @@ use crate::callbacks::{
     built_in_operator,
 };
 use crate::door::HasTexts;
-use crate::objects::{CuckooObject, LruObject};
+use crate::objects::{ClockObject, CuckooObject, LruObject};
 use ashlar_compat::calls::{CompactOptions, ReadOptions, WriteOptions};
 use ashlar_compat::options::{Group, Options, TableOptions, Texts};
 use ashlar_compat::value::{Names, Scalar};
@@ -58,7 +58,17 @@ pub struct CacheObject(std::sync::atomic::AtomicUsize);
 
 /// `rocksdb_env_t`.
 #[derive(Clone, Debug)]
-pub struct EnvObject(pub(crate) Env);
+pub struct EnvObject(pub(crate) Env, pub(crate) Arc<Threads>);
+
+/// The numbers of threads of an environment: of low, high and bottom priority. Nothing follows them.
+type Threads = [std::sync::atomic::AtomicI32; 3];
+
+impl EnvObject {
+    /// An environment whose numbers of threads were not set.
+    pub(crate) fn new(env: Env) -> EnvObject {
+        EnvObject(env, Arc::default())
+    }
+}
 
 /// `rocksdb_sst_partitioner_factory_t`: a counted reference, as RocksDB's.
 #[derive(Clone, Debug)]
@@ -148,6 +158,19 @@ pub fn options_create_copy(options: &OptionsObject) -> OptionsObject {
 #[allow(non_snake_case, reason = "the name of C")]
 pub fn writeoptions_disable_WAL(opt: &mut WriteObject, v: i32) {
     opt.change(|texts| texts.set("disableWAL", v != 0));
+}
+
+/// RocksDB's number of an unknown activity.
+const UNKNOWN_ACTIVITY: i32 = 255;
+
+/// What a write is for: a hint, for those that trace it.
+pub fn writeoptions_set_io_activity(opt: &mut WriteObject, v: i32) {
+    opt.change(|texts| texts.set_text("io_activity", v.to_string()));
+}
+
+/// What was set.
+pub fn writeoptions_get_io_activity(opt: &mut WriteObject) -> i32 {
+    opt.texts.text("io_activity").parse().unwrap_or(UNKNOWN_ACTIVITY)
 }
 
 /// What the last level gets.
@@ -546,6 +569,55 @@ pub fn cache_get_pinned_usage(_: &CacheObject) -> usize {
     0
 }
 
+/// A cache of so many bytes.
+pub fn cache_create_hyper_clock_opts(options: &ClockObject) -> CacheObject {
+    cache_create_lru(options.texts().get("capacity"))
+}
+
+/// A hint: a cache of a database goes with the database.
+pub fn cache_disown_data(_: &CacheObject) {}
+
+/// Options of a clock cache.
+pub fn hyper_clock_cache_options_create(capacity: usize, estimated_entry_charge: usize) -> ClockObject {
+    let mut options = ClockObject::default();
+    crate::door::set(&mut options, "capacity", capacity);
+    crate::door::set(&mut options, "estimated_entry_charge", estimated_entry_charge);
+    options
+}
+
+/// `rocksdb_memory_allocator_t`. No call makes one.
+#[derive(Clone, Copy, Debug)]
+pub struct AllocatorObject;
+
+/// Blocks are in mapped memory of their own, which no core dump needs to leave out.
+///
+/// # Errors
+/// `NotSupported`.
+pub fn jemalloc_nodump_allocator_create() -> Result<AllocatorObject> {
+    Err(Error::not_supported("allocators for caches: blocks are in mapped memory of their own"))
+}
+
+/// A hint: blocks are in mapped memory of their own.
+pub fn lru_cache_options_set_memory_allocator(_: &mut LruObject, _: Option<&AllocatorObject>) {}
+
+/// A hint: blocks are in mapped memory of their own.
+pub fn hyper_clock_cache_options_set_memory_allocator(_: &mut ClockObject, _: Option<&AllocatorObject>) {}
+
+/// A name for the read, for those that trace it; null: none.
+pub fn readoptions_set_request_id(opt: &mut ReadObject, id: Option<&[u8]>) {
+    opt.0.request_id = id.map(<[u8]>::to_vec);
+}
+
+/// Takes the name away.
+pub fn readoptions_clear_request_id(opt: &mut ReadObject) {
+    opt.0.request_id = None;
+}
+
+/// The name of the read, valid until it changes; null: none.
+pub fn readoptions_get_request_id(opt: &mut ReadObject) -> Option<&[u8]> {
+    opt.0.request_id.as_deref()
+}
+
 /// The size.
 pub fn cache_get_capacity(cache: &CacheObject) -> usize {
     cache.0.load(std::sync::atomic::Ordering::Relaxed)
@@ -556,12 +628,15 @@ pub fn cache_get_capacity(cache: &CacheObject) -> usize {
 /// # Errors
 /// Those of [`Env::os`].
 pub fn create_default_env() -> Option<EnvObject> {
-    Env::os().ok().map(EnvObject)
+    // The numbers are those of the process, as RocksDB's default environment is.
+    static THREADS: std::sync::OnceLock<Arc<Threads>> = std::sync::OnceLock::new();
+    let threads = Arc::clone(THREADS.get_or_init(Arc::default));
+    Env::os().ok().map(|env| EnvObject(env, threads))
 }
 
 /// Files in memory.
 pub fn create_mem_env() -> EnvObject {
-    EnvObject(Env::mem())
+    EnvObject::new(Env::mem())
 }
 
 /// The snapshot that reads see; null: the newest writes.

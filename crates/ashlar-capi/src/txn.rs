@@ -105,6 +105,13 @@ impl TxnObject {
         }
     }
 
+    /// Keeps the error of a call that has no place for it.
+    fn note(&self, done: Result<()>) {
+        if let Err(e) = done {
+            self.refused.borrow_mut().get_or_insert(e);
+        }
+    }
+
     fn family<'a>(&'a self, family: Option<&'a FamilyObject>) -> Result<&'a Family> {
         Ok(family.map_or(self.db.0.default_family(), |family| &family.family))
     }
@@ -489,9 +496,24 @@ pub fn transaction_get_name(txn: &TxnObject) -> Option<Vec<u8>> {
 
 /// Sets a savepoint.
 pub fn transaction_set_savepoint(txn: &TxnObject) {
-    if let Err(e) = txn.open().and_then(|transaction| transaction.set_savepoint()) {
-        txn.refused.borrow_mut().get_or_insert(e);
-    }
+    let done = txn.open().and_then(|transaction| transaction.set_savepoint());
+    txn.note(done);
+}
+
+/// Adds bytes for readers of the WAL.
+pub fn transaction_put_log_data(txn: &TxnObject, blob: &[u8]) {
+    let done = txn.open().and_then(|transaction| transaction.put_log_data(blob));
+    txn.note(done);
+}
+
+/// Keys with timestamps are refused by the commit.
+pub fn transaction_set_commit_timestamp(txn: &TxnObject, _: u64) {
+    txn.note(Err(Error::not_supported("keys with timestamps")));
+}
+
+/// Keys with timestamps are refused by the next operation.
+pub fn transaction_set_read_timestamp_for_validation(txn: &TxnObject, _: u64) {
+    txn.note(Err(Error::not_supported("keys with timestamps")));
 }
 
 /// Takes back the operations since the last savepoint.
@@ -681,4 +703,55 @@ crate::lists::reads_of_many! {
     /// The values of many keys, at one moment.
     rocksdb_transactiondb_multi_get, rocksdb_transactiondb_multi_get_cf(TxnDbObject) =
         |txn_db, asked| &at_one_moment(&txn_db.db, asked)?, |options, family, key| txn_db.db.get_of(family, options, key)
+}
+crate::lists::reads_of_many! {
+    /// The values of many keys that the transaction locks, one after the other.
+    rocksdb_transaction_multi_get_for_update, rocksdb_transaction_multi_get_for_update_cf(TxnObject) =
+        |txn, asked| asked, |options, family, key| txn.get_for_update(family, options, key, true)
+}
+
+/// `rocksdb_optimistictransactiondb_lock_buckets_t`: a hint, because commits here take no locks of buckets.
+#[derive(Clone, Copy, Debug)]
+pub struct BucketsObject {
+    _count: usize,
+}
+
+/// So many buckets.
+pub fn optimistictransactiondb_lock_buckets_create(count: usize, _: bool) -> BucketsObject {
+    BucketsObject { _count: count }
+}
+
+/// The bytes of the object itself.
+pub fn optimistictransactiondb_lock_buckets_approximate_memory_usage(_: &BucketsObject) -> usize {
+    size_of::<BucketsObject>()
+}
+
+/// A hint, as for [`BucketsObject`].
+pub fn optimistictransactiondb_options_set_shared_lock_buckets(
+    _: &mut OptimisticDbOptionsObject,
+    _: Option<&BucketsObject>,
+) {
+}
+
+/// Opens a database of optimistic transactions with these families. How RocksDB validates changes no answer here.
+///
+/// # Safety
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocksdb_optimistictransactiondb_open_column_families_with_otxn_db_options(
+    options: *const OptionsObject,
+    _otxn_db_options: *const OptimisticDbOptionsObject,
+    name: *const c_char,
+    num_column_families: i32,
+    column_family_names: *const *const c_char,
+    column_family_options: *const *const OptionsObject,
+    column_family_handles: *mut *mut FamilyObject,
+    errptr: *mut *mut c_char,
+) -> *mut OptimisticDbObject {
+    let (count, names) = (num_column_families, column_family_names);
+    let (of, handles) = (column_family_options, column_family_handles);
+    // SAFETY: as for this function.
+    unsafe {
+        rocksdb_optimistictransactiondb_open_column_families(options, name, count, names, of, handles, errptr)
+    }
 }

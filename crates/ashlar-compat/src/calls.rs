@@ -21,6 +21,8 @@ pub struct ReadOptions {
     pub lower: Option<Vec<u8>>,
     /// The first key behind an iterator.
     pub upper: Option<Vec<u8>>,
+    /// A name for those that trace reads.
+    pub request_id: Option<Vec<u8>>,
     /// What the texts say.
     read: ashlardb::ReadOptions,
     /// An option that no read keeps.
@@ -45,6 +47,7 @@ impl Default for ReadOptions {
             snapshot: None,
             lower: None,
             upper: None,
+            request_id: None,
             read,
             refused: None,
             refused_part: None,

@@ -13,6 +13,7 @@
 //! | [`transactions`] | transaction databases |
 //! | [`indexed`] | write batches that are read back |
 //! | [`over`] | an iterator with such a batch over it |
+//! | [`compactions`] | compactions of named tables |
 //! | [`logger`] | loggers of the caller |
 //! | [`sizes`] | approximate sizes of key ranges |
 //! | [`batch`] | write batches, and the handlers that walk over them |
@@ -28,6 +29,7 @@
 pub mod batch;
 pub mod calls;
 mod clip;
+pub mod compactions;
 pub mod database;
 pub mod indexed;
 pub mod iterator;

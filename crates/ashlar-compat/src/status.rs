@@ -15,6 +15,14 @@ pub fn merge_in_progress() -> Error {
     Error::not_supported(MERGE_IN_PROGRESS)
 }
 
+/// A request was cancelled before its beginning.
+const PAUSED: &str = "Manual compaction paused";
+
+/// RocksDB's status of a compaction that its caller has cancelled.
+pub fn paused() -> Error {
+    Error::new(ErrorKind::Aborted, PAUSED)
+}
+
 /// An error as RocksDB's functions answer it: the sentence of the error, with RocksDB's words before the first colon.
 pub fn text(e: &Error) -> String {
     let said = e.to_string();
@@ -28,6 +36,7 @@ pub fn text(e: &Error) -> String {
         (ErrorKind::NotSupported, Some((_, rest))) if e.message() == MERGE_IN_PROGRESS => {
             format!("Merge in progress:{rest}")
         }
+        (ErrorKind::Aborted, Some((_, rest))) if e.message() == PAUSED => format!("Result incomplete:{rest}"),
         // What the caller named is not there; a missing file has a path.
         (ErrorKind::Io(IoKind::NotFound), Some((_, rest))) if e.path().is_none() => {
             format!("NotFound:{rest}")
@@ -48,6 +57,7 @@ mod tests {
         assert_eq!(text(&not_found("backup 7")), "NotFound: backup 7");
         assert_eq!(text(&not_found("gone").at_path("/a".as_ref())), "IO error: gone: /a");
         assert!(text(&merge_in_progress()).starts_with("Merge in progress: "));
+        assert_eq!(text(&paused()), "Result incomplete: Manual compaction paused");
         assert_eq!(text(&Error::invalid("a: b")), "Invalid argument: a: b");
     }
 }

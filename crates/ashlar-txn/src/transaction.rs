@@ -400,6 +400,15 @@ impl Transaction {
         self.snapshot.as_ref()
     }
 
+    /// Adds bytes for readers of the WAL.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: the transaction has ended.
+    pub fn put_log_data(&mut self, blob: &[u8]) -> Result<()> {
+        self.check_active()?;
+        self.batch.put_log_data(blob)
+    }
+
     /// Sets a savepoint.
     ///
     /// # Errors

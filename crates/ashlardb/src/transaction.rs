@@ -294,6 +294,14 @@ impl Transaction {
         Some(Snapshot { db: self.db.clone(), inner })
     }
 
+    /// Adds bytes for readers of the WAL to the transaction. They are in the batch of the commit, and are no change.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: the transaction has ended.
+    pub fn put_log_data(&self, blob: impl AsRef<[u8]>) -> Result<()> {
+        changed(&self.inner)?.put_log_data(blob.as_ref())
+    }
+
     /// Sets a savepoint, to which [`Transaction::rollback_to_savepoint`] returns. Savepoints nest.
     ///
     /// # Errors

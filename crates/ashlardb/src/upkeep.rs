@@ -1,7 +1,7 @@
 //! Requests for background work and copies: compactions, pauses, aborts, quarantine, checkpoints, updates.
 
 use crate::range::{KeyRange, Keys};
-use crate::{Db, Family, RepairReport, Result, WalFile};
+use crate::{CompactionEvent, Db, Family, RepairReport, Result, WalFile};
 use ashlar_backup::BackupSource;
 pub use ashlar_backup::{Change, Checkpoint, CheckpointOptions, Copied, Update, Updates};
 use ashlar_base::{FileNumber, Level, SeqNum};
@@ -241,7 +241,23 @@ impl Family {
         output: Level,
         max_subcompactions: usize,
     ) -> Result<()> {
-        self.db.engine().compact_files(&self.inner, numbers, output, max_subcompactions)
+        self.db.engine().compact_files(&self.inner, numbers, output, (max_subcompactions, None)).map(drop)
+    }
+
+    /// [`Family::compact_files`] that tells what the compaction did; `None`: there was nothing to do. An output of `file_bytes`
+    /// bytes is full, whatever the settings of the family say.
+    ///
+    /// # Errors
+    /// Those of [`Family::compact_files`].
+    pub fn compact_files_reported(
+        &self,
+        numbers: &[FileNumber],
+        output: Level,
+        max_subcompactions: usize,
+        file_bytes: u64,
+    ) -> Result<Option<CompactionEvent>> {
+        let how = (max_subcompactions, Some(file_bytes));
+        self.db.engine().compact_files(&self.inner, numbers, output, how)
     }
 
     /// The family's live tables, by level. Tables of level 0 come newest first, those of deeper levels in key order.

@@ -87,6 +87,16 @@ typedef struct rocksdb_pinnable_handle_t rocksdb_pinnable_handle_t;
 typedef struct rocksdb_pinnable_multi_get_t rocksdb_pinnable_multi_get_t;
 typedef struct rocksdb_size_approximation_options_t rocksdb_size_approximation_options_t;
 typedef struct rocksdb_logger_t rocksdb_logger_t;
+typedef struct rocksdb_compaction_options_t rocksdb_compaction_options_t;
+typedef struct rocksdb_compactionjobinfo_t rocksdb_compactionjobinfo_t;
+typedef struct rocksdb_compaction_file_info_t rocksdb_compaction_file_info_t;
+typedef struct rocksdb_compaction_job_stats_t rocksdb_compaction_job_stats_t;
+typedef struct rocksdb_column_family_metadata_options_t rocksdb_column_family_metadata_options_t;
+typedef struct rocksdb_optimistictransactiondb_lock_buckets_t rocksdb_optimistictransactiondb_lock_buckets_t;
+typedef struct rocksdb_hyper_clock_cache_options_t rocksdb_hyper_clock_cache_options_t;
+typedef struct rocksdb_memory_allocator_t rocksdb_memory_allocator_t;
+typedef struct rocksdb_import_column_family_options_t rocksdb_import_column_family_options_t;
+typedef struct rocksdb_export_import_files_metadata_t rocksdb_export_import_files_metadata_t;
 
 enum {
   rocksdb_block_based_table_index_type_binary_search = 0,
@@ -222,6 +232,10 @@ void rocksdb_writebatch_iterate_ld(rocksdb_writebatch_t*, void* state, void (*pu
 
 void rocksdb_writebatch_iterate_cf(rocksdb_writebatch_t*, void* state, void (*put_cf)(void*, uint32_t cfid, const char* k, size_t klen, const char* v, size_t vlen), void (*deleted_cf)(void*, uint32_t cfid, const char* k, size_t klen), void (*merge_cf)(void*, uint32_t cfid, const char* k, size_t klen, const char* v, size_t vlen));
 
+void rocksdb_writebatch_delete_rangev(rocksdb_writebatch_t* b, int num_keys, const char* const* start_keys_list, const size_t* start_keys_list_sizes, const char* const* end_keys_list, const size_t* end_keys_list_sizes);
+
+void rocksdb_writebatch_delete_rangev_cf(rocksdb_writebatch_t* b, rocksdb_column_family_handle_t* column_family, int num_keys, const char* const* start_keys_list, const size_t* start_keys_list_sizes, const char* const* end_keys_list, const size_t* end_keys_list_sizes);
+
 unsigned char rocksdb_compactionfiltercontext_is_full_compaction(rocksdb_compactionfiltercontext_t* context);
 
 unsigned char rocksdb_compactionfiltercontext_is_manual_compaction(rocksdb_compactionfiltercontext_t* context);
@@ -258,6 +272,112 @@ rocksdb_logger_t* rocksdb_logger_create_stderr_logger(int log_level, const char*
 
 rocksdb_logger_t* rocksdb_logger_create_callback_logger(int log_level, void (*logger)(void* priv, unsigned lev, char* msg, size_t len), void* priv);
 
+rocksdb_compaction_options_t* rocksdb_compaction_options_create(void);
+
+void rocksdb_compaction_options_destroy(rocksdb_compaction_options_t* a0);
+
+rocksdb_compactionjobinfo_t* rocksdb_compactionjobinfo_create(void);
+
+void rocksdb_compactionjobinfo_destroy(rocksdb_compactionjobinfo_t* info);
+
+void rocksdb_compactionjobinfo_status(const rocksdb_compactionjobinfo_t* info, char** errptr);
+
+const char* rocksdb_compactionjobinfo_cf_name(const rocksdb_compactionjobinfo_t* info, size_t* size);
+
+const char* rocksdb_compactionjobinfo_input_file_at(const rocksdb_compactionjobinfo_t* info, size_t pos, size_t* size);
+
+const char* rocksdb_compactionjobinfo_output_file_at(const rocksdb_compactionjobinfo_t* info, size_t pos, size_t* size);
+
+const rocksdb_compaction_file_info_t* rocksdb_compactionjobinfo_input_file_info_at(const rocksdb_compactionjobinfo_t* info, size_t pos);
+
+const rocksdb_compaction_file_info_t* rocksdb_compactionjobinfo_output_file_info_at(const rocksdb_compactionjobinfo_t* info, size_t pos);
+
+const rocksdb_compaction_job_stats_t* rocksdb_compactionjobinfo_stats(const rocksdb_compactionjobinfo_t* info);
+
+uint32_t rocksdb_compactionjobinfo_cf_id(const rocksdb_compactionjobinfo_t* info);
+
+int rocksdb_compactionjobinfo_job_id(const rocksdb_compactionjobinfo_t* info);
+
+int rocksdb_compactionjobinfo_base_input_level(const rocksdb_compactionjobinfo_t* info);
+
+int rocksdb_compactionjobinfo_output_level(const rocksdb_compactionjobinfo_t* info);
+
+uint32_t rocksdb_compactionjobinfo_compaction_reason(const rocksdb_compactionjobinfo_t* info);
+
+size_t rocksdb_compactionjobinfo_input_files_count(const rocksdb_compactionjobinfo_t* info);
+
+size_t rocksdb_compactionjobinfo_input_file_infos_count(const rocksdb_compactionjobinfo_t* info);
+
+size_t rocksdb_compactionjobinfo_output_files_count(const rocksdb_compactionjobinfo_t* info);
+
+size_t rocksdb_compactionjobinfo_output_file_infos_count(const rocksdb_compactionjobinfo_t* info);
+
+size_t rocksdb_compactionjobinfo_blob_file_addition_infos_count(const rocksdb_compactionjobinfo_t* info);
+
+size_t rocksdb_compactionjobinfo_blob_file_garbage_infos_count(const rocksdb_compactionjobinfo_t* info);
+
+uint64_t rocksdb_compactionjobinfo_elapsed_micros(const rocksdb_compactionjobinfo_t* info);
+
+uint64_t rocksdb_compactionjobinfo_input_records(const rocksdb_compactionjobinfo_t* info);
+
+uint64_t rocksdb_compactionjobinfo_output_records(const rocksdb_compactionjobinfo_t* info);
+
+uint64_t rocksdb_compactionjobinfo_total_input_bytes(const rocksdb_compactionjobinfo_t* info);
+
+uint64_t rocksdb_compactionjobinfo_total_output_bytes(const rocksdb_compactionjobinfo_t* info);
+
+uint64_t rocksdb_compactionjobinfo_num_corrupt_keys(const rocksdb_compactionjobinfo_t* info);
+
+size_t rocksdb_compactionjobinfo_num_input_files(const rocksdb_compactionjobinfo_t* info);
+
+size_t rocksdb_compactionjobinfo_num_input_files_at_output_level(const rocksdb_compactionjobinfo_t* info);
+
+uint64_t rocksdb_compaction_file_info_file_number(const rocksdb_compaction_file_info_t* info);
+
+int rocksdb_compaction_file_info_level(const rocksdb_compaction_file_info_t* info);
+
+size_t rocksdb_compaction_job_stats_num_input_files(const rocksdb_compaction_job_stats_t* stats);
+
+size_t rocksdb_compaction_job_stats_num_output_files(const rocksdb_compaction_job_stats_t* stats);
+
+size_t rocksdb_compaction_job_stats_num_input_files_at_output_level(const rocksdb_compaction_job_stats_t* stats);
+
+uint64_t rocksdb_compaction_job_stats_num_input_records(const rocksdb_compaction_job_stats_t* stats);
+
+uint64_t rocksdb_compaction_job_stats_num_output_records(const rocksdb_compaction_job_stats_t* stats);
+
+uint64_t rocksdb_compaction_job_stats_total_input_bytes(const rocksdb_compaction_job_stats_t* stats);
+
+uint64_t rocksdb_compaction_job_stats_total_output_bytes(const rocksdb_compaction_job_stats_t* stats);
+
+uint64_t rocksdb_compaction_job_stats_elapsed_micros(const rocksdb_compaction_job_stats_t* stats);
+
+rocksdb_column_family_metadata_options_t* rocksdb_column_family_metadata_options_create(void);
+
+void rocksdb_column_family_metadata_options_destroy(rocksdb_column_family_metadata_options_t* options);
+
+void rocksdb_column_family_metadata_options_set_start_key(rocksdb_column_family_metadata_options_t* options, const char* key, size_t key_len);
+
+void rocksdb_column_family_metadata_options_set_end_key(rocksdb_column_family_metadata_options_t* options, const char* key, size_t key_len);
+
+const char* rocksdb_column_family_metadata_options_get_start_key(const rocksdb_column_family_metadata_options_t* options, size_t* key_len);
+
+const char* rocksdb_column_family_metadata_options_get_end_key(const rocksdb_column_family_metadata_options_t* options, size_t* key_len);
+
+unsigned char* rocksdb_compaction_options_canceled_create(void);
+
+void rocksdb_compaction_options_canceled_set(unsigned char* canceled, unsigned char value);
+
+void rocksdb_compaction_options_canceled_destroy(unsigned char* canceled);
+
+void rocksdb_compaction_options_set_canceled(rocksdb_compaction_options_t* options, unsigned char* canceled);
+
+void rocksdb_compact_files(rocksdb_t* db, const rocksdb_compaction_options_t* options, const char* const* input_file_names, size_t num_input_file_names, int output_level, int output_path_id, char*** output_file_names, size_t* num_output_file_names, rocksdb_compactionjobinfo_t* compaction_job_info, char** errptr);
+
+void rocksdb_compact_files_cf(rocksdb_t* db, rocksdb_column_family_handle_t* column_family, const rocksdb_compaction_options_t* options, const char* const* input_file_names, size_t num_input_file_names, int output_level, int output_path_id, char*** output_file_names, size_t* num_output_file_names, rocksdb_compactionjobinfo_t* compaction_job_info, char** errptr);
+
+void rocksdb_compact_files_output_file_names_destroy(char** output_file_names, size_t num_output_file_names);
+
 rocksdb_checkpoint_t* rocksdb_checkpoint_object_create(rocksdb_t* db, char** errptr);
 
 void rocksdb_checkpoint_create(rocksdb_checkpoint_t* checkpoint, const char* checkpoint_dir, uint64_t log_size_for_flush, char** errptr);
@@ -265,6 +385,12 @@ void rocksdb_checkpoint_create(rocksdb_checkpoint_t* checkpoint, const char* che
 rocksdb_backup_engine_options_t* rocksdb_backup_engine_options_create(const char* backup_dir);
 
 void rocksdb_backup_engine_options_set_env(rocksdb_backup_engine_options_t* options, rocksdb_env_t* env);
+
+void rocksdb_backup_engine_options_set_backup_dir(rocksdb_backup_engine_options_t* opt, const char* v);
+
+void rocksdb_backup_engine_options_set_backup_rate_limiter(rocksdb_backup_engine_options_t* options, rocksdb_ratelimiter_t* limiter);
+
+void rocksdb_backup_engine_options_set_restore_rate_limiter(rocksdb_backup_engine_options_t* options, rocksdb_ratelimiter_t* limiter);
 
 rocksdb_backup_engine_t* rocksdb_backup_engine_open(const rocksdb_options_t* options, const char* path, char** errptr);
 
@@ -470,6 +596,10 @@ void rocksdb_create_column_families_destroy(rocksdb_column_family_handle_t** lis
 
 rocksdb_sstfilewriter_t* rocksdb_sstfilewriter_create(const rocksdb_envoptions_t* env, const rocksdb_options_t* io_options);
 
+rocksdb_sstfilewriter_t* rocksdb_sstfilewriter_create_with_comparator(const rocksdb_envoptions_t* env, const rocksdb_options_t* io_options, const rocksdb_comparator_t* comparator);
+
+void rocksdb_envoptions_set_rate_limiter(rocksdb_envoptions_t* opt, rocksdb_ratelimiter_t* rate_limiter);
+
 void rocksdb_sstfilewriter_open(rocksdb_sstfilewriter_t* writer, const char* name, char** errptr);
 
 void rocksdb_sstfilewriter_put(rocksdb_sstfilewriter_t* writer, const char* key, size_t keylen, const char* val, size_t vallen, char** errptr);
@@ -539,6 +669,28 @@ void rocksdb_approximate_sizes_with_options(rocksdb_t* db, const rocksdb_size_ap
 void rocksdb_approximate_sizes_cf_with_options(rocksdb_t* db, rocksdb_column_family_handle_t* column_family, const rocksdb_size_approximation_options_t* options, int num_ranges, const char* const* range_start_key, const size_t* range_start_key_len, const char* const* range_limit_key, const size_t* range_limit_key_len, uint64_t* sizes, char** errptr);
 
 void rocksdb_approximate_sizes_cf_with_flags(rocksdb_t* db, rocksdb_column_family_handle_t* column_family, int num_ranges, const char* const* range_start_key, const size_t* range_start_key_len, const char* const* range_limit_key, const size_t* range_limit_key_len, uint8_t include_flags, uint64_t* sizes, char** errptr);
+
+rocksdb_export_import_files_metadata_t* rocksdb_checkpoint_export_column_family(rocksdb_checkpoint_t* checkpoint, rocksdb_column_family_handle_t* column_family, const char* export_dir, char** errptr);
+
+rocksdb_export_import_files_metadata_t* rocksdb_export_import_files_metadata_create(void);
+
+void rocksdb_export_import_files_metadata_destroy(rocksdb_export_import_files_metadata_t* a0);
+
+char* rocksdb_export_import_files_metadata_get_db_comparator_name(rocksdb_export_import_files_metadata_t* a0);
+
+void rocksdb_export_import_files_metadata_set_db_comparator_name(rocksdb_export_import_files_metadata_t* a0, const char* a1);
+
+rocksdb_livefiles_t* rocksdb_export_import_files_metadata_get_files(rocksdb_export_import_files_metadata_t* a0);
+
+void rocksdb_export_import_files_metadata_set_files(rocksdb_export_import_files_metadata_t* a0, rocksdb_livefiles_t* a1);
+
+rocksdb_import_column_family_options_t* rocksdb_import_column_family_options_create(void);
+
+void rocksdb_import_column_family_options_destroy(rocksdb_import_column_family_options_t* a0);
+
+rocksdb_column_family_handle_t* rocksdb_create_column_family_with_import(rocksdb_t* db, rocksdb_options_t* column_family_options, const char* column_family_name, rocksdb_import_column_family_options_t* import_options, rocksdb_export_import_files_metadata_t* metadata, char** errptr);
+
+rocksdb_column_family_handle_t* rocksdb_create_column_family_with_ttl(rocksdb_t* db, const rocksdb_options_t* column_family_options, const char* column_family_name, int ttl, char** errptr);
 
 rocksdb_writebatch_wi_t* rocksdb_writebatch_wi_create(size_t reserved_bytes, unsigned char overwrite_keys);
 
@@ -631,6 +783,10 @@ char* rocksdb_get_db_identity(rocksdb_t* db, size_t* id_len);
 rocksdb_column_family_metadata_t* rocksdb_get_column_family_metadata(rocksdb_t* db);
 
 rocksdb_column_family_metadata_t* rocksdb_get_column_family_metadata_cf(rocksdb_t* db, rocksdb_column_family_handle_t* column_family);
+
+rocksdb_column_family_metadata_t* rocksdb_get_column_family_metadata_with_options(rocksdb_t* db, const rocksdb_column_family_metadata_options_t* options);
+
+rocksdb_column_family_metadata_t* rocksdb_get_column_family_metadata_cf_with_options(rocksdb_t* db, rocksdb_column_family_handle_t* column_family, const rocksdb_column_family_metadata_options_t* options);
 
 uint64_t rocksdb_column_family_metadata_get_size(rocksdb_column_family_metadata_t* cf_meta);
 
@@ -736,6 +892,14 @@ void rocksdb_env_set_low_priority_background_threads(rocksdb_env_t* env, int n);
 
 void rocksdb_env_set_bottom_priority_background_threads(rocksdb_env_t* env, int n);
 
+int rocksdb_env_get_background_threads(rocksdb_env_t* env);
+
+int rocksdb_env_get_high_priority_background_threads(rocksdb_env_t* env);
+
+int rocksdb_env_get_low_priority_background_threads(rocksdb_env_t* env);
+
+int rocksdb_env_get_bottom_priority_background_threads(rocksdb_env_t* env);
+
 void rocksdb_env_join_all_threads(rocksdb_env_t* env);
 
 void rocksdb_env_lower_thread_pool_io_priority(rocksdb_env_t* env);
@@ -791,6 +955,8 @@ void rocksdb_options_set_cf_paths(rocksdb_options_t*, const rocksdb_dbpath_t** p
 rocksdb_slice_t rocksdb_iter_key_slice(const rocksdb_iterator_t* iter);
 
 rocksdb_slice_t rocksdb_iter_value_slice(const rocksdb_iterator_t* iter);
+
+rocksdb_slice_t rocksdb_iter_timestamp_slice(const rocksdb_iterator_t* iter);
 
 rocksdb_iterator_t* rocksdb_create_iterator(rocksdb_t* db, const rocksdb_readoptions_t* options);
 
@@ -2432,11 +2598,49 @@ void rocksdb_size_approximation_options_set_include_memtables(rocksdb_size_appro
 
 unsigned char rocksdb_size_approximation_options_get_include_memtables(rocksdb_size_approximation_options_t* object);
 
+void rocksdb_compaction_options_set_allow_trivial_move(rocksdb_compaction_options_t* object, unsigned char value);
+
+unsigned char rocksdb_compaction_options_get_allow_trivial_move(rocksdb_compaction_options_t* object);
+
+void rocksdb_compaction_options_set_compression(rocksdb_compaction_options_t* object, int value);
+
+int rocksdb_compaction_options_get_compression(rocksdb_compaction_options_t* object);
+
+void rocksdb_compaction_options_set_max_subcompactions(rocksdb_compaction_options_t* object, uint32_t value);
+
+uint32_t rocksdb_compaction_options_get_max_subcompactions(rocksdb_compaction_options_t* object);
+
+void rocksdb_compaction_options_set_output_file_size_limit(rocksdb_compaction_options_t* object, uint64_t value);
+
+uint64_t rocksdb_compaction_options_get_output_file_size_limit(rocksdb_compaction_options_t* object);
+
+void rocksdb_compaction_options_set_output_temperature_override(rocksdb_compaction_options_t* object, int value);
+
+int rocksdb_compaction_options_get_output_temperature_override(rocksdb_compaction_options_t* object);
+
+void rocksdb_column_family_metadata_options_set_level(rocksdb_column_family_metadata_options_t* object, int value);
+
+int rocksdb_column_family_metadata_options_get_level(rocksdb_column_family_metadata_options_t* object);
+
+void rocksdb_hyper_clock_cache_options_set_capacity(rocksdb_hyper_clock_cache_options_t* object, size_t value);
+
+void rocksdb_hyper_clock_cache_options_set_estimated_entry_charge(rocksdb_hyper_clock_cache_options_t* object, size_t value);
+
+void rocksdb_hyper_clock_cache_options_set_num_shard_bits(rocksdb_hyper_clock_cache_options_t* object, int value);
+
+void rocksdb_import_column_family_options_set_move_files(rocksdb_import_column_family_options_t* object, unsigned char value);
+
+unsigned char rocksdb_import_column_family_options_get_move_files(rocksdb_import_column_family_options_t* object);
+
 void rocksdb_get_options_from_string(const rocksdb_options_t* base_options, const char* opts_str, rocksdb_options_t* new_options, char** errptr);
 
 rocksdb_options_t* rocksdb_options_create_copy(rocksdb_options_t* a0);
 
 void rocksdb_writeoptions_disable_WAL(rocksdb_writeoptions_t* opt, int v);
+
+void rocksdb_writeoptions_set_io_activity(rocksdb_writeoptions_t* opt, int v);
+
+int rocksdb_writeoptions_get_io_activity(rocksdb_writeoptions_t* opt);
 
 void rocksdb_compactoptions_set_bottommost_level_compaction(rocksdb_compactoptions_t* a0, unsigned char a1);
 
@@ -2554,6 +2758,28 @@ rocksdb_cache_t* rocksdb_cache_create_lru_opts(const rocksdb_lru_cache_options_t
 
 rocksdb_cache_t* rocksdb_cache_create_lru_with_strict_capacity_limit(size_t capacity);
 
+rocksdb_cache_t* rocksdb_cache_create_hyper_clock_opts(const rocksdb_hyper_clock_cache_options_t* a0);
+
+void rocksdb_cache_disown_data(rocksdb_cache_t* cache);
+
+rocksdb_hyper_clock_cache_options_t* rocksdb_hyper_clock_cache_options_create(size_t capacity, size_t estimated_entry_charge);
+
+void rocksdb_hyper_clock_cache_options_destroy(rocksdb_hyper_clock_cache_options_t* a0);
+
+void rocksdb_hyper_clock_cache_options_set_memory_allocator(rocksdb_hyper_clock_cache_options_t* a0, rocksdb_memory_allocator_t* a1);
+
+void rocksdb_lru_cache_options_set_memory_allocator(rocksdb_lru_cache_options_t* a0, rocksdb_memory_allocator_t* a1);
+
+rocksdb_memory_allocator_t* rocksdb_jemalloc_nodump_allocator_create(char** errptr);
+
+void rocksdb_memory_allocator_destroy(rocksdb_memory_allocator_t* a0);
+
+void rocksdb_readoptions_set_request_id(rocksdb_readoptions_t* a0, const char* request_id, size_t request_id_len);
+
+void rocksdb_readoptions_clear_request_id(rocksdb_readoptions_t* a0);
+
+const char* rocksdb_readoptions_get_request_id(rocksdb_readoptions_t* a0, size_t* request_id_len);
+
 void rocksdb_cache_set_capacity(rocksdb_cache_t* cache, size_t capacity);
 
 size_t rocksdb_cache_get_usage(const rocksdb_cache_t* cache);
@@ -2612,6 +2838,16 @@ void rocksdb_options_set_max_bytes_for_level_multiplier_additional(rocksdb_optio
 
 void rocksdb_options_set_plain_table_factory(rocksdb_options_t* opt, uint32_t user_key_len, int bloom_bits_per_key, double hash_table_ratio, size_t index_sparseness, size_t huge_page_tlb_size, char encoding_type, unsigned char full_scan_mode, unsigned char store_index_in_file);
 
+char* rocksdb_get_with_ts(rocksdb_t* db, const rocksdb_readoptions_t* options, const char* key, size_t keylen, size_t* vallen, char** ts, size_t* tslen, char** errptr);
+
+char* rocksdb_get_cf_with_ts(rocksdb_t* db, const rocksdb_readoptions_t* options, rocksdb_column_family_handle_t* column_family, const char* key, size_t keylen, size_t* vallen, char** ts, size_t* tslen, char** errptr);
+
+void rocksdb_multi_get_with_ts(rocksdb_t* db, const rocksdb_readoptions_t* options, size_t num_keys, const char* const* keys_list, const size_t* keys_list_sizes, char** values_list, size_t* values_list_sizes, char** timestamp_list, size_t* timestamp_list_sizes, char** errs);
+
+void rocksdb_multi_get_cf_with_ts(rocksdb_t* db, const rocksdb_readoptions_t* options, const rocksdb_column_family_handle_t* const* column_families, size_t num_keys, const char* const* keys_list, const size_t* keys_list_sizes, char** values_list, size_t* values_list_sizes, char** timestamps_list, size_t* timestamps_list_sizes, char** errs);
+
+rocksdb_t* rocksdb_open_and_trim_history(const rocksdb_options_t* options, const char* name, int num_column_families, const char* const* column_family_names, const rocksdb_options_t* const* column_family_options, rocksdb_column_family_handle_t** column_family_handles, char* trim_ts, size_t trim_tslen, char** errptr);
+
 rocksdb_transactiondb_t* rocksdb_transactiondb_open(const rocksdb_options_t* options, const rocksdb_transactiondb_options_t* txn_db_options, const char* name, char** errptr);
 
 rocksdb_optimistictransactiondb_t* rocksdb_optimistictransactiondb_open(const rocksdb_options_t* options, const char* name, char** errptr);
@@ -2639,6 +2875,20 @@ void rocksdb_transaction_set_name(rocksdb_transaction_t* txn, const char* name, 
 char* rocksdb_transaction_get_name(rocksdb_transaction_t* txn, size_t* name_len);
 
 void rocksdb_transaction_set_savepoint(rocksdb_transaction_t* txn);
+
+void rocksdb_transaction_put_log_data(rocksdb_transaction_t* txn, const char* blob, size_t len);
+
+void rocksdb_transaction_set_commit_timestamp(rocksdb_transaction_t* txn, uint64_t commit_timestamp);
+
+void rocksdb_transaction_set_read_timestamp_for_validation(rocksdb_transaction_t* txn, uint64_t read_timestamp);
+
+rocksdb_optimistictransactiondb_lock_buckets_t* rocksdb_optimistictransactiondb_lock_buckets_create(size_t bucket_count, unsigned char cache_aligned);
+
+size_t rocksdb_optimistictransactiondb_lock_buckets_approximate_memory_usage(rocksdb_optimistictransactiondb_lock_buckets_t* lock_buckets);
+
+void rocksdb_optimistictransactiondb_lock_buckets_destroy(rocksdb_optimistictransactiondb_lock_buckets_t* lock_buckets);
+
+void rocksdb_optimistictransactiondb_options_set_shared_lock_buckets(rocksdb_optimistictransactiondb_options_t* opt, rocksdb_optimistictransactiondb_lock_buckets_t* lock_buckets);
 
 void rocksdb_transaction_rollback_to_savepoint(rocksdb_transaction_t* txn, char** errptr);
 
@@ -2753,6 +3003,12 @@ void rocksdb_transaction_multi_get_cf(rocksdb_transaction_t* txn, const rocksdb_
 void rocksdb_transactiondb_multi_get(rocksdb_transactiondb_t* txn_db, const rocksdb_readoptions_t* options, size_t num_keys, const char* const* keys_list, const size_t* keys_list_sizes, char** values_list, size_t* values_list_sizes, char** errs);
 
 void rocksdb_transactiondb_multi_get_cf(rocksdb_transactiondb_t* txn_db, const rocksdb_readoptions_t* options, const rocksdb_column_family_handle_t* const* column_families, size_t num_keys, const char* const* keys_list, const size_t* keys_list_sizes, char** values_list, size_t* values_list_sizes, char** errs);
+
+void rocksdb_transaction_multi_get_for_update(rocksdb_transaction_t* txn, const rocksdb_readoptions_t* options, size_t num_keys, const char* const* keys_list, const size_t* keys_list_sizes, char** values_list, size_t* values_list_sizes, char** errs);
+
+void rocksdb_transaction_multi_get_for_update_cf(rocksdb_transaction_t* txn, const rocksdb_readoptions_t* options, const rocksdb_column_family_handle_t* const* column_families, size_t num_keys, const char* const* keys_list, const size_t* keys_list_sizes, char** values_list, size_t* values_list_sizes, char** errs);
+
+rocksdb_optimistictransactiondb_t* rocksdb_optimistictransactiondb_open_column_families_with_otxn_db_options(const rocksdb_options_t* options, const rocksdb_optimistictransactiondb_options_t* otxn_db_options, const char* name, int num_column_families, const char* const* column_family_names, const rocksdb_options_t* const* column_family_options, rocksdb_column_family_handle_t** column_family_handles, char** errptr);
 
 #ifdef __cplusplus
 }

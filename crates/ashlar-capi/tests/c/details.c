@@ -1,6 +1,7 @@
 /* Reads into memory of the caller, loggers, and what a database tells about its files and jobs: prints what a library answers.
  * Both libraries print the same lines. An error is printed up to its first colon. */
 
+#define _POSIX_C_SOURCE 200809L
 #include <rocksdb/c.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -426,6 +427,435 @@ static void lists(const char* dir) {
   rocksdb_livefile_destroy(rocksdb_livefile_create());
 }
 
+/* ---- compactions of tables that the program names ---- */
+
+static void metadata(const char* what, rocksdb_column_family_metadata_t* meta) {
+  printf("%s: %d tables, bytes %d, levels", what, (int)rocksdb_column_family_metadata_get_file_count(meta),
+         rocksdb_column_family_metadata_get_size(meta) > 0);
+  for (size_t i = 0; i < rocksdb_column_family_metadata_get_level_count(meta); i++) {
+    rocksdb_level_metadata_t* level = rocksdb_column_family_metadata_get_level_metadata(meta, i);
+    size_t count = rocksdb_level_metadata_get_file_count(level);
+    if (count > 0) printf(" %d:%d", rocksdb_level_metadata_get_level(level), (int)count);
+    rocksdb_level_metadata_destroy(level);
+  }
+  printf("\n");
+  rocksdb_column_family_metadata_destroy(meta);
+}
+
+static void within(rocksdb_t* db, rocksdb_column_family_handle_t* cf, const char* from, const char* to, int level) {
+  rocksdb_column_family_metadata_options_t* options = rocksdb_column_family_metadata_options_create();
+  size_t len = 77;
+  if (rocksdb_column_family_metadata_options_get_start_key(options, &len) != NULL || len != 0) printf("a start key\n");
+  rocksdb_column_family_metadata_options_set_start_key(options, from, from == NULL ? 0 : strlen(from));
+  rocksdb_column_family_metadata_options_set_end_key(options, to, to == NULL ? 0 : strlen(to));
+  rocksdb_column_family_metadata_options_set_level(options, level);
+  const char* start = rocksdb_column_family_metadata_options_get_start_key(options, &len);
+  show("from", start, len);
+  char what[64];
+  snprintf(what, sizeof what, "within %s to %s, level %d", from == NULL ? "-" : from, to == NULL ? "-" : to, level);
+  metadata(what, rocksdb_get_column_family_metadata_cf_with_options(db, cf, options));
+  rocksdb_column_family_metadata_options_destroy(options);
+}
+
+static void job(const rocksdb_compactionjobinfo_t* info, const char* dir) {
+  char* err = NULL;
+  size_t len;
+  const char* name = rocksdb_compactionjobinfo_cf_name(info, &len);
+  show("family", name, len);
+  rocksdb_compactionjobinfo_status(info, &err);
+  said("status", &err);
+  printf("job %d, from level %d to %d, because of %d\n", rocksdb_compactionjobinfo_job_id(info) > 0,
+         rocksdb_compactionjobinfo_base_input_level(info), rocksdb_compactionjobinfo_output_level(info),
+         (int)rocksdb_compactionjobinfo_compaction_reason(info));
+  size_t inputs = rocksdb_compactionjobinfo_input_files_count(info), outputs = rocksdb_compactionjobinfo_output_files_count(info);
+  printf("inputs %d %d, outputs %d %d, blobs %d, garbage %d\n", (int)inputs,
+         (int)rocksdb_compactionjobinfo_input_file_infos_count(info), (int)outputs,
+         (int)rocksdb_compactionjobinfo_output_file_infos_count(info),
+         (int)rocksdb_compactionjobinfo_blob_file_addition_infos_count(info),
+         (int)rocksdb_compactionjobinfo_blob_file_garbage_infos_count(info));
+  for (size_t i = 0; i < inputs + outputs; i++) {
+    int in = i < inputs;
+    const char* file = in ? rocksdb_compactionjobinfo_input_file_at(info, i, &len)
+                          : rocksdb_compactionjobinfo_output_file_at(info, i - inputs, &len);
+    const rocksdb_compaction_file_info_t* of = in ? rocksdb_compactionjobinfo_input_file_info_at(info, i)
+                                                  : rocksdb_compactionjobinfo_output_file_info_at(info, i - inputs);
+    char expected[4200];
+    int length = snprintf(expected, sizeof expected, "%s/%06d.sst", dir, (int)rocksdb_compaction_file_info_file_number(of));
+    if (!in) printf("  to level %d\n", rocksdb_compaction_file_info_level(of));
+    printf("  %s named by its number %d\n", in ? "input" : "output",
+           length == (int)len && memcmp(expected, file, len) == 0);
+  }
+  const rocksdb_compaction_job_stats_t* stats = rocksdb_compactionjobinfo_stats(info);
+  printf("stats: inputs %d, outputs %d, bytes %d %d\n", (int)rocksdb_compaction_job_stats_num_input_files(stats),
+         (int)rocksdb_compaction_job_stats_num_output_files(stats), rocksdb_compactionjobinfo_total_input_bytes(info) > 0,
+         rocksdb_compactionjobinfo_total_output_bytes(info) > 0);
+  printf("records %d %d, at the output level %d, corrupt %d\n", (int)rocksdb_compactionjobinfo_input_records(info),
+         (int)rocksdb_compactionjobinfo_output_records(info),
+         (int)rocksdb_compactionjobinfo_num_input_files_at_output_level(info),
+         (int)rocksdb_compactionjobinfo_num_corrupt_keys(info));
+}
+
+/* The name of the last table of a level; of level 0 the oldest, with which RocksDB takes no other. */
+static char* last_of(rocksdb_t* db, int level) {
+  char* name = NULL;
+  const rocksdb_livefiles_t* live = rocksdb_livefiles(db);
+  for (int i = rocksdb_livefiles_count(live) - 1; i >= 0 && name == NULL; i--) {
+    if (rocksdb_livefiles_level(live, i) == level) name = strdup(rocksdb_livefiles_name(live, i));
+  }
+  rocksdb_livefiles_destroy(live);
+  return name;
+}
+
+static void compact(rocksdb_t* db, const rocksdb_compaction_options_t* options, const char* name, int level, const char* dir) {
+  char *err = NULL, **outputs = NULL;
+  size_t count = 77;
+  const char* names[1] = {name};
+  rocksdb_compactionjobinfo_t* info = rocksdb_compactionjobinfo_create();
+  rocksdb_compact_files(db, options, names, name == NULL ? 0 : 1, level, -1, &outputs, &count, info, &err);
+  int done = err == NULL;
+  printf("to level %d, ", level);
+  said("compacted", &err);
+  if (done) {
+    printf("outputs: %d\n", (int)count);
+    rocksdb_compact_files_output_file_names_destroy(outputs, count);
+    job(info, dir);
+  }
+  rocksdb_compactionjobinfo_destroy(info);
+}
+
+static void compactions(const char* dir) {
+  start("compactions");
+  char *err = NULL, at[4200];
+  snprintf(at, sizeof at, "%s", path(dir, "compacted"));
+  rocksdb_options_t* options = creating();
+  rocksdb_options_set_disable_auto_compactions(options, 1);
+  rocksdb_t* db = rocksdb_open(options, at, &err);
+  must(err);
+  rocksdb_column_family_handle_t* cf = rocksdb_get_default_column_family_handle(db);
+  const char* keys[4] = {"a", "c", "m", "x"};
+  for (int i = 0; i < 4; i++) {
+    put(db, keys[i], "one");
+    put(db, i == 0 ? "b" : keys[i], "two");
+    flush(db);
+  }
+  metadata("all", rocksdb_get_column_family_metadata_cf_with_options(db, cf, NULL));
+  within(db, cf, NULL, NULL, -1);
+  within(db, cf, "b", "c", -1);
+  within(db, cf, "d", NULL, -1);
+  within(db, cf, NULL, "a", 0);
+  within(db, cf, "d", "e", -1);
+  within(db, cf, NULL, NULL, 3);
+
+  rocksdb_compaction_options_t* how = rocksdb_compaction_options_create();
+  char* name = last_of(db, 0);
+  compact(db, NULL, name, 2, at);
+  free(name);
+  within(db, cf, NULL, NULL, 2);
+  name = last_of(db, 0);
+  rocksdb_compaction_options_set_max_subcompactions(how, 1);
+  compact(db, how, name, 2, at);
+  compact(db, how, name, 2, at);
+  free(name);
+  compact(db, how, "000000.sst", 2, at);
+  compact(db, how, NULL, 2, at);
+  name = last_of(db, 2);
+  compact(db, how, name, 1, at);
+  compact(db, how, name, -1, at);
+  compact(db, how, name, 99, at);
+  unsigned char* canceled = rocksdb_compaction_options_canceled_create();
+  rocksdb_compaction_options_set_canceled(how, canceled);
+  rocksdb_compaction_options_canceled_set(canceled, 1);
+  compact(db, how, name, 3, at);
+  rocksdb_compaction_options_canceled_set(canceled, 0);
+  compact(db, how, name, 3, at);
+  rocksdb_compaction_options_set_canceled(how, NULL);
+  rocksdb_compaction_options_canceled_destroy(canceled);
+  free(name);
+  metadata("all", rocksdb_get_column_family_metadata_cf_with_options(db, cf, NULL));
+  rocksdb_compaction_options_destroy(how);
+  rocksdb_column_family_handle_destroy(cf);
+  rocksdb_close(db);
+  rocksdb_options_destroy(options);
+}
+
+/* ---- exports, transactions, and what else is asked ---- */
+
+static void walk_put(void* state, const char* k, size_t klen, const char* v, size_t vlen) {
+  (void)state;
+  printf("put %.*s %.*s\n", (int)klen, k, (int)vlen, v);
+}
+static void walk_deleted(void* state, const char* k, size_t klen) {
+  (void)state;
+  printf("deleted %.*s\n", (int)klen, k);
+}
+static void walk_log_data(void* state, const char* blob, size_t len) {
+  (void)state;
+  printf("log data %.*s\n", (int)len, blob);
+}
+
+static void entries(rocksdb_t* db, rocksdb_column_family_handle_t* cf) {
+  rocksdb_iterator_t* iter = rocksdb_create_iterator_cf(db, ro, cf);
+  for (rocksdb_iter_seek_to_first(iter); rocksdb_iter_valid(iter); rocksdb_iter_next(iter)) {
+    size_t klen, vlen;
+    const char* key = rocksdb_iter_key(iter, &klen);
+    const char* value = rocksdb_iter_value(iter, &vlen);
+    printf("  %.*s = %.*s\n", (int)klen, key, (int)vlen, value);
+  }
+  rocksdb_iter_destroy(iter);
+}
+
+static void exports(const char* dir) {
+  start("exports");
+  char* err = NULL;
+  rocksdb_options_t* options = creating();
+  rocksdb_t* db = rocksdb_open(options, path(dir, "exported"), &err);
+  must(err);
+  rocksdb_column_family_handle_t* cf = rocksdb_create_column_family(db, options, "source", &err);
+  must(err);
+  rocksdb_put_cf(db, wo, cf, "k", 1, "v", 1, &err);
+  rocksdb_put_cf(db, wo, cf, "l", 1, "w", 1, &err);
+  rocksdb_delete_cf(db, wo, cf, "k", 1, &err);
+  must(err);
+  rocksdb_checkpoint_t* checkpoint = rocksdb_checkpoint_object_create(db, &err);
+  must(err);
+  rocksdb_export_import_files_metadata_t* made = rocksdb_checkpoint_export_column_family(checkpoint, cf, path(dir, "out"), &err);
+  must(err);
+  if (rocksdb_checkpoint_export_column_family(checkpoint, cf, path(dir, "out"), &err) != NULL) printf("exported twice\n");
+  said("a directory that exists", &err);
+  rocksdb_checkpoint_object_destroy(checkpoint);
+  char* name = rocksdb_export_import_files_metadata_get_db_comparator_name(made);
+  printf("comparator %s\n", name);
+  rocksdb_livefiles_t* files = rocksdb_export_import_files_metadata_get_files(made);
+  printf("tables: %d\n", rocksdb_livefiles_count(files));
+
+  /* The same, described by the program. */
+  rocksdb_export_import_files_metadata_t* described = rocksdb_export_import_files_metadata_create();
+  rocksdb_export_import_files_metadata_set_db_comparator_name(described, name);
+  rocksdb_livefiles_t* list = rocksdb_livefiles_create();
+  for (int i = 0; i < rocksdb_livefiles_count(files); i++) {
+    size_t len;
+    rocksdb_livefile_t* file = rocksdb_livefile_create();
+    rocksdb_livefile_set_column_family_name(file, rocksdb_livefiles_column_family_name(files, i));
+    rocksdb_livefile_set_name(file, rocksdb_livefiles_name(files, i));
+    rocksdb_livefile_set_directory(file, rocksdb_livefiles_directory(files, i));
+    rocksdb_livefile_set_level(file, rocksdb_livefiles_level(files, i));
+    rocksdb_livefile_set_size(file, rocksdb_livefiles_size(files, i));
+    const char* key = rocksdb_livefiles_smallestkey(files, i, &len);
+    rocksdb_livefile_set_smallest_key(file, key, len);
+    key = rocksdb_livefiles_largestkey(files, i, &len);
+    rocksdb_livefile_set_largest_key(file, key, len);
+    rocksdb_livefile_set_smallest_seqno(file, rocksdb_livefiles_smallest_seqno(files, i));
+    rocksdb_livefile_set_largest_seqno(file, rocksdb_livefiles_largest_seqno(files, i));
+    rocksdb_livefiles_add(list, file);
+    printf("level %d, in its directory %d\n", rocksdb_livefiles_level(files, i),
+           strcmp(rocksdb_livefiles_directory(files, i), path(dir, "out")) == 0);
+  }
+  rocksdb_export_import_files_metadata_set_files(described, list);
+  rocksdb_livefiles_destroy(files);
+  rocksdb_free(name);
+
+  rocksdb_import_column_family_options_t* how = rocksdb_import_column_family_options_create();
+  rocksdb_column_family_handle_t* copy = rocksdb_create_column_family_with_import(db, options, "copy", how, described, &err);
+  said("import", &err);
+  if (copy != NULL) entries(db, copy);
+  if (rocksdb_create_column_family_with_import(db, options, "copy", how, described, &err) != NULL) printf("imported twice\n");
+  said("a family that exists", &err);
+  rocksdb_export_import_files_metadata_set_db_comparator_name(described, "other");
+  if (rocksdb_create_column_family_with_import(db, options, "other", how, described, &err) != NULL) printf("another order\n");
+  said("another comparator", &err);
+  rocksdb_import_column_family_options_set_move_files(how, 1);
+  rocksdb_column_family_handle_t* moved = rocksdb_create_column_family_with_import(db, options, "moved", how, made, &err);
+  said("move", &err);
+  if (moved != NULL) entries(db, moved);
+  rocksdb_export_import_files_metadata_destroy(described);
+  rocksdb_export_import_files_metadata_destroy(made);
+  rocksdb_import_column_family_options_destroy(how);
+  if (copy != NULL) rocksdb_column_family_handle_destroy(copy);
+  if (moved != NULL) rocksdb_column_family_handle_destroy(moved);
+  rocksdb_column_family_handle_destroy(cf);
+  rocksdb_close(db);
+
+  db = rocksdb_open_with_ttl(options, path(dir, "ttl"), 1000, &err);
+  must(err);
+  cf = rocksdb_create_column_family_with_ttl(db, options, "short", 100, &err);
+  must(err);
+  rocksdb_put_cf(db, wo, cf, "k", 1, "v", 1, &err);
+  must(err);
+  entries(db, cf);
+  rocksdb_column_family_handle_destroy(cf);
+  rocksdb_close(db);
+  rocksdb_options_destroy(options);
+}
+
+static void batches(const char* dir) {
+  start("batches");
+  char* err = NULL;
+  rocksdb_options_t* options = creating();
+  rocksdb_transactiondb_options_t* own = rocksdb_transactiondb_options_create();
+  rocksdb_transactiondb_t* txn_db = rocksdb_transactiondb_open(options, own, path(dir, "transactions"), &err);
+  must(err);
+  rocksdb_t* db = rocksdb_transactiondb_get_base_db(txn_db);
+  rocksdb_column_family_handle_t* cf = rocksdb_get_default_column_family_handle(db);
+
+  const char *from[2] = {"a", "b"}, *to[2] = {"a", "d"};
+  size_t ones[2] = {1, 1};
+  for (int i = 0; i < 4; i++) {
+    char key[3] = {'a', (char)('a' + i), 0};
+    rocksdb_transactiondb_put(txn_db, wo, key, 2, "v", 1, &err);
+    must(err);
+  }
+  for (int family = 0; family < 2; family++) {
+    rocksdb_writebatch_t* batch = rocksdb_writebatch_create();
+    if (family == 0) rocksdb_writebatch_delete_rangev(batch, 2, from, ones, to, ones);
+    if (family == 1) rocksdb_writebatch_delete_rangev_cf(batch, cf, 2, from, ones, to, ones);
+    printf("operations %d\n", rocksdb_writebatch_count(batch));
+    rocksdb_write(db, wo, batch, &err);
+    said("a range of pieces", &err);
+    rocksdb_writebatch_destroy(batch);
+  }
+  entries(db, cf);
+
+  rocksdb_transaction_options_t* plain = rocksdb_transaction_options_create();
+  rocksdb_transaction_t* txn = rocksdb_transaction_begin(txn_db, wo, plain, NULL);
+  rocksdb_transaction_t* other = rocksdb_transaction_begin(txn_db, wo, plain, NULL);
+  uint64_t before = rocksdb_get_latest_sequence_number(db);
+  rocksdb_transaction_put(txn, "k", 1, "v", 1, &err);
+  must(err);
+  rocksdb_transaction_put_log_data(txn, "note", 4);
+  const char* keys[3] = {"aa", "k", "none"};
+  size_t lens[3] = {2, 1, 4};
+  char *values[3], *errs[3];
+  size_t value_lens[3];
+  rocksdb_transaction_multi_get_for_update(txn, ro, 3, keys, lens, values, value_lens, errs);
+  for (int i = 0; i < 3; i++) {
+    show(keys[i], values[i], value_lens[i]);
+    said("read", &errs[i]);
+    rocksdb_free(values[i]);
+  }
+  const rocksdb_column_family_handle_t* of[3] = {cf, cf, cf};
+  rocksdb_transaction_multi_get_for_update_cf(other, ro, of, 3, keys, lens, values, value_lens, errs);
+  for (int i = 0; i < 3; i++) {
+    show(keys[i], values[i], value_lens[i]);
+    said("locked", &errs[i]);
+    rocksdb_free(values[i]);
+  }
+  rocksdb_transaction_commit(txn, &err);
+  must(err);
+  rocksdb_transaction_destroy(txn);
+  rocksdb_transaction_destroy(other);
+  rocksdb_wal_iterator_t* updates = rocksdb_get_updates_since(db, before + 1, NULL, &err);
+  must(err);
+  for (; rocksdb_wal_iter_valid(updates); rocksdb_wal_iter_next(updates)) {
+    uint64_t seq;
+    rocksdb_writebatch_t* batch = rocksdb_wal_iter_get_batch(updates, &seq);
+    rocksdb_writebatch_iterate_ld(batch, NULL, walk_put, walk_deleted, walk_log_data);
+    rocksdb_writebatch_destroy(batch);
+  }
+  rocksdb_wal_iter_destroy(updates);
+  rocksdb_transaction_options_destroy(plain);
+  rocksdb_column_family_handle_destroy(cf);
+  rocksdb_transactiondb_close_base_db(db);
+  rocksdb_transactiondb_close(txn_db);
+  rocksdb_transactiondb_options_destroy(own);
+
+  rocksdb_optimistictransactiondb_options_t* shared = rocksdb_optimistictransactiondb_options_create();
+  rocksdb_optimistictransactiondb_lock_buckets_t* buckets = rocksdb_optimistictransactiondb_lock_buckets_create(128, 1);
+  printf("buckets: %d\n", rocksdb_optimistictransactiondb_lock_buckets_approximate_memory_usage(buckets) > 0);
+  rocksdb_optimistictransactiondb_options_set_shared_lock_buckets(shared, buckets);
+  const char* names[1] = {"default"};
+  const rocksdb_options_t* each[1] = {options};
+  rocksdb_column_family_handle_t* handles[1];
+  rocksdb_optimistictransactiondb_t* otxn_db = rocksdb_optimistictransactiondb_open_column_families_with_otxn_db_options(
+      options, shared, path(dir, "optimistic"), 1, names, each, handles, &err);
+  said("optimistic", &err);
+  rocksdb_column_family_handle_destroy(handles[0]);
+  rocksdb_optimistictransactiondb_close(otxn_db);
+  rocksdb_optimistictransactiondb_lock_buckets_destroy(buckets);
+  rocksdb_optimistictransactiondb_options_destroy(shared);
+  rocksdb_options_destroy(options);
+}
+
+static void objects(const char* dir) {
+  start("objects");
+  char* err = NULL;
+  rocksdb_options_t* options = creating();
+  rocksdb_t* db = rocksdb_open(options, path(dir, "backed"), &err);
+  must(err);
+  rocksdb_backup_engine_options_t* where = rocksdb_backup_engine_options_create(path(dir, "nowhere"));
+  rocksdb_backup_engine_options_set_backup_dir(where, path(dir, "backups"));
+  rocksdb_ratelimiter_t* limiter = rocksdb_ratelimiter_create(1 << 30, 100000, 10);
+  rocksdb_backup_engine_options_set_backup_rate_limiter(where, limiter);
+  rocksdb_backup_engine_options_set_backup_rate_limiter(where, NULL);
+  rocksdb_backup_engine_options_set_restore_rate_limiter(where, limiter);
+  rocksdb_envoptions_t* files = rocksdb_envoptions_create();
+  rocksdb_envoptions_set_rate_limiter(files, limiter);
+  rocksdb_sstfilewriter_t* writer = rocksdb_sstfilewriter_create_with_comparator(files, options, NULL);
+  rocksdb_sstfilewriter_open(writer, path(dir, "one.sst"), &err);
+  rocksdb_sstfilewriter_put(writer, "a", 1, "b", 1, &err);
+  rocksdb_sstfilewriter_finish(writer, &err);
+  said("a table", &err);
+  rocksdb_sstfilewriter_destroy(writer);
+  rocksdb_envoptions_destroy(files);
+  rocksdb_env_t* os = rocksdb_create_default_env();
+  rocksdb_backup_engine_t* engine = rocksdb_backup_engine_open_opts(where, os, &err);
+  must(err);
+  rocksdb_backup_engine_create_new_backup(engine, db, &err);
+  said("backup", &err);
+  struct stat there;
+  printf("there: %d %d\n", stat(path(dir, "backups"), &there) == 0, stat(path(dir, "nowhere"), &there) == 0);
+  rocksdb_backup_engine_close(engine);
+  rocksdb_env_destroy(os);
+  rocksdb_ratelimiter_destroy(limiter);
+  rocksdb_backup_engine_options_destroy(where);
+  rocksdb_close(db);
+  rocksdb_options_destroy(options);
+
+  rocksdb_hyper_clock_cache_options_t* clock = rocksdb_hyper_clock_cache_options_create(1 << 20, 4096);
+  rocksdb_hyper_clock_cache_options_set_capacity(clock, 2 << 20);
+  rocksdb_hyper_clock_cache_options_set_estimated_entry_charge(clock, 8192);
+  rocksdb_hyper_clock_cache_options_set_num_shard_bits(clock, 2);
+  rocksdb_cache_t* cache = rocksdb_cache_create_hyper_clock_opts(clock);
+  printf("capacity %d\n", (int)rocksdb_cache_get_capacity(cache));
+  rocksdb_cache_disown_data(cache);
+  rocksdb_cache_destroy(cache);
+  rocksdb_hyper_clock_cache_options_destroy(clock);
+
+  rocksdb_env_t* env = rocksdb_create_default_env();
+  rocksdb_env_set_background_threads(env, 20);
+  rocksdb_env_set_high_priority_background_threads(env, 30);
+  rocksdb_env_set_bottom_priority_background_threads(env, 0);
+  rocksdb_env_t* again = rocksdb_create_default_env();
+  printf("threads %d %d %d %d\n", rocksdb_env_get_background_threads(again),
+         rocksdb_env_get_low_priority_background_threads(again), rocksdb_env_get_high_priority_background_threads(again),
+         rocksdb_env_get_bottom_priority_background_threads(again));
+  rocksdb_env_set_low_priority_background_threads(env, 5);
+  printf("threads %d\n", rocksdb_env_get_background_threads(env));
+  rocksdb_env_destroy(again);
+  rocksdb_env_destroy(env);
+
+  rocksdb_writeoptions_t* write = rocksdb_writeoptions_create();
+  printf("activity %d", rocksdb_writeoptions_get_io_activity(write));
+  rocksdb_writeoptions_set_io_activity(write, 2);
+  printf(" %d\n", rocksdb_writeoptions_get_io_activity(write));
+  rocksdb_writeoptions_destroy(write);
+
+  rocksdb_readoptions_t* read = rocksdb_readoptions_create();
+  size_t len = 77;
+  const char* id = rocksdb_readoptions_get_request_id(read, &len);
+  show("id", id, len);
+  rocksdb_readoptions_set_request_id(read, "request", 7);
+  id = rocksdb_readoptions_get_request_id(read, &len);
+  show("id", id, len);
+  rocksdb_readoptions_set_request_id(read, NULL, 0);
+  id = rocksdb_readoptions_get_request_id(read, &len);
+  show("id", id, len);
+  rocksdb_readoptions_set_request_id(read, "request", 7);
+  rocksdb_readoptions_clear_request_id(read);
+  id = rocksdb_readoptions_get_request_id(read, &len);
+  show("id", id, len);
+  rocksdb_readoptions_destroy(read);
+}
+
 int main(int argc, char** argv) {
   if (argc != 2) return 2;
   ro = rocksdb_readoptions_create();
@@ -434,6 +864,10 @@ int main(int argc, char** argv) {
   reads(argv[1]);
   loggers(argv[1]);
   lists(argv[1]);
+  compactions(argv[1]);
+  exports(argv[1]);
+  batches(argv[1]);
+  objects(argv[1]);
   rocksdb_flushoptions_destroy(fo);
   rocksdb_readoptions_destroy(ro);
   rocksdb_writeoptions_destroy(wo);

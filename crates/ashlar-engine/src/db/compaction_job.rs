@@ -15,6 +15,7 @@ use super::core::{Core, State};
 use super::install::Change;
 use super::job::{JobShell, Run};
 use super::limited::Limited;
+use super::notify::begun;
 use crate::column_family::Family;
 use crate::health::Source;
 use ashlar_base::stats::{Distribution, Ticker};
@@ -26,6 +27,7 @@ use ashlar_compaction::{
 };
 use ashlar_env::{JobKind, StepBudget, StepResult};
 use ashlar_format::version_edit::VersionEdit;
+use ashlar_options::Event;
 use ashlar_sync::{Mutex, Rank};
 use ashlar_tree::version::Version;
 use std::sync::Arc;
@@ -114,7 +116,7 @@ impl CompactionJob {
         match std::mem::replace(&mut self.phase, Phase::Over) {
             Phase::Over => Ok(true),
             Phase::Begin(version) => {
-                shared.core.notify_compaction(&shared.family, &shared.plan, None);
+                shared.core.events.tell(&Event::CompactionBegin(begun(&shared.family, &shared.plan)));
                 if let Some(edit) = shared.edit_without_io() {
                     shared.install_without_io(edit)?;
                     return Ok(true);
@@ -165,12 +167,21 @@ impl Shared {
     fn install_without_io(&self, edit: VersionEdit) -> Result<()> {
         let counters =
             CompactionCounters { tables_written: edit.added.len() as u64, ..CompactionCounters::default() };
+        let made = edit.clone();
         self.apply(Change { edits: vec![edit], ..Change::default() })?;
         if self.plan.action == Action::Move {
             self.core.counters.moved(self.family.id(), &self.plan);
         }
-        self.core.notify_compaction(&self.family, &self.plan, Some((&counters, self.took())));
+        self.tell(&made, &counters, self.took());
         Ok(())
+    }
+
+    /// Reports the installed compaction, and keeps the report for the caller that named the files.
+    fn tell(&self, made: &VersionEdit, counters: &CompactionCounters, took: Duration) {
+        let event = self.core.notify_compacted(&self.family, &self.plan, made, (counters, took));
+        if let (Reason::Chosen, Some(claim)) = (self.plan.reason, &self.claim) {
+            self.core.state().chosen.push((self.family.id(), claim.clone(), event));
+        }
     }
 
     fn begin(&self, version: Arc<Version>) -> Result<Vec<CompactionPart>> {
@@ -267,7 +278,7 @@ impl Shared {
         if partitioner_failed {
             core.notify_unpartitioned(&self.family, self.plan.output_level);
         }
-        core.notify_compaction(&self.family, &self.plan, Some((&counters, took)));
+        self.tell(&made, &counters, took);
         Ok(())
     }
 

@@ -9,11 +9,10 @@ use crate::write::Committer;
 use ashlar_base::panics::contained;
 use ashlar_base::stats::Statistics;
 use ashlar_base::{Error, ErrorKind, FamilyId, FileNumber, Result, SeqNum};
-use ashlar_compaction::Running;
-use ashlar_compaction::Writer;
+use ashlar_compaction::{Running, Writer};
 use ashlar_env::{Env, FileLock, JobId, JobKind};
 use ashlar_observe::{Counters, Scrubbed};
-use ashlar_options::DbOptions;
+use ashlar_options::{CompactionEvent, DbOptions};
 use ashlar_read::snapshot::SnapshotList;
 use ashlar_read::super_version::SuperVersion;
 use ashlar_recovery::{PreparedSet, RecoveryReport};
@@ -105,6 +104,8 @@ pub(crate) struct State {
     pub(crate) families: FamilySet,
     /// The running compactions, by family.
     pub(crate) running: BTreeMap<FamilyId, Vec<Running>>,
+    /// What compactions of named files did, until their callers take it.
+    pub(super) chosen: Vec<(FamilyId, Running, CompactionEvent)>,
     /// The number of jobs that were submitted and have not ended.
     pub(crate) jobs: usize,
     /// How many of those jobs compact.

@@ -13,7 +13,7 @@ use ashlar_base::{Error, FamilyId, FileNumber, Level, Order, Result};
 use ashlar_compaction::picker::{ManualPick, ManualRange, Shape, Style, pick_chosen, pick_refit};
 use ashlar_compaction::{Action, Compaction, Running};
 use ashlar_env::JobKind;
-use ashlar_options::CompactRangeOptions;
+use ashlar_options::{CompactRangeOptions, CompactionEvent};
 use std::sync::Arc;
 
 impl Db {
@@ -66,7 +66,8 @@ impl Db {
 
     /// Compacts tables by their numbers into the level `output`, and waits as [`Db::compact_range`] does. Includes
     /// further tables where an older version would otherwise end above a newer one. If a listed table is gone when the
-    /// compaction begins, the call fails; retry with current numbers.
+    /// compaction begins, the call fails; retry with current numbers. Returns what the compaction did; `None`: there was nothing
+    /// to do. An output of `file_bytes` bytes is full; `None`: as the settings of the family say.
     ///
     /// # Errors
     /// `InvalidArgument`: a table that is not in the tree or is deeper than `output`, no such level. Else as
@@ -76,20 +77,29 @@ impl Db {
         family: &Family,
         numbers: &[FileNumber],
         output: Level,
-        max_subcompactions: usize,
-    ) -> Result<()> {
+        (max_subcompactions, file_bytes): (usize, Option<u64>),
+    ) -> Result<Option<CompactionEvent>> {
         let core = self.core();
         core.check_open()?;
         core.check_outside("compact_files()")?;
         core.check_live(family)?;
         core.health.check_working()?;
         check_style(family, Asks::Target)?;
-        core.compact_one(family.id(), |from| {
+        let mut claim = None;
+        let done = core.compact_one(family.id(), &mut claim, |from| {
             let options = from.family.options();
             let shape = Shape::within(&from.version, &options.compaction);
             let picked = pick_chosen(&shape, &options.compaction, &from.running, numbers, output)?;
-            Ok(picked.map(|plan| Compaction { parts_max: max_subcompactions, ..plan }))
-        })
+            Ok(picked.map(|plan| Compaction {
+                parts_max: max_subcompactions,
+                target_file_bytes: file_bytes.unwrap_or(plan.target_file_bytes),
+                ..plan
+            }))
+        });
+        let mut state = core.state();
+        let own = |(of, by, _): &(FamilyId, Running, _)| *of == family.id() && claim.as_ref() == Some(by);
+        let event = state.chosen.iter().position(own).map(|at| state.chosen.swap_remove(at).2);
+        done.map(|()| event)
     }
 }
 
@@ -173,7 +183,7 @@ impl Core {
             })
         })?;
         match options.target_level {
-            Some(target) => self.compact_one(family, |from| {
+            Some(target) => self.compact_one(family, &mut None, |from| {
                 let settings = from.family.options();
                 let shape = Shape::within(&from.version, &settings.compaction);
                 pick_refit(&shape, &settings.compaction, &from.running, target)
@@ -182,14 +192,14 @@ impl Core {
         }
     }
 
-    /// Runs the one compaction that `pick` finds (`None`: not possible now), to its end.
+    /// Runs the one compaction that `pick` finds (`None`: not possible now), to its end. `started` gets its claim.
     fn compact_one(
         self: &Arc<Self>,
         family: FamilyId,
+        started: &mut Option<Running>,
         pick: impl Fn(&Candidate) -> Result<Option<Compaction>>,
     ) -> Result<()> {
-        let mut started: Option<Running> = None;
-        self.run_pieces(family, &mut started, |started, from| {
+        self.run_pieces(family, started, |started, from| {
             if let Some(claim) = started {
                 let runs = from.running.contains(claim);
                 return Ok(if runs { ManualPick::Blocked } else { ManualPick::Done });

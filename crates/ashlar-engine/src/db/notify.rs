@@ -13,6 +13,7 @@ use ashlar_memtable::MemtableRep;
 use ashlar_options::{CompactionEvent, Event, FileEvent, FlushEvent, StallCondition};
 use ashlar_recovery::RecoveryReport;
 use ashlar_table::CollectorFailure;
+use ashlar_tree::version::FileMeta;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -57,36 +58,28 @@ impl Core {
         self.notify_uncollected(&family, failures);
         let mut event = FlushEvent::begun(family, memtables, entries);
         event.bytes = edit.added.iter().map(|(_, f)| f.size).sum();
-        event.micros = micros(took);
-        event.levels = self.tree(edit.family);
+        (event.micros, event.levels) = (micros(took), self.tree(edit.family));
         self.events.tell(&Event::FlushCompleted(event));
     }
 
-    /// Reports that a compaction begins or, with its counts, that it was installed.
-    pub(super) fn notify_compaction(
+    /// Reports a compaction that was installed, whose `edit` added its files. Returns the event.
+    pub(super) fn notify_compacted(
         &self,
         family: &Family,
         plan: &Compaction,
-        did: Option<(&CompactionCounters, Duration)>,
-    ) {
-        let inputs =
-            |files: &[Arc<ashlar_tree::version::FileMeta>]| files.iter().map(|f| f.number()).collect();
-        let inputs = plan.inputs.iter().map(|(level, files)| (*level, inputs(files))).collect();
-        let (reason, bytes) = (plan.reason.name(), plan.input_bytes());
-        let mut event =
-            CompactionEvent::begun(family.name().to_owned(), reason, inputs, plan.output_level, bytes);
-        event.trivial_move = plan.action == Action::Move;
-        let Some((counters, took)) = did else {
-            return self.events.tell(&Event::CompactionBegin(event));
-        };
-        event.output_bytes = counters.bytes_written;
-        event.outputs = counters.tables_written;
-        event.input_entries = counters.entries.entries_in;
-        event.output_entries = counters.entries.entries_out;
-        event.filtered_entries = counters.entries.filtered;
-        event.micros = micros(took);
-        event.levels = self.tree(family.id());
-        self.events.tell(&Event::CompactionCompleted(event));
+        edit: &VersionEdit,
+        (counters, took): (&CompactionCounters, Duration),
+    ) -> CompactionEvent {
+        let mut event = begun(family, plan);
+        (event.output_bytes, event.outputs) = (counters.bytes_written, counters.tables_written);
+        let entries = &counters.entries;
+        (event.input_entries, event.output_entries) = (entries.entries_in, entries.entries_out);
+        event.output_tables = edit.added.iter().map(|(_, file)| file.number).collect();
+        event.output_blobs = edit.blob_added.iter().map(|file| file.number).collect();
+        (event.filtered_entries, event.garbage_blobs) = (entries.filtered, edit.blob_garbage.len());
+        (event.micros, event.levels) = (micros(took), self.tree(family.id()));
+        self.events.tell(&Event::CompactionCompleted(event.clone()));
+        event
     }
 
     /// Reports the files that a durable edit added.
@@ -154,6 +147,16 @@ impl Core {
             self.events.tell(&Event::StallConditionsChanged { before, now });
         }
     }
+}
+
+/// A compaction that begins.
+pub(super) fn begun(family: &Family, plan: &Compaction) -> CompactionEvent {
+    let numbers = |files: &[Arc<FileMeta>]| files.iter().map(|f| f.number()).collect();
+    let inputs = plan.inputs.iter().map(|(level, files)| (*level, numbers(files))).collect();
+    let (name, reason, bytes) = (family.name().to_owned(), plan.reason.name(), plan.input_bytes());
+    let mut event = CompactionEvent::begun(name, reason, inputs, plan.output_level, bytes);
+    event.trivial_move = plan.action == Action::Move;
+    event
 }
 
 fn condition(pace: Pace) -> StallCondition {

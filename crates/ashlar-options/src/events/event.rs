@@ -55,6 +55,12 @@ pub struct CompactionEvent {
     pub output_entries: u64,
     /// The number of values and operands that the compaction filter removed; 0 in [`Event::CompactionBegin`].
     pub filtered_entries: u64,
+    /// The tables written or moved; none in [`Event::CompactionBegin`].
+    pub output_tables: Vec<FileNumber>,
+    /// The blob files written; none in [`Event::CompactionBegin`].
+    pub output_blobs: Vec<FileNumber>,
+    /// The number of blob files in which the compaction left garbage; 0 in [`Event::CompactionBegin`].
+    pub garbage_blobs: usize,
     /// Microseconds since the compaction began; 0 in [`Event::CompactionBegin`].
     pub micros: u64,
     /// The number of tables per level after the compaction; empty in [`Event::CompactionBegin`].
@@ -82,6 +88,9 @@ impl CompactionEvent {
             input_entries: 0,
             output_entries: 0,
             filtered_entries: 0,
+            output_tables: Vec::new(),
+            output_blobs: Vec::new(),
+            garbage_blobs: 0,
             micros: 0,
             levels: Vec::new(),
         }
@@ -389,6 +398,9 @@ mod tests {
             input_entries: 0,
             output_entries: 0,
             filtered_entries: 0,
+            output_tables: vec![],
+            output_blobs: vec![],
+            garbage_blobs: 0,
             micros: 0,
             levels: vec![],
         };

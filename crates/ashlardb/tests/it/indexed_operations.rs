@@ -223,6 +223,16 @@ fn log_data_goes_with_the_batch_and_is_no_operation() {
     let update = db.updates_since(SeqNum::new(1).unwrap()).unwrap().next().unwrap().unwrap();
     let has = |text: &[u8]| update.data().windows(text.len()).any(|bytes| bytes == text);
     assert!(has(b"a note") && !has(b"taken back"), "{update:?}");
+
+    // A transaction too.
+    let before = db.sequence().get();
+    let transaction = db.begin().unwrap();
+    transaction.put_log_data("of a commit").unwrap();
+    transaction.put("k", "w").unwrap();
+    transaction.commit().unwrap();
+    assert!(transaction.put_log_data("too late").is_err());
+    let update = db.updates_since(SeqNum::new(before + 1).unwrap()).unwrap().next().unwrap().unwrap();
+    assert!(update.data().windows(11).any(|bytes| bytes == b"of a commit"), "{update:?}");
 }
 
 #[test]

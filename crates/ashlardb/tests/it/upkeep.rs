@@ -94,3 +94,33 @@ fn a_family_is_flushed_by_itself() {
     db.flush().unwrap();
     assert_eq!((one.live_files().unwrap().len(), two.live_files().unwrap().len()), (1, 1));
 }
+
+/// A compaction of named files tells its inputs and outputs, and keeps to the size of the outputs.
+#[test]
+fn a_compaction_of_named_files_tells_what_it_did() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Db::builder(dir.path())
+        .options("disable_auto_compactions=true;compression=kNoCompression")
+        .open()
+        .unwrap();
+    let family = db.default_family();
+    for round in 0..2u8 {
+        for key in 0..100u8 {
+            db.put([key], [round; 1000]).unwrap();
+        }
+        db.flush().unwrap();
+    }
+    let numbers: Vec<_> = family.live_files().unwrap().iter().map(|file| file.number).collect();
+    let told = family.compact_files_reported(&numbers, Level(2), 1, 20_000).unwrap().unwrap();
+    let after = family.live_files().unwrap();
+    assert_eq!(told.inputs, [(Level(0), numbers.clone())]);
+    assert_eq!(told.output_tables, after.iter().map(|file| file.number).collect::<Vec<_>>());
+    assert_eq!((told.output_level, told.outputs), (Level(2), after.len() as u64));
+    assert_eq!((told.input_entries, told.output_entries), (200, 100));
+    assert!((4..=8).contains(&after.len()), "100 values of 1000 bytes in tables of 20000: {}", after.len());
+    // Another request has a report of its own.
+    let again: Vec<_> = after.iter().map(|file| file.number).collect();
+    let told = family.compact_files_reported(&again, Level(3), 1, u64::MAX).unwrap().unwrap();
+    assert_eq!(told.inputs, [(Level(2), again)]);
+    assert!(family.compact_files_reported(&numbers, Level(3), 1, u64::MAX).is_err(), "these tables are gone");
+}

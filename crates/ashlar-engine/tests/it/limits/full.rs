@@ -190,7 +190,7 @@ fn compactions_go_on_and_make_room() {
     let numbers: Vec<_> = tables.iter().map(|f| f.number).collect();
     assert_eq!(numbers.len(), 3);
     assert_eq!(db.health().severity, Severity::Full);
-    db.compact_files(&family, &numbers, ashlar_base::Level(6), 0).unwrap();
+    db.compact_files(&family, &numbers, ashlar_base::Level(6), (0, None)).unwrap();
     while db.health().severity != Severity::Healthy && sim.jobs().drive(1) > 0 {}
     assert_eq!(db.health().severity, Severity::Healthy);
     put(&db, 320, &mut rng).unwrap();
