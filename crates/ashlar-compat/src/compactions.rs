@@ -110,3 +110,15 @@ pub fn compact_files(
     report.micros = event.micros;
     Ok(report)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_is_named_with_or_without_its_directory() {
+        let number = |name: &str| file_number(Path::new(name)).0;
+        assert_eq!((number("000012.sst"), number("/000012.sst"), number("/a/b/000012.sst")), (12, 12, 12));
+        assert_eq!((number("CURRENT"), number(""), number("-1.sst")), (0, 0, 0));
+    }
+}

@@ -328,6 +328,23 @@ mod tests {
     }
 
     #[test]
+    fn compression_of_the_last_level_is_taken_if_off_and_refused_if_on() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut options = Options::default();
+        options.texts.set("create_if_missing", true);
+        options.texts.set("bottommost_compression_opts.level", 3i32);
+        options.texts.set("bottommost_compression_opts.enabled", false);
+        let open = |options: &Options| {
+            let mode = crate::database::Mode::Write;
+            crate::database::Database::open(options, dir.path(), mode, &[]).map(drop)
+        };
+        open(&options).unwrap();
+        options.texts.set("bottommost_compression_opts.enabled", true);
+        let refused = open(&options).unwrap_err();
+        assert_eq!(refused.kind(), ashlardb::ErrorKind::NotSupported, "{refused}");
+    }
+
+    #[test]
     fn names_go_to_the_database_or_the_family() {
         assert!(is_of_database("max_open_files") && is_of_database("wal_dir"));
         assert!(!is_of_database("write_buffer_size") && !is_of_database("compression_opts.level"));
