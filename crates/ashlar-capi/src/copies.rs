@@ -6,12 +6,14 @@ use crate::info::RateObject;
 use crate::objects::{CreateBackupObject, RestoreObject};
 use crate::options::{EnvObject, OptionsObject};
 use ashlar_compat::options::Texts;
-use ashlar_compat::status::not_found;
+use ashlar_compat::status::{not_found, stopped};
 use ashlardb::{
     BackupEngine, BackupInfo, BackupOptions, CheckpointOptions, Db, Error, RestoreOptions, Result,
 };
+use std::cell::RefCell;
 use std::ffi::CStr;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// `rocksdb_checkpoint_t`: the database of which copies are made.
 #[derive(Clone, Debug)]
@@ -77,15 +79,21 @@ impl HasTexts for BackupOptionsObject {
     }
 }
 
-/// `rocksdb_backup_engine_t`.
+/// `rocksdb_backup_engine_t`: used by one thread, which another one may stop by the flag.
 #[derive(Debug)]
-pub struct BackupObject(BackupEngine);
+pub struct BackupObject(RefCell<BackupEngine>, AtomicBool);
 
 impl BackupObject {
     /// # Errors
+    /// RocksDB's `Incomplete`: backups are stopped.
+    fn going(&self) -> Result<()> {
+        if self.1.load(Ordering::Acquire) { Err(stopped()) } else { Ok(()) }
+    }
+
+    /// # Errors
     /// `Io(NotFound)`: there is no such backup.
     fn named(&self, id: u32) -> Result<()> {
-        let is_there = self.0.backups().iter().any(|backup| backup.id == id);
+        let is_there = self.0.borrow().backups().iter().any(|backup| backup.id == id);
         if is_there { Ok(()) } else { Err(not_found(format!("there is no backup {id}"))) }
     }
 }
@@ -165,14 +173,19 @@ fn opened(options: &BackupOptionsObject) -> Result<BackupObject> {
     if let Some(env) = &options.env {
         builder = builder.env(env.0.clone());
     }
-    builder.open().map(BackupObject)
+    builder.open().map(|engine| BackupObject(engine.into(), AtomicBool::new(false)))
+}
+
+/// Refuses backups and restores with this object from now on. One that runs is completed. Another thread may call it.
+pub fn backup_engine_stop_backup(be: &BackupObject) {
+    be.1.store(true, Ordering::Release);
 }
 
 /// Makes a backup; what is in memtables comes from the WAL.
 ///
 /// # Errors
 /// Those of [`BackupEngine::create_backup`].
-pub fn backup_engine_create_new_backup(be: &mut BackupObject, db: &DbObject) -> Result<()> {
+pub fn backup_engine_create_new_backup(be: &BackupObject, db: &DbObject) -> Result<()> {
     backup_engine_create_new_backup_flush(be, db, false)
 }
 
@@ -181,15 +194,16 @@ pub fn backup_engine_create_new_backup(be: &mut BackupObject, db: &DbObject) -> 
 /// # Errors
 /// Those of [`BackupEngine::create_backup`].
 pub fn backup_engine_create_new_backup_flush(
-    be: &mut BackupObject,
+    be: &BackupObject,
     db: &DbObject,
     flush_before_backup: bool,
 ) -> Result<()> {
     made(be, db, BackupOptions::new().flush(flush_before_backup)).map(drop)
 }
 
-fn made(be: &mut BackupObject, db: &DbObject, options: BackupOptions) -> Result<u32> {
-    Ok(be.0.create_backup_with(&*db.0.db(), &options, |_| {})?.info.id)
+fn made(be: &BackupObject, db: &DbObject, options: BackupOptions) -> Result<u32> {
+    be.going()?;
+    Ok(be.0.borrow_mut().create_backup_with(&*db.0.db(), &options, |_| {})?.info.id)
 }
 
 /// Makes a backup with options, and answers its number.
@@ -197,7 +211,7 @@ fn made(be: &mut BackupObject, db: &DbObject, options: BackupOptions) -> Result<
 /// # Errors
 /// Those of [`BackupEngine::create_backup`].
 pub fn backup_engine_create_new_backup_with_options(
-    be: &mut BackupObject,
+    be: &BackupObject,
     db: &DbObject,
     options: &CreateBackupObject,
     backup_id: &mut u32,
@@ -212,7 +226,7 @@ pub fn backup_engine_create_new_backup_with_options(
 /// # Errors
 /// Those of [`BackupEngine::create_backup`].
 pub fn backup_engine_create_new_backup_with_metadata(
-    be: &mut BackupObject,
+    be: &BackupObject,
     db: &DbObject,
     options: &CreateBackupObject,
     metadata: &[u8],
@@ -227,17 +241,17 @@ pub fn backup_engine_create_new_backup_with_metadata(
 ///
 /// # Errors
 /// Those of [`BackupEngine::purge_old`].
-pub fn backup_engine_purge_old_backups(be: &mut BackupObject, keep: u32) -> Result<()> {
-    be.0.purge_old(usize::try_from(keep).unwrap_or(usize::MAX)).map(drop)
+pub fn backup_engine_purge_old_backups(be: &BackupObject, keep: u32) -> Result<()> {
+    be.0.borrow_mut().purge_old(usize::try_from(keep).unwrap_or(usize::MAX)).map(drop)
 }
 
 /// Reads every file of a backup.
 ///
 /// # Errors
 /// Those of [`BackupEngine::verify`].
-pub fn backup_engine_verify_backup(be: &mut BackupObject, backup_id: u32) -> Result<()> {
+pub fn backup_engine_verify_backup(be: &BackupObject, backup_id: u32) -> Result<()> {
     be.named(backup_id)?;
-    be.0.verify(backup_id)
+    be.0.borrow().verify(backup_id)
 }
 
 /// Restores the newest backup.
@@ -245,12 +259,12 @@ pub fn backup_engine_verify_backup(be: &mut BackupObject, backup_id: u32) -> Res
 /// # Errors
 /// Those of [`BackupEngine::restore_with`]. `NotSupported`: another directory for WAL files.
 pub fn backup_engine_restore_db_from_latest_backup(
-    be: &mut BackupObject,
+    be: &BackupObject,
     db_dir: &CStr,
     wal_dir: &CStr,
     options: &RestoreObject,
 ) -> Result<()> {
-    let id = be.0.latest().map_err(|e| not_found(e.message()))?.id;
+    let id = be.0.borrow().latest().map_err(|e| not_found(e.message()))?.id;
     backup_engine_restore_db_from_backup(be, db_dir, wal_dir, options, id)
 }
 
@@ -259,7 +273,7 @@ pub fn backup_engine_restore_db_from_latest_backup(
 /// # Errors
 /// Those of [`BackupEngine::restore_with`]. `NotSupported`: another directory for WAL files.
 pub fn backup_engine_restore_db_from_backup(
-    be: &mut BackupObject,
+    be: &BackupObject,
     db_dir: &CStr,
     wal_dir: &CStr,
     options: &RestoreObject,
@@ -272,12 +286,15 @@ pub fn backup_engine_restore_db_from_backup(
     }
     be.named(backup_id)?;
     let keep = options.texts().get("keep_log_files");
-    be.0.restore_with(backup_id, path(db_dir), RestoreOptions::new().keep_log_files(keep), |_| {}).map(drop)
+    be.going()?;
+    be.0.borrow()
+        .restore_with(backup_id, path(db_dir), RestoreOptions::new().keep_log_files(keep), |_| {})
+        .map(drop)
 }
 
 /// The backups.
-pub fn backup_engine_get_backup_info(be: &mut BackupObject) -> BackupInfoObject {
-    BackupInfoObject(be.0.backups())
+pub fn backup_engine_get_backup_info(be: &BackupObject) -> BackupInfoObject {
+    BackupInfoObject(be.0.borrow().backups())
 }
 
 /// How many.

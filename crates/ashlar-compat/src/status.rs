@@ -23,6 +23,14 @@ pub fn paused() -> Error {
     Error::new(ErrorKind::Aborted, PAUSED)
 }
 
+/// Backups were stopped.
+const STOPPED: &str = "Backup stopped";
+
+/// RocksDB's status of a backup that is stopped.
+pub fn stopped() -> Error {
+    Error::new(ErrorKind::Aborted, STOPPED)
+}
+
 /// An error as RocksDB's functions answer it: the sentence of the error, with RocksDB's words before the first colon.
 pub fn text(e: &Error) -> String {
     let said = e.to_string();
@@ -36,7 +44,9 @@ pub fn text(e: &Error) -> String {
         (ErrorKind::NotSupported, Some((_, rest))) if e.message() == MERGE_IN_PROGRESS => {
             format!("Merge in progress:{rest}")
         }
-        (ErrorKind::Aborted, Some((_, rest))) if e.message() == PAUSED => format!("Result incomplete:{rest}"),
+        (ErrorKind::Aborted, Some((_, rest))) if [PAUSED, STOPPED].contains(&e.message()) => {
+            format!("Result incomplete:{rest}")
+        }
         // What the caller named is not there; a missing file has a path.
         (ErrorKind::Io(IoKind::NotFound), Some((_, rest))) if e.path().is_none() => {
             format!("NotFound:{rest}")

@@ -155,7 +155,8 @@ impl Db {
     }
 
     /// The WAL files at this moment, those of the archive included, in the order of their writes. The last one takes the next
-    /// write. (RocksDB: `GetSortedWalFiles`, `GetCurrentWalFile`.)
+    /// write. A file that a purge has yet to move to the archive is listed where it is. (RocksDB: `GetSortedWalFiles`,
+    /// `GetCurrentWalFile`.)
     ///
     /// ```
     /// # use ashlardb::prelude::*;

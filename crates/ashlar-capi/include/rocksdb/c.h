@@ -396,6 +396,8 @@ rocksdb_backup_engine_t* rocksdb_backup_engine_open(const rocksdb_options_t* opt
 
 rocksdb_backup_engine_t* rocksdb_backup_engine_open_opts(const rocksdb_backup_engine_options_t* options, rocksdb_env_t* env, char** errptr);
 
+void rocksdb_backup_engine_stop_backup(rocksdb_backup_engine_t* be);
+
 void rocksdb_backup_engine_create_new_backup(rocksdb_backup_engine_t* be, rocksdb_t* db, char** errptr);
 
 void rocksdb_backup_engine_create_new_backup_flush(rocksdb_backup_engine_t* be, rocksdb_t* db, unsigned char flush_before_backup, char** errptr);

@@ -352,8 +352,13 @@ static void wal_file(const rocksdb_wal_file_t* file) {
          rocksdb_wal_file_size_file_bytes(file) > 0);
 }
 
+/* Once no purge is due, which moves WAL files to the archive. */
 static void wal_files(rocksdb_t* db) {
   char* err = NULL;
+  rocksdb_wait_for_compact_options_t* wait = rocksdb_wait_for_compact_options_create();
+  rocksdb_wait_for_compact(db, wait, &err);
+  must(err);
+  rocksdb_wait_for_compact_options_destroy(wait);
   rocksdb_wal_files_t* files = rocksdb_get_sorted_wal_files(db, &err);
   must(err);
   printf("WAL files: %d, behind the last: %d\n", (int)rocksdb_wal_files_count(files),
@@ -803,6 +808,10 @@ static void objects(const char* dir) {
   said("backup", &err);
   struct stat there;
   printf("there: %d %d\n", stat(path(dir, "backups"), &there) == 0, stat(path(dir, "nowhere"), &there) == 0);
+  rocksdb_backup_engine_stop_backup(engine);
+  put(db, "a", "one");
+  rocksdb_backup_engine_create_new_backup(engine, db, &err);
+  said("a stopped backup", &err);
   rocksdb_backup_engine_close(engine);
   rocksdb_env_destroy(os);
   rocksdb_ratelimiter_destroy(limiter);

@@ -341,6 +341,8 @@ fn wal_files_are_listed_with_their_first_writes() {
     db.put("b", "two").unwrap();
     db.flush().unwrap();
     db.put("c", "three").unwrap();
+    // The purge moves the obsolete file.
+    db.wait_for_background().unwrap();
     let files = db.wal_files().unwrap();
     let told: Vec<_> = files.iter().map(|file| (file.archived, file.first)).collect();
     assert_eq!(told, [(true, Some(seq(1))), (false, Some(seq(3)))]);
