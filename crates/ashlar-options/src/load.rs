@@ -336,7 +336,7 @@ const ANNOUNCED: &str = "next_wal_dir_after";
 pub struct StoredPlaces {
     /// `wal_dir`, as stored.
     pub wal_dir: Option<String>,
-    /// The `wal_dir` to which an open was about to change.
+    /// The `wal_dir` to which an open was about to change; empty: the database directory.
     pub next_wal_dir: Option<String>,
     /// The WAL files of that directory have higher numbers. `None`: unknown.
     pub announced: Option<FileNumber>,
@@ -351,15 +351,20 @@ pub struct StoredPlaces {
 }
 
 impl StoredPlaces {
-    /// The directories of WAL files, the current one first.
+    /// The directories of WAL files beside the database directory, the current one first.
     pub fn wal_dirs(&self) -> impl Iterator<Item = &Path> {
-        self.wal_dir.iter().chain(&self.next_wal_dir).map(Path::new)
+        self.wal_dir.iter().chain(self.next_beside()).map(Path::new)
+    }
+
+    /// The next directory of WAL files, unless that is the database directory.
+    pub fn next_beside(&self) -> Option<&String> {
+        self.next_wal_dir.as_ref().filter(|next| !next.is_empty())
     }
 
     /// [`StoredPlaces::wal_dirs`], without the next one if the change to it was not committed. `needed` is the smallest WAL
     /// file that the MANIFEST needs, 0 if unknown.
     pub fn wal_dirs_in_use(&self, needed: FileNumber) -> impl Iterator<Item = &Path> {
-        let next = self.next_wal_dir.as_ref().filter(|_| self.uncommitted_after(needed).is_none());
+        let next = self.next_beside().filter(|_| self.uncommitted_after(needed).is_none());
         self.wal_dir.iter().chain(next).map(Path::new)
     }
 

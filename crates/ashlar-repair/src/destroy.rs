@@ -60,7 +60,7 @@ pub fn destroy(env: &Env, dir: &Path) -> Result<()> {
 fn check_places(fs: &dyn Fs, dir: &Path) -> Result<()> {
     let Some((_, options)) = find_latest_options(fs, dir)?.found else { return Ok(()) };
     let stored = stored_places(&options);
-    let logs = [stored.wal_dir, stored.next_wal_dir].into_iter().flatten();
+    let logs = [stored.wal_dir.as_ref(), stored.next_beside()].into_iter().flatten();
     let tables = stored.db_paths.iter().chain(stored.cf_paths.values().flatten());
     let elsewhere = logs.map(Into::into).chain(tables.map(|place| place.path.clone()));
     match elsewhere.into_iter().find(|place| fs.real_path(place) != fs.real_path(dir)) {

@@ -244,7 +244,14 @@ impl Entered {
     pub fn announce(&self, numbers: impl Fn() -> FileNumber) -> Result<()> {
         let PlaceSettings { wal_dir: next, db_paths, cf_paths } = &self.settings;
         let stored = self.stored.wal_dir.as_deref().map(|named| whole(Path::new(named)));
-        let logs_stay = next.is_empty() || stored == Some(whole(Path::new(next)));
+        let logs_stay = match next.is_empty() {
+            false => stored == Some(whole(Path::new(next))),
+            // The caller may name the database directory, which the WAL files leave another one for.
+            true => {
+                self.given.wal_dir.is_empty()
+                    || stored.is_none_or(|stored| self.is_own_directory(&*self.plain, &stored))
+            }
+        };
         if logs_stay && *db_paths == self.stored.db_paths && *cf_paths == self.stored.cf_paths {
             return Ok(());
         }

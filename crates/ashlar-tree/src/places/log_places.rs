@@ -12,7 +12,7 @@
 //!    caller knows which.
 //! 5. A WAL file without a write does not count in these rules: an open that crashed before its commit may have left
 //!    it. Before an open commits a change of `wal_dir`, `db_paths` or `cf_paths`, it stores the new directories in the
-//!    OPTIONS file, in lines that only this engine reads. Until the commit, no newer WAL file in the new directory counts. It
+//!    OPTIONS file, in lines that only this engine reads; a change back to the database directory too. Until the commit, no newer WAL file in the new directory counts. It
 //!    may begin with a torn copy of undecided transactions.
 //! 6. If the OPTIONS file names a `wal_dir` and no needed WAL file exists anywhere, the open is refused, because every
 //!    open leaves a WAL file there. A repair continues and reports it. Exception: RocksDB with
@@ -106,8 +106,8 @@ impl Logs {
         }
         let in_use = stored.into_iter().flat_map(|stored| stored.wal_dirs_in_use(from)).map(whole);
         let elsewhere = in_use.into_iter().any(|named| !same_directory(fs, dir, &named));
-        let next =
-            stored.and_then(|stored| stored.next_wal_dir.as_deref()).map(|next| whole(Path::new(next)));
+        let next = stored.and_then(|stored| stored.next_wal_dir.as_deref());
+        let next = next.map(|next| if next.is_empty() { dir.to_path_buf() } else { whole(Path::new(next)) });
         let uncommitted = next.zip(stored.and_then(|stored| stored.uncommitted_after(from)));
         let look = |place: &Path| {
             let is_next = |(next, _): &&(PathBuf, FileNumber)| same_directory(fs, next, place);
