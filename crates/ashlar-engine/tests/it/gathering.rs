@@ -207,5 +207,6 @@ fn what_ended_beside_a_job_that_waits_is_forgotten() {
     let wakes = eager.map(|eager| move || eager.wakes.load(Ordering::Relaxed)).unwrap();
     let before = wakes();
     busy.db.close().unwrap();
-    assert!((1..ENDED / 4).contains(&(wakes() - before)), "{} jobs were noted", wakes() - before);
+    // Those that a busy machine has not run yet are noted too.
+    assert!((1..ENDED / 2).contains(&(wakes() - before)), "{} jobs were noted", wakes() - before);
 }
