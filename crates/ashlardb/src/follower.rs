@@ -4,7 +4,7 @@
 //! 2. A failed attempt leaves the view as it was, and the next one comes as usual.
 //! 3. The thread ends with the follower. An attempt under way is finished before.
 
-use crate::{Error, Result, Secondary, SeqNum};
+use crate::{Error, ErrorKind, Result, Secondary, SeqNum};
 use ashlar_base::panics::contained;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -21,8 +21,8 @@ pub struct Follower {
 #[derive(Debug, Default)]
 struct Shared {
     state: Mutex<State>,
-    /// The follower is dropped, or an attempt has ended.
-    changed: Condvar,
+    /// The follower is dropped.
+    dropped: Condvar,
 }
 
 #[derive(Debug, Default)]
@@ -57,7 +57,7 @@ impl Follower {
 impl Drop for Follower {
     fn drop(&mut self) {
         self.shared.lock().stop = true;
-        self.shared.changed.notify_all();
+        self.shared.dropped.notify_all();
         if let Some(thread) = self.thread.take()
             // A callback of an attempt may drop the follower.
             && thread.thread().id() != thread::current().id()
@@ -75,11 +75,16 @@ impl Shared {
     fn run(&self, secondary: &Secondary, period: Duration) {
         while !self.lock().stop {
             let done = contained(|| secondary.catch_up());
-            let done = done.unwrap_or_else(|| Err(Error::invalid("a callback of the catch-up panicked")));
+            let done = done.unwrap_or_else(|| Err(panicked()));
             let mut state = self.lock();
             state.last = Some(done);
-            let waited = self.changed.wait_timeout_while(state, period, |state| !state.stop);
+            let waited = self.dropped.wait_timeout_while(state, period, |state| !state.stop);
             drop(waited.unwrap_or_else(PoisonError::into_inner));
         }
     }
+}
+
+#[cold]
+fn panicked() -> Error {
+    Error::new(ErrorKind::Aborted, "a catch-up panicked").hint("A callback of the database panics in an open")
 }

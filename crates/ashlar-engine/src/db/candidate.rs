@@ -8,9 +8,10 @@ use super::core::State;
 use crate::column_family::{Family, LiveFamily};
 use ashlar_base::{FamilyId, SeqNum};
 use ashlar_compaction::{Compaction, Running};
+use ashlar_options::CompactionEvent;
 use ashlar_tree::version::Version;
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 pub(super) type RunningByFamily = BTreeMap<FamilyId, Vec<Running>>;
@@ -58,13 +59,18 @@ impl Candidate {
 pub(super) struct Choice {
     pub(super) plan: Compaction,
     pub(super) claim: Option<Running>,
+    /// Gets what the compaction did, once it is installed.
+    pub(super) report: Option<Report>,
 }
+
+/// Where a request looks for what its compaction did.
+pub(super) type Report = Arc<OnceLock<CompactionEvent>>;
 
 impl Choice {
     /// `plan`, which was chosen from `candidate`.
     pub(super) fn new(plan: Compaction, candidate: &Candidate) -> Choice {
         let claim = plan.running(&candidate.version.order);
-        Choice { plan, claim }
+        Choice { plan, claim, report: None }
     }
 
     /// Whether another job has taken a table since the choice was made.

@@ -10,7 +10,7 @@
 //! 4. A compaction ends at its next step when the database closes, the family is dropped, or
 //!    [`Core::compactions_aborted`] is true.
 
-use super::candidate::{Candidate, Choice};
+use super::candidate::{Candidate, Choice, Report};
 use super::core::{Core, State};
 use super::install::Change;
 use super::job::{JobShell, Run};
@@ -56,6 +56,7 @@ struct Shared {
     family: Arc<Family>,
     plan: Compaction,
     claim: Option<Running>,
+    report: Option<Report>,
     started: Duration,
     parts: Mutex<Parts>,
 }
@@ -77,7 +78,7 @@ struct Parts {
 impl CompactionJob {
     /// Claims the files and the key range of `choice`, and counts the job. Runs under the state lock; `candidate` is current.
     pub(super) fn claim(core: &Arc<Core>, state: &mut State, candidate: &Candidate, choice: Choice) -> Self {
-        let Choice { plan, claim } = choice;
+        let Choice { plan, claim, report } = choice;
         plan.set_compacting(true);
         state.running.entry(candidate.family.id()).or_default().extend(claim.clone());
         state.jobs += 1;
@@ -95,6 +96,7 @@ impl CompactionJob {
             family: Arc::clone(&candidate.family),
             plan,
             claim,
+            report,
             started: core.env.clock.now(),
             parts: Mutex::new(Rank::Leaf, parts),
         };
@@ -176,11 +178,11 @@ impl Shared {
         Ok(())
     }
 
-    /// Reports the installed compaction, and keeps the report for the caller that named the files.
+    /// Reports the installed compaction, to its request too.
     fn tell(&self, made: &VersionEdit, counters: &CompactionCounters, took: Duration) {
         let event = self.core.notify_compacted(&self.family, &self.plan, made, (counters, took));
-        if let (Reason::Chosen, Some(claim)) = (self.plan.reason, &self.claim) {
-            self.core.state().chosen.push((self.family.id(), claim.clone(), event));
+        if let Some(report) = &self.report {
+            let _ = report.set(event);
         }
     }
 

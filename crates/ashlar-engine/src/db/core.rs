@@ -12,7 +12,7 @@ use ashlar_base::{Error, ErrorKind, FamilyId, FileNumber, Result, SeqNum};
 use ashlar_compaction::{Running, Writer};
 use ashlar_env::{Env, FileLock, JobId, JobKind};
 use ashlar_observe::{Counters, Scrubbed};
-use ashlar_options::{CompactionEvent, DbOptions};
+use ashlar_options::DbOptions;
 use ashlar_read::snapshot::SnapshotList;
 use ashlar_read::super_version::SuperVersion;
 use ashlar_recovery::{PreparedSet, RecoveryReport};
@@ -104,8 +104,6 @@ pub(crate) struct State {
     pub(crate) families: FamilySet,
     /// The running compactions, by family.
     pub(crate) running: BTreeMap<FamilyId, Vec<Running>>,
-    /// What compactions of named files did, until their callers take it.
-    pub(super) chosen: Vec<(FamilyId, Running, CompactionEvent)>,
     /// The number of jobs that were submitted and have not ended.
     pub(crate) jobs: usize,
     /// How many of those jobs compact.

@@ -3,7 +3,7 @@
 //! The caller picks, claims, submits and waits; the jobs are ordinary compaction jobs.
 
 use super::Db;
-use super::candidate::{Candidate, Choice, is_busy};
+use super::candidate::{Candidate, Choice, Report, is_busy};
 use super::compaction_job::{CompactionJob, aborted};
 use super::core::{Core, State};
 use super::job::JobShell;
@@ -85,8 +85,8 @@ impl Db {
         core.check_live(family)?;
         core.health.check_working()?;
         check_style(family, Asks::Target)?;
-        let mut claim = None;
-        let done = core.compact_one(family.id(), &mut claim, |from| {
+        let report = Report::default();
+        core.compact_one(family.id(), Some(&report), |from| {
             let options = from.family.options();
             let shape = Shape::within(&from.version, &options.compaction);
             let picked = pick_chosen(&shape, &options.compaction, &from.running, numbers, output)?;
@@ -95,11 +95,8 @@ impl Db {
                 target_file_bytes: file_bytes.unwrap_or(plan.target_file_bytes),
                 ..plan
             }))
-        });
-        let mut state = core.state();
-        let own = |(of, by, _): &(FamilyId, Running, _)| *of == family.id() && claim.as_ref() == Some(by);
-        let event = state.chosen.iter().position(own).map(|at| state.chosen.swap_remove(at).2);
-        done.map(|()| event)
+        })?;
+        Ok(report.get().cloned())
     }
 }
 
@@ -164,7 +161,7 @@ impl Core {
         mut range: ManualRange,
         options: CompactRangeOptions,
     ) -> Result<()> {
-        self.run_pieces(family, &mut range, |range, from| {
+        self.run_pieces(family, &mut range, None, |range, from| {
             let settings = from.family.options();
             let input = pick_input(from, &settings, &self.look(self.health.severity()));
             let style = Style::of(&settings.compaction);
@@ -183,7 +180,7 @@ impl Core {
             })
         })?;
         match options.target_level {
-            Some(target) => self.compact_one(family, &mut None, |from| {
+            Some(target) => self.compact_one(family, None, |from| {
                 let settings = from.family.options();
                 let shape = Shape::within(&from.version, &settings.compaction);
                 pick_refit(&shape, &settings.compaction, &from.running, target)
@@ -192,14 +189,15 @@ impl Core {
         }
     }
 
-    /// Runs the one compaction that `pick` finds (`None`: not possible now), to its end. `started` gets its claim.
+    /// Runs the one compaction that `pick` finds (`None`: not possible now), to its end. `report` gets what it did.
     fn compact_one(
         self: &Arc<Self>,
         family: FamilyId,
-        started: &mut Option<Running>,
+        report: Option<&Report>,
         pick: impl Fn(&Candidate) -> Result<Option<Compaction>>,
     ) -> Result<()> {
-        self.run_pieces(family, started, |started, from| {
+        let mut started: Option<Running> = None;
+        self.run_pieces(family, &mut started, report, |started, from| {
             if let Some(claim) = started {
                 let runs = from.running.contains(claim);
                 return Ok(if runs { ManualPick::Blocked } else { ManualPick::Done });
@@ -222,6 +220,7 @@ impl Core {
         self: &Arc<Self>,
         family: FamilyId,
         progress: &mut P,
+        report: Option<&Report>,
         pick: impl Fn(&mut P, &Candidate) -> Result<ManualPick>,
     ) -> Result<()> {
         let work = (family, JobKind::Compaction);
@@ -232,7 +231,7 @@ impl Core {
             let waited = self.contained("choosing a compaction", || {
                 self.wait_outside(|| {
                     let failure = self.state().failed_since(work, before);
-                    next = failure.map_or_else(|| self.next_piece(family, progress, &pick), Err);
+                    next = failure.map_or_else(|| self.next_piece(family, progress, report, &pick), Err);
                     !matches!(next, Ok(Next::Blocked))
                 })
             });
@@ -257,6 +256,7 @@ impl Core {
         self: &Arc<Self>,
         family: FamilyId,
         progress: &mut P,
+        report: Option<&Report>,
         pick: &impl Fn(&mut P, &Candidate) -> Result<ManualPick>,
     ) -> Result<Next> {
         loop {
@@ -271,7 +271,9 @@ impl Core {
             let mut noted = progress.clone();
             let picked = pick(&mut noted, &from)?;
             let choice = match picked {
-                ManualPick::Run(plan) => Some(Choice::new(*plan, &from)),
+                ManualPick::Run(plan) => {
+                    Some(Choice { report: report.cloned(), ..Choice::new(*plan, &from) })
+                }
                 ManualPick::Blocked => None,
                 ManualPick::Done => return Ok(Next::Over),
             };

@@ -88,10 +88,10 @@ impl Core {
         Ok(())
     }
 
-    /// Records that full memtables cannot be switched, mostly because the next WAL file cannot be created: writes fail until
-    /// one of them succeeds with that.
+    /// Records that the next WAL file cannot be created for full memtables: writes fail until one of them creates it. A failed
+    /// WAL is recorded already.
     fn next_log_failed(&self, cause: &Error) {
-        if !self.health.is_failing(Source::NextLog) {
+        if self.health.severity() < Severity::Hard && !self.health.is_failing(Source::NextLog) {
             self.report(Source::NextLog, cause);
         }
     }
