@@ -66,6 +66,7 @@ impl<T> LeadCell<T> {
     }
 
     /// Takes the lead if it is open. It counts as awaited.
+    #[cold]
     pub fn take_open(&self) -> Option<Lead<'_, T>> {
         // A load first: an exchange that fails would take the word's cache line from the leader.
         if self.word.load(Ordering::Relaxed) == OPEN { self.step(OPEN, AWAITED) } else { None }

@@ -129,6 +129,33 @@ macro_rules! each {
     };
 }
 
+/// The steps are calls, so that those of a plain cursor stay short.
+impl Other {
+    #[inline(never)]
+    fn next(&mut self) -> Result<()> {
+        match self {
+            Other::Merged(cursor) => cursor.next(),
+            Other::Tailing(cursor) => cursor.next(),
+        }
+    }
+
+    #[inline(never)]
+    fn prev(&mut self) -> Result<()> {
+        match self {
+            Other::Merged(cursor) => cursor.prev(),
+            Other::Tailing(cursor) => cursor.prev(),
+        }
+    }
+
+    #[inline(never)]
+    fn entry(&self) -> Option<(&[u8], &[u8])> {
+        match self {
+            Other::Merged(cursor) => cursor.entry(),
+            Other::Tailing(cursor) => cursor.entry(),
+        }
+    }
+}
+
 impl Walk {
     pub(crate) fn merged(below: DbIter, changes: ChangesView, bounds: KeyBounds) -> Walk {
         Walk::Other(Box::new(Other::Merged(MergedIter::new(below, changes, bounds))))
@@ -176,12 +203,18 @@ impl Walk {
 
     #[inline]
     pub(crate) fn next(&mut self) -> Result<()> {
-        each!(self, as_mut, cursor => cursor.next())
+        match self {
+            Walk::Plain(cursor) => cursor.next(),
+            Walk::Other(cursor) => cursor.next(),
+        }
     }
 
     #[inline]
     pub(crate) fn prev(&mut self) -> Result<()> {
-        each!(self, as_mut, cursor => cursor.prev())
+        match self {
+            Walk::Plain(cursor) => cursor.prev(),
+            Walk::Other(cursor) => cursor.prev(),
+        }
     }
 
     #[inline]
@@ -191,7 +224,10 @@ impl Walk {
 
     #[inline]
     pub(crate) fn entry(&self) -> Option<(&[u8], &[u8])> {
-        each!(self, as_ref, cursor => cursor.entry())
+        match self {
+            Walk::Plain(cursor) => cursor.entry(),
+            Walk::Other(cursor) => cursor.entry(),
+        }
     }
 
     pub(crate) fn columns(&self) -> Result<Option<Columns>> {

@@ -149,6 +149,7 @@ impl Committer {
     }
 
     /// Lends the batch to a leader, or leads when the lead comes to this writer.
+    #[inline(never)]
     fn commit_behind(&self, batch: &mut BatchEncoder, options: WriteOptions) -> Result<Receipt> {
         let waiter = Waiter::new(batch.lend(), options, self.env.jobs.signal());
         let step = perf::time_of_waiting(Metric::WriteThreadWaitNanos);

@@ -199,6 +199,7 @@ impl<S> Queue<S> {
 
     /// Waits until the batch is committed, the waiter leads, or it is refused. `soon`: looks for some microseconds before
     /// it sleeps.
+    #[inline(never)]
     pub(super) fn wait(&self, waiter: &Arc<Waiter>, soon: bool) -> Ended<'_, S> {
         let looks = if soon { SPINS } else { 0 };
         let _ = (0..looks).any(|_| {
@@ -240,6 +241,27 @@ impl<S> Queue<S> {
         };
         waiting.remove(at);
         Some(self.lead(held))
+    }
+
+    /// Passes an awaited lead to the first waiter. A waiter that gave up passes it to the next one.
+    #[cold]
+    fn pass_on(&self, lead: ashlar_sync::Lead<'_, S>) {
+        let mut awaited = Some(lead);
+        while let Some(lead) = awaited {
+            let next = {
+                let mut waiting = self.waiting.lock();
+                let Some(next) = waiting.pop_front() else { return lead.free() };
+                if next.may_be_overtaken() {
+                    waiting.push_front(Arc::clone(&next));
+                    lead.open();
+                    drop(waiting);
+                    return next.call();
+                }
+                lead.hand_over();
+                next
+            };
+            awaited = if next.give(Turn::Lead) { None } else { self.lead.accept() };
+        }
     }
 
     fn lead<'a>(&'a self, held: ashlar_sync::Lead<'a, S>) -> Lead<'a, S> {
@@ -305,26 +327,10 @@ impl<'a, S> Lead<'a, S> {
         followers
     }
 
+    #[inline]
     fn pass_on(&mut self) {
-        let mut held = self.held.take();
-        while let Some(Err(lead)) = held.map(ashlar_sync::Lead::release) {
-            let next = {
-                let mut waiting = self.queue.waiting.lock();
-                let Some(next) = waiting.pop_front() else { return lead.free() };
-                if next.may_be_overtaken() {
-                    waiting.push_front(Arc::clone(&next));
-                    lead.open();
-                    drop(waiting);
-                    return next.call();
-                }
-                lead.hand_over();
-                next
-            };
-            if next.give(Turn::Lead) {
-                return;
-            }
-            // The waiter gave up: the next one leads.
-            held = self.queue.lead.accept();
+        if let Some(Err(held)) = self.held.take().map(ashlar_sync::Lead::release) {
+            self.queue.pass_on(held);
         }
     }
 }
