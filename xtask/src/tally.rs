@@ -4,8 +4,11 @@
 //! test result: ok. 5 passed; 0 failed; 1 ignored; …     libtest's own line
 //! ---- the::test stdout ---- … failures:                 what a failed test printed, down to its backtrace
 //! SKIPPED <test>: <why>     FIGURE <text>               ashlar_testkit::report's lines, anywhere in a line
+//! process didn't exit successfully: … (signal: 6, …)    cargo's line after a program that died before its own summary
 //! ```
 //! A test that says SKIPPED is passed to libtest; here it is skipped.
+
+use std::collections::VecDeque;
 
 /// Sums over any number of test programs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,15 +25,21 @@ pub struct Tally {
     pub figures: Vec<String>,
     /// Lines that the failed test whose output is being read may still say.
     saying: usize,
+    /// The newest lines of the running test program that do not report a passed test.
+    newest: VecDeque<String>,
 }
 
 /// So many lines of a failed test are repeated at the end.
 const LINES_OF_A_FAILURE: usize = 30;
 
+/// So many lines of a program that a signal ended are repeated at the end.
+const LINES_BEFORE_A_DEATH: usize = 12;
+
 impl Tally {
     /// Reads one line of output.
     pub fn read(&mut self, line: &str) {
         self.read_failure(line);
+        self.read_death(line);
         if let Some(counts) = line.trim_start().strip_prefix("test result: ") {
             self.passed += i64::try_from(count(counts, " passed")).unwrap_or(0);
             self.failed += count(counts, " failed");
@@ -55,6 +64,24 @@ impl Tally {
         } else if let Some(left) = self.saying.checked_sub(1).filter(|_| !line.is_empty()) {
             self.saying = left;
             self.failures.push(format!("  {line}"));
+        }
+    }
+
+    /// A program that a signal ended prints no summary: its last lines are all that is known of the fault.
+    fn read_death(&mut self, line: &str) {
+        if line.trim_start().starts_with("Running ") {
+            self.newest.clear();
+        } else if line.contains("process didn't exit successfully") && line.contains("(signal: ") {
+            self.failed += 1;
+            self.failures.extend(self.newest.drain(..));
+            self.failures.push(line.trim().to_owned());
+            return;
+        }
+        if !line.is_empty() && !line.ends_with(" ... ok") {
+            if self.newest.len() == LINES_BEFORE_A_DEATH {
+                self.newest.pop_front();
+            }
+            self.newest.push_back(line.to_owned());
         }
     }
 
@@ -113,5 +140,27 @@ mod tests {
         let mut sum = Tally { passed: 1, ..Tally::default() };
         sum.add(tally);
         assert_eq!(sum.line(), "25 passed, 2 failed, 2 skipped");
+    }
+
+    #[test]
+    fn a_program_that_a_signal_ends_counts_and_leaves_its_last_lines() {
+        let mut tally = Tally::default();
+        for line in [
+            "     Running tests/it/main.rs (deps/it-1)",
+            "test first ... ok",
+            "malloc(): invalid size",
+            "error: test failed, to rerun pass `-p some --test it`",
+            "",
+            "Caused by:",
+            "  process didn't exit successfully: `deps/it-1` (signal: 6, SIGABRT: process abort signal)",
+            "     Running tests/it/main.rs (deps/it-2)",
+            "test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.46s",
+        ] {
+            tally.read(line);
+        }
+        assert_eq!(tally.line(), "3 passed, 1 failed, 0 skipped");
+        assert_eq!(tally.failures.len(), 4, "{:?}", tally.failures);
+        assert_eq!(tally.failures[0], "malloc(): invalid size");
+        assert!(tally.failures[3].ends_with("(signal: 6, SIGABRT: process abort signal)"));
     }
 }
