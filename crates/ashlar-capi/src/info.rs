@@ -313,36 +313,48 @@ hints! {
     env_lower_high_priority_thread_pool_cpu_priority(env: &EnvObject);
 }
 
-/// `rocksdb_ratelimiter_t`: bytes per second. Each database that is opened with it has a limit of its own.
+/// `rocksdb_ratelimiter_t`: bytes per second, and whether the rate tunes itself. Each database that is opened with it has a limit of
+/// its own.
 #[derive(Clone, Copy, Debug)]
-pub struct RateObject(i64);
+pub struct RateObject {
+    bytes_per_second: i64,
+    auto_tuned: bool,
+}
 
 impl RateObject {
     /// The limit.
     pub(crate) fn bytes_per_second(&self) -> u64 {
-        u64::try_from(self.0).unwrap_or(0)
+        u64::try_from(self.bytes_per_second).unwrap_or(0)
     }
 }
 
 /// A limit.
-pub fn ratelimiter_create(rate_bytes_per_sec: i64, _: i64, _: i32) -> RateObject {
-    RateObject(rate_bytes_per_sec)
+pub fn ratelimiter_create(bytes_per_second: i64, _: i64, _: i32) -> RateObject {
+    RateObject { bytes_per_second, auto_tuned: false }
 }
 
-/// A limit; it does not tune itself.
-pub fn ratelimiter_create_auto_tuned(rate_bytes_per_sec: i64, _: i64, _: i32) -> RateObject {
-    RateObject(rate_bytes_per_sec)
+/// A limit that tunes itself.
+pub fn ratelimiter_create_auto_tuned(bytes_per_second: i64, _: i64, _: i32) -> RateObject {
+    RateObject { bytes_per_second, auto_tuned: true }
 }
 
 /// A limit on flushes and compactions, whatever the mode.
-pub fn ratelimiter_create_with_mode(rate_bytes_per_sec: i64, _: i64, _: i32, _: i32, _: bool) -> RateObject {
-    RateObject(rate_bytes_per_sec)
+pub fn ratelimiter_create_with_mode(
+    bytes_per_second: i64,
+    _: i64,
+    _: i32,
+    _: i32,
+    auto_tuned: bool,
+) -> RateObject {
+    RateObject { bytes_per_second, auto_tuned }
 }
 
 /// Limits flushes and compactions.
 pub fn options_set_ratelimiter(opt: &mut OptionsObject, limiter: Option<&RateObject>) {
     let rate = limiter.map_or(0, RateObject::bytes_per_second);
     opt.0.texts.set_text("rate_limiter_bytes_per_sec", rate.to_string());
+    let auto_tuned = limiter.is_some_and(|limiter| limiter.auto_tuned);
+    opt.0.texts.set_text("rate_limiter_auto_tuned", auto_tuned.to_string());
 }
 
 /// `rocksdb_write_buffer_manager_t`: bytes of memtables. Each database that is opened with it has a cap of its own.

@@ -40,6 +40,9 @@ pub struct DbOptions {
     pub max_subcompactions: usize,
     /// The greatest number of bytes per second that flushes and compactions write; flushes come first. 0: no limit.
     pub rate_limit_bytes: u64,
+    /// The rate of flushes and compactions follows their need, between a twentieth of `rate_limit_bytes` and all of it. It is all
+    /// of it while writers wait. False.
+    pub rate_limit_auto_tuned: bool,
     /// Bytes per second that the scrubber reads from tables and blob files, round after round, to find damage. 0: no
     /// scrubber.
     pub scrub_bytes_per_second: u64,
@@ -104,6 +107,7 @@ impl Default for DbOptions {
             max_background_jobs: 0,
             max_subcompactions: 0,
             rate_limit_bytes: 0,
+            rate_limit_auto_tuned: false,
             scrub_bytes_per_second: 0,
             max_total_wal_bytes: 0,
             wal_archive_secs: 0,

@@ -24,7 +24,6 @@ pub(super) const WITHOUT_EFFECT: &[(&str, &str)] = &[
     ("prepopulate_blob_cache", "values of blob files are not kept in memory"),
     ("progress_reports", "progress is shown on terminals only"),
     ("rate_limit_bg_reads", "background reads are not limited"),
-    ("rate_limiter_auto_tuned", "the limit stays at its setting"),
     ("rate_limiter_refill_period_us", "the limiter counts bytes, not periods"),
     ("readahead_size", "scans choose their read-ahead"),
     ("report_file_operations", "files are not counted by call"),

@@ -71,6 +71,7 @@ pub(super) const OPTION_FLAGS: &[OptionFlag] = &[
     number("bytes_per_sync"),
     number("wal_bytes_per_sync"),
     number("rate_limiter_bytes_per_sec"),
+    switch("rate_limiter_auto_tuned"),
     onto(number("memtable_bloom_size_ratio"), "memtable_prefix_bloom_size_ratio"),
     switch("memtable_whole_key_filtering"),
     number("max_write_buffer_size_to_maintain"),

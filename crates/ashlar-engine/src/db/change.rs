@@ -11,7 +11,7 @@ use super::core::Core;
 use super::schedule::widen;
 use crate::column_family::Family;
 use ashlar_base::{Error, Result};
-use ashlar_options::{Group, Notice, Options, Together};
+use ashlar_options::{DbOptions, Group, Notice, Options, Together};
 use std::sync::Arc;
 
 impl Db {
@@ -73,7 +73,8 @@ impl Core {
                 let text = "max_background_jobs is set for a database that shares Resources";
                 return Err(Error::invalid(text).hint("Give the threads to Resources::threads"));
             }
-            let has_new_rate = before.rate_limit_bytes != options.db.rate_limit_bytes;
+            let limit = |db: &DbOptions| (db.rate_limit_bytes, db.rate_limit_auto_tuned);
+            let has_new_rate = limit(&before) != limit(&options.db);
             self.options.set(Arc::new(options.db));
             (notices, jobs, files, has_new_rate)
         };

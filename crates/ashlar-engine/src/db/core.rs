@@ -4,12 +4,12 @@ use super::work::{Slots, Work};
 use crate::column_family::{DatabaseId, Family, FamilySet};
 use crate::events::Events;
 use crate::health::{Failing, HealthState, Severity};
-use crate::pressure::{Memory, Pressure, RateLimiter};
+use crate::pressure::{Memory, Pressure};
 use crate::write::Committer;
 use ashlar_base::panics::contained;
 use ashlar_base::stats::Statistics;
 use ashlar_base::{Error, ErrorKind, FamilyId, FileNumber, Result, SeqNum};
-use ashlar_compaction::{Running, Writer};
+use ashlar_compaction::{RateLimiter, Running, Writer};
 use ashlar_env::{Env, FileLock, JobId, JobKind};
 use ashlar_observe::{Counters, Scrubbed};
 use ashlar_options::DbOptions;
@@ -48,7 +48,7 @@ pub(crate) struct Core {
     pub(crate) pending: Arc<PendingOutputs>,
     pub(crate) health: HealthState,
     pub(crate) pressure: Arc<Pressure>,
-    pub(super) limiter: RateLimiter,
+    pub(super) limiter: Mutex<RateLimiter>,
     /// What the scrubber has read and found.
     pub(super) scrubbed: Mutex<Scrubbed>,
     pub(super) counters: Counters,

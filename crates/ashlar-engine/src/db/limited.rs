@@ -2,8 +2,9 @@
 //! they cost.
 
 use super::core::Core;
-use crate::pressure::Paced;
+use crate::pressure::{Pace, Paced};
 use ashlar_base::stats::Ticker;
+use ashlar_compaction::{Limit, Written};
 use ashlar_env::{JobKind, StepResult};
 use std::time::Duration;
 
@@ -44,11 +45,14 @@ impl Paced for Core {
 impl Core {
     /// How long background work must pause after a step that wrote `bytes`.
     fn pause_for(&self, kind: JobKind, bytes: u64) -> Duration {
-        let rate = self.options().rate_limit_bytes;
-        let is_flush = kind == JobKind::Flush;
-        let own = self.limiter.wrote(is_flush, bytes, rate, self.env.clock.now());
-        let pause = own.max(self.memory.resources().pause(is_flush, bytes));
-        if rate > 0 && bytes > 0 {
+        let (options, resources) = (self.options(), self.memory.resources());
+        let limit = Limit { rate: options.rate_limit_bytes, auto_tuned: options.rate_limit_auto_tuned };
+        let tunes = limit.auto_tuned || resources.limit().auto_tuned;
+        let written =
+            Written { bytes, is_flush: kind == JobKind::Flush, is_urgent: tunes && self.writers_wait() };
+        let own = self.limiter.lock().wrote(written, limit, self.env.clock.now());
+        let pause = own.max(resources.pause(written));
+        if limit.rate > 0 && bytes > 0 {
             let delayed = u64::from(!pause.is_zero());
             self.statistics.add_all([
                 (Ticker::RateLimiterRequestsWrite, 1),
@@ -62,5 +66,11 @@ impl Core {
             ]);
         }
         pause
+    }
+
+    fn writers_wait(&self) -> bool {
+        self.pressure.pace() != Pace::Free
+            || self.pressure.is_holding()
+            || self.committer.current().any_full()
     }
 }

@@ -7,12 +7,12 @@ use crate::column_family::{DatabaseId, LiveFamily};
 use crate::events::Events;
 use crate::health::HealthState;
 use crate::memtable::{MemtableList, new_memtable};
-use crate::pressure::{Memory, Pressure, RateLimiter, Resources};
+use crate::pressure::{Memory, Pressure, Resources};
 use crate::wal::Wal;
 use crate::write::{Committer, WriteTally};
 use ashlar_base::stats::{Statistics, StatsLevel};
 use ashlar_base::{FamilyId, Result};
-use ashlar_compaction::Writer;
+use ashlar_compaction::{RateLimiter, Writer};
 use ashlar_env::Env;
 use ashlar_memtable::MemtableRep;
 use ashlar_observe::{Counters, InfoLog, Scrubbed};
@@ -135,7 +135,7 @@ impl Parts {
                 pending: self.pending,
                 health: self.health,
                 pressure,
-                limiter: RateLimiter::new(),
+                limiter: Mutex::new(Rank::Leaf, RateLimiter::default()),
                 scrubbed: Mutex::new(Rank::Leaf, Scrubbed::default()),
                 counters: Counters::new(now),
                 recovery: self.report,

@@ -9,12 +9,10 @@
 //! 2. The fullness of a family is the larger of its two gauges; the fullest family decides for the database.
 //! 3. Memtables are no gauge: a full one is switched at once, or its writers wait for a flush (`db`, make room).
 
-mod limiter;
 mod resources;
 mod memory;
 
 pub(crate) use ashlar_compaction::Rates;
-pub(crate) use limiter::RateLimiter;
 pub(crate) use memory::Memory;
 pub use resources::Resources;
 pub(crate) use resources::{Paced, lanes};

@@ -6,14 +6,14 @@
 //! 2. The databases' jobs wait for the same threads. The executor gives the databases turns, step by step.
 //! 3. The first open decides the clock and the threads: they stay until the last database and the last handle are gone.
 
-use super::RateLimiter;
 use ashlar_base::error::BusyKind;
 use ashlar_base::memory::MemoryBudget;
 use ashlar_base::{Error, ErrorKind, Result};
 use ashlar_cache::FramePool;
+use ashlar_compaction::{Limit, RateLimiter, Written};
 use ashlar_env::{Clock, Env, JobExecutor, ThreadExecutor};
 use ashlar_options::DbOptions;
-use ashlar_sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use ashlar_sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use ashlar_sync::{Mutex, Rank};
 use ashlar_tree::version::OpenTables;
 use std::fmt;
@@ -56,7 +56,8 @@ struct Common {
     threads: AtomicUsize,
     /// Bytes per second; 0: no limit.
     rate: AtomicU64,
-    limiter: RateLimiter,
+    auto_tuned: AtomicBool,
+    limiter: Mutex<RateLimiter>,
     paced: Mutex<Vec<Weak<dyn Paced>>>,
     machine: OnceLock<Machine>,
 }
@@ -82,7 +83,8 @@ impl Resources {
         let common = Common {
             threads: AtomicUsize::new(0),
             rate: AtomicU64::new(0),
-            limiter: RateLimiter::new(),
+            auto_tuned: AtomicBool::new(false),
+            limiter: Mutex::new(Rank::Leaf, RateLimiter::default()),
             paced: Mutex::new(Rank::Inner, Vec::new()),
             machine: OnceLock::new(),
         };
@@ -138,6 +140,15 @@ impl Resources {
             // A database takes its own locks.
             let known: Vec<_> = common.paced.lock().iter().filter_map(Weak::upgrade).collect();
             known.iter().for_each(|database| database.rate_changed());
+        }
+        self
+    }
+
+    /// Lets the rate of flushes and compactions follow their need, between a twentieth of [`Resources::rate_limit`] and all of it.
+    /// The rate is all of it while writers of one of the databases wait. Off by default.
+    pub fn rate_limit_auto_tuned(self, yes: bool) -> Resources {
+        if let Some(common) = &self.0.common {
+            common.auto_tuned.store(yes, Ordering::Relaxed);
         }
         self
     }
@@ -246,12 +257,21 @@ impl Resources {
         }
     }
 
-    /// The pause of a job that wrote `bytes`, under the limit for all databases.
-    pub(crate) fn pause(&self, is_flush: bool, bytes: u64) -> Duration {
-        let Some(common) = &self.0.common else { return Duration::ZERO };
-        match (common.rate.load(Ordering::Relaxed), common.machine.get()) {
-            (0, _) | (_, None) => Duration::ZERO,
-            (rate, Some(machine)) => common.limiter.wrote(is_flush, bytes, rate, machine.clock.now()),
+    /// The limit for all databases.
+    pub(crate) fn limit(&self) -> Limit {
+        self.0.common.as_ref().map_or(Limit::default(), |common| Limit {
+            rate: common.rate.load(Ordering::Relaxed),
+            auto_tuned: common.auto_tuned.load(Ordering::Relaxed),
+        })
+    }
+
+    /// The pause of a job that wrote so much, under the limit for all databases.
+    pub(crate) fn pause(&self, written: Written) -> Duration {
+        match self.0.common.as_ref().and_then(|common| Some((common, common.machine.get()?))) {
+            Some((common, machine)) => {
+                common.limiter.lock().wrote(written, self.limit(), machine.clock.now())
+            }
+            None => Duration::ZERO,
         }
     }
 }
@@ -311,15 +331,16 @@ mod tests {
 
     #[test]
     fn what_all_databases_write_counts_against_one_limit() {
+        let of = |is_flush| Written { bytes: 10 << 20, is_flush, is_urgent: false };
         let resources = Resources::new(32 << 20).rate_limit(1 << 20);
-        assert_eq!(resources.pause(false, 10 << 20), Duration::ZERO, "no database yet");
+        assert_eq!(resources.pause(of(false)), Duration::ZERO, "no database yet");
         let environments = [resources.environment(Env::mem()), resources.environment(Env::mem())];
         let [a, b] = environments.each_ref().map(|env| Arc::as_ptr(&env.jobs).addr());
         assert_eq!(a, b, "one pool of threads");
-        let (first, second) = (resources.pause(false, 10 << 20), resources.pause(true, 10 << 20));
+        let (first, second) = (resources.pause(of(false)), resources.pause(of(true)));
         assert!(first > Duration::from_secs(5) && second > Duration::from_secs(5), "{first:?} {second:?}");
-        assert!(resources.pause(false, 10 << 20) > first + Duration::from_secs(5));
+        assert!(resources.pause(of(false)) > first + Duration::from_secs(5));
         let unlimited = resources.rate_limit(0);
-        assert_eq!(unlimited.pause(false, 10 << 20), Duration::ZERO);
+        assert_eq!(unlimited.pause(of(false)), Duration::ZERO);
     }
 }

@@ -35,8 +35,8 @@ impl fmt::Display for Notice {
     }
 }
 
-/// RocksDB never stores this option; 7.8.3 aborts on a file with the value 0.
-const NEVER_STORED: &str = "rate_limiter_bytes_per_sec";
+/// RocksDB never stores these options; 7.8.3 aborts on a file with a rate of 0.
+const NEVER_STORED: [&str; 2] = ["rate_limiter_bytes_per_sec", "rate_limiter_auto_tuned"];
 
 /// Settings of one open only. The values in a file are kept, and neither used nor changed.
 const PER_OPEN: [&str; 3] = ["create_if_missing", "error_if_exists", "create_missing_column_families"];
@@ -346,7 +346,7 @@ impl Options {
             places(group).iter().filter(|(prefix, ..)| prefix.is_empty()).flat_map(|(_, _, rows)| *rows);
         let known = rows.filter(|row| row.since <= self.db.format_level);
         let shown = known.filter_map(|row| Some((row.name, (row.setting()?.show)(self)?)));
-        shown.filter(|(name, value)| !value.is_empty() && *name != NEVER_STORED).collect()
+        shown.filter(|(name, value)| !value.is_empty() && !NEVER_STORED.contains(name)).collect()
     }
 }
 

@@ -104,6 +104,7 @@ pub(super) const DATABASE: &[Row<Options>] = &[
     ignored!("flush_verify_memtable_count", "true", open, "Every new table is checked against its inputs before it is installed."),
     refused!("rate_limiter", "", open, "For one database: rate_limiter_bytes_per_sec. For several, in Rust: Resources::rate_limit."),
     uses!("rate_limiter_bytes_per_sec", "0", live, db.rate_limit_bytes, Range::Whole(0, u64::MAX, BYTES), "Upper bound on the bytes per second that flushes and compactions write; flushes go first. 0: no limit."),
+    uses!("rate_limiter_auto_tuned", "false", live, db.rate_limit_auto_tuned, Range::Flag, "The rate of flushes and compactions follows their need, between a twentieth of rate_limiter_bytes_per_sec and all of it; all of it while writers wait."),
     refused!("compaction_service", "", open, "Compaction in another process is not supported."),
     // Files.
     mapped!("env", "", open, "the `Env` given to the open", Range::Text("an environment"), None, |_| None, "The environment given to the open provides files, clock, threads and randomness."),

@@ -119,13 +119,23 @@ fn a_write_of_low_priority_waits_while_compaction_is_behind() {
 fn background_writing_keeps_to_its_rate() {
     let _readers = crate::beside_others();
     for atomic_flush in [false, true] {
-        keeps_to_its_rate(DbOptions { rate_limit_bytes: 100_000, atomic_flush, ..DbOptions::default() });
+        let limited = DbOptions { rate_limit_bytes: 100_000, atomic_flush, ..DbOptions::default() };
+        // A megabyte at a tenth of a megabyte per second.
+        let took = time_of_a_megabyte(limited.clone(), family(4));
+        assert!((8.0..30.0).contains(&took), "{took}");
+        let tuned = DbOptions { rate_limit_auto_tuned: true, ..limited };
+        let waited_for = time_of_a_megabyte(tuned.clone(), family(4));
+        assert!((took * 0.8..took * 1.2).contains(&waited_for), "{waited_for}, {took} at the whole limit");
+        // One flush, for which no writer waits. The first tuned rate is half of the limit.
+        let roomy = FamilyOptions { write_buffer_bytes: 8 << 20, ..family(4) };
+        let unhurried = time_of_a_megabyte(tuned, roomy);
+        assert!((16.0..24.0).contains(&unhurried), "{unhurried}");
     }
 }
 
-fn keeps_to_its_rate(options: DbOptions) {
+/// The seconds that it takes to write a megabyte and to flush it.
+fn time_of_a_megabyte(options: DbOptions, mut shape: FamilyOptions) -> f64 {
     let sim = SimEnv::new(5);
-    let mut shape = family(4);
     shape.table.compression = Compression::None;
     let db = open(&sim, options, shape);
     let family = db.family(DEFAULT).expect("always there");
@@ -137,7 +147,6 @@ fn keeps_to_its_rate(options: DbOptions) {
     }
     db.flush(std::slice::from_ref(&family)).expect("flushes");
     let took = ashlar_env::Clock::now(sim.clock()) - begun;
-    // A megabyte at a tenth of a megabyte per second.
-    assert!((Duration::from_secs(8)..Duration::from_secs(30)).contains(&took), "{took:?}");
     assert!(db.pressure().sustained_rate > 0.0 && !db.pressure().stopped);
+    took.as_secs_f64()
 }
