@@ -190,6 +190,8 @@ bugs! {
     RenewalForgotten,
     /// A compaction removes values half a minute before they are over.
     ExpiredEarly,
+    /// A put with a time to live of its own gets that of its family.
+    OwnTtlForgotten,
 }
 
 #[cfg(feature = "planted")]

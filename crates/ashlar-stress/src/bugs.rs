@@ -100,6 +100,7 @@ const OWED: &[(&[Bug], &str, &str)] = &[
     (&[Bug::MergeRevives], "sim", "an expired value in a sum"),
     (&[Bug::RenewalForgotten], "sim", "a renewed value that a compaction drops"),
     (&[Bug::ExpiredEarly], "sim", "a live value that a compaction drops"),
+    (&[Bug::OwnTtlForgotten], "sim", "a value with an end of its own"),
 ];
 
 fn owed(bug: Bug) -> (&'static str, &'static str) {

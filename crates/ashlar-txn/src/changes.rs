@@ -197,7 +197,9 @@ impl FamilyChanges {
     /// `Corruption`: an entity does not decode.
     pub(crate) fn apply(&mut self, op: &BatchOp<'_>) -> Result<Option<Undo>> {
         Ok(match *op {
-            BatchOp::Put { key, value, .. } => Some(self.set(key, Base::Value(value.into()))),
+            BatchOp::Put { key, value, .. } | BatchOp::TimedPut { key, value, .. } => {
+                Some(self.set(key, Base::Value(value.into())))
+            }
             BatchOp::Entity { key, entity, .. } => Some(self.set(key, Base::Row(row(key, entity)?))),
             BatchOp::Delete { key, .. } => Some(self.set(key, Base::Nothing { single: false })),
             BatchOp::SingleDelete { key, .. } => Some(self.set(key, Base::Nothing { single: true })),

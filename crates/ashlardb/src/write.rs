@@ -7,6 +7,7 @@ use ashlar_options as engine;
 use std::borrow::Borrow;
 use std::cell::Cell;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The memory of a write with more bytes than this is freed after the write.
 const KEEP_BYTES: usize = 16 << 10;
@@ -62,6 +63,37 @@ pub trait Write: Writable {
     #[inline]
     fn put(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
         self.add(|batch, family| batch.put(family, key.as_ref(), value.as_ref()))
+    }
+
+    /// Sets `key` to `value` for the time `ttl`, which begins with the write. The write of a batch is [`Db::write`], that of a
+    /// transaction its commit. The family must have a time to live itself; see [`crate::Builder::ttl`]. Part of a second counts as
+    /// a whole second.
+    ///
+    /// The value is stored as if it had been written at another time, so RocksDB's `DBWithTTL` removes it at its end too. An
+    /// open with another time to live of the family moves the end of all its values by the difference. A merge gives the key
+    /// the time to live of the family, if that ends later.
+    ///
+    /// ```
+    /// # use ashlardb::{Db, Read, Write};
+    /// # use std::time::Duration;
+    /// # fn main() -> ashlardb::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// let day = Duration::from_secs(24 * 3600);
+    /// let db = Db::builder(dir.path().join("db")).ttl(30 * day).open()?;
+    /// db.put("user", "a month")?;
+    /// db.put_with_ttl("visit", "a day", day)?;
+    /// # assert!(db.get("visit")?.is_some());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Write::put`]. `InvalidArgument` also for a `ttl` of zero, in a family whose values never expire, and for a value that
+    /// would end after January 2038. The same for a `ttl` that is shorter than that of the family by 13 years or more: the stored
+    /// time would lie before May 2013.
+    fn put_with_ttl(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>, ttl: Duration) -> Result<()> {
+        let seconds = ttl.as_secs().saturating_add(u64::from(ttl.subsec_nanos() > 0));
+        self.add(|batch, family| batch.put_with_ttl(family, key.as_ref(), value.as_ref(), seconds))
     }
 
     /// Sets `key` to a row of named columns, in any order. The column with the empty name is what [`crate::Read::get`] answers.

@@ -8,4 +8,5 @@ mod apply;
 mod write_batch;
 
 pub(crate) use apply::{each_op, memtable_op, only_deletes, sole_op};
+pub(crate) use write_batch::own_ttl;
 pub use write_batch::{MAX_BATCH_BYTES, MAX_VALUE_BYTES, Mark, WriteBatch, encode_entity};

@@ -10,6 +10,14 @@ pub const MAX_VALUE_BYTES: usize = u32::MAX as usize;
 /// Largest batch: 4 GiB, header included.
 pub const MAX_BATCH_BYTES: usize = 4 << 30;
 
+/// Marks a time to live in the time of a timed put. No time in seconds since 1970 has this bit.
+const OWN_TTL: u64 = 1 << 63;
+
+/// The time to live, in seconds, of a timed put of [`WriteBatch::put_with_ttl`]; `None`: the record has another origin.
+pub(crate) fn own_ttl(write_time: u64) -> Option<u64> {
+    (write_time & OWN_TTL != 0).then_some(write_time & !OWN_TTL)
+}
+
 /// Operations that are written atomically: either all of them become visible and durable, or none.
 #[derive(Clone, Debug, Default)]
 pub struct WriteBatch {
@@ -45,6 +53,20 @@ impl WriteBatch {
     pub fn put(&mut self, family: FamilyId, key: &[u8], value: &[u8]) -> Result<()> {
         self.admit(key, value.len())?;
         self.encoder.put(family, key, value)
+    }
+
+    /// Sets `key` to `value` for `seconds` from the write on, in place of the time to live of the family. Until the write, the batch
+    /// has a timed put with the seconds in place of the time.
+    ///
+    /// # Errors
+    /// As [`WriteBatch::put`]; `InvalidArgument` also for 0 seconds. The write checks that values of the family expire.
+    pub fn put_with_ttl(&mut self, family: FamilyId, key: &[u8], value: &[u8], seconds: u64) -> Result<()> {
+        if seconds == 0 || seconds >= OWN_TTL {
+            return Err(Error::invalid("a time to live of 0, or of more than 292 billion years"));
+        }
+        self.admit(key, value.len().saturating_add(size_of::<u64>()))?;
+        self.needs_families = true;
+        self.encoder.timed_put(family, key, value, OWN_TTL | seconds)
     }
 
     /// Sets `key` to a row of named columns, in any order. A plain get of the key returns the column with the empty
@@ -121,7 +143,7 @@ impl WriteBatch {
     }
 
     /// True if the batch has operations whose validity depends on the family or the database: merges, range deletions,
-    /// entities.
+    /// entities, puts with a time to live.
     pub(crate) fn needs_families(&self) -> bool {
         self.needs_families
     }
@@ -203,6 +225,9 @@ impl WriteBatch {
                     let columns = inline_columns(entity)
                         .ok_or_else(|| Error::not_supported("an entity with a column in a blob file"))?;
                     batch.put_entity(family, key, &columns)?;
+                }
+                BatchOp::TimedPut { family, key, value, write_time } if own_ttl(write_time).is_some() => {
+                    batch.put_with_ttl(family, key, value, write_time & !OWN_TTL)?;
                 }
                 BatchOp::LogData(blob) => batch.put_log_data(blob)?,
                 BatchOp::Noop => {}

@@ -1,63 +1,75 @@
 //! Adds the write time to the values of families whose values expire; see `ashlar_read::expiry`.
+//!
+//! A put with a time to live of its own gets another time: the one at which a plain put would end at the same moment.
 
 use super::core::Core;
-use crate::batch::WriteBatch;
+use crate::batch::{WriteBatch, own_ttl};
+use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{Error, FamilyId, Result};
 use ashlar_format::value_suffix::{MIN_TIME, put_write_time};
 use ashlar_format::write_batch::BatchOp;
 use ashlar_read::expiry::unix_seconds;
 
 impl Core {
-    /// The batch with the present time at the end of each value and operand of such a family; `None`: it has none of them.
+    /// The batch with a time at the end of each value and operand of such a family; `None`: it has none of them.
     ///
     /// # Errors
-    /// `NotSupported`: an entity. `InvalidArgument`: a value that is too large with its time; a clock that is decades behind.
+    /// `NotSupported`: an entity. `InvalidArgument`: a value that is too large with its time; a clock, or an end of a value,
+    /// outside the times that a value can have. `Corruption`: a protected batch was changed in memory.
     #[cold]
-    pub(super) fn stamped(&self, batch: &WriteBatch) -> Result<Option<WriteBatch>> {
-        let expiring: Vec<FamilyId> = {
+    pub(super) fn stamped(&self, batch: &mut WriteBatch) -> Result<Option<WriteBatch>> {
+        let expiring: Vec<(FamilyId, i32)> = {
             let state = self.state();
-            let with = state.families.iter().filter(|f| f.family.options().value_ttl_secs.is_some());
-            with.map(|f| f.family.id()).collect()
+            let families = state.families.iter().map(|live| &live.family);
+            families.filter_map(|family| Some((family.id(), family.options().value_ttl_secs?))).collect()
         };
-        let has_time = |op: &BatchOp<'_>| op.family().is_some_and(|family| expiring.contains(&family));
+        let ttl_of = |op: &BatchOp<'_>| {
+            let family = op.family()?;
+            expiring.iter().find(|(id, _)| *id == family).map(|(_, ttl)| *ttl)
+        };
+        let records = batch.encoder().checked_reader()?;
         let mut any = false;
-        for op in batch.operations().iter() {
-            any |= has_time(&op.map_err(|e| e.into_error())?);
+        for op in records.iter() {
+            any |= ttl_of(&op.map_err(|e| e.into_error())?).is_some();
         }
         if !any {
             return Ok(None);
         }
-        let now = unix_seconds(&*self.env.clock);
-        let Some(time) = i32::try_from(now).ok().filter(|time| *time >= MIN_TIME) else {
-            let text = format!(
-                "the clock shows {now} seconds since 1970, and times of values are between May 2013 and January 2038"
-            );
-            return Err(Error::invalid(text).hint("Set the clock of the machine"));
-        };
+        let now = Now::of(unix_seconds(&*self.env.clock))?;
         let mut stamped = WriteBatch::protected();
         let mut value = Vec::new();
-        for op in batch.operations().iter() {
+        for op in records.iter() {
             let op = op.map_err(|e| e.into_error())?;
-            let timed = has_time(&op);
-            let mut with_time = |plain: &[u8]| {
+            let ttl = ttl_of(&op);
+            let mut with_time = |plain: &[u8], time: i32| {
                 value.clear();
                 value.extend_from_slice(plain);
-                if timed {
+                if ttl.is_some() {
                     put_write_time(&mut value, time);
                 }
             };
             match op {
                 BatchOp::Put { family, key, value: plain } => {
-                    with_time(plain);
+                    with_time(plain, now.0);
+                    stamped.put(family, key, &value)?;
+                }
+                BatchOp::TimedPut { family, key, value: plain, write_time } => {
+                    let (Some(own), Some(ttl)) = (own_ttl(write_time), ttl) else { return Err(untimed()) };
+                    with_time(plain, now.that_ends_after(own, ttl, key)?);
                     stamped.put(family, key, &value)?;
                 }
                 BatchOp::Merge { family, key, value: operand } => {
-                    with_time(operand);
+                    with_time(operand, now.0);
                     stamped.merge(family, key, &value)?;
                 }
                 BatchOp::Delete { family, key } => stamped.delete(family, key)?,
                 BatchOp::SingleDelete { family, key } => stamped.single_delete(family, key)?,
                 BatchOp::DeleteRange { family, begin, end } => stamped.delete_range(family, begin, end)?,
+                BatchOp::Entity { family, key, entity } if ttl.is_none() => {
+                    stamped.put_encoded_entity(family, key, entity)?;
+                }
+                BatchOp::LogData(blob) => stamped.put_log_data(blob)?,
+                BatchOp::Noop => {}
                 _ => return Err(untimed()),
             }
         }
@@ -65,8 +77,42 @@ impl Core {
     }
 }
 
+/// The moment of a write, in seconds since 1970.
+struct Now(i32);
+
+impl Now {
+    fn of(seconds: i64) -> Result<Now> {
+        i32::try_from(seconds).ok().filter(|time| *time >= MIN_TIME).map(Now).ok_or_else(|| {
+            let text =
+                format!("the clock shows {seconds} seconds since 1970, and times of values are {TIMES}");
+            Error::invalid(text).hint("Set the clock of the machine")
+        })
+    }
+
+    /// The write time of a value that ends `own` seconds from now in a family with the time to live `ttl`.
+    fn that_ends_after(&self, own: u64, ttl: i32, key: &[u8]) -> Result<i32> {
+        if planted(Bug::OwnTtlForgotten) {
+            return Ok(self.0);
+        }
+        let end = u64::try_from(self.0).unwrap_or_default().saturating_add(own);
+        // RocksDB adds the family's time to live to the time, in 32 bits.
+        let end = i32::try_from(end).ok();
+        let time = end.and_then(|end| end.checked_sub(ttl)).filter(|time| *time >= MIN_TIME);
+        time.ok_or_else(|| {
+            let text = format!(
+                "a time to live of {own} seconds for key '{}' in a family with {ttl}: both the end of the value and that end \
+                 less the time to live of the family must be {TIMES}",
+                key.escape_ascii()
+            );
+            Error::invalid(text).hint("Give the family a time to live that is nearer to those of its values")
+        })
+    }
+}
+
+const TIMES: &str = "between May 2013 and January 2038";
+
 /// The error for what has no place for a time.
 fn untimed() -> Error {
-    Error::not_supported("an entity in a family whose values expire, or in one batch with such values")
-        .hint("Write entities to a family without a time to live, in a batch of their own")
+    Error::not_supported("an entity in a family whose values expire")
+        .hint("Write entities to a family without a time to live")
 }

@@ -90,7 +90,7 @@ impl Core {
 
     /// The batch to write in place of `batch`, if it has values of a family whose values expire.
     #[inline]
-    pub(super) fn with_times(&self, batch: &WriteBatch) -> Result<Option<WriteBatch>> {
+    pub(super) fn with_times(&self, batch: &mut WriteBatch) -> Result<Option<WriteBatch>> {
         // Relaxed: a family is known to a caller only after the flag was set.
         if self.some_expire.load(Ordering::Relaxed) { self.stamped(batch) } else { Ok(None) }
     }
@@ -130,7 +130,8 @@ impl Core {
     }
 
     /// Refuses operations that readers could not handle later: merges without an operator, ranges that end before they
-    /// begin, entities above the format level, writes to a family that has `disallow_memtable_writes`.
+    /// begin, entities above the format level, a time to live where no value expires. Refuses writes to a family that has
+    /// `disallow_memtable_writes`.
     #[cold]
     fn check_operations(&self, batch: &BatchReader<'_>) -> Result<()> {
         let _inside = self.database.enter();
@@ -162,6 +163,13 @@ impl Core {
                     return Err(Error::invalid(format!("level {level} has no wide-column entities")).hint(
                         "Raise the format level to rocksdb-7.8, or store the columns under keys of their own",
                     ));
+                }
+                BatchOp::TimedPut { .. } if options.value_ttl_secs.is_none_or(|ttl| ttl == 0) => {
+                    let what = format!(
+                        "a put with a time to live in family {:?}, whose values never expire",
+                        family.name()
+                    );
+                    return Err(Error::invalid(what).hint("Open the family with ttl()"));
                 }
                 BatchOp::Merge { key, .. } if options.merge_operator.is_none() => {
                     return Err(Merger::new(family.name(), None).missing(key));

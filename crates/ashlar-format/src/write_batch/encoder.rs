@@ -195,6 +195,19 @@ impl BatchEncoder {
         Ok(())
     }
 
+    /// A value for a key, with a time: see [`BatchOp::TimedPut`].
+    pub fn timed_put(&mut self, family: FamilyId, key: &[u8], value: &[u8], write_time: u64) -> Result<()> {
+        let packed = u32::try_from(value.len().saturating_add(size_of::<u64>())).map_err(|_| too_large())?;
+        self.admit(key.len(), value.len())?;
+        self.protect(BatchOp::TimedPut { family, key, value, write_time });
+        self.start(family, tag::TIMED_PUT, tag::FAMILY_TIMED_PUT);
+        put_slice(&mut self.bytes, key);
+        put_varint32(&mut self.bytes, packed);
+        self.bytes.extend_from_slice(value);
+        self.bytes.extend_from_slice(&write_time.to_le_bytes());
+        Ok(())
+    }
+
     /// A wide-column entity for a key, encoded (see [`crate::entity`]).
     pub fn entity(&mut self, family: FamilyId, key: &[u8], entity: &[u8]) -> Result<()> {
         self.admit(key.len(), entity.len())?;

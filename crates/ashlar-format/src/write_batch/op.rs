@@ -167,7 +167,7 @@ impl<'a> BatchOp<'a> {
         }
     }
 
-    /// A checksum of a data record: family, type, key and value.
+    /// A checksum of a data record: family, type, key, value and time.
     pub(super) fn sum(&self) -> u64 {
         let (key, value): (&[u8], &[u8]) = match *self {
             BatchOp::Put { key, value, .. }
@@ -181,7 +181,8 @@ impl<'a> BatchOp<'a> {
         };
         let family = self.family().map_or(0, |family| u64::from(family.0));
         let seed = family << 8 | self.value_type().map_or(u64::from(u8::MAX), |t| t as u64);
-        xxh3_64_with_seed(value, xxh3_64_with_seed(key, seed))
+        let time = if let BatchOp::TimedPut { write_time, .. } = *self { write_time } else { 0 };
+        xxh3_64_with_seed(value, xxh3_64_with_seed(key, seed)) ^ time
     }
 
     /// Reads one record: tag and payload.

@@ -3,6 +3,8 @@
 //! The model has its values with their times behind them, as the engine stores them. [`Setup::shown`] is what reads show of a value
 //! at a moment. A merge is in the model as the put of what it makes.
 //!
+//! A put whose value begins with [`OWN`] has a time to live of its own: see [`own_ttl`].
+//!
 //! A value that a merge renewed is lost when a compaction meets the value without the operand, after the value's own time. So only
 //! the newest part is compared of what keys with [`RENEWED`] hold, which are merged at any time. A merge to another key comes in the
 //! second of the value that it applies to, or after the end of that value. Otherwise the merge becomes a put.
@@ -27,6 +29,8 @@ pub(super) const TIMED: &str = "timed";
 pub(super) const TTL_SECS: i32 = 60;
 /// The first byte of keys that are merged at any time.
 const RENEWED: u8 = b'r';
+/// The first byte of values with a time to live of their own. The next byte is that time, in seconds.
+const OWN: u8 = b'!';
 /// How many keys there are.
 const KEYS: usize = 32;
 
@@ -45,6 +49,10 @@ pub(super) fn changes(rng: &mut Rng) -> Vec<Change> {
         changes.push(match rng.below(10) {
             0 => Change::Delete { family: family(), key },
             1..5 => Change::Merge { family: family(), key, operand: value },
+            5 | 6 => {
+                let seconds = u8::try_from(rng.between(1, 120)).unwrap_or(u8::MAX);
+                Change::Put { family: family(), key, value: [&[OWN, seconds], &value[..]].concat() }
+            }
             _ => Change::Put { family: family(), key, value },
         });
     }
@@ -58,6 +66,17 @@ pub(super) fn changes(rng: &mut Rng) -> Vec<Change> {
 /// Whether this is the family, also by the name that the model has for it.
 pub(super) fn is_timed(family: &str) -> bool {
     family.split('#').next() == Some(TIMED)
+}
+
+/// The time to live, in seconds, with which a change to the family is written; `None`: that of the family.
+pub(super) fn own_ttl(change: &Change) -> Option<u8> {
+    match change {
+        Change::Put { family, value, .. } if is_timed(family) => match value[..] {
+            [OWN, seconds, ..] => Some(seconds),
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
 /// What of a value is compared.
@@ -109,20 +128,26 @@ impl Setup {
         let (family, key) = (named.family().to_owned(), named.key().to_vec());
         let put = |value: Vec<u8>| Change::Put { family: family.clone(), key: key.clone(), value };
         match change {
-            Change::Put { value, .. } => (change.clone(), put(stamped(value.clone(), time))),
+            Change::Put { value, .. } => {
+                let shift = own_ttl(change).map_or(0, |own| i32::from(own) - TTL_SECS);
+                (change.clone(), put(stamped(value.clone(), time + shift)))
+            }
             Change::Merge { family: real, operand, .. } => {
-                let alone = put(stamped(operand.clone(), time));
-                let before = now.get(&family, &key).filter(|_| key.first() != Some(&RENEWED));
+                let before = now.get(&family, &key);
                 let before = before.filter(|stored| self.shown(TIMED, stored, time.into()).is_some());
+                let alone = |time| put(stamped(operand.clone(), time));
                 match before.and_then(|stored| split_write_time(stored).ok()) {
+                    Some((_, then)) if key.first() == Some(&RENEWED) => {
+                        (change.clone(), alone(then.max(time)))
+                    }
                     Some((value, then)) if then == time => {
                         (change.clone(), put(stamped([value, operand].join(&b','), time)))
                     }
                     Some(_) => {
                         let value = operand.clone();
-                        (Change::Put { family: real.clone(), key: key.clone(), value }, alone)
+                        (Change::Put { family: real.clone(), key: key.clone(), value }, alone(time))
                     }
-                    None => (change.clone(), alone),
+                    None => (change.clone(), alone(time)),
                 }
             }
             _ => (change.clone(), named),

@@ -3,7 +3,7 @@
 //! A family that is dropped and made again is another family: the model calls them `name#0`, `name#1`, ….
 
 use super::check::Crash;
-use super::expiring::{TIMED, compared, next_second};
+use super::expiring::{TIMED, compared, next_second, own_ttl};
 use super::features::Done;
 use super::plan::{DEFAULT, Setup, Step};
 use super::transactions::{PREPARED, prepared};
@@ -341,7 +341,13 @@ impl Store {
                 Some(time) => self.setup.timed(self.model.now(), named, &change, time),
                 None => (change, named),
             };
-            add(&mut batch, family.id(), &change).map_err(|e| e.to_string())?;
+            match (own_ttl(&change), &change) {
+                (Some(own), Change::Put { key, value, .. }) => {
+                    batch.put_with_ttl(family.id(), key, value, own.into())
+                }
+                _ => add(&mut batch, family.id(), &change),
+            }
+            .map_err(|e| e.to_string())?;
             modelled.push(named);
         }
         Ok((batch, modelled))

@@ -3,12 +3,14 @@
 use crate::store::{copy, files, listing};
 use ashlar_env::sim::{CallClass, CrashMode, SimEnv};
 use ashlar_testkit::golden::golden;
-use ashlar_testkit::judge::{Opening, place};
+use ashlar_testkit::judge::{JudgeError, Opening, place};
+use ashlar_testkit::ops::Op;
 use ashlar_testkit::oracle::first_difference;
 use ashlar_testkit::{Judge, JudgeVersion, Rng, report};
 use ashlardb::{
-    Builder, CompactionFilter, Db, Decision, ErrorKind, Family, FormatLevel, IngestOptions, MayExist,
-    Read as _, SstWriter, StringAppend, UInt64Add, Write as _, WriteOptions,
+    Builder, CompactRangeOptions, CompactionFilter, Db, Decision, ErrorKind, Family, FormatLevel,
+    IngestOptions, MayExist, Read as _, SstWriter, StringAppend, UInt64Add, Write as _, WriteBatch,
+    WriteOptions,
 };
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -409,9 +411,9 @@ fn rocksdbs_wrapper_reads_ours_and_we_read_its_values() {
 }
 
 /// A key of the model: its value, and the time of its newest part.
-type Modelled = BTreeMap<Vec<u8>, (Vec<u8>, u64)>;
+type Modelled = BTreeMap<Vec<u8>, (Vec<u8>, i64)>;
 
-fn shown(model: &Modelled, ttl: u64, now: u64) -> Vec<(Vec<u8>, Vec<u8>)> {
+fn shown(model: &Modelled, ttl: i64, now: i64) -> Vec<(Vec<u8>, Vec<u8>)> {
     let live = model.iter().filter(|(_, (_, time))| time + ttl >= now);
     live.map(|(key, (value, _))| (key.clone(), value.clone())).collect()
 }
@@ -421,10 +423,10 @@ fn histories_read_as_the_model() {
     let mut compared = 0;
     for seed in 0..report::scale(12, 200) as u64 {
         let (sim, mut rng, mut now) = (SimEnv::new(seed), Rng::new(seed), 0);
-        at(&sim, now);
+        at(&sim, 0);
         let ttl = 30;
         let given = |f: ashlardb::FamilyBuilder| {
-            let f = joining(f).ttl(Duration::from_secs(ttl));
+            let f = joining(f).ttl(Duration::from_secs(30));
             if seed % 2 == 0 { f.blob_files(20) } else { f }
         };
         let open = || on(&sim).default_family(given).open().unwrap();
@@ -441,12 +443,14 @@ fn histories_read_as_the_model() {
                 1..=8 => {
                     db.merge(&key, &value).unwrap();
                     let before = model.remove(&key).filter(|(_, time)| time + ttl >= now);
+                    let before_time = before.as_ref().map(|(_, time)| *time);
                     let merged = before.map_or(value.clone(), |(before, _)| [before, value].join(&b','));
-                    model.insert(key, (merged, now));
+                    let newest = before_time.map_or(now, |time| now.max(time));
+                    model.insert(key, (merged, newest));
                 }
                 9..=13 => {
-                    now += rng.below(6) as u64;
-                    at(&sim, now);
+                    now += rng.below(6) as i64;
+                    at(&sim, now.unsigned_abs());
                 }
                 14 => db.flush().unwrap(),
                 15 => db.compact().unwrap(),
@@ -456,6 +460,11 @@ fn histories_read_as_the_model() {
                     snapshots.clear();
                     db.close().unwrap();
                     db = open();
+                }
+                19..=24 => {
+                    let own = rng.between(1, 80);
+                    db.put_with_ttl(&key, &value, Duration::from_secs(own as u64)).unwrap();
+                    model.insert(key, (value, now + own as i64 - ttl));
                 }
                 _ => {
                     db.put(&key, &value).unwrap();
@@ -487,6 +496,123 @@ fn compare(family: &Family, expected: &[(Vec<u8>, Vec<u8>)], what: &str) {
         let key = format!("k{n:02}").into_bytes();
         let want = expected.iter().find(|(k, _)| *k == key).map(|(_, value)| &value[..]);
         assert_eq!(family.get(&key).unwrap().as_deref(), want, "{what}: k{n:02}");
+    }
+}
+
+/// Each value ends at its own time, whichever way it was written, and after a reopen and a compaction too.
+#[test]
+fn a_put_may_have_a_time_to_live_of_its_own() {
+    let sim = SimEnv::new(42);
+    at(&sim, 0);
+    let open =
+        || on(&sim).family("days", |f| joining(f).ttl(10 * MINUTE)).family("plain", |f| f).open().unwrap();
+    let mut db = open();
+    let (days, plain) = (db.family("days").unwrap(), db.family("plain").unwrap());
+    days.put("a plain", "600").unwrap();
+    days.put_with_ttl("b", "60", MINUTE).unwrap();
+    days.writing(WriteOptions::synced()).put_with_ttl("c", "61", Duration::from_millis(60_001)).unwrap();
+    let batch = WriteBatch::protected();
+    batch.family(&days).put_with_ttl("d", "120", 2 * MINUTE).unwrap();
+    batch.family(&plain).put_entity("row", &[("column", "beside")]).unwrap();
+    batch.put_log_data("beside").unwrap();
+    db.write(WriteBatch::from_data(&batch.data().unwrap()).unwrap()).unwrap();
+    at(&sim, 30);
+    let transaction = db.begin().unwrap();
+    transaction.family(&days).put_with_ttl("e", "30 + 60", MINUTE).unwrap();
+    assert_eq!(transaction.family(&days).get("e").unwrap().as_deref(), Some(&b"30 + 60"[..]));
+    let indexed = db.indexed_batch();
+    indexed.family(&days).put_with_ttl("f", "30 + 1200", 20 * MINUTE).unwrap();
+    assert_eq!(indexed.family(&days).get("f").unwrap().as_deref(), Some(&b"30 + 1200"[..]));
+    transaction.commit().unwrap();
+    indexed.write().unwrap();
+    days.put_with_ttl("g", "short", MINUTE).unwrap();
+    days.merge("g", "renewed").unwrap();
+    days.put_with_ttl("h", "long", 21 * MINUTE).unwrap();
+    days.merge("h", "still").unwrap();
+    let ends =
+        [("b", 60), ("c", 61), ("e", 90), ("d", 120), ("a plain", 600), ("g", 630), ("f", 1230), ("h", 1290)];
+    for (n, (_, end)) in ends.iter().enumerate() {
+        let days = db.family("days").unwrap();
+        let shown = || listing(days.scan(..)).into_iter().map(|(key, _)| String::from_utf8(key).unwrap());
+        let left =
+            |from: u64| ends.iter().filter(move |(_, end)| *end >= from).map(|(key, _)| (*key).to_owned());
+        for seconds in [*end, *end + 1] {
+            at(&sim, seconds);
+            let mut expected: Vec<String> = left(seconds).collect();
+            expected.sort();
+            assert_eq!(shown().collect::<Vec<_>>(), expected, "{seconds}");
+        }
+        match n % 3 {
+            0 => days.compact_range(.., CompactRangeOptions::new()).unwrap(),
+            1 => days.flush().unwrap(),
+            _ => {
+                db.close().unwrap();
+                db = open();
+            }
+        }
+    }
+    let days = db.family("days").unwrap();
+    days.compact_range(.., CompactRangeOptions::new()).unwrap();
+    assert_eq!(days.int_property("rocksdb.estimate-num-keys"), Some(0));
+}
+
+#[test]
+fn a_time_to_live_that_no_value_can_have_is_refused() {
+    let sim = SimEnv::new(43);
+    at(&sim, 0);
+    let years = |n: u64| Duration::from_secs(n * 365 * 24 * 3600);
+    let db = on(&sim).family("days", |f| f.ttl(MINUTE)).family("ages", |f| f.ttl(years(60))).open().unwrap();
+    let never = db.create_family_with("never", |f| f.ttl(Duration::ZERO)).unwrap();
+    let (days, ages) = (db.family("days").unwrap(), db.family("ages").unwrap());
+    let refused = |done: ashlardb::Result<()>, what: &str| {
+        let e = done.unwrap_err();
+        assert!(e.kind() == ErrorKind::InvalidArgument && e.to_string().contains(what), "{e}");
+    };
+    refused(db.put_with_ttl("k", "v", MINUTE), "\"default\", whose values never expire");
+    refused(never.put_with_ttl("k", "v", MINUTE), "\"never\", whose values never expire");
+    refused(days.put_with_ttl("k", "v", Duration::ZERO), "a time to live of 0");
+    refused(days.put_with_ttl("k", "v", Duration::MAX), "billion years");
+    refused(days.put_with_ttl("k", "v", years(60)), "January 2038");
+    refused(ages.put_with_ttl("k", "v", MINUTE), "May 2013");
+    let transaction = db.begin().unwrap();
+    transaction.put_with_ttl("k", "v", MINUTE).unwrap();
+    refused(transaction.commit(), "\"default\", whose values never expire");
+    let batch = WriteBatch::new();
+    batch.family(&days).put("k", "v").unwrap();
+    batch.put_with_ttl("k", "v", MINUTE).unwrap();
+    refused(db.write(&batch), "\"default\", whose values never expire");
+    assert_eq!(
+        (batch.len(), text(&db), text(&days)),
+        (2, String::new(), String::new()),
+        "nothing of it was written"
+    );
+}
+
+/// RocksDB's wrapper removes each value at its own end, as we do.
+#[test]
+fn rocksdb_removes_values_at_their_own_end() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Db::builder(dir.path()).format_level(FormatLevel::V7_8).ttl(60 * MINUTE).open().unwrap();
+    db.put_with_ttl("second", "v", Duration::from_secs(1)).unwrap();
+    db.put_with_ttl("day", "v", 24 * 60 * MINUTE).unwrap();
+    db.put("hour", "v").unwrap();
+    assert_eq!(text(&db), "day=v hour=v second=v");
+    db.compact().unwrap();
+    db.close().unwrap();
+    std::thread::sleep(Duration::from_millis(2_100));
+    for version in JudgeVersion::ALL {
+        let mut judge = match Judge::spawn(version) {
+            Ok(judge) => judge,
+            Err(JudgeError::Skip(skip)) => return skip.announce("rocksdb_removes_values_at_their_own_end"),
+            Err(e) => panic!("{e}"),
+        };
+        let stored = copy(dir.path());
+        ["with ttl 3600", "with family default"].iter().for_each(|line| judge.prepare(line).unwrap());
+        judge.open(stored.path(), Opening::Existing, "").unwrap();
+        judge.apply(&[Op::Compact { family: "default".into() }]).unwrap();
+        let keys: Vec<_> = judge.dump("default").unwrap().into_iter().map(|(key, _)| key).collect();
+        assert_eq!(keys, [b"day".to_vec(), b"hour".to_vec()], "{}", version.name());
+        judge.close().unwrap();
     }
 }
 
