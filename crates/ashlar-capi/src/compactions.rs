@@ -1,8 +1,8 @@
 //! Compactions of tables that the caller names, and what a compaction did.
 
 use crate::db::{DbObject, FamilyObject, path};
-use crate::door::{HasTexts, borrowed, borrowed_if, call, changed, new_bytes, slice, string};
-use crate::lists::new_array;
+use crate::door::{HasTexts, borrowed, borrowed_if, call, changed, slice, string};
+use crate::memory::new_texts;
 use ashlar_compat::compactions::{Report, compact_files, file_number};
 use ashlar_compat::options::Texts;
 use ashlar_compat::status::paused;
@@ -128,9 +128,7 @@ unsafe fn compact(
     }
     // SAFETY: null, or the caller's place.
     if let Some(list) = unsafe { request.names.0.as_mut() } {
-        let texts: Vec<*mut c_char> =
-            report.outputs.iter().map(|file| new_bytes(file.path.as_bytes(), true)).collect();
-        *list = new_array(&texts);
+        *list = new_texts(report.outputs.iter().map(|file| file.path.as_str()));
     }
     // SAFETY: null, or an object of the caller.
     if let Some(job) = unsafe { request.report.as_mut() } {

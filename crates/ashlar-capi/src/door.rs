@@ -2,6 +2,7 @@
 //!
 //! The generated functions call nothing else that is unsafe. Each conversion names what the caller must keep to.
 
+use crate::memory::{new_bytes, new_text};
 use ashlar_compat::options::Texts;
 use ashlar_compat::status;
 use ashlar_compat::value::{Names, Scalar};
@@ -92,28 +93,9 @@ pub unsafe fn put_error(errptr: *mut *mut c_char, e: &Error) {
     unsafe { libc::free(before.cast()) };
 }
 
-/// A copy of bytes from `malloc`, with a zero behind them if `ends`. Null if there is no memory.
-pub fn new_bytes(bytes: &[u8], ends: bool) -> *mut c_char {
-    let len = bytes.len();
-    // SAFETY: any size may be asked for; at least one byte, so that null stands for no memory.
-    let new = unsafe { libc::malloc(len + usize::from(ends || len == 0)) }.cast::<u8>();
-    if new.is_null() {
-        return std::ptr::null_mut();
-    }
-    // SAFETY: the new memory has that length, and is not that of `bytes`.
-    unsafe { new.copy_from_nonoverlapping(bytes.as_ptr(), len) };
-    if ends {
-        // SAFETY: the new memory has one byte more.
-        let end = unsafe { new.add(len) };
-        // SAFETY: as above.
-        unsafe { end.write(0) };
-    }
-    new.cast()
-}
-
 /// An error as a new string.
 pub fn error_text(e: &Error) -> *mut c_char {
-    new_bytes(status::text(e).replace('\0', "\\0").as_bytes(), true)
+    new_text(&status::text(e).replace('\0', "\\0"))
 }
 
 fn null(name: &str) -> Error {
@@ -378,7 +360,7 @@ pub fn buffer(bytes: Option<impl AsRef<[u8]>>, length: Length) -> *mut c_char {
         return std::ptr::null_mut();
     };
     length.set(bytes.as_ref().len());
-    new_bytes(bytes.as_ref(), false)
+    new_bytes(bytes.as_ref())
 }
 
 /// Bytes of an object, valid until it changes, or null.
@@ -389,7 +371,7 @@ pub fn view(bytes: Option<&[u8]>, length: Length) -> *const c_char {
 
 /// A new string of the caller, or null.
 pub fn text(text: Option<String>) -> *mut c_char {
-    text.map_or(std::ptr::null_mut(), |text| new_bytes(text.as_bytes(), true))
+    text.map_or(std::ptr::null_mut(), |text| new_text(&text))
 }
 
 /// A string of an object, or null.

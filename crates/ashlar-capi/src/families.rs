@@ -1,8 +1,8 @@
 //! The calls over lists of families: opens, lists, flushes, stored options.
 
 use crate::db::{DbObject, FamilyObject, path, utf8};
-use crate::door::{call, new_bytes, slice, slice_mut, string};
-use crate::lists::new_array;
+use crate::door::{call, slice, slice_mut, string};
+use crate::memory::{new_array, new_texts};
 use crate::objects::FlushObject;
 use crate::options::{CacheObject, EnvObject, OptionsObject};
 use crate::txn::TxnDbObject;
@@ -31,8 +31,7 @@ pub unsafe extern "C" fn rocksdb_list_column_families(
         *len = 0;
         let names = crate::db::family_names(options, name)?;
         *len = names.len();
-        let texts: Vec<*mut c_char> = names.iter().map(|name| new_bytes(name.as_bytes(), true)).collect();
-        Ok(new_array(&texts))
+        Ok(new_texts(names.iter().map(String::as_str)))
     })
 }
 
@@ -358,9 +357,7 @@ pub unsafe extern "C" fn rocksdb_load_latest_options(
         let each = unsafe { crate::door::out(column_family_options, "column_family_options") }?;
         *whole = crate::door::made(OptionsObject(database));
         *count = families.len();
-        let texts: Vec<*mut c_char> =
-            families.iter().map(|(name, _)| new_bytes(name.as_bytes(), true)).collect();
-        *names = new_array(&texts);
+        *names = new_texts(families.iter().map(|(name, _)| name.as_str()));
         let objects = families.into_iter().map(|(_, options)| crate::door::made(OptionsObject(options)));
         *each = new_array(&objects.collect::<Vec<_>>());
         Ok(())

@@ -7,6 +7,7 @@ use crate::callbacks::{ComparatorObject, Walker};
 use crate::db::{DbObject, FamilyObject};
 use crate::door::{List, call};
 use crate::iter::{IterObject, PinnedObject};
+use crate::memory::lent_copy;
 use crate::options::{OptionsObject, ReadObject, WriteObject};
 use crate::txn::TxnObject;
 use ashlar_compat::batch::walk;
@@ -327,15 +328,7 @@ pub unsafe extern "C" fn rocksdb_transaction_get_writebatch_wi(txn: *mut TxnObje
         let mut lent = txn.lent_batch.borrow_mut();
         let own = lent.get_or_insert_with(writebatch_of_none);
         own.0.batch.replace(Rc::new(now));
-        // SAFETY: any size may be asked for.
-        let place = unsafe { libc::malloc(size_of::<IndexedObject>()) }.cast::<IndexedObject>();
-        if !place.is_null() {
-            // The object itself lives in the transaction. Calls read the bytes in `place` by reference and never change them, and
-            // `rocksdb_free` frees them without dropping anything.
-            // SAFETY: the new memory has that size and the alignment of `malloc`.
-            unsafe { place.copy_from_nonoverlapping(&raw const *own, 1) };
-        }
-        Ok(place)
+        Ok(lent_copy(own))
     })
 }
 

@@ -8,6 +8,7 @@
 //! | [`batch`], [`indexed`] | write batches, and those that are read back |
 //! | [`db`] | databases, families, reads, writes |
 //! | [`gets`] | reads into memory of the caller, sizes of ranges |
+//! | [`memory`] | memory of `malloc` that a call returns |
 //! | [`iter`] | iterators, snapshots |
 //! | [`lists`], [`families`] | the calls over many keys, ranges or families |
 //! | [`compactions`] | compactions of named tables |
@@ -47,6 +48,7 @@ pub mod info;
 pub mod iter;
 pub mod listed;
 pub mod lists;
+pub mod memory;
 pub mod objects;
 pub mod options;
 pub mod timestamps;

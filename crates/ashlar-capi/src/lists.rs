@@ -1,35 +1,14 @@
 //! The calls over many keys or ranges. They are written by hand, because their arrays follow no one pattern.
 
 use crate::db::{DbObject, FamilyObject, utf8};
-use crate::door::{bytes, call, error_text, new_bytes, slice, slice_mut, string};
+use crate::door::{bytes, call, error_text, slice, slice_mut, string};
 use crate::gets::sizes;
 use crate::iter::{IterObject, PinnedObject};
+use crate::memory::new_bytes;
 use crate::objects::SizeObject;
 use crate::options::{CompactObject, OptionsObject, ReadObject};
 use ashlardb::{Error, MayExist, Read, Result, View};
-use std::ffi::{c_char, c_int, c_void};
-
-/// Frees what a call returned.
-///
-/// # Safety
-/// The memory is null or that of a call of this library, and is not used again.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rocksdb_free(ptr: *mut c_void) {
-    // SAFETY: as for this function.
-    unsafe { libc::free(ptr) };
-}
-
-/// An array from `malloc`; null if there is no memory.
-pub(crate) fn new_array<T: Copy>(elements: &[T]) -> *mut T {
-    let bytes = size_of_val(elements).max(1);
-    // SAFETY: any size may be asked for.
-    let new = unsafe { libc::malloc(bytes) }.cast::<T>();
-    if !new.is_null() {
-        // SAFETY: the new memory holds so many elements, and is not that of `elements`.
-        unsafe { new.copy_from_nonoverlapping(elements.as_ptr(), elements.len()) };
-    }
-    new
-}
+use std::ffi::{c_char, c_int};
 
 /// The arrays of a read of many keys.
 pub(crate) struct Keys {
@@ -72,7 +51,7 @@ impl Keys {
                 get(family, unsafe { bytes(*key, *len, "a key") }?)
             });
             (values[at], value_lengths[at], errs[at]) = match found {
-                Ok(Some(found)) => (new_bytes(&found, false), found.len(), std::ptr::null_mut()),
+                Ok(Some(found)) => (new_bytes(&found), found.len(), std::ptr::null_mut()),
                 Ok(None) => (std::ptr::null_mut(), 0, std::ptr::null_mut()),
                 Err(e) => (std::ptr::null_mut(), 0, error_text(&e)),
             };
@@ -359,7 +338,7 @@ unsafe fn may_exist(
             *is_found = view.is_some().into();
         }
         if let (Some(value), Some(len), Some(view)) = (value, len, view) {
-            (*value, *len) = (new_bytes(view, false), view.len());
+            (*value, *len) = (new_bytes(view), view.len());
         }
         Ok(u8::from(!matches!(answer, MayExist::No)))
     })

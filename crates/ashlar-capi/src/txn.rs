@@ -9,6 +9,7 @@ use crate::door::{HasTexts, call};
 use crate::indexed::IndexedObject;
 use crate::iter::{self, IterObject, PinnedObject};
 use crate::lists::at_one_moment;
+use crate::memory::lent_copy;
 use crate::objects::{
     FlushObject, FlushWalObject, OptimisticDbOptionsObject, OptimisticOptionsObject, TxnDbOptionsObject,
     TxnOptionsObject,
@@ -422,7 +423,7 @@ pub unsafe extern "C" fn rocksdb_transactiondb_get_prepared_transactions(
         });
         let objects: Vec<*mut TxnObject> = objects.collect();
         *count = objects.len();
-        Ok(if objects.is_empty() { std::ptr::null_mut() } else { crate::lists::new_array(&objects) })
+        Ok(if objects.is_empty() { std::ptr::null_mut() } else { crate::memory::new_array(&objects) })
     })
 }
 
@@ -436,17 +437,12 @@ pub unsafe extern "C" fn rocksdb_transaction_get_snapshot(txn: *mut TxnObject) -
         // SAFETY: as for this function.
         let txn = unsafe { crate::door::borrowed(txn, "txn") }?;
         let Some(snapshot) = txn.open()?.snapshot() else { return Ok(std::ptr::null()) };
-        // SAFETY: any size may be asked for.
-        let place = unsafe { libc::malloc(size_of::<SnapshotObject>()) }.cast::<SnapshotObject>();
-        if !place.is_null() {
-            let own = SnapshotObject(snapshot);
-            // The bytes in `place` are read by reference only, while the object itself lives in the transaction. `rocksdb_free`
-            // frees them without dropping anything.
-            // SAFETY: the new memory has that size and the alignment of `malloc`.
-            unsafe { place.copy_from_nonoverlapping(&raw const own, 1) };
+        let own = SnapshotObject(snapshot);
+        let copy = lent_copy(&own);
+        if !copy.is_null() {
             txn.lent.borrow_mut().push(own);
         }
-        Ok(place.cast_const())
+        Ok(copy.cast_const())
     })
 }
 
