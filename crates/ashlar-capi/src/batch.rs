@@ -6,20 +6,19 @@
 use crate::callbacks::Walker;
 use crate::db::FamilyObject;
 use crate::door::{List, call};
+use crate::kept::{FirstError, Shown};
 use ashlar_compat::batch::walk;
 use ashlar_compat::status::not_found;
 use ashlardb::{Error, Result, Write, WriteBatch};
-use std::cell::RefCell;
 use std::ffi::{c_char, c_int};
 
 /// `rocksdb_writebatch_t`.
 #[derive(Debug, Default)]
 pub struct BatchObject {
     pub(crate) batch: WriteBatch,
-    /// The first error of an operation.
-    refused: RefCell<Option<Error>>,
-    /// The bytes of the last call that answered them.
-    shown: RefCell<Vec<u8>>,
+    /// That of an operation that could not be added.
+    refused: FirstError,
+    shown: Shown,
 }
 
 impl BatchObject {
@@ -27,13 +26,7 @@ impl BatchObject {
     pub(crate) fn of(data: &[u8]) -> BatchObject {
         match WriteBatch::from_data(data) {
             Ok(batch) => BatchObject { batch, ..BatchObject::default() },
-            Err(e) => BatchObject { refused: Some(e).into(), ..BatchObject::default() },
-        }
-    }
-
-    fn note(&self, done: Result<()>) {
-        if let Err(e) = done {
-            self.refused.borrow_mut().get_or_insert(e);
+            Err(e) => BatchObject { refused: e.into(), ..BatchObject::default() },
         }
     }
 
@@ -42,11 +35,11 @@ impl BatchObject {
     /// # Errors
     /// That of the first operation that could not be added.
     pub(crate) fn complete(&self) -> Result<&WriteBatch> {
-        self.refused.borrow().clone().map_or(Ok(&self.batch), Err)
+        self.refused.check().map(|()| &self.batch)
     }
 
     fn walk(&self, mut walker: Walker) {
-        self.note(walk(&self.batch, &mut walker));
+        self.refused.note(walk(&self.batch, &mut walker));
     }
 }
 
@@ -76,7 +69,7 @@ pub fn writebatch_create_with_params(
 /// Removes all operations.
 pub fn writebatch_clear(b: &BatchObject) {
     b.batch.clear();
-    b.refused.take();
+    b.refused.clear();
 }
 
 /// The number of operations.
@@ -87,20 +80,19 @@ pub fn writebatch_count(b: &BatchObject) -> i32 {
 /// The stored form, valid until the next call on the batch.
 pub fn writebatch_data(b: &BatchObject) -> Option<&[u8]> {
     let data = b.batch.data().ok()?;
-    b.shown.replace(data);
     // SAFETY: the bytes stay until the next call on the batch, as the header says; the batch is on one thread.
-    Some(unsafe { &*b.shown.as_ptr() })
+    Some(unsafe { b.shown.show(data) })
 }
 
 macro_rules! operations {
     ($($name:ident, $of:ident ($($arg:ident),*) = $call:ident;)*) => { $(
         #[doc = concat!("Adds an operation on the family `default`: ", stringify!($call), ".")]
         pub fn $name(b: &BatchObject, $($arg: &[u8]),*) {
-            b.note(b.batch.$call($($arg),*));
+            b.refused.note(b.batch.$call($($arg),*));
         }
         #[doc = concat!("Adds an operation: ", stringify!($call), ".")]
         pub fn $of(b: &BatchObject, family: &FamilyObject, $($arg: &[u8]),*) {
-            b.note(b.batch.family(&family.family).$call($($arg),*));
+            b.refused.note(b.batch.family(&family.family).$call($($arg),*));
         }
     )* };
 }
@@ -121,11 +113,11 @@ macro_rules! pieces {
     ($($name:ident, $of:ident ($($arg:ident),*) = $call:ident;)*) => { $(
         #[doc = concat!("Adds an operation on pieces, which are joined, in the family `default`: ", stringify!($call), ".")]
         pub fn $name(b: &BatchObject, $($arg: List<'_>),*) {
-            b.note((|| b.batch.$call($(joined($arg)?),*))());
+            b.refused.note((|| b.batch.$call($(joined($arg)?),*))());
         }
         #[doc = concat!("Adds an operation on pieces, which are joined: ", stringify!($call), ".")]
         pub fn $of(b: &BatchObject, family: &FamilyObject, $($arg: List<'_>),*) {
-            b.note((|| b.batch.family(&family.family).$call($(joined($arg)?),*))());
+            b.refused.note((|| b.batch.family(&family.family).$call($(joined($arg)?),*))());
         }
     )* };
 }
@@ -136,7 +128,7 @@ pieces! {
 }
 
 fn no_timestamps(b: &BatchObject) {
-    b.note(Err(Error::not_supported("keys with timestamps")));
+    b.refused.note(Err(Error::not_supported("keys with timestamps")));
 }
 
 /// Keys with timestamps are refused by the write.
@@ -156,12 +148,12 @@ pub fn writebatch_singledelete_cf_with_ts(b: &BatchObject, _: &FamilyObject, _: 
 
 /// Adds bytes for readers of the WAL.
 pub fn writebatch_put_log_data(b: &BatchObject, blob: &[u8]) {
-    b.note(b.batch.put_log_data(blob));
+    b.refused.note(b.batch.put_log_data(blob));
 }
 
 /// Sets a savepoint.
 pub fn writebatch_set_save_point(b: &BatchObject) {
-    b.note(b.batch.set_savepoint());
+    b.refused.note(b.batch.set_savepoint());
 }
 
 /// Removes the operations since the last savepoint.

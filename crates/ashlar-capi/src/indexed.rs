@@ -7,6 +7,7 @@ use crate::callbacks::{ComparatorObject, Walker};
 use crate::db::{DbObject, FamilyObject};
 use crate::door::{List, call};
 use crate::iter::{IterObject, PinnedObject};
+use crate::kept::{FirstError, Shown};
 use crate::memory::lent_copy;
 use crate::options::{OptionsObject, ReadObject, WriteObject};
 use crate::txn::TxnObject;
@@ -28,26 +29,19 @@ pub struct IndexedObject(Rc<Content>);
 struct Content {
     /// Replaced as a whole where a transaction lends it.
     batch: RefCell<Rc<IndexedBatch>>,
-    /// The first error of an operation.
-    refused: RefCell<Option<Error>>,
-    /// The bytes of the last call that answered them.
-    shown: RefCell<Vec<u8>>,
+    /// That of an operation that could not be added.
+    refused: FirstError,
+    shown: Shown,
 }
 
 impl IndexedObject {
     fn new(batch: IndexedBatch) -> IndexedObject {
-        let (batch, refused, shown) = (Rc::new(batch).into(), RefCell::default(), RefCell::default());
-        IndexedObject(Rc::new(Content { batch, refused, shown }))
+        let batch = Rc::new(batch).into();
+        IndexedObject(Rc::new(Content { batch, refused: FirstError::default(), shown: Shown::default() }))
     }
 
     fn batch(&self) -> Rc<IndexedBatch> {
         Rc::clone(&self.0.batch.borrow())
-    }
-
-    fn note(&self, done: Result<()>) {
-        if let Err(e) = done {
-            self.0.refused.borrow_mut().get_or_insert(e);
-        }
     }
 
     /// The operations.
@@ -55,11 +49,11 @@ impl IndexedObject {
     /// # Errors
     /// That of the first operation that could not be added.
     fn complete(&self) -> Result<Rc<IndexedBatch>> {
-        self.0.refused.borrow().clone().map_or_else(|| Ok(self.batch()), Err)
+        self.0.refused.check().map(|()| self.batch())
     }
 
     fn add(&self, family: Option<&FamilyObject>, key: &[u8], operation: Operation<'_>) {
-        self.note(self.batch().add(family.map(|family| &family.family), key, operation));
+        self.0.refused.note(self.batch().add(family.map(|family| &family.family), key, operation));
     }
 
     fn get_over(
@@ -105,7 +99,7 @@ pub fn writebatch_wi_create_with_params(
 /// Removes all operations.
 pub fn writebatch_wi_clear(b: &IndexedObject) {
     b.batch().clear();
-    b.0.refused.take();
+    b.0.refused.clear();
 }
 
 /// The number of operations.
@@ -125,11 +119,11 @@ macro_rules! operations {
         }
         #[doc = concat!("Adds an operation on pieces, which are joined, in the family `default`: ", stringify!($kind), ".")]
         pub fn $pieces(b: &IndexedObject, key: List<'_>, value: List<'_>) {
-            b.note(joined(key, value, |key, value| b.add(None, key, Operation::$kind(value))));
+            b.0.refused.note(joined(key, value, |key, value| b.add(None, key, Operation::$kind(value))));
         }
         #[doc = concat!("Adds an operation on pieces, which are joined: ", stringify!($kind), ".")]
         pub fn $pieces_of(b: &IndexedObject, family: &FamilyObject, key: List<'_>, value: List<'_>) {
-            b.note(joined(key, value, |key, value| b.add(Some(family), key, Operation::$kind(value))));
+            b.0.refused.note(joined(key, value, |key, value| b.add(Some(family), key, Operation::$kind(value))));
         }
     )* };
 }
@@ -156,12 +150,12 @@ pub fn writebatch_wi_delete_cf(b: &IndexedObject, family: &FamilyObject, key: &[
 
 /// Deletes a key of the family `default`; the pieces are joined.
 pub fn writebatch_wi_deletev(b: &IndexedObject, key: List<'_>) {
-    b.note(key.all().map(|key| b.add(None, &key.concat(), Operation::Delete)));
+    b.0.refused.note(key.all().map(|key| b.add(None, &key.concat(), Operation::Delete)));
 }
 
 /// Deletes a key; the pieces are joined.
 pub fn writebatch_wi_deletev_cf(b: &IndexedObject, family: &FamilyObject, key: List<'_>) {
-    b.note(key.all().map(|key| b.add(Some(family), &key.concat(), Operation::Delete)));
+    b.0.refused.note(key.all().map(|key| b.add(Some(family), &key.concat(), Operation::Delete)));
 }
 
 /// Deletes a key of the family `default` that was put once.
@@ -182,20 +176,19 @@ pub fn writebatch_wi_delete_range_cf(_: &IndexedObject, _: &FamilyObject, _: &[u
 
 /// Adds bytes for readers of the WAL.
 pub fn writebatch_wi_put_log_data(b: &IndexedObject, blob: &[u8]) {
-    b.note(b.batch().batch().put_log_data(blob));
+    b.0.refused.note(b.batch().batch().put_log_data(blob));
 }
 
 /// The stored form, valid until the next call on the batch.
 pub fn writebatch_wi_data(b: &IndexedObject) -> Option<&[u8]> {
     let data = b.batch().batch().data().ok()?;
-    b.0.shown.replace(data);
     // SAFETY: the bytes stay until the next call on the batch, as the header says; the batch is on one thread.
-    Some(unsafe { &*b.0.shown.as_ptr() })
+    Some(unsafe { b.0.shown.show(data) })
 }
 
 /// Sets a savepoint.
 pub fn writebatch_wi_set_save_point(b: &IndexedObject) {
-    b.note(b.batch().batch().set_savepoint());
+    b.0.refused.note(b.batch().batch().set_savepoint());
 }
 
 /// Removes the operations since the last savepoint.

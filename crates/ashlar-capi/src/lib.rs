@@ -8,6 +8,7 @@
 //! | [`batch`], [`indexed`] | write batches, and those that are read back |
 //! | [`db`] | databases, families, reads, writes |
 //! | [`gets`] | reads into memory of the caller, sizes of ranges |
+//! | `kept` | the first error of an object, and bytes that it lends |
 //! | [`memory`] | memory of `malloc` that a call returns |
 //! | [`iter`] | iterators, snapshots |
 //! | [`lists`], [`families`] | the calls over many keys, ranges or families |
@@ -46,6 +47,7 @@ pub mod imports;
 pub mod indexed;
 pub mod info;
 pub mod iter;
+mod kept;
 pub mod listed;
 pub mod lists;
 pub mod memory;

@@ -8,6 +8,7 @@ use crate::db::{self, DbObject, FamilyObject};
 use crate::door::{HasTexts, call};
 use crate::indexed::IndexedObject;
 use crate::iter::{self, IterObject, PinnedObject};
+use crate::kept::FirstError;
 use crate::lists::at_one_moment;
 use crate::memory::lent_copy;
 use crate::objects::{
@@ -49,8 +50,7 @@ pub struct TxnObject {
     options: Result<TransactionOptions>,
     /// A commit must be prepared.
     must_prepare: bool,
-    /// The first error of a call that has no place for it.
-    refused: RefCell<Option<Error>>,
+    refused: FirstError,
     /// The snapshots of which the caller has the bytes.
     lent: RefCell<Vec<SnapshotObject>>,
     /// The batch of which the caller has the bytes.
@@ -70,8 +70,8 @@ impl TxnObject {
         options: Result<TransactionOptions>,
         must_prepare: bool,
     ) -> TxnObject {
-        let (refused, lent, lent_batch) = (RefCell::default(), RefCell::default(), RefCell::default());
-        let (db, transaction) = (db.share(), transaction.into());
+        let (lent, lent_batch) = (RefCell::default(), RefCell::default());
+        let (db, transaction, refused) = (db.share(), transaction.into(), FirstError::default());
         TxnObject { db, transaction, options, must_prepare, refused, lent, lent_batch }
     }
 
@@ -94,22 +94,13 @@ impl TxnObject {
     }
 
     fn open(&self) -> Result<Ref<'_, Transaction>> {
-        if let Some(e) = &*self.refused.borrow() {
-            return Err(e.clone());
-        }
+        self.refused.check()?;
         match Ref::filter_map(self.transaction.borrow(), |transaction| transaction.as_ref().ok()) {
             Ok(transaction) => Ok(transaction),
             Err(refused) => match &*refused {
                 Ok(_) => Err(Error::invalid("no transaction")),
                 Err(e) => Err(e.clone()),
             },
-        }
-    }
-
-    /// Keeps the error of a call that has no place for it.
-    fn note(&self, done: Result<()>) {
-        if let Err(e) = done {
-            self.refused.borrow_mut().get_or_insert(e);
         }
     }
 
@@ -493,23 +484,23 @@ pub fn transaction_get_name(txn: &TxnObject) -> Option<Vec<u8>> {
 /// Sets a savepoint.
 pub fn transaction_set_savepoint(txn: &TxnObject) {
     let done = txn.open().and_then(|transaction| transaction.set_savepoint());
-    txn.note(done);
+    txn.refused.note(done);
 }
 
 /// Adds bytes for readers of the WAL.
 pub fn transaction_put_log_data(txn: &TxnObject, blob: &[u8]) {
     let done = txn.open().and_then(|transaction| transaction.put_log_data(blob));
-    txn.note(done);
+    txn.refused.note(done);
 }
 
 /// Keys with timestamps are refused by the commit.
 pub fn transaction_set_commit_timestamp(txn: &TxnObject, _: u64) {
-    txn.note(Err(Error::not_supported("keys with timestamps")));
+    txn.refused.note(Err(Error::not_supported("keys with timestamps")));
 }
 
 /// Keys with timestamps are refused by the next operation.
 pub fn transaction_set_read_timestamp_for_validation(txn: &TxnObject, _: u64) {
-    txn.note(Err(Error::not_supported("keys with timestamps")));
+    txn.refused.note(Err(Error::not_supported("keys with timestamps")));
 }
 
 /// Takes back the operations since the last savepoint.
