@@ -7,9 +7,10 @@ use crate::callbacks::Walker;
 use crate::db::FamilyObject;
 use crate::door::{List, call};
 use crate::kept::{FirstError, Shown};
+use crate::timestamps;
 use ashlar_compat::batch::walk;
 use ashlar_compat::status::not_found;
-use ashlardb::{Error, Result, Write, WriteBatch};
+use ashlardb::{Result, Write, WriteBatch};
 use std::ffi::{c_char, c_int};
 
 /// `rocksdb_writebatch_t`.
@@ -128,7 +129,7 @@ pieces! {
 }
 
 fn no_timestamps(b: &BatchObject) {
-    b.refused.note(Err(Error::not_supported("keys with timestamps")));
+    b.refused.note(Err(timestamps::refused()));
 }
 
 /// Keys with timestamps are refused by the write.

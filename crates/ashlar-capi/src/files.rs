@@ -7,6 +7,7 @@ use crate::door::{HasTexts, borrowed, call, slice, string};
 use crate::info::RateObject;
 use crate::objects::{EnvOptionsObject, IngestObject, WalReadObject};
 use crate::options::OptionsObject;
+use crate::timestamps;
 use ashlar_compat::options::Options;
 use ashlar_compat::status::not_found;
 use ashlardb::{Error, IngestMode, IngestOptions, Result, SeqNum, SstWriter, Update, Updates};
@@ -101,7 +102,7 @@ pub fn sstfilewriter_delete_range(writer: &mut WriterObject, begin: &[u8], end: 
 /// # Errors
 /// `NotSupported`.
 pub fn sstfilewriter_put_with_ts(_: &mut WriterObject, _: &[u8], _: &[u8], _: &[u8]) -> Result<()> {
-    Err(Error::not_supported("keys with timestamps"))
+    Err(timestamps::refused())
 }
 
 /// Keys with timestamps are refused.
@@ -109,7 +110,7 @@ pub fn sstfilewriter_put_with_ts(_: &mut WriterObject, _: &[u8], _: &[u8], _: &[
 /// # Errors
 /// `NotSupported`.
 pub fn sstfilewriter_delete_with_ts(_: &mut WriterObject, _: &[u8], _: &[u8]) -> Result<()> {
-    Err(Error::not_supported("keys with timestamps"))
+    Err(timestamps::refused())
 }
 
 /// Completes the file.

@@ -15,7 +15,7 @@
 //! | [`compactions`] | compactions of named tables |
 //! | [`copies`] | checkpoints and backups |
 //! | [`imports`] | families that are exported and imported |
-//! | [`timestamps`] | reads of keys with timestamps, which are refused |
+//! | [`timestamps`] | calls on keys with timestamps, which are refused |
 //! | [`txn`] | transaction databases and transactions |
 //! | [`info`] | metadata, memory, statistics, and objects that carry a number |
 //! | [`files`] | SST files of the caller, updates of the WAL |

@@ -16,6 +16,7 @@ use crate::objects::{
     TxnOptionsObject,
 };
 use crate::options::{OptionsObject, ReadObject, SnapshotObject, WriteObject};
+use crate::timestamps;
 use ashlar_compat::calls::ReadOptions;
 use ashlar_compat::indexed::IndexedBatch;
 use ashlar_compat::iterator::Iterator;
@@ -495,12 +496,12 @@ pub fn transaction_put_log_data(txn: &TxnObject, blob: &[u8]) {
 
 /// Keys with timestamps are refused by the commit.
 pub fn transaction_set_commit_timestamp(txn: &TxnObject, _: u64) {
-    txn.refused.note(Err(Error::not_supported("keys with timestamps")));
+    txn.refused.note(Err(timestamps::refused()));
 }
 
 /// Keys with timestamps are refused by the next operation.
 pub fn transaction_set_read_timestamp_for_validation(txn: &TxnObject, _: u64) {
-    txn.refused.note(Err(Error::not_supported("keys with timestamps")));
+    txn.refused.note(Err(timestamps::refused()));
 }
 
 /// Takes back the operations since the last savepoint.
