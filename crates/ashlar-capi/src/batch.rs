@@ -184,18 +184,17 @@ pub fn writebatch_verify_checksum(b: &BatchObject) -> Result<()> {
 /// The three walks over a batch.
 mod walks {
     use super::{BatchObject, Walker};
-    use std::ffi::{c_char, c_void};
+    use crate::callbacks::{Entry, EntryOf, Key, KeyOf};
+    use std::ffi::c_void;
 
-    type Entry = Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize, *const c_char, usize)>;
-    type Key = Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize)>;
-    type EntryOf = Option<unsafe extern "C" fn(*mut c_void, u32, *const c_char, usize, *const c_char, usize)>;
-    type KeyOf = Option<unsafe extern "C" fn(*mut c_void, u32, *const c_char, usize)>;
-
-    fn walked(b: Option<&BatchObject>, walker: Walker) {
+    /// Walks over a batch; null: over nothing.
+    ///
+    /// # Safety
+    /// The batch is null or one of this library.
+    unsafe fn walked(b: *const BatchObject, walker: Walker) {
         crate::door::call(std::ptr::null_mut(), || {
-            if let Some(b) = b {
-                b.walk(walker);
-            }
+            // SAFETY: as for this function.
+            unsafe { crate::door::borrowed(b, "b") }?.walk(walker);
             Ok(())
         });
     }
@@ -212,8 +211,7 @@ mod walks {
         deleted: Key,
     ) {
         // SAFETY: as for this function.
-        let b = unsafe { b.as_ref() };
-        walked(b, Walker { put, deleted, ..Walker::new(state) });
+        unsafe { walked(b, Walker { put, deleted, ..Walker::new(state) }) };
     }
 
     /// See the header.
@@ -229,8 +227,7 @@ mod walks {
         log_data: Key,
     ) {
         // SAFETY: as for this function.
-        let b = unsafe { b.as_ref() };
-        walked(b, Walker { put, deleted, log_data, ..Walker::new(state) });
+        unsafe { walked(b, Walker { put, deleted, log_data, ..Walker::new(state) }) };
     }
 
     /// See the header.
@@ -246,8 +243,7 @@ mod walks {
         merge_of: EntryOf,
     ) {
         // SAFETY: as for this function.
-        let b = unsafe { b.as_ref() };
-        walked(b, Walker { put_of, deleted_of, merge_of, ..Walker::new(state) });
+        unsafe { walked(b, Walker { put_of, deleted_of, merge_of, ..Walker::new(state) }) };
     }
 }
 

@@ -3,7 +3,7 @@
 //! As with a plain batch, an operation that cannot be added makes the batch refuse its write. Range deletions are passed over
 //! without an error, as RocksDB does.
 
-use crate::callbacks::{ComparatorObject, Walker};
+use crate::callbacks::{ComparatorObject, Entry, Key, Walker};
 use crate::db::{DbObject, FamilyObject};
 use crate::door::{List, call};
 use crate::iter::{IterObject, PinnedObject};
@@ -329,8 +329,6 @@ fn writebatch_of_none() -> IndexedObject {
     writebatch_wi_create(0, true)
 }
 
-type Entry = Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize, *const c_char, usize)>;
-type Key = Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize)>;
 type TimestampSize = Option<unsafe extern "C" fn(*mut c_void, u32) -> usize>;
 
 /// See the header.
