@@ -1,7 +1,8 @@
 //! Compactions of tables that the caller names, and what a compaction did.
 
 use crate::db::{DbObject, FamilyObject, path};
-use crate::door::{HasTexts, borrowed, borrowed_if, call, changed, slice, string};
+use crate::door::{HasTexts, borrowed_if, call, changed, slice, string};
+use crate::lists::target;
 use crate::memory::new_texts;
 use ashlar_compat::compactions::{Report, compact_files, file_number};
 use ashlar_compat::options::Texts;
@@ -100,9 +101,7 @@ unsafe fn compact(
     request: &Request,
 ) -> Result<()> {
     // SAFETY: as for this function.
-    let db = unsafe { borrowed(db, "db") }?;
-    // SAFETY: as for this function.
-    let family = unsafe { borrowed_if(family, "column_family") }?;
+    let (db, family) = unsafe { target(db, family) }?;
     // SAFETY: as for this function.
     let options = unsafe { borrowed_if(options, "options") }?;
     // SAFETY: as for this function.

@@ -55,6 +55,16 @@ impl DbObject {
         options.0.of(&*self.family(family)?)?.get(key)
     }
 
+    /// The values of keys of one family, read together.
+    pub(crate) fn multi_get_of(
+        &self,
+        family: Option<&FamilyObject>,
+        options: &ReadObject,
+        keys: Vec<&[u8]>,
+    ) -> Result<Vec<Option<View>>> {
+        options.0.of(&*self.family(family)?)?.multi_get(keys)
+    }
+
     fn write_to(
         &self,
         family: Option<&FamilyObject>,

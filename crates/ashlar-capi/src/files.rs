@@ -5,6 +5,7 @@ use crate::callbacks::ComparatorObject;
 use crate::db::{DbObject, FamilyObject, path};
 use crate::door::{HasTexts, borrowed, call, slice, string};
 use crate::info::RateObject;
+use crate::lists::target;
 use crate::objects::{EnvOptionsObject, IngestObject, WalReadObject};
 use crate::options::OptionsObject;
 use crate::timestamps;
@@ -164,9 +165,7 @@ unsafe fn ingest(
 ) {
     call(errptr, || {
         // SAFETY: as for this function.
-        let db = unsafe { borrowed(db, "db") }?;
-        // SAFETY: as for this function.
-        let family = unsafe { crate::door::borrowed_if(family, "handle") }?;
+        let (db, family) = unsafe { target(db, family) }?;
         // SAFETY: as for this function.
         let options = ingest_options(unsafe { borrowed(opt, "opt") }?)?;
         // SAFETY: as for this function.

@@ -2,13 +2,28 @@
 
 use crate::db::{DbObject, FamilyObject, utf8};
 use crate::door::{bytes, call, error_text, slice, slice_mut, string};
-use crate::gets::sizes;
+use crate::gets::{ManyPlaces, sizes};
 use crate::iter::{IterObject, PinnedObject};
 use crate::memory::new_bytes;
-use crate::objects::SizeObject;
 use crate::options::{CompactObject, OptionsObject, ReadObject};
 use ashlardb::{Error, MayExist, Read, Result, View};
 use std::ffi::{c_char, c_int};
+
+/// The database and the family of a call; a null family stands for the family `default`.
+///
+/// # Errors
+/// `InvalidArgument`: the database is null.
+/// # Safety
+/// Both pointers are as [`crate::door::borrowed`] has them.
+pub(crate) unsafe fn target<'a>(
+    db: *const DbObject,
+    family: *const FamilyObject,
+) -> Result<(&'a DbObject, Option<&'a FamilyObject>)> {
+    // SAFETY: as for this function.
+    let db = unsafe { crate::door::borrowed(db, "db") }?;
+    // SAFETY: as for this function.
+    Ok((db, unsafe { family.as_ref() }))
+}
 
 /// The arrays of a read of many keys.
 pub(crate) struct Keys {
@@ -134,28 +149,14 @@ pub unsafe extern "C" fn rocksdb_batched_multi_get_cf(
 ) {
     call(std::ptr::null_mut(), || {
         // SAFETY: as for this function.
-        let db = unsafe { crate::door::borrowed(db, "db") }?;
+        let (db, family) = unsafe { target(db, column_family) }?;
         // SAFETY: as for this function.
         let options = unsafe { crate::door::borrowed(options, "options") }?;
         // SAFETY: as for this function.
-        let family = unsafe { crate::door::borrowed_if(column_family, "column_family") }?;
-        // SAFETY: as for this function.
         let keys = unsafe { crate::door::list(num_keys, keys_list, keys_list_sizes, "keys") }?;
         // SAFETY: as for this function.
-        let places = unsafe { slice_mut(values, num_keys, "values") }?;
-        // SAFETY: as for this function.
-        let errs = unsafe { slice_mut(errs, num_keys, "errs") }?;
-        places.fill(std::ptr::null_mut());
-        errs.fill(std::ptr::null_mut());
-        let found = keys.all().and_then(|keys| options.0.of(&*db.family(family)?)?.multi_get(keys));
-        match found {
-            Ok(found) => {
-                for (place, found) in places.iter_mut().zip(found) {
-                    *place = crate::door::made_if(found.map(PinnedObject));
-                }
-            }
-            Err(e) => errs.iter_mut().for_each(|err| *err = error_text(&e)),
-        }
+        let places = unsafe { ManyPlaces::new(values, errs, num_keys) }?;
+        places.fill(keys.all().and_then(|keys| db.multi_get_of(family, options, keys)));
         Ok(())
     });
 }
@@ -208,9 +209,7 @@ pub unsafe extern "C" fn rocksdb_approximate_sizes(
 ) {
     let ranges = (range_start_key, range_start_key_len, range_limit_key, range_limit_key_len);
     // SAFETY: as for this function.
-    let body =
-        || unsafe { sizes(db, std::ptr::null_mut(), &SizeObject::default(), num_ranges, ranges, sizes_list) };
-    call(errptr, body);
+    unsafe { sizes((db, std::ptr::null_mut()), std::ptr::null(), num_ranges, ranges, sizes_list, errptr) };
 }
 
 /// The approximate bytes of ranges of a family in tables.
@@ -231,8 +230,7 @@ pub unsafe extern "C" fn rocksdb_approximate_sizes_cf(
 ) {
     let ranges = (range_start_key, range_start_key_len, range_limit_key, range_limit_key_len);
     // SAFETY: as for this function.
-    let body = || unsafe { sizes(db, column_family, &SizeObject::default(), num_ranges, ranges, sizes_list) };
-    call(errptr, body);
+    unsafe { sizes((db, column_family), std::ptr::null(), num_ranges, ranges, sizes_list, errptr) };
 }
 
 /// # Safety
@@ -246,9 +244,7 @@ unsafe fn set_options(
 ) {
     call(errptr, || {
         // SAFETY: as for this function.
-        let db = unsafe { crate::door::borrowed(db, "db") }?;
-        // SAFETY: as for this function.
-        let family = unsafe { crate::door::borrowed_if(family, "handle") }?;
+        let (db, family) = unsafe { target(db, family) }?;
         let count = usize::try_from(count).map_err(|_| Error::invalid("a count below zero"))?;
         if count == 0 {
             return Err(Error::invalid("no option is named"));
@@ -316,11 +312,9 @@ unsafe fn may_exist(
 ) -> u8 {
     call(std::ptr::null_mut(), || {
         // SAFETY: as for this function.
-        let db = unsafe { crate::door::borrowed(db, "db") }?;
+        let (db, family) = unsafe { target(db, family) }?;
         // SAFETY: as for this function.
         let options = unsafe { crate::door::borrowed(options, "options") }?;
-        // SAFETY: as for this function.
-        let family = unsafe { crate::door::borrowed_if(family, "column_family") }?;
         // SAFETY: as for this function.
         let key = unsafe { bytes(key.0, key.1, "key") }?;
         let answer = options.0.of(&*db.family(family)?)?.key_may_exist(key)?;
