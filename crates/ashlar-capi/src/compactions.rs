@@ -1,7 +1,7 @@
 //! Compactions of tables that the caller names, and what a compaction did.
 
 use crate::db::{DbObject, FamilyObject, path};
-use crate::door::{HasTexts, borrowed_if, call, changed, slice, string};
+use crate::door::{HasTexts, borrowed_if, call, changed, strings};
 use crate::lists::target;
 use crate::memory::new_texts;
 use ashlar_compat::compactions::{Report, compact_files, file_number};
@@ -105,10 +105,8 @@ unsafe fn compact(
     // SAFETY: as for this function.
     let options = unsafe { borrowed_if(options, "options") }?;
     // SAFETY: as for this function.
-    let names = unsafe { slice(request.files.0, request.files.1, "input_file_names") }?;
-    // SAFETY: as for this function.
-    let numbers =
-        names.iter().map(|name| unsafe { string(*name, "a file") }.map(|name| file_number(path(name))));
+    let names = unsafe { strings(request.files.0, request.files.1, "input_file_names", "a file") }?;
+    let numbers = names.map(|name| name.map(|name| file_number(path(name))));
     let numbers = numbers.collect::<Result<Vec<FileNumber>>>()?;
     // SAFETY: null, or the flag that the options were given.
     let flag = options.and_then(|options| unsafe { options.canceled.as_ref() });

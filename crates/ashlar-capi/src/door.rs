@@ -7,7 +7,7 @@ use ashlar_compat::options::Texts;
 use ashlar_compat::status;
 use ashlar_compat::value::{Names, Scalar};
 use ashlardb::{Error, Result};
-use std::ffi::{CStr, c_char};
+use std::ffi::{CStr, c_char, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// An object of C with options that have names.
@@ -293,6 +293,50 @@ pub unsafe fn slice<'a, T>(pointer: *const T, count: usize, name: &str) -> Resul
         // SAFETY: as for this function.
         false => Ok(unsafe { std::slice::from_raw_parts(pointer, count) }),
     }
+}
+
+/// A count of elements.
+///
+/// # Errors
+/// `InvalidArgument`: the count is below zero.
+pub fn count(count: c_int) -> Result<usize> {
+    usize::try_from(count).map_err(|_| Error::invalid("a count below zero"))
+}
+
+/// Strings of an array of the caller; `each` names one of them in its error.
+///
+/// # Errors
+/// `InvalidArgument`: the pointer is null and the count is not zero. Of an element: it is null.
+/// # Safety
+/// The pointer is null or that of so many elements, and each is a string as [`string`] has them.
+pub unsafe fn strings<'a>(
+    pointer: *const *const c_char,
+    count: usize,
+    name: &str,
+    each: &'static str,
+) -> Result<impl Iterator<Item = Result<&'a CStr>> + use<'a>> {
+    // SAFETY: as for this function.
+    let elements = unsafe { slice(pointer, count, name) }?;
+    // SAFETY: as for this function.
+    Ok(elements.iter().map(move |element| unsafe { string(*element, each) }))
+}
+
+/// Objects of an array of the caller; `each` names one of them in its error.
+///
+/// # Errors
+/// `InvalidArgument`: the pointer is null and the count is not zero. Of an element: it is null.
+/// # Safety
+/// The pointer is null or that of so many elements, and each is an object as [`borrowed`] has them.
+pub unsafe fn objects<'a, T: 'a>(
+    pointer: *const *const T,
+    count: usize,
+    name: &str,
+    each: &'static str,
+) -> Result<impl Iterator<Item = Result<&'a T>> + use<'a, T>> {
+    // SAFETY: as for this function.
+    let elements = unsafe { slice(pointer, count, name) }?;
+    // SAFETY: as for this function.
+    Ok(elements.iter().map(move |element| unsafe { borrowed(*element, each) }))
 }
 
 /// Elements of an array of the caller that the call sets.

@@ -1,13 +1,13 @@
 //! The calls over lists of families: opens, lists, flushes, stored options.
 
 use crate::db::{DbObject, FamilyObject, path, utf8};
-use crate::door::{call, slice, slice_mut, string};
+use crate::door::{call, objects, slice, slice_mut, string, strings};
 use crate::memory::{new_array, new_texts};
 use crate::objects::FlushObject;
 use crate::options::{CacheObject, EnvObject, OptionsObject};
 use crate::txn::TxnDbObject;
 use ashlar_compat::database::{Database, Mode, Named};
-use ashlardb::{Error, Result};
+use ashlardb::Result;
 use std::ffi::{c_char, c_int};
 
 /// The names of the families of a directory.
@@ -53,80 +53,61 @@ pub unsafe extern "C" fn rocksdb_list_column_families_destroy(list: *mut *mut c_
     });
 }
 
-/// The families of an open: names and options, side by side.
-struct Families<'a> {
-    names: &'a [*const c_char],
-    options: &'a [*const OptionsObject],
-    ttls: Option<&'a [c_int]>,
+/// The arrays of an open with families: names, options and places for handles, side by side.
+pub(crate) struct Families {
+    count: c_int,
+    names: *const *const c_char,
+    options: *const *const OptionsObject,
+    handles: *mut *mut FamilyObject,
+    /// Null: the values of no family end.
+    ttls: *const c_int,
 }
 
-impl<'a> Families<'a> {
-    /// # Safety
-    /// The arrays have `count` elements, each as the header says; `ttls` may be null.
-    unsafe fn new(
+impl Families {
+    pub(crate) fn new(
         count: c_int,
         names: *const *const c_char,
         options: *const *const OptionsObject,
-        ttls: *const c_int,
-    ) -> Result<Families<'a>> {
-        let count = usize::try_from(count).map_err(|_| Error::invalid("a count below zero"))?;
-        // SAFETY: as for this function.
-        let names = unsafe { slice(names, count, "column_family_names") }?;
-        // SAFETY: as for this function.
-        let options = unsafe { slice(options, count, "column_family_options") }?;
-        // SAFETY: as for this function.
-        let ttls = if ttls.is_null() { None } else { Some(unsafe { slice(ttls, count, "ttls") }?) };
-        Ok(Families { names, options, ttls })
+        handles: *mut *mut FamilyObject,
+    ) -> Families {
+        Families { count, names, options, handles, ttls: std::ptr::null() }
     }
 
-    fn named(&self) -> Result<Vec<Named<'a>>> {
-        let each = self.names.iter().zip(self.options).enumerate().map(|(at, (name, options))| {
-            // SAFETY: as for `new`.
-            let name = utf8(unsafe { string(*name, "a name") }?)?;
-            // SAFETY: as for `new`.
-            let options = unsafe { crate::door::borrowed(*options, "options of a family") }?;
-            Ok(Named { name, options: &options.0, ttl: self.ttls.and_then(|ttls| ttls.get(at).copied()) })
-        });
-        each.collect()
-    }
-
+    /// Opens a database with these families, and puts their handles into the places.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: a count below zero, null, or a name that is not UTF-8. Those of [`Database::open`].
     /// # Safety
-    /// `options` and `name` are as the header says, and `handles` has a place for each family.
-    unsafe fn open(
+    /// The options, the name and the arrays are as the header says.
+    pub(crate) unsafe fn open(
         &self,
         options: *const OptionsObject,
         name: *const c_char,
         mode: Mode,
-        handles: *mut *mut FamilyObject,
     ) -> Result<DbObject> {
+        let count = crate::door::count(self.count)?;
+        // SAFETY: as for this function.
+        let names = unsafe { strings(self.names, count, "column_family_names", "a name") }?;
+        // SAFETY: as for this function.
+        let of = unsafe { objects(self.options, count, "column_family_options", "options of a family") }?;
+        // SAFETY: as for this function.
+        let ttls = if self.ttls.is_null() { &[] } else { unsafe { slice(self.ttls, count, "ttls") }? };
         // SAFETY: as for this function.
         let options = unsafe { crate::door::borrowed(options, "options") }?;
         // SAFETY: as for this function.
         let name = unsafe { string(name, "name") }?;
         // SAFETY: as for this function.
-        let places = unsafe { slice_mut(handles, self.names.len(), "column_family_handles") }?;
-        let (database, families) = Database::open(&options.0, path(name), mode, &self.named()?)?;
+        let places = unsafe { slice_mut(self.handles, count, "column_family_handles") }?;
+        let named = names.zip(of).enumerate().map(|(at, (name, options))| {
+            Ok(Named { name: utf8(name?)?, options: &options?.0, ttl: ttls.get(at).copied() })
+        });
+        let named = named.collect::<Result<Vec<_>>>()?;
+        let (database, families) = Database::open(&options.0, path(name), mode, &named)?;
         for (place, family) in places.iter_mut().zip(families) {
             *place = crate::door::made(FamilyObject::new(family));
         }
         Ok(DbObject(database))
     }
-}
-
-/// Opens a database with these families: their number, names and options.
-///
-/// # Safety
-/// The arrays are as the header says.
-pub(crate) unsafe fn open_writable(
-    options: *const OptionsObject,
-    name: *const c_char,
-    (count, names, of): (c_int, *const *const c_char, *const *const OptionsObject),
-    handles: *mut *mut FamilyObject,
-) -> Result<DbObject> {
-    // SAFETY: as for this function.
-    let families = unsafe { Families::new(count, names, of, std::ptr::null()) }?;
-    // SAFETY: as for this function.
-    unsafe { families.open(options, name, Mode::Write, handles) }
 }
 
 /// Opens a database with these families.
@@ -143,11 +124,10 @@ pub unsafe extern "C" fn rocksdb_open_column_families(
     column_family_handles: *mut *mut FamilyObject,
     errptr: *mut *mut c_char,
 ) -> *mut DbObject {
-    call(errptr, || {
-        let families = (num_column_families, column_family_names, column_family_options);
-        // SAFETY: as for this function.
-        unsafe { open_writable(options, name, families, column_family_handles) }.map(crate::door::made)
-    })
+    let (names, of) = (column_family_names, column_family_options);
+    let families = Families::new(num_column_families, names, of, column_family_handles);
+    // SAFETY: as for this function.
+    call(errptr, || unsafe { families.open(options, name, Mode::Write) }.map(crate::door::made))
 }
 
 /// Opens a database with these families, whose values end in the time of their write.
@@ -165,13 +145,11 @@ pub unsafe extern "C" fn rocksdb_open_column_families_with_ttl(
     ttls: *const c_int,
     errptr: *mut *mut c_char,
 ) -> *mut DbObject {
-    call(errptr, || {
-        let (count, names, of) = (num_column_families, column_family_names, column_family_options);
-        // SAFETY: as for this function.
-        let families = unsafe { Families::new(count, names, of, ttls) }?;
-        // SAFETY: as for this function.
-        unsafe { families.open(options, name, Mode::Write, column_family_handles) }.map(crate::door::made)
-    })
+    let (names, of) = (column_family_names, column_family_options);
+    let families = Families::new(num_column_families, names, of, column_family_handles);
+    let families = Families { ttls, ..families };
+    // SAFETY: as for this function.
+    call(errptr, || unsafe { families.open(options, name, Mode::Write) }.map(crate::door::made))
 }
 
 /// Opens a database with these families for reading.
@@ -189,15 +167,11 @@ pub unsafe extern "C" fn rocksdb_open_for_read_only_column_families(
     error_if_wal_file_exists: u8,
     errptr: *mut *mut c_char,
 ) -> *mut DbObject {
-    call(errptr, || {
-        let (count, names, of, none) =
-            (num_column_families, column_family_names, column_family_options, std::ptr::null());
-        let mode = Mode::Read { refuse_wal: error_if_wal_file_exists != 0 };
-        // SAFETY: as for this function.
-        let families = unsafe { Families::new(count, names, of, none) }?;
-        // SAFETY: as for this function.
-        unsafe { families.open(options, name, mode, column_family_handles) }.map(crate::door::made)
-    })
+    let (names, of) = (column_family_names, column_family_options);
+    let families = Families::new(num_column_families, names, of, column_family_handles);
+    let mode = Mode::Read { refuse_wal: error_if_wal_file_exists != 0 };
+    // SAFETY: as for this function.
+    call(errptr, || unsafe { families.open(options, name, mode) }.map(crate::door::made))
 }
 
 /// Opens a view of these families of a database that another process writes.
@@ -215,14 +189,10 @@ pub unsafe extern "C" fn rocksdb_open_as_secondary_column_families(
     column_family_handles: *mut *mut FamilyObject,
     errptr: *mut *mut c_char,
 ) -> *mut DbObject {
-    call(errptr, || {
-        let (count, names, of, none) =
-            (num_column_families, column_family_names, column_family_options, std::ptr::null());
-        // SAFETY: as for this function.
-        let families = unsafe { Families::new(count, names, of, none) }?;
-        // SAFETY: as for this function.
-        unsafe { families.open(options, name, Mode::Secondary, column_family_handles) }.map(crate::door::made)
-    })
+    let (names, of) = (column_family_names, column_family_options);
+    let families = Families::new(num_column_families, names, of, column_family_handles);
+    // SAFETY: as for this function.
+    call(errptr, || unsafe { families.open(options, name, Mode::Secondary) }.map(crate::door::made))
 }
 
 /// Creates families with the same options. After an error, those before the refused one are created, and returned.
@@ -244,13 +214,10 @@ pub unsafe extern "C" fn rocksdb_create_column_families(
         let db = unsafe { crate::door::borrowed(db, "db") }?;
         // SAFETY: as for this function.
         let options = unsafe { crate::door::borrowed(column_family_options, "column_family_options") }?;
-        let count = usize::try_from(num_column_families);
-        let count = count.map_err(|_| Error::invalid("a count below zero"))?;
+        let count = crate::door::count(num_column_families)?;
         // SAFETY: as for this function.
-        for name in unsafe { slice(column_family_names, count, "column_family_names") }? {
-            // SAFETY: as for this function.
-            let name = unsafe { string(*name, "a name") }?;
-            created.push(crate::door::made(crate::db::create_column_family(db, options, name)?));
+        for name in unsafe { strings(column_family_names, count, "column_family_names", "a name") }? {
+            created.push(crate::door::made(crate::db::create_column_family(db, options, name?)?));
         }
         Ok(())
     });
@@ -275,12 +242,10 @@ pub unsafe extern "C" fn rocksdb_create_column_families_destroy(list: *mut *mut 
 /// # Safety
 /// See the header.
 unsafe fn flushed(db: &DbObject, families: *mut *mut FamilyObject, count: c_int) -> Result<()> {
-    let count = usize::try_from(count).map_err(|_| Error::invalid("a count below zero"))?;
+    let count = crate::door::count(count)?;
     // SAFETY: as for this function.
-    for family in unsafe { slice(families.cast_const(), count, "column_family") }? {
-        // SAFETY: as for this function.
-        let family = unsafe { crate::door::borrowed(*family, "a family") }?;
-        db.family(Some(family))?.flush()?;
+    for family in unsafe { objects(families.cast_const().cast(), count, "column_family", "a family") }? {
+        db.family(Some(family?))?.flush()?;
     }
     Ok(())
 }

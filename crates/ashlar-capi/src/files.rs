@@ -3,7 +3,7 @@
 use crate::batch::BatchObject;
 use crate::callbacks::ComparatorObject;
 use crate::db::{DbObject, FamilyObject, path};
-use crate::door::{HasTexts, borrowed, call, slice, string};
+use crate::door::{HasTexts, borrowed, call, strings};
 use crate::info::RateObject;
 use crate::lists::target;
 use crate::objects::{EnvOptionsObject, IngestObject, WalReadObject};
@@ -169,11 +169,8 @@ unsafe fn ingest(
         // SAFETY: as for this function.
         let options = ingest_options(unsafe { borrowed(opt, "opt") }?)?;
         // SAFETY: as for this function.
-        let names = unsafe { slice(files.0, files.1, "file_list") }?;
-        let paths = names.iter().map(|name| {
-            // SAFETY: as for this function.
-            unsafe { string(*name, "a file") }.map(|name| path(name).to_owned())
-        });
+        let names = unsafe { strings(files.0, files.1, "file_list", "a file") }?;
+        let paths = names.map(|name| name.map(|name| path(name).to_owned()));
         let paths = paths.collect::<Result<Vec<PathBuf>>>()?;
         db.family(family)?.ingest(&paths, options).map(drop)
     });

@@ -1,7 +1,7 @@
 //! The calls over many keys or ranges. They are written by hand, because their arrays follow no one pattern.
 
 use crate::db::{DbObject, FamilyObject, utf8};
-use crate::door::{bytes, call, error_text, slice, slice_mut, string};
+use crate::door::{bytes, call, error_text, objects, slice, slice_mut, strings};
 use crate::gets::{ManyPlaces, sizes};
 use crate::iter::{IterObject, PinnedObject};
 use crate::memory::new_bytes;
@@ -180,13 +180,12 @@ pub unsafe extern "C" fn rocksdb_create_iterators(
         // SAFETY: as for this function.
         let options = at_one_moment(db, unsafe { crate::door::borrowed(opts, "opts") }?)?;
         // SAFETY: as for this function.
-        let families = unsafe { slice(column_families.cast_const(), size, "column_families") }?;
+        let families =
+            unsafe { objects(column_families.cast_const().cast(), size, "column_families", "a family") }?;
         // SAFETY: as for this function.
         let places = unsafe { slice_mut(iterators, size, "iterators") }?;
         for (place, family) in places.iter_mut().zip(families) {
-            // SAFETY: as for this function.
-            let family = unsafe { crate::door::borrowed(*family, "a family") }?;
-            *place = crate::door::made(IterObject(db.0.iterator(Some(&family.family), &options.0).into()));
+            *place = crate::door::made(crate::iter::create_iterator_cf(db, &options, family?));
         }
         Ok(())
     });
@@ -245,21 +244,15 @@ unsafe fn set_options(
     call(errptr, || {
         // SAFETY: as for this function.
         let (db, family) = unsafe { target(db, family) }?;
-        let count = usize::try_from(count).map_err(|_| Error::invalid("a count below zero"))?;
+        let count = crate::door::count(count)?;
         if count == 0 {
             return Err(Error::invalid("no option is named"));
         }
         // SAFETY: as for this function.
-        let keys = unsafe { slice(texts.0, count, "keys") }?;
+        let keys = unsafe { strings(texts.0, count, "keys", "a key") }?;
         // SAFETY: as for this function.
-        let values = unsafe { slice(texts.1, count, "values") }?;
-        let pairs = keys.iter().zip(values).map(|(key, value)| {
-            // SAFETY: as for this function.
-            let key = utf8(unsafe { string(*key, "a key") }?)?;
-            // SAFETY: as for this function.
-            let value = utf8(unsafe { string(*value, "a value") }?)?;
-            Ok((key, value))
-        });
+        let values = unsafe { strings(texts.1, count, "values", "a value") }?;
+        let pairs = keys.zip(values).map(|(key, value)| Ok((utf8(key?)?, utf8(value?)?)));
         let pairs = pairs.collect::<Result<Vec<_>>>()?;
         db.family(family)?.set_options(&pairs).map(drop)
     });

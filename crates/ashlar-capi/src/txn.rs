@@ -6,6 +6,7 @@ use crate::batch::BatchObject;
 use crate::copies::CheckpointObject;
 use crate::db::{self, DbObject, FamilyObject};
 use crate::door::{HasTexts, call};
+use crate::families::Families;
 use crate::indexed::IndexedObject;
 use crate::iter::{self, IterObject, PinnedObject};
 use crate::kept::FirstError;
@@ -18,6 +19,7 @@ use crate::objects::{
 use crate::options::{OptionsObject, ReadObject, SnapshotObject, WriteObject};
 use crate::timestamps;
 use ashlar_compat::calls::ReadOptions;
+use ashlar_compat::database::Mode;
 use ashlar_compat::indexed::IndexedBatch;
 use ashlar_compat::iterator::Iterator;
 use ashlar_compat::options::Texts;
@@ -649,13 +651,14 @@ pub unsafe extern "C" fn rocksdb_transactiondb_open_column_families(
     column_family_handles: *mut *mut FamilyObject,
     errptr: *mut *mut c_char,
 ) -> *mut TxnDbObject {
+    let (names, of) = (column_family_names, column_family_options);
+    let families = Families::new(num_column_families, names, of, column_family_handles);
     call(errptr, || {
         // SAFETY: as for this function.
         let own = unsafe { crate::door::borrowed(txn_db_options, "txn_db_options") }?;
         check_policy(own)?;
-        let families = (num_column_families, column_family_names, column_family_options);
         // SAFETY: as for this function.
-        let db = unsafe { crate::families::open_writable(options, name, families, column_family_handles) }?;
+        let db = unsafe { families.open(options, name, Mode::Write) }?;
         Ok(crate::door::made(TxnDbObject { db, options: own.texts().clone() }))
     })
 }
@@ -674,10 +677,11 @@ pub unsafe extern "C" fn rocksdb_optimistictransactiondb_open_column_families(
     column_family_handles: *mut *mut FamilyObject,
     errptr: *mut *mut c_char,
 ) -> *mut OptimisticDbObject {
+    let (names, of) = (column_family_names, column_family_options);
+    let families = Families::new(num_column_families, names, of, column_family_handles);
     call(errptr, || {
-        let families = (num_column_families, column_family_names, column_family_options);
         // SAFETY: as for this function.
-        let db = unsafe { crate::families::open_writable(options, name, families, column_family_handles) }?;
+        let db = unsafe { families.open(options, name, Mode::Write) }?;
         Ok(crate::door::made(OptimisticDbObject { db }))
     })
 }
