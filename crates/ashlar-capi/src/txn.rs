@@ -18,7 +18,7 @@ use crate::objects::{
 };
 use crate::options::{OptionsObject, ReadObject, SnapshotObject, WriteObject};
 use crate::timestamps;
-use ashlar_compat::calls::ReadOptions;
+use ashlar_compat::calls::{ReadOptions, WriteOptions};
 use ashlar_compat::database::Mode;
 use ashlar_compat::indexed::IndexedBatch;
 use ashlar_compat::iterator::Iterator;
@@ -339,21 +339,12 @@ pub unsafe extern "C" fn rocksdb_transaction_begin(
     txn_options: *const TxnOptionsObject,
     old_txn: *mut TxnObject,
 ) -> *mut TxnObject {
-    call(std::ptr::null_mut(), || {
-        // SAFETY: as for this function.
-        let db = unsafe { crate::door::borrowed(txn_db, "txn_db") }?;
-        // SAFETY: as for this function.
-        let write = unsafe { crate::door::borrowed(write_options, "write_options") }?.write;
-        // SAFETY: as for this function.
-        let options = unsafe { crate::door::borrowed(txn_options, "txn_options") }?;
-        let new = TxnObject::new(
-            &db.db,
-            pessimistic(&db.options, options.texts(), write),
-            !options.texts().get::<bool>("skip_prepare"),
-        );
-        // SAFETY: as for this function.
-        Ok(unsafe { placed(new, old_txn) })
-    })
+    let new = |db: &TxnDbObject, write, options: &TxnOptionsObject| {
+        let texts = options.texts();
+        TxnObject::new(&db.db, pessimistic(&db.options, texts, write), !texts.get::<bool>("skip_prepare"))
+    };
+    // SAFETY: as for this function.
+    unsafe { begun(txn_db, write_options, txn_options, old_txn, new) }
 }
 
 /// Begins an optimistic transaction; one that has ended may be begun again in its place.
@@ -367,16 +358,33 @@ pub unsafe extern "C" fn rocksdb_optimistictransaction_begin(
     otxn_options: *const OptimisticOptionsObject,
     old_txn: *mut TxnObject,
 ) -> *mut TxnObject {
+    let new = |db: &OptimisticDbObject, write, options: &OptimisticOptionsObject| {
+        TxnObject::new(&db.db, Ok(optimistic(options.texts(), write)), false)
+    };
+    // SAFETY: as for this function.
+    unsafe { begun(otxn_db, write_options, otxn_options, old_txn, new) }
+}
+
+/// Begins a transaction that `new` makes of the database, the options of its writes and its own options.
+///
+/// # Safety
+/// The pointers are as the header says. No other call uses `old`.
+unsafe fn begun<D, O>(
+    db: *const D,
+    write: *const WriteObject,
+    options: *const O,
+    old: *mut TxnObject,
+    new: impl FnOnce(&D, WriteOptions, &O) -> TxnObject,
+) -> *mut TxnObject {
     call(std::ptr::null_mut(), || {
         // SAFETY: as for this function.
-        let db = unsafe { crate::door::borrowed(otxn_db, "otxn_db") }?;
+        let db = unsafe { crate::door::borrowed(db, "the database") }?;
         // SAFETY: as for this function.
-        let write = unsafe { crate::door::borrowed(write_options, "write_options") }?.write;
+        let write = unsafe { crate::door::borrowed(write, "write_options") }?.write;
         // SAFETY: as for this function.
-        let options = unsafe { crate::door::borrowed(otxn_options, "otxn_options") }?;
-        let new = TxnObject::new(&db.db, Ok(optimistic(options.texts(), write)), false);
+        let options = unsafe { crate::door::borrowed(options, "the options") }?;
         // SAFETY: as for this function.
-        Ok(unsafe { placed(new, old_txn) })
+        Ok(unsafe { placed(new(db, write, options), old) })
     })
 }
 
