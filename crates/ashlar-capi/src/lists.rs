@@ -389,6 +389,27 @@ pub unsafe extern "C" fn rocksdb_compactoptions_set_full_history_ts_low(
     });
 }
 
+/// Sets an option to the texts of the elements of an array, with colons between them.
+///
+/// # Safety
+/// The options and the array, a pointer and a count, are as the header says.
+pub(crate) unsafe fn set_joined<T>(
+    opt: *mut OptionsObject,
+    name: &str,
+    (elements, count): (*const T, usize),
+    text: impl Fn(&T) -> Result<String>,
+) {
+    call(std::ptr::null_mut(), || {
+        // SAFETY: as for this function.
+        let opt = unsafe { crate::door::changed(opt, "opt") }?;
+        // SAFETY: as for this function.
+        let elements = unsafe { slice(elements, count, name) }?;
+        let texts = elements.iter().map(text).collect::<Result<Vec<_>>>()?;
+        opt.0.texts.set_text(name, texts.join(":"));
+        Ok(())
+    });
+}
+
 /// The compression of each level.
 ///
 /// # Safety
@@ -399,17 +420,11 @@ pub unsafe extern "C" fn rocksdb_options_set_compression_per_level(
     level_values: *const c_int,
     num_levels: usize,
 ) {
-    call(std::ptr::null_mut(), || {
-        // SAFETY: as for this function.
-        let opt = unsafe { crate::door::changed(opt, "opt") }?;
-        // SAFETY: as for this function.
-        let levels = unsafe { slice(level_values, num_levels, "level_values") }?;
-        let name =
-            |level: &c_int| ashlar_compat::value::COMPRESSION.name((*level).into()).unwrap_or("unknown");
-        let text = levels.iter().map(name).collect::<Vec<_>>().join(":");
-        opt.0.texts.set_text("compression_per_level", text);
-        Ok(())
-    });
+    let name = |level: &c_int| {
+        Ok(ashlar_compat::value::COMPRESSION.name((*level).into()).unwrap_or("unknown").to_owned())
+    };
+    // SAFETY: as for this function.
+    unsafe { set_joined(opt, "compression_per_level", (level_values, num_levels), name) };
 }
 
 /// More about the sizes of levels: a hint, because all levels grow by the same factor.
@@ -422,15 +437,10 @@ pub unsafe extern "C" fn rocksdb_options_set_max_bytes_for_level_multiplier_addi
     level_values: *mut c_int,
     num_levels: usize,
 ) {
-    call(std::ptr::null_mut(), || {
-        // SAFETY: as for this function.
-        let opt = unsafe { crate::door::changed(opt, "opt") }?;
-        // SAFETY: as for this function.
-        let levels = unsafe { slice(level_values.cast_const(), num_levels, "level_values") }?;
-        let text = levels.iter().map(ToString::to_string).collect::<Vec<_>>().join(":");
-        opt.0.texts.set_text("max_bytes_for_level_multiplier_additional", text);
-        Ok(())
-    });
+    let name = "max_bytes_for_level_multiplier_additional";
+    let levels = (level_values.cast_const(), num_levels);
+    // SAFETY: as for this function.
+    unsafe { set_joined(opt, name, levels, |level| Ok(level.to_string())) };
 }
 
 /// Tables of a kind that AshlarDB does not write: the open refuses the options.
