@@ -19,14 +19,7 @@ pub struct CompactFilesObject {
     canceled: *const AtomicU8,
 }
 
-impl HasTexts for CompactFilesObject {
-    fn texts(&self) -> &Texts {
-        &self.texts
-    }
-    fn change(&mut self, set: impl FnOnce(&mut Texts)) {
-        set(&mut self.texts);
-    }
-}
+has_texts!(CompactFilesObject => texts);
 
 /// All defaults.
 pub fn compaction_options_create() -> CompactFilesObject {
