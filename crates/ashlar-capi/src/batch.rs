@@ -5,13 +5,12 @@
 
 use crate::callbacks::Walker;
 use crate::db::FamilyObject;
-use crate::door::{List, call};
+use crate::door::{List, Ranges};
 use crate::kept::{FirstError, Shown};
 use crate::timestamps;
 use ashlar_compat::batch::walk;
 use ashlar_compat::status::not_found;
 use ashlardb::{Result, Write, WriteBatch};
-use std::ffi::{c_char, c_int};
 
 /// `rocksdb_writebatch_t`.
 #[derive(Debug, Default)]
@@ -247,63 +246,16 @@ mod walks {
     }
 }
 
-/// The pieces of the two ends of a range: a count, and for each end pointers and lengths.
-type Ends = (c_int, *const *const c_char, *const usize, *const *const c_char, *const usize);
-
-/// # Safety
-/// See the header.
-unsafe fn delete_pieces(b: *mut BatchObject, family: *mut FamilyObject, ends: Ends) {
-    call(std::ptr::null_mut(), || {
-        // SAFETY: as for this function.
-        let b = unsafe { crate::door::borrowed(b, "b") }?;
-        // SAFETY: as for this function.
-        let family = unsafe { crate::door::borrowed_if(family, "column_family") }?;
-        let (count, starts, start_lengths, limits, limit_lengths) = ends;
-        // SAFETY: as for this function.
-        let begin = unsafe { crate::door::list(count, starts, start_lengths, "start_keys_list") }?;
-        // SAFETY: as for this function.
-        let end = unsafe { crate::door::list(count, limits, limit_lengths, "end_keys_list") }?;
-        match family {
-            None => writebatch_delete_range(b, &joined(begin)?, &joined(end)?),
-            Some(family) => writebatch_delete_range_cf(b, family, &joined(begin)?, &joined(end)?),
-        }
-        Ok(())
-    });
-}
-
 /// Deletes a range of the family `default`, whose ends are pieces, which are joined.
-///
-/// # Safety
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rocksdb_writebatch_delete_rangev(
-    b: *mut BatchObject,
-    num_keys: c_int,
-    start_keys_list: *const *const c_char,
-    start_keys_list_sizes: *const usize,
-    end_keys_list: *const *const c_char,
-    end_keys_list_sizes: *const usize,
-) {
-    let ends = (num_keys, start_keys_list, start_keys_list_sizes, end_keys_list, end_keys_list_sizes);
-    // SAFETY: as for this function.
-    unsafe { delete_pieces(b, std::ptr::null_mut(), ends) };
+pub fn writebatch_delete_rangev(b: &BatchObject, pieces: Ranges<'_>) {
+    writebatch_delete_rangev_cf(b, None, pieces);
 }
 
-/// Deletes a range of a family, whose ends are pieces, which are joined.
-///
-/// # Safety
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rocksdb_writebatch_delete_rangev_cf(
-    b: *mut BatchObject,
-    column_family: *mut FamilyObject,
-    num_keys: c_int,
-    start_keys_list: *const *const c_char,
-    start_keys_list_sizes: *const usize,
-    end_keys_list: *const *const c_char,
-    end_keys_list_sizes: *const usize,
-) {
-    let ends = (num_keys, start_keys_list, start_keys_list_sizes, end_keys_list, end_keys_list_sizes);
-    // SAFETY: as for this function.
-    unsafe { delete_pieces(b, column_family, ends) };
+/// Deletes a range of a family, whose ends are pieces, which are joined; null: of the family `default`.
+pub fn writebatch_delete_rangev_cf(b: &BatchObject, family: Option<&FamilyObject>, pieces: Ranges<'_>) {
+    let (Ok(begin), Ok(end)) = (joined(pieces.begins), joined(pieces.ends)) else { return };
+    match family {
+        None => writebatch_delete_range(b, &begin, &end),
+        Some(family) => writebatch_delete_range_cf(b, family, &begin, &end),
+    }
 }

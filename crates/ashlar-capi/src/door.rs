@@ -2,6 +2,7 @@
 //!
 //! The generated functions call nothing else that is unsafe. Each conversion names what the caller must keep to.
 
+pub use crate::families::families;
 use crate::memory::{new_bytes, new_text};
 use ashlar_compat::options::Texts;
 use ashlar_compat::status;
@@ -280,6 +281,36 @@ pub unsafe fn list<'a>(
     Ok(List { pointers, lengths })
 }
 
+/// Ranges of keys of the caller: for each its two ends.
+#[derive(Clone, Copy, Debug)]
+pub struct Ranges<'a> {
+    /// The first key of each range.
+    pub begins: List<'a>,
+    /// The key behind each range.
+    pub ends: List<'a>,
+}
+
+/// Ranges of keys: a count, and pointers and lengths of both ends.
+///
+/// # Errors
+/// Those of [`list`].
+/// # Safety
+/// Both ends are as [`list`] has them.
+pub unsafe fn ranges<'a>(
+    count: c_int,
+    begins: *const *const c_char,
+    begin_lengths: *const usize,
+    ends: *const *const c_char,
+    end_lengths: *const usize,
+    _: &str,
+) -> Result<Ranges<'a>> {
+    // SAFETY: as for this function.
+    let begins = unsafe { list(count, begins, begin_lengths, "range_start_key") }?;
+    // SAFETY: as for this function.
+    let ends = unsafe { list(count, ends, end_lengths, "range_limit_key") }?;
+    Ok(Ranges { begins, ends })
+}
+
 /// Elements of an array of the caller.
 ///
 /// # Errors
@@ -351,6 +382,34 @@ pub unsafe fn slice_mut<'a, T>(pointer: *mut T, count: usize, name: &str) -> Res
         true => Ok(&mut []),
         // SAFETY: as for this function.
         false => Ok(unsafe { std::slice::from_raw_parts_mut(pointer, count) }),
+    }
+}
+
+/// An array of the caller that the call sets. The call knows the number of elements.
+#[derive(Debug)]
+pub struct Places<T> {
+    pointer: *mut T,
+    name: &'static str,
+}
+
+/// An array of the caller that the call sets.
+///
+/// # Errors
+/// None.
+/// # Safety
+/// The pointer is as [`slice_mut`] has it, for the number of elements that the header says.
+pub unsafe fn places<T>(pointer: *mut T, name: &'static str) -> Result<Places<T>> {
+    Ok(Places { pointer, name })
+}
+
+impl<T> Places<T> {
+    /// The elements: so many as the header says.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: the pointer is null and the count is not zero.
+    pub(crate) fn elements(&mut self, count: usize) -> Result<&mut [T]> {
+        // SAFETY: as for `places`, which made this.
+        unsafe { slice_mut(self.pointer, count, self.name) }
     }
 }
 

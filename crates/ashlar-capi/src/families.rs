@@ -8,7 +8,7 @@ use crate::options::{CacheObject, EnvObject, OptionsObject};
 use crate::txn::TxnDbObject;
 use ashlar_compat::database::{Database, Mode, Named};
 use ashlardb::Result;
-use std::ffi::{c_char, c_int};
+use std::ffi::{CStr, c_char, c_int};
 
 /// The names of the families of a directory.
 ///
@@ -53,57 +53,54 @@ pub unsafe extern "C" fn rocksdb_list_column_families_destroy(list: *mut *mut c_
     });
 }
 
-/// The arrays of an open with families: names, options and places for handles, side by side.
-pub(crate) struct Families {
+/// The families of an open, and the places for their handles.
+#[derive(Debug)]
+pub struct Families<'a> {
+    named: Vec<(&'a str, &'a OptionsObject)>,
+    handles: &'a mut [*mut FamilyObject],
+}
+
+/// The families of an open: a count, names, options and places for handles.
+///
+/// # Errors
+/// `InvalidArgument`: a count below zero, null, or a name that is not UTF-8.
+/// # Safety
+/// The arrays have `count` elements. The names are as [`string`] has them, the options as [`crate::door::borrowed`].
+pub unsafe fn families<'a>(
     count: c_int,
     names: *const *const c_char,
     options: *const *const OptionsObject,
     handles: *mut *mut FamilyObject,
-    /// Null: the values of no family end.
-    ttls: *const c_int,
+    _: &str,
+) -> Result<Families<'a>> {
+    let count = crate::door::count(count)?;
+    // SAFETY: as for this function.
+    let names = unsafe { strings(names, count, "column_family_names", "a name") }?;
+    // SAFETY: as for this function.
+    let options = unsafe { objects(options, count, "column_family_options", "options of a family") }?;
+    // SAFETY: as for this function.
+    let handles = unsafe { slice_mut(handles, count, "column_family_handles") }?;
+    let named = names.zip(options).map(|(name, options)| Ok((utf8(name?)?, options?)));
+    Ok(Families { named: named.collect::<Result<Vec<_>>>()?, handles })
 }
 
-impl Families {
-    pub(crate) fn new(
-        count: c_int,
-        names: *const *const c_char,
-        options: *const *const OptionsObject,
-        handles: *mut *mut FamilyObject,
-    ) -> Families {
-        Families { count, names, options, handles, ttls: std::ptr::null() }
-    }
-
-    /// Opens a database with these families, and puts their handles into the places.
+impl Families<'_> {
+    /// Opens a database with these families, and puts their handles into the places. `ttls` may be empty.
     ///
     /// # Errors
-    /// `InvalidArgument`: a count below zero, null, or a name that is not UTF-8. Those of [`Database::open`].
-    /// # Safety
-    /// The options, the name and the arrays are as the header says.
-    pub(crate) unsafe fn open(
-        &self,
-        options: *const OptionsObject,
-        name: *const c_char,
+    /// Those of [`Database::open`].
+    pub(crate) fn open(
+        self,
+        options: &OptionsObject,
+        name: &CStr,
         mode: Mode,
+        ttls: &[c_int],
     ) -> Result<DbObject> {
-        let count = crate::door::count(self.count)?;
-        // SAFETY: as for this function.
-        let names = unsafe { strings(self.names, count, "column_family_names", "a name") }?;
-        // SAFETY: as for this function.
-        let of = unsafe { objects(self.options, count, "column_family_options", "options of a family") }?;
-        // SAFETY: as for this function.
-        let ttls = if self.ttls.is_null() { &[] } else { unsafe { slice(self.ttls, count, "ttls") }? };
-        // SAFETY: as for this function.
-        let options = unsafe { crate::door::borrowed(options, "options") }?;
-        // SAFETY: as for this function.
-        let name = unsafe { string(name, "name") }?;
-        // SAFETY: as for this function.
-        let places = unsafe { slice_mut(self.handles, count, "column_family_handles") }?;
-        let named = names.zip(of).enumerate().map(|(at, (name, options))| {
-            Ok(Named { name: utf8(name?)?, options: &options?.0, ttl: ttls.get(at).copied() })
-        });
-        let named = named.collect::<Result<Vec<_>>>()?;
+        let named = self.named.iter().enumerate();
+        let named = named.map(|(at, (name, of))| Named { name, options: &of.0, ttl: ttls.get(at).copied() });
+        let named: Vec<Named<'_>> = named.collect();
         let (database, families) = Database::open(&options.0, path(name), mode, &named)?;
-        for (place, family) in places.iter_mut().zip(families) {
+        for (place, family) in self.handles.iter_mut().zip(families) {
             *place = crate::door::made(FamilyObject::new(family));
         }
         Ok(DbObject(database))
@@ -112,22 +109,51 @@ impl Families {
 
 /// Opens a database with these families.
 ///
+/// # Errors
+/// Those of [`Database::open`].
+pub fn open_column_families(
+    options: &OptionsObject,
+    name: &CStr,
+    families: Families<'_>,
+) -> Result<DbObject> {
+    families.open(options, name, Mode::Write, &[])
+}
+
+/// Opens a database with these families for reading.
+///
+/// # Errors
+/// Those of [`Database::open`].
+pub fn open_for_read_only_column_families(
+    options: &OptionsObject,
+    name: &CStr,
+    families: Families<'_>,
+    error_if_wal_file_exists: bool,
+) -> Result<DbObject> {
+    families.open(options, name, Mode::Read { refuse_wal: error_if_wal_file_exists }, &[])
+}
+
+/// The arrays of [`families`].
+type Arrays = (c_int, *const *const c_char, *const *const OptionsObject, *mut *mut FamilyObject);
+
+/// Opens a database with these families; null for `ttls`: no values end.
+///
 /// # Safety
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rocksdb_open_column_families(
-    options: *const OptionsObject,
-    name: *const c_char,
-    num_column_families: c_int,
-    column_family_names: *const *const c_char,
-    column_family_options: *const *const OptionsObject,
-    column_family_handles: *mut *mut FamilyObject,
-    errptr: *mut *mut c_char,
-) -> *mut DbObject {
-    let (names, of) = (column_family_names, column_family_options);
-    let families = Families::new(num_column_families, names, of, column_family_handles);
+/// See the header; `ttls` is null or has an element for each family.
+unsafe fn opened(
+    (options, name): (*const OptionsObject, *const c_char),
+    (count, names, of, handles): Arrays,
+    ttls: *const c_int,
+    mode: Mode,
+) -> Result<*mut DbObject> {
     // SAFETY: as for this function.
-    call(errptr, || unsafe { families.open(options, name, Mode::Write) }.map(crate::door::made))
+    let options = unsafe { crate::door::borrowed(options, "options") }?;
+    // SAFETY: as for this function.
+    let name = unsafe { string(name, "name") }?;
+    // SAFETY: as for this function.
+    let families = unsafe { families(count, names, of, handles, "families") }?;
+    // SAFETY: as for this function.
+    let ttls = if ttls.is_null() { &[] } else { unsafe { slice(ttls, families.named.len(), "ttls") }? };
+    families.open(options, name, mode, ttls).map(crate::door::made)
 }
 
 /// Opens a database with these families, whose values end in the time of their write.
@@ -145,33 +171,10 @@ pub unsafe extern "C" fn rocksdb_open_column_families_with_ttl(
     ttls: *const c_int,
     errptr: *mut *mut c_char,
 ) -> *mut DbObject {
-    let (names, of) = (column_family_names, column_family_options);
-    let families = Families::new(num_column_families, names, of, column_family_handles);
-    let families = Families { ttls, ..families };
+    let (count, names, of) = (num_column_families, column_family_names, column_family_options);
+    let arrays = (count, names, of, column_family_handles);
     // SAFETY: as for this function.
-    call(errptr, || unsafe { families.open(options, name, Mode::Write) }.map(crate::door::made))
-}
-
-/// Opens a database with these families for reading.
-///
-/// # Safety
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rocksdb_open_for_read_only_column_families(
-    options: *const OptionsObject,
-    name: *const c_char,
-    num_column_families: c_int,
-    column_family_names: *const *const c_char,
-    column_family_options: *const *const OptionsObject,
-    column_family_handles: *mut *mut FamilyObject,
-    error_if_wal_file_exists: u8,
-    errptr: *mut *mut c_char,
-) -> *mut DbObject {
-    let (names, of) = (column_family_names, column_family_options);
-    let families = Families::new(num_column_families, names, of, column_family_handles);
-    let mode = Mode::Read { refuse_wal: error_if_wal_file_exists != 0 };
-    // SAFETY: as for this function.
-    call(errptr, || unsafe { families.open(options, name, mode) }.map(crate::door::made))
+    call(errptr, || unsafe { opened((options, name), arrays, ttls, Mode::Write) })
 }
 
 /// Opens a view of these families of a database that another process writes.
@@ -189,10 +192,10 @@ pub unsafe extern "C" fn rocksdb_open_as_secondary_column_families(
     column_family_handles: *mut *mut FamilyObject,
     errptr: *mut *mut c_char,
 ) -> *mut DbObject {
-    let (names, of) = (column_family_names, column_family_options);
-    let families = Families::new(num_column_families, names, of, column_family_handles);
+    let (count, names, of) = (num_column_families, column_family_names, column_family_options);
+    let arrays = (count, names, of, column_family_handles);
     // SAFETY: as for this function.
-    call(errptr, || unsafe { families.open(options, name, Mode::Secondary) }.map(crate::door::made))
+    call(errptr, || unsafe { opened((options, name), arrays, std::ptr::null(), Mode::Secondary) })
 }
 
 /// Creates families with the same options. After an error, those before the refused one are created, and returned.

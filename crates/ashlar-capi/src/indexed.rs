@@ -5,7 +5,7 @@
 
 use crate::callbacks::{ComparatorObject, Entry, Key, Walker};
 use crate::db::{DbObject, FamilyObject};
-use crate::door::{List, call};
+use crate::door::{List, Ranges, call};
 use crate::iter::{IterObject, PinnedObject};
 use crate::kept::{FirstError, Shown};
 use crate::memory::lent_copy;
@@ -17,7 +17,7 @@ use ashlar_compat::status::not_found;
 use ashlardb::options::Order;
 use ashlardb::{Error, Result, View, WriteBatch};
 use std::cell::RefCell;
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{c_char, c_void};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -350,35 +350,10 @@ pub unsafe extern "C" fn rocksdb_writebatch_wi_iterate(
 }
 
 /// Adds nothing: such a batch has no range deletions.
-///
-/// # Safety
-/// None is needed: the call reads no memory.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rocksdb_writebatch_wi_delete_rangev(
-    _b: *mut IndexedObject,
-    _num_keys: c_int,
-    _start_keys_list: *const *const c_char,
-    _start_keys_list_sizes: *const usize,
-    _end_keys_list: *const *const c_char,
-    _end_keys_list_sizes: *const usize,
-) {
-}
+pub fn writebatch_wi_delete_rangev(_: &IndexedObject, _: Ranges<'_>) {}
 
 /// Adds nothing: such a batch has no range deletions.
-///
-/// # Safety
-/// None is needed: the call reads no memory.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rocksdb_writebatch_wi_delete_rangev_cf(
-    _b: *mut IndexedObject,
-    _column_family: *mut FamilyObject,
-    _num_keys: c_int,
-    _start_keys_list: *const *const c_char,
-    _start_keys_list_sizes: *const usize,
-    _end_keys_list: *const *const c_char,
-    _end_keys_list_sizes: *const usize,
-) {
-}
+pub fn writebatch_wi_delete_rangev_cf(_: &IndexedObject, _: Option<&FamilyObject>, _: Ranges<'_>) {}
 
 /// Sets the timestamps of the keys. Families without timestamps are passed over; the caller's function tells the length of those
 /// of each family.

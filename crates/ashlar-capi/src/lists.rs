@@ -2,7 +2,7 @@
 
 use crate::db::{DbObject, FamilyObject, utf8};
 use crate::door::{bytes, call, error_text, objects, slice, slice_mut, strings};
-use crate::gets::{ManyPlaces, sizes};
+use crate::gets::ManyPlaces;
 use crate::iter::{IterObject, PinnedObject};
 use crate::memory::new_bytes;
 use crate::options::{CompactObject, OptionsObject, ReadObject};
@@ -189,47 +189,6 @@ pub unsafe extern "C" fn rocksdb_create_iterators(
         }
         Ok(())
     });
-}
-
-/// The approximate bytes of ranges of the family `default` in tables.
-///
-/// # Safety
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rocksdb_approximate_sizes(
-    db: *mut DbObject,
-    num_ranges: c_int,
-    range_start_key: *const *const c_char,
-    range_start_key_len: *const usize,
-    range_limit_key: *const *const c_char,
-    range_limit_key_len: *const usize,
-    sizes_list: *mut u64,
-    errptr: *mut *mut c_char,
-) {
-    let ranges = (range_start_key, range_start_key_len, range_limit_key, range_limit_key_len);
-    // SAFETY: as for this function.
-    unsafe { sizes((db, std::ptr::null_mut()), std::ptr::null(), num_ranges, ranges, sizes_list, errptr) };
-}
-
-/// The approximate bytes of ranges of a family in tables.
-///
-/// # Safety
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rocksdb_approximate_sizes_cf(
-    db: *mut DbObject,
-    column_family: *mut FamilyObject,
-    num_ranges: c_int,
-    range_start_key: *const *const c_char,
-    range_start_key_len: *const usize,
-    range_limit_key: *const *const c_char,
-    range_limit_key_len: *const usize,
-    sizes_list: *mut u64,
-    errptr: *mut *mut c_char,
-) {
-    let ranges = (range_start_key, range_start_key_len, range_limit_key, range_limit_key_len);
-    // SAFETY: as for this function.
-    unsafe { sizes((db, column_family), std::ptr::null(), num_ranges, ranges, sizes_list, errptr) };
 }
 
 /// # Safety

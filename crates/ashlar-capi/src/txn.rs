@@ -6,7 +6,7 @@ use crate::batch::BatchObject;
 use crate::copies::CheckpointObject;
 use crate::db::{self, DbObject, FamilyObject};
 use crate::door::{HasTexts, call};
-use crate::families::Families;
+use crate::families::{Families, open_column_families};
 use crate::indexed::IndexedObject;
 use crate::iter::{self, IterObject, PinnedObject};
 use crate::kept::FirstError;
@@ -19,7 +19,6 @@ use crate::objects::{
 use crate::options::{OptionsObject, ReadObject, SnapshotObject, WriteObject};
 use crate::timestamps;
 use ashlar_compat::calls::{ReadOptions, WriteOptions};
-use ashlar_compat::database::Mode;
 use ashlar_compat::indexed::IndexedBatch;
 use ashlar_compat::iterator::Iterator;
 use ashlar_compat::options::Texts;
@@ -646,52 +645,42 @@ pub fn transaction_create_iterator_cf(
 
 /// Opens a database of pessimistic transactions with these families.
 ///
-/// # Safety
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rocksdb_transactiondb_open_column_families(
-    options: *const OptionsObject,
-    txn_db_options: *const TxnDbOptionsObject,
-    name: *const c_char,
-    num_column_families: i32,
-    column_family_names: *const *const c_char,
-    column_family_options: *const *const OptionsObject,
-    column_family_handles: *mut *mut FamilyObject,
-    errptr: *mut *mut c_char,
-) -> *mut TxnDbObject {
-    let (names, of) = (column_family_names, column_family_options);
-    let families = Families::new(num_column_families, names, of, column_family_handles);
-    call(errptr, || {
-        // SAFETY: as for this function.
-        let own = unsafe { crate::door::borrowed(txn_db_options, "txn_db_options") }?;
-        check_policy(own)?;
-        // SAFETY: as for this function.
-        let db = unsafe { families.open(options, name, Mode::Write) }?;
-        Ok(crate::door::made(TxnDbObject { db, options: own.texts().clone() }))
-    })
+/// # Errors
+/// Those of [`transactiondb_open`].
+pub fn transactiondb_open_column_families(
+    options: &OptionsObject,
+    txn_db_options: &TxnDbOptionsObject,
+    name: &CStr,
+    families: Families<'_>,
+) -> Result<TxnDbObject> {
+    check_policy(txn_db_options)?;
+    let db = open_column_families(options, name, families)?;
+    Ok(TxnDbObject { db, options: txn_db_options.texts().clone() })
 }
 
 /// Opens a database of optimistic transactions with these families.
 ///
-/// # Safety
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rocksdb_optimistictransactiondb_open_column_families(
-    options: *const OptionsObject,
-    name: *const c_char,
-    num_column_families: i32,
-    column_family_names: *const *const c_char,
-    column_family_options: *const *const OptionsObject,
-    column_family_handles: *mut *mut FamilyObject,
-    errptr: *mut *mut c_char,
-) -> *mut OptimisticDbObject {
-    let (names, of) = (column_family_names, column_family_options);
-    let families = Families::new(num_column_families, names, of, column_family_handles);
-    call(errptr, || {
-        // SAFETY: as for this function.
-        let db = unsafe { families.open(options, name, Mode::Write) }?;
-        Ok(crate::door::made(OptimisticDbObject { db }))
-    })
+/// # Errors
+/// Those of [`db::open`].
+pub fn optimistictransactiondb_open_column_families(
+    options: &OptionsObject,
+    name: &CStr,
+    families: Families<'_>,
+) -> Result<OptimisticDbObject> {
+    Ok(OptimisticDbObject { db: open_column_families(options, name, families)? })
+}
+
+/// Opens a database of optimistic transactions with these families. How RocksDB validates changes no answer here.
+///
+/// # Errors
+/// Those of [`db::open`].
+pub fn optimistictransactiondb_open_column_families_with_otxn_db_options(
+    options: &OptionsObject,
+    _: Option<&OptimisticDbOptionsObject>,
+    name: &CStr,
+    families: Families<'_>,
+) -> Result<OptimisticDbObject> {
+    optimistictransactiondb_open_column_families(options, name, families)
 }
 
 crate::lists::reads_of_many! {
@@ -731,27 +720,4 @@ pub fn optimistictransactiondb_options_set_shared_lock_buckets(
     _: &mut OptimisticDbOptionsObject,
     _: Option<&BucketsObject>,
 ) {
-}
-
-/// Opens a database of optimistic transactions with these families. How RocksDB validates changes no answer here.
-///
-/// # Safety
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rocksdb_optimistictransactiondb_open_column_families_with_otxn_db_options(
-    options: *const OptionsObject,
-    _otxn_db_options: *const OptimisticDbOptionsObject,
-    name: *const c_char,
-    num_column_families: i32,
-    column_family_names: *const *const c_char,
-    column_family_options: *const *const OptionsObject,
-    column_family_handles: *mut *mut FamilyObject,
-    errptr: *mut *mut c_char,
-) -> *mut OptimisticDbObject {
-    let (count, names) = (num_column_families, column_family_names);
-    let (of, handles) = (column_family_options, column_family_handles);
-    // SAFETY: as for this function.
-    unsafe {
-        rocksdb_optimistictransactiondb_open_column_families(options, name, count, names, of, handles, errptr)
-    }
 }
