@@ -11,7 +11,7 @@
 //! | `kept` | the first error of an object, and bytes that it lends |
 //! | [`memory`] | memory of `malloc` that a call returns |
 //! | [`iter`] | iterators, snapshots |
-//! | [`lists`], [`families`] | the calls over many keys, ranges or families |
+//! | [`lists`], [`families`] | the calls over many keys or families |
 //! | [`compactions`] | compactions of named tables |
 //! | [`copies`] | checkpoints and backups |
 //! | [`imports`] | families that are exported and imported |

@@ -1,4 +1,4 @@
-//! The calls over many keys or ranges. They are written by hand, because their arrays follow no one pattern.
+//! The calls over many keys. They are written by hand, because their arrays follow no one pattern.
 
 use crate::db::{DbObject, FamilyObject, utf8};
 use crate::door::{bytes, call, error_text, objects, slice, slice_mut, strings};
