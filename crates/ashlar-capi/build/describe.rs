@@ -23,6 +23,9 @@
 //! | `k/klen: ?bytes` | the same, may be null | `Option<&[u8]>` |
 //! | `s: str` | `const char*` | `&CStr` |
 //! | `n/p/l: list(int)` | `int n, const char* const* p, const size_t* l` | `List` |
+//! | `n/a/al/b/bl: ranges(int)` | `int n`, and two lists of that count | `Ranges` |
+//! | `n/p/o/h: families` | `int n`, the names, options and handles of so many families | `Families` |
+//! | `x: places u64` | `uint64_t*`, an array | `Places<u64>` |
 //! | `x: out u64` | `uint64_t*` | `&mut u64` |
 //! | `buffer/len`, `view/len` | new or borrowed bytes, and `size_t* len` | `Option` of bytes |
 //! | `l: length` | `size_t* l`, the length of the result among the parameters | |
@@ -51,6 +54,12 @@ pub enum Type {
     Str,
     /// A count, pointers and lengths.
     List(Scalar),
+    /// A count, and pointers and lengths of both ends of ranges.
+    Ranges(Scalar),
+    /// A count, and the names, options and places for handles of families.
+    Families,
+    /// An array that the call sets.
+    Places(Scalar),
     /// A number that the call sets.
     Out(Scalar),
     /// The place for the length of the result, if it is not the last one.
@@ -76,9 +85,10 @@ pub struct Scalar {
     pub rust: &'static str,
 }
 
-const SCALARS: [Scalar; 12] = [
+const SCALARS: [Scalar; 13] = [
     Scalar { word: "uchar", c: "unsigned char", ffi: "u8", rust: "bool" },
     Scalar { word: "byte", c: "unsigned char", ffi: "u8", rust: "u8" },
+    Scalar { word: "u8", c: "uint8_t", ffi: "u8", rust: "u8" },
     Scalar { word: "i8", c: "char", ffi: "i8", rust: "i8" },
     Scalar { word: "int", c: "int", ffi: "i32", rust: "i32" },
     Scalar { word: "uint", c: "unsigned int", ffi: "u32", rust: "u32" },
@@ -289,6 +299,7 @@ fn param(text: &str) -> Result<Param, String> {
     let (names, of) = text.split_once(": ").ok_or("parameter: type")?;
     let of = match of.split_once('(') {
         Some(("list", count)) => Type::List(scalar(count.trim_end_matches(')'))?),
+        Some(("ranges", count)) => Type::Ranges(scalar(count.trim_end_matches(')'))?),
         _ if of.starts_with('&') => {
             let (rest, nullable) = without(&of[1..], "?");
             let (rest, changes) = without(rest, "mut ");
@@ -299,6 +310,8 @@ fn param(text: &str) -> Result<Param, String> {
             let (handle, constant) = without(&of[1..], "const ");
             Type::Taken { handle: handle.into(), constant }
         }
+        _ if of == "families" => Type::Families,
+        _ if of.starts_with("places ") => Type::Places(scalar(&of["places ".len()..])?),
         _ if of.starts_with("out ") => Type::Out(scalar(&of[4..])?),
         _ if of == "bytes" => Type::Bytes,
         _ if of == "?bytes" => Type::BytesIf,

@@ -88,7 +88,7 @@ fn parameters(param: &Param) -> Vec<String> {
         Type::Ref { handle, constant, .. } => vec![format!("{} {}", pointer(handle, *constant), name(0))],
         Type::Taken { handle, constant } => vec![format!("{} {}", pointer(handle, *constant), name(0))],
         Type::Scalar(scalar) => vec![format!("{} {}", scalar.c, name(0))],
-        Type::Out(scalar) => vec![format!("{}* {}", scalar.c, name(0))],
+        Type::Out(scalar) | Type::Places(scalar) => vec![format!("{}* {}", scalar.c, name(0))],
         Type::Str => vec![format!("const char* {}", name(0))],
         Type::Length => vec![format!("size_t* {}", name(0))],
         Type::Bytes | Type::BytesIf => {
@@ -98,6 +98,19 @@ fn parameters(param: &Param) -> Vec<String> {
             format!("{} {}", count.c, name(0)),
             format!("const char* const* {}", name(1)),
             format!("const size_t* {}", name(2)),
+        ],
+        Type::Ranges(count) => vec![
+            format!("{} {}", count.c, name(0)),
+            format!("const char* const* {}", name(1)),
+            format!("const size_t* {}", name(2)),
+            format!("const char* const* {}", name(3)),
+            format!("const size_t* {}", name(4)),
+        ],
+        Type::Families => vec![
+            format!("int {}", name(0)),
+            format!("const char* const* {}", name(1)),
+            format!("const rocksdb_options_t* const* {}", name(2)),
+            format!("rocksdb_column_family_handle_t** {}", name(3)),
         ],
         other => vec![format!("{other:?} is no parameter")],
     }

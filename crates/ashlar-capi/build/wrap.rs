@@ -32,7 +32,7 @@ fn ffi(api: &Api, param: &Param) -> Vec<(String, String)> {
         Type::Ref { handle, constant, .. } => vec![(name(0), pointer(api, handle, *constant))],
         Type::Taken { handle, constant } => vec![(name(0), pointer(api, handle, *constant))],
         Type::Scalar(scalar) => vec![(name(0), scalar.ffi.into())],
-        Type::Out(scalar) => vec![(name(0), format!("*mut {}", scalar.ffi))],
+        Type::Out(scalar) | Type::Places(scalar) => vec![(name(0), format!("*mut {}", scalar.ffi))],
         Type::Str => vec![(name(0), text())],
         Type::Length => vec![(name(0), "*mut usize".into())],
         Type::Bytes | Type::BytesIf => vec![(name(0), text()), (name(1), "usize".into())],
@@ -40,6 +40,19 @@ fn ffi(api: &Api, param: &Param) -> Vec<(String, String)> {
             (name(0), count.ffi.into()),
             (name(1), "*const *const c_char".into()),
             (name(2), "*const usize".into()),
+        ],
+        Type::Ranges(count) => vec![
+            (name(0), count.ffi.into()),
+            (name(1), "*const *const c_char".into()),
+            (name(2), "*const usize".into()),
+            (name(3), "*const *const c_char".into()),
+            (name(4), "*const usize".into()),
+        ],
+        Type::Families => vec![
+            (name(0), "i32".into()),
+            (name(1), "*const *const c_char".into()),
+            (name(2), format!("*const {}", pointer(api, "options", true))),
+            (name(3), format!("*mut {}", pointer(api, "column_family_handle", false))),
         ],
         other => vec![(name(0), format!("{other:?} is no parameter"))],
     }
@@ -128,6 +141,9 @@ fn convert_param(out: &mut String, api: &Api, param: &Param, body: &Body) {
         Type::BytesIf => "bytes_if",
         Type::Str => "string",
         Type::List(_) => "list",
+        Type::Ranges(_) => "ranges",
+        Type::Families => "families",
+        Type::Places(_) => "places",
         Type::Out(_) => "out",
         _ => "no_parameter",
     };

@@ -5,21 +5,20 @@
 
 use crate::callbacks::Walker;
 use crate::db::FamilyObject;
-use crate::door::{List, call};
+use crate::door::{List, Ranges};
+use crate::kept::{FirstError, Shown};
+use crate::timestamps;
 use ashlar_compat::batch::walk;
 use ashlar_compat::status::not_found;
-use ashlardb::{Error, Result, Write, WriteBatch};
-use std::cell::RefCell;
-use std::ffi::{c_char, c_int};
+use ashlardb::{Result, Write, WriteBatch};
 
 /// `rocksdb_writebatch_t`.
 #[derive(Debug, Default)]
 pub struct BatchObject {
     pub(crate) batch: WriteBatch,
-    /// The first error of an operation.
-    refused: RefCell<Option<Error>>,
-    /// The bytes of the last call that answered them.
-    shown: RefCell<Vec<u8>>,
+    /// That of an operation that could not be added.
+    refused: FirstError,
+    shown: Shown,
 }
 
 impl BatchObject {
@@ -27,13 +26,7 @@ impl BatchObject {
     pub(crate) fn of(data: &[u8]) -> BatchObject {
         match WriteBatch::from_data(data) {
             Ok(batch) => BatchObject { batch, ..BatchObject::default() },
-            Err(e) => BatchObject { refused: Some(e).into(), ..BatchObject::default() },
-        }
-    }
-
-    fn note(&self, done: Result<()>) {
-        if let Err(e) = done {
-            self.refused.borrow_mut().get_or_insert(e);
+            Err(e) => BatchObject { refused: e.into(), ..BatchObject::default() },
         }
     }
 
@@ -42,11 +35,11 @@ impl BatchObject {
     /// # Errors
     /// That of the first operation that could not be added.
     pub(crate) fn complete(&self) -> Result<&WriteBatch> {
-        self.refused.borrow().clone().map_or(Ok(&self.batch), Err)
+        self.refused.check().map(|()| &self.batch)
     }
 
     fn walk(&self, mut walker: Walker) {
-        self.note(walk(&self.batch, &mut walker));
+        self.refused.note(walk(&self.batch, &mut walker));
     }
 }
 
@@ -76,7 +69,7 @@ pub fn writebatch_create_with_params(
 /// Removes all operations.
 pub fn writebatch_clear(b: &BatchObject) {
     b.batch.clear();
-    b.refused.take();
+    b.refused.clear();
 }
 
 /// The number of operations.
@@ -87,20 +80,19 @@ pub fn writebatch_count(b: &BatchObject) -> i32 {
 /// The stored form, valid until the next call on the batch.
 pub fn writebatch_data(b: &BatchObject) -> Option<&[u8]> {
     let data = b.batch.data().ok()?;
-    b.shown.replace(data);
     // SAFETY: the bytes stay until the next call on the batch, as the header says; the batch is on one thread.
-    Some(unsafe { &*b.shown.as_ptr() })
+    Some(unsafe { b.shown.show(data) })
 }
 
 macro_rules! operations {
     ($($name:ident, $of:ident ($($arg:ident),*) = $call:ident;)*) => { $(
         #[doc = concat!("Adds an operation on the family `default`: ", stringify!($call), ".")]
         pub fn $name(b: &BatchObject, $($arg: &[u8]),*) {
-            b.note(b.batch.$call($($arg),*));
+            b.refused.note(b.batch.$call($($arg),*));
         }
         #[doc = concat!("Adds an operation: ", stringify!($call), ".")]
         pub fn $of(b: &BatchObject, family: &FamilyObject, $($arg: &[u8]),*) {
-            b.note(b.batch.family(&family.family).$call($($arg),*));
+            b.refused.note(b.batch.family(&family.family).$call($($arg),*));
         }
     )* };
 }
@@ -121,11 +113,11 @@ macro_rules! pieces {
     ($($name:ident, $of:ident ($($arg:ident),*) = $call:ident;)*) => { $(
         #[doc = concat!("Adds an operation on pieces, which are joined, in the family `default`: ", stringify!($call), ".")]
         pub fn $name(b: &BatchObject, $($arg: List<'_>),*) {
-            b.note((|| b.batch.$call($(joined($arg)?),*))());
+            b.refused.note((|| b.batch.$call($(joined($arg)?),*))());
         }
         #[doc = concat!("Adds an operation on pieces, which are joined: ", stringify!($call), ".")]
         pub fn $of(b: &BatchObject, family: &FamilyObject, $($arg: List<'_>),*) {
-            b.note((|| b.batch.family(&family.family).$call($(joined($arg)?),*))());
+            b.refused.note((|| b.batch.family(&family.family).$call($(joined($arg)?),*))());
         }
     )* };
 }
@@ -136,7 +128,7 @@ pieces! {
 }
 
 fn no_timestamps(b: &BatchObject) {
-    b.note(Err(Error::not_supported("keys with timestamps")));
+    b.refused.note(Err(timestamps::refused()));
 }
 
 /// Keys with timestamps are refused by the write.
@@ -156,12 +148,12 @@ pub fn writebatch_singledelete_cf_with_ts(b: &BatchObject, _: &FamilyObject, _: 
 
 /// Adds bytes for readers of the WAL.
 pub fn writebatch_put_log_data(b: &BatchObject, blob: &[u8]) {
-    b.note(b.batch.put_log_data(blob));
+    b.refused.note(b.batch.put_log_data(blob));
 }
 
 /// Sets a savepoint.
 pub fn writebatch_set_save_point(b: &BatchObject) {
-    b.note(b.batch.set_savepoint());
+    b.refused.note(b.batch.set_savepoint());
 }
 
 /// Removes the operations since the last savepoint.
@@ -191,18 +183,17 @@ pub fn writebatch_verify_checksum(b: &BatchObject) -> Result<()> {
 /// The three walks over a batch.
 mod walks {
     use super::{BatchObject, Walker};
-    use std::ffi::{c_char, c_void};
+    use crate::callbacks::{Entry, EntryOf, Key, KeyOf};
+    use std::ffi::c_void;
 
-    type Entry = Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize, *const c_char, usize)>;
-    type Key = Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize)>;
-    type EntryOf = Option<unsafe extern "C" fn(*mut c_void, u32, *const c_char, usize, *const c_char, usize)>;
-    type KeyOf = Option<unsafe extern "C" fn(*mut c_void, u32, *const c_char, usize)>;
-
-    fn walked(b: Option<&BatchObject>, walker: Walker) {
+    /// Walks over a batch; null: over nothing.
+    ///
+    /// # Safety
+    /// The batch is null or one of this library.
+    unsafe fn walked(b: *const BatchObject, walker: Walker) {
         crate::door::call(std::ptr::null_mut(), || {
-            if let Some(b) = b {
-                b.walk(walker);
-            }
+            // SAFETY: as for this function.
+            unsafe { crate::door::borrowed(b, "b") }?.walk(walker);
             Ok(())
         });
     }
@@ -219,8 +210,7 @@ mod walks {
         deleted: Key,
     ) {
         // SAFETY: as for this function.
-        let b = unsafe { b.as_ref() };
-        walked(b, Walker { put, deleted, ..Walker::new(state) });
+        unsafe { walked(b, Walker { put, deleted, ..Walker::new(state) }) };
     }
 
     /// See the header.
@@ -236,8 +226,7 @@ mod walks {
         log_data: Key,
     ) {
         // SAFETY: as for this function.
-        let b = unsafe { b.as_ref() };
-        walked(b, Walker { put, deleted, log_data, ..Walker::new(state) });
+        unsafe { walked(b, Walker { put, deleted, log_data, ..Walker::new(state) }) };
     }
 
     /// See the header.
@@ -253,68 +242,20 @@ mod walks {
         merge_of: EntryOf,
     ) {
         // SAFETY: as for this function.
-        let b = unsafe { b.as_ref() };
-        walked(b, Walker { put_of, deleted_of, merge_of, ..Walker::new(state) });
+        unsafe { walked(b, Walker { put_of, deleted_of, merge_of, ..Walker::new(state) }) };
     }
 }
 
-/// The pieces of the two ends of a range: a count, and for each end pointers and lengths.
-type Ends = (c_int, *const *const c_char, *const usize, *const *const c_char, *const usize);
-
-/// # Safety
-/// See the header.
-unsafe fn delete_pieces(b: *mut BatchObject, family: *mut FamilyObject, ends: Ends) {
-    call(std::ptr::null_mut(), || {
-        // SAFETY: as for this function.
-        let b = unsafe { crate::door::borrowed(b, "b") }?;
-        // SAFETY: as for this function.
-        let family = unsafe { crate::door::borrowed_if(family, "column_family") }?;
-        let (count, starts, start_lengths, limits, limit_lengths) = ends;
-        // SAFETY: as for this function.
-        let begin = unsafe { crate::door::list(count, starts, start_lengths, "start_keys_list") }?;
-        // SAFETY: as for this function.
-        let end = unsafe { crate::door::list(count, limits, limit_lengths, "end_keys_list") }?;
-        match family {
-            None => writebatch_delete_range(b, &joined(begin)?, &joined(end)?),
-            Some(family) => writebatch_delete_range_cf(b, family, &joined(begin)?, &joined(end)?),
-        }
-        Ok(())
-    });
-}
-
 /// Deletes a range of the family `default`, whose ends are pieces, which are joined.
-///
-/// # Safety
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rocksdb_writebatch_delete_rangev(
-    b: *mut BatchObject,
-    num_keys: c_int,
-    start_keys_list: *const *const c_char,
-    start_keys_list_sizes: *const usize,
-    end_keys_list: *const *const c_char,
-    end_keys_list_sizes: *const usize,
-) {
-    let ends = (num_keys, start_keys_list, start_keys_list_sizes, end_keys_list, end_keys_list_sizes);
-    // SAFETY: as for this function.
-    unsafe { delete_pieces(b, std::ptr::null_mut(), ends) };
+pub fn writebatch_delete_rangev(b: &BatchObject, pieces: Ranges<'_>) {
+    writebatch_delete_rangev_cf(b, None, pieces);
 }
 
-/// Deletes a range of a family, whose ends are pieces, which are joined.
-///
-/// # Safety
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rocksdb_writebatch_delete_rangev_cf(
-    b: *mut BatchObject,
-    column_family: *mut FamilyObject,
-    num_keys: c_int,
-    start_keys_list: *const *const c_char,
-    start_keys_list_sizes: *const usize,
-    end_keys_list: *const *const c_char,
-    end_keys_list_sizes: *const usize,
-) {
-    let ends = (num_keys, start_keys_list, start_keys_list_sizes, end_keys_list, end_keys_list_sizes);
-    // SAFETY: as for this function.
-    unsafe { delete_pieces(b, column_family, ends) };
+/// Deletes a range of a family, whose ends are pieces, which are joined; null: of the family `default`.
+pub fn writebatch_delete_rangev_cf(b: &BatchObject, family: Option<&FamilyObject>, pieces: Ranges<'_>) {
+    let (Ok(begin), Ok(end)) = (joined(pieces.begins), joined(pieces.ends)) else { return };
+    match family {
+        None => writebatch_delete_range(b, &begin, &end),
+        Some(family) => writebatch_delete_range_cf(b, family, &begin, &end),
+    }
 }

@@ -513,21 +513,26 @@ pub fn slicetransform_create_noop() -> TransformObject {
     TransformObject(PrefixExtractor::Noop)
 }
 
-type Walk = Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize, *const c_char, usize)>;
-type WalkKey = Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize)>;
-type WalkOf = Option<unsafe extern "C" fn(*mut c_void, u32, *const c_char, usize, *const c_char, usize)>;
-type WalkKeyOf = Option<unsafe extern "C" fn(*mut c_void, u32, *const c_char, usize)>;
+/// A function that gets a key and a value.
+pub(crate) type Entry = Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize, *const c_char, usize)>;
+/// A function that gets a key.
+pub(crate) type Key = Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize)>;
+/// A function that gets the number of a family, a key and a value.
+pub(crate) type EntryOf =
+    Option<unsafe extern "C" fn(*mut c_void, u32, *const c_char, usize, *const c_char, usize)>;
+/// A function that gets the number of a family and a key.
+pub(crate) type KeyOf = Option<unsafe extern "C" fn(*mut c_void, u32, *const c_char, usize)>;
 
 /// Functions of C that walk over a batch.
 #[derive(Debug)]
 pub(crate) struct Walker {
     pub(crate) state: *mut c_void,
-    pub(crate) put: Walk,
-    pub(crate) deleted: WalkKey,
-    pub(crate) log_data: WalkKey,
-    pub(crate) put_of: WalkOf,
-    pub(crate) deleted_of: WalkKeyOf,
-    pub(crate) merge_of: WalkOf,
+    pub(crate) put: Entry,
+    pub(crate) deleted: Key,
+    pub(crate) log_data: Key,
+    pub(crate) put_of: EntryOf,
+    pub(crate) deleted_of: KeyOf,
+    pub(crate) merge_of: EntryOf,
 }
 
 impl Walker {

@@ -1,8 +1,9 @@
 //! Compactions of tables that the caller names, and what a compaction did.
 
 use crate::db::{DbObject, FamilyObject, path};
-use crate::door::{HasTexts, borrowed, borrowed_if, call, changed, new_bytes, slice, string};
-use crate::lists::new_array;
+use crate::door::{HasTexts, borrowed_if, call, changed, strings};
+use crate::lists::target;
+use crate::memory::new_texts;
 use ashlar_compat::compactions::{Report, compact_files, file_number};
 use ashlar_compat::options::Texts;
 use ashlar_compat::status::paused;
@@ -18,14 +19,7 @@ pub struct CompactFilesObject {
     canceled: *const AtomicU8,
 }
 
-impl HasTexts for CompactFilesObject {
-    fn texts(&self) -> &Texts {
-        &self.texts
-    }
-    fn change(&mut self, set: impl FnOnce(&mut Texts)) {
-        set(&mut self.texts);
-    }
-}
+has_texts!(CompactFilesObject => texts);
 
 /// All defaults.
 pub fn compaction_options_create() -> CompactFilesObject {
@@ -100,16 +94,12 @@ unsafe fn compact(
     request: &Request,
 ) -> Result<()> {
     // SAFETY: as for this function.
-    let db = unsafe { borrowed(db, "db") }?;
-    // SAFETY: as for this function.
-    let family = unsafe { borrowed_if(family, "column_family") }?;
+    let (db, family) = unsafe { target(db, family) }?;
     // SAFETY: as for this function.
     let options = unsafe { borrowed_if(options, "options") }?;
     // SAFETY: as for this function.
-    let names = unsafe { slice(request.files.0, request.files.1, "input_file_names") }?;
-    // SAFETY: as for this function.
-    let numbers =
-        names.iter().map(|name| unsafe { string(*name, "a file") }.map(|name| file_number(path(name))));
+    let names = unsafe { strings(request.files.0, request.files.1, "input_file_names", "a file") }?;
+    let numbers = names.map(|name| name.map(|name| file_number(path(name))));
     let numbers = numbers.collect::<Result<Vec<FileNumber>>>()?;
     // SAFETY: null, or the flag that the options were given.
     let flag = options.and_then(|options| unsafe { options.canceled.as_ref() });
@@ -128,9 +118,7 @@ unsafe fn compact(
     }
     // SAFETY: null, or the caller's place.
     if let Some(list) = unsafe { request.names.0.as_mut() } {
-        let texts: Vec<*mut c_char> =
-            report.outputs.iter().map(|file| new_bytes(file.path.as_bytes(), true)).collect();
-        *list = new_array(&texts);
+        *list = new_texts(report.outputs.iter().map(|file| file.path.as_str()));
     }
     // SAFETY: null, or an object of the caller.
     if let Some(job) = unsafe { request.report.as_mut() } {

@@ -70,14 +70,7 @@ impl BackupOptionsObject {
     }
 }
 
-impl HasTexts for BackupOptionsObject {
-    fn texts(&self) -> &Texts {
-        &self.texts
-    }
-    fn change(&mut self, set: impl FnOnce(&mut Texts)) {
-        set(&mut self.texts);
-    }
-}
+has_texts!(BackupOptionsObject => texts);
 
 /// `rocksdb_backup_engine_t`: used by one thread, which another one may stop by the flag.
 #[derive(Debug)]
@@ -206,6 +199,11 @@ fn made(be: &BackupObject, db: &DbObject, options: BackupOptions) -> Result<u32>
     Ok(be.0.borrow_mut().create_backup_with(&*db.0.db(), &options, |_| {})?.info.id)
 }
 
+/// The options of one backup.
+fn options_of(options: &CreateBackupObject) -> BackupOptions {
+    BackupOptions::new().flush(options.texts().get("flush_before_backup"))
+}
+
 /// Makes a backup with options, and answers its number.
 ///
 /// # Errors
@@ -216,8 +214,7 @@ pub fn backup_engine_create_new_backup_with_options(
     options: &CreateBackupObject,
     backup_id: &mut u32,
 ) -> Result<()> {
-    let flush = options.texts().get("flush_before_backup");
-    *backup_id = made(be, db, BackupOptions::new().flush(flush))?;
+    *backup_id = made(be, db, options_of(options))?;
     Ok(())
 }
 
@@ -232,8 +229,7 @@ pub fn backup_engine_create_new_backup_with_metadata(
     metadata: &[u8],
     backup_id: &mut u32,
 ) -> Result<()> {
-    let flush = options.texts().get("flush_before_backup");
-    *backup_id = made(be, db, BackupOptions::new().flush(flush).metadata(metadata))?;
+    *backup_id = made(be, db, options_of(options).metadata(metadata))?;
     Ok(())
 }
 

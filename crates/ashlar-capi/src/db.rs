@@ -5,6 +5,7 @@ use crate::door::HasTexts;
 use crate::iter::PinnedObject;
 use crate::objects::{FlushObject, FlushWalObject, WaitObject};
 use crate::options::{CompactObject, EnvObject, OptionsObject, ReadObject, SnapshotObject, WriteObject};
+use crate::timestamps;
 use ashlar_compat::database::{Database, Held, Mode, create_dir, families};
 use ashlardb::{Error, Family, Read, Result, View, Write};
 use std::ffi::{CStr, OsStr};
@@ -52,6 +53,16 @@ impl DbObject {
         key: &[u8],
     ) -> Result<Option<View>> {
         options.0.of(&*self.family(family)?)?.get(key)
+    }
+
+    /// The values of keys of one family, read together.
+    pub(crate) fn multi_get_of(
+        &self,
+        family: Option<&FamilyObject>,
+        options: &ReadObject,
+        keys: Vec<&[u8]>,
+    ) -> Result<Vec<Option<View>>> {
+        options.0.of(&*self.family(family)?)?.multi_get(keys)
     }
 
     fn write_to(
@@ -201,10 +212,6 @@ pub fn delete_range_cf(
     db.write_to(Some(family), options, |to| to.delete_range(begin, end))
 }
 
-fn no_timestamps() -> Result<()> {
-    Err(Error::not_supported("keys with timestamps"))
-}
-
 macro_rules! timestamped {
     ($($name:ident($($arg:ident: $of:ty),*);)*) => { $(
         /// Keys with timestamps are refused.
@@ -212,7 +219,7 @@ macro_rules! timestamped {
         /// # Errors
         /// `NotSupported`.
         pub fn $name(_: &DbObject, _: &WriteObject, $(_: $of),*) -> Result<()> {
-            no_timestamps()
+            Err(timestamps::refused())
         }
     )* };
 }
@@ -230,7 +237,7 @@ timestamped! {
 /// # Errors
 /// `NotSupported`.
 pub fn increase_full_history_ts_low(_: &DbObject, _: &FamilyObject, _: &[u8]) -> Result<()> {
-    no_timestamps()
+    Err(timestamps::refused())
 }
 
 /// Keys with timestamps are refused.
@@ -238,7 +245,7 @@ pub fn increase_full_history_ts_low(_: &DbObject, _: &FamilyObject, _: &[u8]) ->
 /// # Errors
 /// `NotSupported`.
 pub fn get_full_history_ts_low(_: &DbObject, _: &FamilyObject) -> Result<Option<Vec<u8>>> {
-    no_timestamps().map(|()| None)
+    Err(timestamps::refused())
 }
 
 /// Writes a batch, which keeps its operations.

@@ -2,11 +2,13 @@
 //!
 //! The generated functions call nothing else that is unsafe. Each conversion names what the caller must keep to.
 
+pub use crate::families::families;
+use crate::memory::{new_bytes, new_text};
 use ashlar_compat::options::Texts;
 use ashlar_compat::status;
 use ashlar_compat::value::{Names, Scalar};
 use ashlardb::{Error, Result};
-use std::ffi::{CStr, c_char};
+use std::ffi::{CStr, c_char, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// An object of C with options that have names.
@@ -92,28 +94,9 @@ pub unsafe fn put_error(errptr: *mut *mut c_char, e: &Error) {
     unsafe { libc::free(before.cast()) };
 }
 
-/// A copy of bytes from `malloc`, with a zero behind them if `ends`. Null if there is no memory.
-pub fn new_bytes(bytes: &[u8], ends: bool) -> *mut c_char {
-    let len = bytes.len();
-    // SAFETY: any size may be asked for; at least one byte, so that null stands for no memory.
-    let new = unsafe { libc::malloc(len + usize::from(ends || len == 0)) }.cast::<u8>();
-    if new.is_null() {
-        return std::ptr::null_mut();
-    }
-    // SAFETY: the new memory has that length, and is not that of `bytes`.
-    unsafe { new.copy_from_nonoverlapping(bytes.as_ptr(), len) };
-    if ends {
-        // SAFETY: the new memory has one byte more.
-        let end = unsafe { new.add(len) };
-        // SAFETY: as above.
-        unsafe { end.write(0) };
-    }
-    new.cast()
-}
-
 /// An error as a new string.
 pub fn error_text(e: &Error) -> *mut c_char {
-    new_bytes(status::text(e).replace('\0', "\\0").as_bytes(), true)
+    new_text(&status::text(e).replace('\0', "\\0"))
 }
 
 fn null(name: &str) -> Error {
@@ -298,6 +281,36 @@ pub unsafe fn list<'a>(
     Ok(List { pointers, lengths })
 }
 
+/// Ranges of keys of the caller: for each its two ends.
+#[derive(Clone, Copy, Debug)]
+pub struct Ranges<'a> {
+    /// The first key of each range.
+    pub begins: List<'a>,
+    /// The key behind each range.
+    pub ends: List<'a>,
+}
+
+/// Ranges of keys: a count, and pointers and lengths of both ends.
+///
+/// # Errors
+/// Those of [`list`].
+/// # Safety
+/// Both ends are as [`list`] has them.
+pub unsafe fn ranges<'a>(
+    count: c_int,
+    begins: *const *const c_char,
+    begin_lengths: *const usize,
+    ends: *const *const c_char,
+    end_lengths: *const usize,
+    _: &str,
+) -> Result<Ranges<'a>> {
+    // SAFETY: as for this function.
+    let begins = unsafe { list(count, begins, begin_lengths, "range_start_key") }?;
+    // SAFETY: as for this function.
+    let ends = unsafe { list(count, ends, end_lengths, "range_limit_key") }?;
+    Ok(Ranges { begins, ends })
+}
+
 /// Elements of an array of the caller.
 ///
 /// # Errors
@@ -313,6 +326,50 @@ pub unsafe fn slice<'a, T>(pointer: *const T, count: usize, name: &str) -> Resul
     }
 }
 
+/// A count of elements.
+///
+/// # Errors
+/// `InvalidArgument`: the count is below zero.
+pub fn count(count: c_int) -> Result<usize> {
+    usize::try_from(count).map_err(|_| Error::invalid("a count below zero"))
+}
+
+/// Strings of an array of the caller; `each` names one of them in its error.
+///
+/// # Errors
+/// `InvalidArgument`: the pointer is null and the count is not zero. Of an element: it is null.
+/// # Safety
+/// The pointer is null or that of so many elements, and each is a string as [`string`] has them.
+pub unsafe fn strings<'a>(
+    pointer: *const *const c_char,
+    count: usize,
+    name: &str,
+    each: &'static str,
+) -> Result<impl Iterator<Item = Result<&'a CStr>> + use<'a>> {
+    // SAFETY: as for this function.
+    let elements = unsafe { slice(pointer, count, name) }?;
+    // SAFETY: as for this function.
+    Ok(elements.iter().map(move |element| unsafe { string(*element, each) }))
+}
+
+/// Objects of an array of the caller; `each` names one of them in its error.
+///
+/// # Errors
+/// `InvalidArgument`: the pointer is null and the count is not zero. Of an element: it is null.
+/// # Safety
+/// The pointer is null or that of so many elements, and each is an object as [`borrowed`] has them.
+pub unsafe fn objects<'a, T: 'a>(
+    pointer: *const *const T,
+    count: usize,
+    name: &str,
+    each: &'static str,
+) -> Result<impl Iterator<Item = Result<&'a T>> + use<'a, T>> {
+    // SAFETY: as for this function.
+    let elements = unsafe { slice(pointer, count, name) }?;
+    // SAFETY: as for this function.
+    Ok(elements.iter().map(move |element| unsafe { borrowed(*element, each) }))
+}
+
 /// Elements of an array of the caller that the call sets.
 ///
 /// # Errors
@@ -325,6 +382,34 @@ pub unsafe fn slice_mut<'a, T>(pointer: *mut T, count: usize, name: &str) -> Res
         true => Ok(&mut []),
         // SAFETY: as for this function.
         false => Ok(unsafe { std::slice::from_raw_parts_mut(pointer, count) }),
+    }
+}
+
+/// An array of the caller that the call sets. The call knows the number of elements.
+#[derive(Debug)]
+pub struct Places<T> {
+    pointer: *mut T,
+    name: &'static str,
+}
+
+/// An array of the caller that the call sets.
+///
+/// # Errors
+/// None.
+/// # Safety
+/// The pointer is as [`slice_mut`] has it, for the number of elements that the header says.
+pub unsafe fn places<T>(pointer: *mut T, name: &'static str) -> Result<Places<T>> {
+    Ok(Places { pointer, name })
+}
+
+impl<T> Places<T> {
+    /// The elements: so many as the header says.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: the pointer is null and the count is not zero.
+    pub(crate) fn elements(&mut self, count: usize) -> Result<&mut [T]> {
+        // SAFETY: as for `places`, which made this.
+        unsafe { slice_mut(self.pointer, count, self.name) }
     }
 }
 
@@ -378,7 +463,7 @@ pub fn buffer(bytes: Option<impl AsRef<[u8]>>, length: Length) -> *mut c_char {
         return std::ptr::null_mut();
     };
     length.set(bytes.as_ref().len());
-    new_bytes(bytes.as_ref(), false)
+    new_bytes(bytes.as_ref())
 }
 
 /// Bytes of an object, valid until it changes, or null.
@@ -389,7 +474,7 @@ pub fn view(bytes: Option<&[u8]>, length: Length) -> *const c_char {
 
 /// A new string of the caller, or null.
 pub fn text(text: Option<String>) -> *mut c_char {
-    text.map_or(std::ptr::null_mut(), |text| new_bytes(text.as_bytes(), true))
+    text.map_or(std::ptr::null_mut(), |text| new_text(&text))
 }
 
 /// A string of an object, or null.

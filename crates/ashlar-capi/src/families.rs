@@ -1,14 +1,14 @@
 //! The calls over lists of families: opens, lists, flushes, stored options.
 
 use crate::db::{DbObject, FamilyObject, path, utf8};
-use crate::door::{call, new_bytes, slice, slice_mut, string};
-use crate::lists::new_array;
+use crate::door::{call, objects, slice, slice_mut, string, strings};
+use crate::memory::{new_array, new_texts};
 use crate::objects::FlushObject;
 use crate::options::{CacheObject, EnvObject, OptionsObject};
 use crate::txn::TxnDbObject;
 use ashlar_compat::database::{Database, Mode, Named};
-use ashlardb::{Error, Result};
-use std::ffi::{c_char, c_int};
+use ashlardb::Result;
+use std::ffi::{CStr, c_char, c_int};
 
 /// The names of the families of a directory.
 ///
@@ -31,8 +31,7 @@ pub unsafe extern "C" fn rocksdb_list_column_families(
         *len = 0;
         let names = crate::db::family_names(options, name)?;
         *len = names.len();
-        let texts: Vec<*mut c_char> = names.iter().map(|name| new_bytes(name.as_bytes(), true)).collect();
-        Ok(new_array(&texts))
+        Ok(new_texts(names.iter().map(String::as_str)))
     })
 }
 
@@ -54,101 +53,107 @@ pub unsafe extern "C" fn rocksdb_list_column_families_destroy(list: *mut *mut c_
     });
 }
 
-/// The families of an open: names and options, side by side.
-struct Families<'a> {
-    names: &'a [*const c_char],
-    options: &'a [*const OptionsObject],
-    ttls: Option<&'a [c_int]>,
+/// The families of an open, and the places for their handles.
+#[derive(Debug)]
+pub struct Families<'a> {
+    named: Vec<(&'a str, &'a OptionsObject)>,
+    handles: &'a mut [*mut FamilyObject],
 }
 
-impl<'a> Families<'a> {
-    /// # Safety
-    /// The arrays have `count` elements, each as the header says; `ttls` may be null.
-    unsafe fn new(
-        count: c_int,
-        names: *const *const c_char,
-        options: *const *const OptionsObject,
-        ttls: *const c_int,
-    ) -> Result<Families<'a>> {
-        let count = usize::try_from(count).map_err(|_| Error::invalid("a count below zero"))?;
-        // SAFETY: as for this function.
-        let names = unsafe { slice(names, count, "column_family_names") }?;
-        // SAFETY: as for this function.
-        let options = unsafe { slice(options, count, "column_family_options") }?;
-        // SAFETY: as for this function.
-        let ttls = if ttls.is_null() { None } else { Some(unsafe { slice(ttls, count, "ttls") }?) };
-        Ok(Families { names, options, ttls })
-    }
+/// The families of an open: a count, names, options and places for handles.
+///
+/// # Errors
+/// `InvalidArgument`: a count below zero, null, or a name that is not UTF-8.
+/// # Safety
+/// The arrays have `count` elements. The names are as [`string`] has them, the options as [`crate::door::borrowed`].
+pub unsafe fn families<'a>(
+    count: c_int,
+    names: *const *const c_char,
+    options: *const *const OptionsObject,
+    handles: *mut *mut FamilyObject,
+    _: &str,
+) -> Result<Families<'a>> {
+    let count = crate::door::count(count)?;
+    // SAFETY: as for this function.
+    let names = unsafe { strings(names, count, "column_family_names", "a name") }?;
+    // SAFETY: as for this function.
+    let options = unsafe { objects(options, count, "column_family_options", "options of a family") }?;
+    // SAFETY: as for this function.
+    let handles = unsafe { slice_mut(handles, count, "column_family_handles") }?;
+    let named = names.zip(options).map(|(name, options)| Ok((utf8(name?)?, options?)));
+    Ok(Families { named: named.collect::<Result<Vec<_>>>()?, handles })
+}
 
-    fn named(&self) -> Result<Vec<Named<'a>>> {
-        let each = self.names.iter().zip(self.options).enumerate().map(|(at, (name, options))| {
-            // SAFETY: as for `new`.
-            let name = utf8(unsafe { string(*name, "a name") }?)?;
-            // SAFETY: as for `new`.
-            let options = unsafe { crate::door::borrowed(*options, "options of a family") }?;
-            Ok(Named { name, options: &options.0, ttl: self.ttls.and_then(|ttls| ttls.get(at).copied()) })
-        });
-        each.collect()
-    }
-
-    /// # Safety
-    /// `options` and `name` are as the header says, and `handles` has a place for each family.
-    unsafe fn open(
-        &self,
-        options: *const OptionsObject,
-        name: *const c_char,
+impl Families<'_> {
+    /// Opens a database with these families, and puts their handles into the places. `ttls` may be empty.
+    ///
+    /// # Errors
+    /// Those of [`Database::open`].
+    pub(crate) fn open(
+        self,
+        options: &OptionsObject,
+        name: &CStr,
         mode: Mode,
-        handles: *mut *mut FamilyObject,
+        ttls: &[c_int],
     ) -> Result<DbObject> {
-        // SAFETY: as for this function.
-        let options = unsafe { crate::door::borrowed(options, "options") }?;
-        // SAFETY: as for this function.
-        let name = unsafe { string(name, "name") }?;
-        // SAFETY: as for this function.
-        let places = unsafe { slice_mut(handles, self.names.len(), "column_family_handles") }?;
-        let (database, families) = Database::open(&options.0, path(name), mode, &self.named()?)?;
-        for (place, family) in places.iter_mut().zip(families) {
+        let named = self.named.iter().enumerate();
+        let named = named.map(|(at, (name, of))| Named { name, options: &of.0, ttl: ttls.get(at).copied() });
+        let named: Vec<Named<'_>> = named.collect();
+        let (database, families) = Database::open(&options.0, path(name), mode, &named)?;
+        for (place, family) in self.handles.iter_mut().zip(families) {
             *place = crate::door::made(FamilyObject::new(family));
         }
         Ok(DbObject(database))
     }
 }
 
-/// Opens a database with these families: their number, names and options.
-///
-/// # Safety
-/// The arrays are as the header says.
-pub(crate) unsafe fn open_writable(
-    options: *const OptionsObject,
-    name: *const c_char,
-    (count, names, of): (c_int, *const *const c_char, *const *const OptionsObject),
-    handles: *mut *mut FamilyObject,
-) -> Result<DbObject> {
-    // SAFETY: as for this function.
-    let families = unsafe { Families::new(count, names, of, std::ptr::null()) }?;
-    // SAFETY: as for this function.
-    unsafe { families.open(options, name, Mode::Write, handles) }
-}
-
 /// Opens a database with these families.
 ///
+/// # Errors
+/// Those of [`Database::open`].
+pub fn open_column_families(
+    options: &OptionsObject,
+    name: &CStr,
+    families: Families<'_>,
+) -> Result<DbObject> {
+    families.open(options, name, Mode::Write, &[])
+}
+
+/// Opens a database with these families for reading.
+///
+/// # Errors
+/// Those of [`Database::open`].
+pub fn open_for_read_only_column_families(
+    options: &OptionsObject,
+    name: &CStr,
+    families: Families<'_>,
+    error_if_wal_file_exists: bool,
+) -> Result<DbObject> {
+    families.open(options, name, Mode::Read { refuse_wal: error_if_wal_file_exists }, &[])
+}
+
+/// The arrays of [`families`].
+type Arrays = (c_int, *const *const c_char, *const *const OptionsObject, *mut *mut FamilyObject);
+
+/// Opens a database with these families; null for `ttls`: no values end.
+///
 /// # Safety
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rocksdb_open_column_families(
-    options: *const OptionsObject,
-    name: *const c_char,
-    num_column_families: c_int,
-    column_family_names: *const *const c_char,
-    column_family_options: *const *const OptionsObject,
-    column_family_handles: *mut *mut FamilyObject,
-    errptr: *mut *mut c_char,
-) -> *mut DbObject {
-    call(errptr, || {
-        let families = (num_column_families, column_family_names, column_family_options);
-        // SAFETY: as for this function.
-        unsafe { open_writable(options, name, families, column_family_handles) }.map(crate::door::made)
-    })
+/// See the header; `ttls` is null or has an element for each family.
+unsafe fn opened(
+    (options, name): (*const OptionsObject, *const c_char),
+    (count, names, of, handles): Arrays,
+    ttls: *const c_int,
+    mode: Mode,
+) -> Result<*mut DbObject> {
+    // SAFETY: as for this function.
+    let options = unsafe { crate::door::borrowed(options, "options") }?;
+    // SAFETY: as for this function.
+    let name = unsafe { string(name, "name") }?;
+    // SAFETY: as for this function.
+    let families = unsafe { families(count, names, of, handles, "families") }?;
+    // SAFETY: as for this function.
+    let ttls = if ttls.is_null() { &[] } else { unsafe { slice(ttls, families.named.len(), "ttls") }? };
+    families.open(options, name, mode, ttls).map(crate::door::made)
 }
 
 /// Opens a database with these families, whose values end in the time of their write.
@@ -166,39 +171,10 @@ pub unsafe extern "C" fn rocksdb_open_column_families_with_ttl(
     ttls: *const c_int,
     errptr: *mut *mut c_char,
 ) -> *mut DbObject {
-    call(errptr, || {
-        let (count, names, of) = (num_column_families, column_family_names, column_family_options);
-        // SAFETY: as for this function.
-        let families = unsafe { Families::new(count, names, of, ttls) }?;
-        // SAFETY: as for this function.
-        unsafe { families.open(options, name, Mode::Write, column_family_handles) }.map(crate::door::made)
-    })
-}
-
-/// Opens a database with these families for reading.
-///
-/// # Safety
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rocksdb_open_for_read_only_column_families(
-    options: *const OptionsObject,
-    name: *const c_char,
-    num_column_families: c_int,
-    column_family_names: *const *const c_char,
-    column_family_options: *const *const OptionsObject,
-    column_family_handles: *mut *mut FamilyObject,
-    error_if_wal_file_exists: u8,
-    errptr: *mut *mut c_char,
-) -> *mut DbObject {
-    call(errptr, || {
-        let (count, names, of, none) =
-            (num_column_families, column_family_names, column_family_options, std::ptr::null());
-        let mode = Mode::Read { refuse_wal: error_if_wal_file_exists != 0 };
-        // SAFETY: as for this function.
-        let families = unsafe { Families::new(count, names, of, none) }?;
-        // SAFETY: as for this function.
-        unsafe { families.open(options, name, mode, column_family_handles) }.map(crate::door::made)
-    })
+    let (count, names, of) = (num_column_families, column_family_names, column_family_options);
+    let arrays = (count, names, of, column_family_handles);
+    // SAFETY: as for this function.
+    call(errptr, || unsafe { opened((options, name), arrays, ttls, Mode::Write) })
 }
 
 /// Opens a view of these families of a database that another process writes.
@@ -216,14 +192,10 @@ pub unsafe extern "C" fn rocksdb_open_as_secondary_column_families(
     column_family_handles: *mut *mut FamilyObject,
     errptr: *mut *mut c_char,
 ) -> *mut DbObject {
-    call(errptr, || {
-        let (count, names, of, none) =
-            (num_column_families, column_family_names, column_family_options, std::ptr::null());
-        // SAFETY: as for this function.
-        let families = unsafe { Families::new(count, names, of, none) }?;
-        // SAFETY: as for this function.
-        unsafe { families.open(options, name, Mode::Secondary, column_family_handles) }.map(crate::door::made)
-    })
+    let (count, names, of) = (num_column_families, column_family_names, column_family_options);
+    let arrays = (count, names, of, column_family_handles);
+    // SAFETY: as for this function.
+    call(errptr, || unsafe { opened((options, name), arrays, std::ptr::null(), Mode::Secondary) })
 }
 
 /// Creates families with the same options. After an error, those before the refused one are created, and returned.
@@ -245,13 +217,10 @@ pub unsafe extern "C" fn rocksdb_create_column_families(
         let db = unsafe { crate::door::borrowed(db, "db") }?;
         // SAFETY: as for this function.
         let options = unsafe { crate::door::borrowed(column_family_options, "column_family_options") }?;
-        let count = usize::try_from(num_column_families);
-        let count = count.map_err(|_| Error::invalid("a count below zero"))?;
+        let count = crate::door::count(num_column_families)?;
         // SAFETY: as for this function.
-        for name in unsafe { slice(column_family_names, count, "column_family_names") }? {
-            // SAFETY: as for this function.
-            let name = unsafe { string(*name, "a name") }?;
-            created.push(crate::door::made(crate::db::create_column_family(db, options, name)?));
+        for name in unsafe { strings(column_family_names, count, "column_family_names", "a name") }? {
+            created.push(crate::door::made(crate::db::create_column_family(db, options, name?)?));
         }
         Ok(())
     });
@@ -276,12 +245,10 @@ pub unsafe extern "C" fn rocksdb_create_column_families_destroy(list: *mut *mut 
 /// # Safety
 /// See the header.
 unsafe fn flushed(db: &DbObject, families: *mut *mut FamilyObject, count: c_int) -> Result<()> {
-    let count = usize::try_from(count).map_err(|_| Error::invalid("a count below zero"))?;
+    let count = crate::door::count(count)?;
     // SAFETY: as for this function.
-    for family in unsafe { slice(families.cast_const(), count, "column_family") }? {
-        // SAFETY: as for this function.
-        let family = unsafe { crate::door::borrowed(*family, "a family") }?;
-        db.family(Some(family))?.flush()?;
+    for family in unsafe { objects(families.cast_const().cast(), count, "column_family", "a family") }? {
+        db.family(Some(family?))?.flush()?;
     }
     Ok(())
 }
@@ -358,9 +325,7 @@ pub unsafe extern "C" fn rocksdb_load_latest_options(
         let each = unsafe { crate::door::out(column_family_options, "column_family_options") }?;
         *whole = crate::door::made(OptionsObject(database));
         *count = families.len();
-        let texts: Vec<*mut c_char> =
-            families.iter().map(|(name, _)| new_bytes(name.as_bytes(), true)).collect();
-        *names = new_array(&texts);
+        *names = new_texts(families.iter().map(|(name, _)| name.as_str()));
         let objects = families.into_iter().map(|(_, options)| crate::door::made(OptionsObject(options)));
         *each = new_array(&objects.collect::<Vec<_>>());
         Ok(())

@@ -3,10 +3,12 @@
 use crate::batch::BatchObject;
 use crate::callbacks::ComparatorObject;
 use crate::db::{DbObject, FamilyObject, path};
-use crate::door::{HasTexts, borrowed, call, slice, string};
+use crate::door::{HasTexts, borrowed, call, strings};
 use crate::info::RateObject;
+use crate::lists::target;
 use crate::objects::{EnvOptionsObject, IngestObject, WalReadObject};
 use crate::options::OptionsObject;
+use crate::timestamps;
 use ashlar_compat::options::Options;
 use ashlar_compat::status::not_found;
 use ashlardb::{Error, IngestMode, IngestOptions, Result, SeqNum, SstWriter, Update, Updates};
@@ -101,7 +103,7 @@ pub fn sstfilewriter_delete_range(writer: &mut WriterObject, begin: &[u8], end: 
 /// # Errors
 /// `NotSupported`.
 pub fn sstfilewriter_put_with_ts(_: &mut WriterObject, _: &[u8], _: &[u8], _: &[u8]) -> Result<()> {
-    Err(Error::not_supported("keys with timestamps"))
+    Err(timestamps::refused())
 }
 
 /// Keys with timestamps are refused.
@@ -109,7 +111,7 @@ pub fn sstfilewriter_put_with_ts(_: &mut WriterObject, _: &[u8], _: &[u8], _: &[
 /// # Errors
 /// `NotSupported`.
 pub fn sstfilewriter_delete_with_ts(_: &mut WriterObject, _: &[u8], _: &[u8]) -> Result<()> {
-    Err(Error::not_supported("keys with timestamps"))
+    Err(timestamps::refused())
 }
 
 /// Completes the file.
@@ -163,17 +165,12 @@ unsafe fn ingest(
 ) {
     call(errptr, || {
         // SAFETY: as for this function.
-        let db = unsafe { borrowed(db, "db") }?;
-        // SAFETY: as for this function.
-        let family = unsafe { crate::door::borrowed_if(family, "handle") }?;
+        let (db, family) = unsafe { target(db, family) }?;
         // SAFETY: as for this function.
         let options = ingest_options(unsafe { borrowed(opt, "opt") }?)?;
         // SAFETY: as for this function.
-        let names = unsafe { slice(files.0, files.1, "file_list") }?;
-        let paths = names.iter().map(|name| {
-            // SAFETY: as for this function.
-            unsafe { string(*name, "a file") }.map(|name| path(name).to_owned())
-        });
+        let names = unsafe { strings(files.0, files.1, "file_list", "a file") }?;
+        let paths = names.map(|name| name.map(|name| path(name).to_owned()));
         let paths = paths.collect::<Result<Vec<PathBuf>>>()?;
         db.family(family)?.ingest(&paths, options).map(drop)
     });

@@ -1,14 +1,14 @@
 //! Reads into memory of the caller, reads of many keys whose values one object keeps, and sizes of ranges.
 
 use crate::db::{DbObject, FamilyObject};
-use crate::door::{HasTexts, bytes, call, error_text, list, out, slice, slice_mut};
+use crate::door::{HasTexts, Places, Ranges, bytes, call, error_text, out, slice, slice_mut};
 use crate::info::Slice;
 use crate::iter::PinnedObject;
+use crate::lists::target;
 use crate::objects::SizeObject;
 use crate::options::ReadObject;
-use ashlar_compat::sizes::approximate_sizes;
 use ashlar_compat::status;
-use ashlardb::{Error, Read, Result, View};
+use ashlardb::{Error, Result, View};
 use std::ffi::{CString, c_char, c_int};
 
 /// The bytes, valid until the object is destroyed; null for null.
@@ -57,11 +57,9 @@ unsafe fn get_into(
         // SAFETY: as for this function.
         unsafe { place.take(None) }?;
         // SAFETY: as for this function.
-        let db = unsafe { crate::door::borrowed(db, "db") }?;
+        let (db, family) = unsafe { target(db, family) }?;
         // SAFETY: as for this function.
         let options = unsafe { crate::door::borrowed(options, "options") }?;
-        // SAFETY: as for this function.
-        let family = unsafe { crate::door::borrowed_if(family, "column_family") }?;
         // SAFETY: as for this function.
         let value = db.get_of(family, options, unsafe { bytes(key.0, key.1, "key") }?)?;
         // SAFETY: as for this function.
@@ -112,6 +110,44 @@ pub unsafe extern "C" fn rocksdb_get_into_buffer_cf(
     unsafe { get_into(db, options, column_family, (key, keylen), &place, errptr) }
 }
 
+/// The places of a read of many keys: for each key one for its value and one for its error.
+pub(crate) struct ManyPlaces<'a> {
+    values: &'a mut [*mut PinnedObject],
+    errs: &'a mut [*mut c_char],
+}
+
+impl ManyPlaces<'_> {
+    /// The places, set to null.
+    ///
+    /// # Safety
+    /// Both arrays have `count` elements, as the header says.
+    pub(crate) unsafe fn new<'a>(
+        values: *mut *mut PinnedObject,
+        errs: *mut *mut c_char,
+        count: usize,
+    ) -> Result<ManyPlaces<'a>> {
+        // SAFETY: as for this function.
+        let values = unsafe { slice_mut(values, count, "values") }?;
+        // SAFETY: as for this function.
+        let errs = unsafe { slice_mut(errs, count, "errs") }?;
+        values.fill(std::ptr::null_mut());
+        errs.fill(std::ptr::null_mut());
+        Ok(ManyPlaces { values, errs })
+    }
+
+    /// Puts each value into its place; an error of the read goes to all keys.
+    pub(crate) fn fill(self, found: Result<Vec<Option<View>>>) {
+        match found {
+            Ok(found) => {
+                for (place, found) in self.values.iter_mut().zip(found) {
+                    *place = crate::door::made_if(found.map(PinnedObject));
+                }
+            }
+            Err(e) => self.errs.iter_mut().for_each(|err| *err = error_text(&e)),
+        }
+    }
+}
+
 /// The values of keys of one family, read together.
 ///
 /// # Safety
@@ -123,15 +159,13 @@ unsafe fn together(
     (keys, count): (*const Slice, usize),
 ) -> Result<Vec<Option<View>>> {
     // SAFETY: as for this function.
-    let db = unsafe { crate::door::borrowed(db, "db") }?;
+    let (db, family) = unsafe { target(db, family) }?;
     // SAFETY: as for this function.
     let options = unsafe { crate::door::borrowed(options, "options") }?;
     // SAFETY: as for this function.
-    let family = unsafe { crate::door::borrowed_if(family, "column_family") }?;
-    // SAFETY: as for this function.
     let keys = unsafe { slice(keys, count, "keys") }?.iter().map(|key| unsafe { key.bytes("a key") });
     let keys = keys.collect::<Result<Vec<&[u8]>>>()?;
-    options.0.of(&*db.family(family)?)?.multi_get(keys)
+    db.multi_get_of(family, options, keys)
 }
 
 /// The values of many keys of one family, read together. The keys are slices.
@@ -151,20 +185,9 @@ pub unsafe extern "C" fn rocksdb_batched_multi_get_cf_slice(
 ) {
     call(std::ptr::null_mut(), || {
         // SAFETY: as for this function.
-        let places = unsafe { slice_mut(values, num_keys, "values") }?;
+        let places = unsafe { ManyPlaces::new(values, errs, num_keys) }?;
         // SAFETY: as for this function.
-        let errs = unsafe { slice_mut(errs, num_keys, "errs") }?;
-        places.fill(std::ptr::null_mut());
-        errs.fill(std::ptr::null_mut());
-        // SAFETY: as for this function.
-        match unsafe { together(db, options, column_family, (keys_list, num_keys)) } {
-            Ok(found) => {
-                for (place, found) in places.iter_mut().zip(found) {
-                    *place = crate::door::made_if(found.map(PinnedObject));
-                }
-            }
-            Err(e) => errs.iter_mut().for_each(|err| *err = error_text(&e)),
-        }
+        places.fill(unsafe { together(db, options, column_family, (keys_list, num_keys)) });
         Ok(())
     });
 }
@@ -247,112 +270,88 @@ pub unsafe extern "C" fn rocksdb_pinnable_multi_get_result(
     })
 }
 
-/// The arrays of ranges whose sizes are asked.
-type Ranges = (*const *const c_char, *const usize, *const *const c_char, *const usize);
-
-/// The approximate bytes of ranges of a family in the places that `options` names.
-///
-/// # Safety
-/// See the header; the arrays have `count` elements.
-pub(crate) unsafe fn sizes(
-    db: *mut DbObject,
-    family: *mut FamilyObject,
-    options: &SizeObject,
-    count: c_int,
-    ranges: Ranges,
-    sizes: *mut u64,
+/// The approximate bytes of ranges of a family in the places that `options` names; without options: in tables.
+fn sizes(
+    db: &DbObject,
+    family: Option<&FamilyObject>,
+    options: Option<&SizeObject>,
+    ranges: Ranges<'_>,
+    mut sizes: Places<u64>,
 ) -> Result<()> {
-    // SAFETY: as for this function.
-    let db = unsafe { crate::door::borrowed(db, "db") }?;
-    // SAFETY: as for this function.
-    let family = unsafe { crate::door::borrowed_if(family, "column_family") }?;
-    // SAFETY: as for this function.
-    let begins = unsafe { list(count, ranges.0, ranges.1, "range_start_key") }?;
-    // SAFETY: as for this function.
-    let ends = unsafe { list(count, ranges.2, ranges.3, "range_limit_key") }?;
-    // SAFETY: as for this function.
-    let places = unsafe { slice_mut(sizes, begins.len(), "sizes") }?;
-    let ranges: Vec<(&[u8], &[u8])> = begins.all()?.into_iter().zip(ends.all()?).collect();
-    places.copy_from_slice(&approximate_sizes(&*db.family(family)?, &ranges, options.texts())?);
+    let options = options.cloned().unwrap_or_default();
+    let places = sizes.elements(ranges.begins.len())?;
+    let ranges: Vec<(&[u8], &[u8])> = ranges.begins.all()?.into_iter().zip(ranges.ends.all()?).collect();
+    places.copy_from_slice(&ashlar_compat::sizes::approximate_sizes(
+        &*db.family(family)?,
+        &ranges,
+        options.texts(),
+    )?);
     Ok(())
+}
+
+/// The approximate bytes of ranges of the family `default` in tables.
+///
+/// # Errors
+/// Those of [`ashlar_compat::sizes::approximate_sizes`].
+pub fn approximate_sizes(db: &DbObject, ranges: Ranges<'_>, places: Places<u64>) -> Result<()> {
+    sizes(db, None, None, ranges, places)
+}
+
+/// The approximate bytes of ranges of a family in tables.
+///
+/// # Errors
+/// Those of [`approximate_sizes`].
+pub fn approximate_sizes_cf(
+    db: &DbObject,
+    family: Option<&FamilyObject>,
+    ranges: Ranges<'_>,
+    places: Places<u64>,
+) -> Result<()> {
+    sizes(db, family, None, ranges, places)
 }
 
 /// The approximate bytes of ranges of the family `default`; without options: in tables.
 ///
-/// # Safety
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rocksdb_approximate_sizes_with_options(
-    db: *mut DbObject,
-    options: *const SizeObject,
-    num_ranges: c_int,
-    range_start_key: *const *const c_char,
-    range_start_key_len: *const usize,
-    range_limit_key: *const *const c_char,
-    range_limit_key_len: *const usize,
-    sizes_list: *mut u64,
-    errptr: *mut *mut c_char,
-) {
-    let ranges = (range_start_key, range_start_key_len, range_limit_key, range_limit_key_len);
-    call(errptr, || {
-        // SAFETY: as for this function.
-        let options = unsafe { options.as_ref() }.cloned().unwrap_or_default();
-        // SAFETY: as for this function.
-        unsafe { sizes(db, std::ptr::null_mut(), &options, num_ranges, ranges, sizes_list) }
-    });
+/// # Errors
+/// Those of [`approximate_sizes`].
+pub fn approximate_sizes_with_options(
+    db: &DbObject,
+    options: Option<&SizeObject>,
+    ranges: Ranges<'_>,
+    places: Places<u64>,
+) -> Result<()> {
+    sizes(db, None, options, ranges, places)
 }
 
 /// The approximate bytes of ranges of a family; without options: in tables.
 ///
-/// # Safety
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rocksdb_approximate_sizes_cf_with_options(
-    db: *mut DbObject,
-    column_family: *mut FamilyObject,
-    options: *const SizeObject,
-    num_ranges: c_int,
-    range_start_key: *const *const c_char,
-    range_start_key_len: *const usize,
-    range_limit_key: *const *const c_char,
-    range_limit_key_len: *const usize,
-    sizes_list: *mut u64,
-    errptr: *mut *mut c_char,
-) {
-    let ranges = (range_start_key, range_start_key_len, range_limit_key, range_limit_key_len);
-    call(errptr, || {
-        // SAFETY: as for this function.
-        let options = unsafe { options.as_ref() }.cloned().unwrap_or_default();
-        // SAFETY: as for this function.
-        unsafe { sizes(db, column_family, &options, num_ranges, ranges, sizes_list) }
-    });
+/// # Errors
+/// Those of [`approximate_sizes`].
+pub fn approximate_sizes_cf_with_options(
+    db: &DbObject,
+    family: Option<&FamilyObject>,
+    options: Option<&SizeObject>,
+    ranges: Ranges<'_>,
+    places: Places<u64>,
+) -> Result<()> {
+    sizes(db, family, options, ranges, places)
 }
 
 /// The approximate bytes of ranges of a family. The flags: 1 memtables, 2 tables, 4 blob files.
 ///
-/// # Safety
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rocksdb_approximate_sizes_cf_with_flags(
-    db: *mut DbObject,
-    column_family: *mut FamilyObject,
-    num_ranges: c_int,
-    range_start_key: *const *const c_char,
-    range_start_key_len: *const usize,
-    range_limit_key: *const *const c_char,
-    range_limit_key_len: *const usize,
+/// # Errors
+/// Those of [`approximate_sizes`].
+pub fn approximate_sizes_cf_with_flags(
+    db: &DbObject,
+    family: Option<&FamilyObject>,
+    ranges: Ranges<'_>,
     include_flags: u8,
-    sizes_list: *mut u64,
-    errptr: *mut *mut c_char,
-) {
-    let ranges = (range_start_key, range_start_key_len, range_limit_key, range_limit_key_len);
-    call(errptr, || {
-        let mut options = SizeObject::default();
-        let places = ["include_memtables", "include_files", "include_blob_files"];
-        for (bit, name) in places.into_iter().enumerate() {
-            crate::door::set(&mut options, name, include_flags >> bit & 1 != 0);
-        }
-        // SAFETY: as for this function.
-        unsafe { sizes(db, column_family, &options, num_ranges, ranges, sizes_list) }
-    });
+    places: Places<u64>,
+) -> Result<()> {
+    let mut options = SizeObject::default();
+    let names = ["include_memtables", "include_files", "include_blob_files"];
+    for (bit, name) in names.into_iter().enumerate() {
+        crate::door::set(&mut options, name, include_flags >> bit & 1 != 0);
+    }
+    sizes(db, family, Some(&options), ranges, places)
 }

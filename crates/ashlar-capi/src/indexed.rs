@@ -3,10 +3,12 @@
 //! As with a plain batch, an operation that cannot be added makes the batch refuse its write. Range deletions are passed over
 //! without an error, as RocksDB does.
 
-use crate::callbacks::{ComparatorObject, Walker};
+use crate::callbacks::{ComparatorObject, Entry, Key, Walker};
 use crate::db::{DbObject, FamilyObject};
-use crate::door::{List, call};
+use crate::door::{List, Ranges, call};
 use crate::iter::{IterObject, PinnedObject};
+use crate::kept::{FirstError, Shown};
+use crate::memory::lent_copy;
 use crate::options::{OptionsObject, ReadObject, WriteObject};
 use crate::txn::TxnObject;
 use ashlar_compat::batch::walk;
@@ -15,7 +17,7 @@ use ashlar_compat::status::not_found;
 use ashlardb::options::Order;
 use ashlardb::{Error, Result, View, WriteBatch};
 use std::cell::RefCell;
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{c_char, c_void};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -27,26 +29,19 @@ pub struct IndexedObject(Rc<Content>);
 struct Content {
     /// Replaced as a whole where a transaction lends it.
     batch: RefCell<Rc<IndexedBatch>>,
-    /// The first error of an operation.
-    refused: RefCell<Option<Error>>,
-    /// The bytes of the last call that answered them.
-    shown: RefCell<Vec<u8>>,
+    /// That of an operation that could not be added.
+    refused: FirstError,
+    shown: Shown,
 }
 
 impl IndexedObject {
     fn new(batch: IndexedBatch) -> IndexedObject {
-        let (batch, refused, shown) = (Rc::new(batch).into(), RefCell::default(), RefCell::default());
-        IndexedObject(Rc::new(Content { batch, refused, shown }))
+        let batch = Rc::new(batch).into();
+        IndexedObject(Rc::new(Content { batch, refused: FirstError::default(), shown: Shown::default() }))
     }
 
     fn batch(&self) -> Rc<IndexedBatch> {
         Rc::clone(&self.0.batch.borrow())
-    }
-
-    fn note(&self, done: Result<()>) {
-        if let Err(e) = done {
-            self.0.refused.borrow_mut().get_or_insert(e);
-        }
     }
 
     /// The operations.
@@ -54,11 +49,11 @@ impl IndexedObject {
     /// # Errors
     /// That of the first operation that could not be added.
     fn complete(&self) -> Result<Rc<IndexedBatch>> {
-        self.0.refused.borrow().clone().map_or_else(|| Ok(self.batch()), Err)
+        self.0.refused.check().map(|()| self.batch())
     }
 
     fn add(&self, family: Option<&FamilyObject>, key: &[u8], operation: Operation<'_>) {
-        self.note(self.batch().add(family.map(|family| &family.family), key, operation));
+        self.0.refused.note(self.batch().add(family.map(|family| &family.family), key, operation));
     }
 
     fn get_over(
@@ -104,7 +99,7 @@ pub fn writebatch_wi_create_with_params(
 /// Removes all operations.
 pub fn writebatch_wi_clear(b: &IndexedObject) {
     b.batch().clear();
-    b.0.refused.take();
+    b.0.refused.clear();
 }
 
 /// The number of operations.
@@ -124,11 +119,11 @@ macro_rules! operations {
         }
         #[doc = concat!("Adds an operation on pieces, which are joined, in the family `default`: ", stringify!($kind), ".")]
         pub fn $pieces(b: &IndexedObject, key: List<'_>, value: List<'_>) {
-            b.note(joined(key, value, |key, value| b.add(None, key, Operation::$kind(value))));
+            b.0.refused.note(joined(key, value, |key, value| b.add(None, key, Operation::$kind(value))));
         }
         #[doc = concat!("Adds an operation on pieces, which are joined: ", stringify!($kind), ".")]
         pub fn $pieces_of(b: &IndexedObject, family: &FamilyObject, key: List<'_>, value: List<'_>) {
-            b.note(joined(key, value, |key, value| b.add(Some(family), key, Operation::$kind(value))));
+            b.0.refused.note(joined(key, value, |key, value| b.add(Some(family), key, Operation::$kind(value))));
         }
     )* };
 }
@@ -155,12 +150,12 @@ pub fn writebatch_wi_delete_cf(b: &IndexedObject, family: &FamilyObject, key: &[
 
 /// Deletes a key of the family `default`; the pieces are joined.
 pub fn writebatch_wi_deletev(b: &IndexedObject, key: List<'_>) {
-    b.note(key.all().map(|key| b.add(None, &key.concat(), Operation::Delete)));
+    b.0.refused.note(key.all().map(|key| b.add(None, &key.concat(), Operation::Delete)));
 }
 
 /// Deletes a key; the pieces are joined.
 pub fn writebatch_wi_deletev_cf(b: &IndexedObject, family: &FamilyObject, key: List<'_>) {
-    b.note(key.all().map(|key| b.add(Some(family), &key.concat(), Operation::Delete)));
+    b.0.refused.note(key.all().map(|key| b.add(Some(family), &key.concat(), Operation::Delete)));
 }
 
 /// Deletes a key of the family `default` that was put once.
@@ -181,20 +176,19 @@ pub fn writebatch_wi_delete_range_cf(_: &IndexedObject, _: &FamilyObject, _: &[u
 
 /// Adds bytes for readers of the WAL.
 pub fn writebatch_wi_put_log_data(b: &IndexedObject, blob: &[u8]) {
-    b.note(b.batch().batch().put_log_data(blob));
+    b.0.refused.note(b.batch().batch().put_log_data(blob));
 }
 
 /// The stored form, valid until the next call on the batch.
 pub fn writebatch_wi_data(b: &IndexedObject) -> Option<&[u8]> {
     let data = b.batch().batch().data().ok()?;
-    b.0.shown.replace(data);
     // SAFETY: the bytes stay until the next call on the batch, as the header says; the batch is on one thread.
-    Some(unsafe { &*b.0.shown.as_ptr() })
+    Some(unsafe { b.0.shown.show(data) })
 }
 
 /// Sets a savepoint.
 pub fn writebatch_wi_set_save_point(b: &IndexedObject) {
-    b.note(b.batch().batch().set_savepoint());
+    b.0.refused.note(b.batch().batch().set_savepoint());
 }
 
 /// Removes the operations since the last savepoint.
@@ -327,15 +321,7 @@ pub unsafe extern "C" fn rocksdb_transaction_get_writebatch_wi(txn: *mut TxnObje
         let mut lent = txn.lent_batch.borrow_mut();
         let own = lent.get_or_insert_with(writebatch_of_none);
         own.0.batch.replace(Rc::new(now));
-        // SAFETY: any size may be asked for.
-        let place = unsafe { libc::malloc(size_of::<IndexedObject>()) }.cast::<IndexedObject>();
-        if !place.is_null() {
-            // The object itself lives in the transaction. Calls read the bytes in `place` by reference and never change them, and
-            // `rocksdb_free` frees them without dropping anything.
-            // SAFETY: the new memory has that size and the alignment of `malloc`.
-            unsafe { place.copy_from_nonoverlapping(&raw const *own, 1) };
-        }
-        Ok(place)
+        Ok(lent_copy(own))
     })
 }
 
@@ -343,8 +329,6 @@ fn writebatch_of_none() -> IndexedObject {
     writebatch_wi_create(0, true)
 }
 
-type Entry = Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize, *const c_char, usize)>;
-type Key = Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize)>;
 type TimestampSize = Option<unsafe extern "C" fn(*mut c_void, u32) -> usize>;
 
 /// See the header.
@@ -366,35 +350,10 @@ pub unsafe extern "C" fn rocksdb_writebatch_wi_iterate(
 }
 
 /// Adds nothing: such a batch has no range deletions.
-///
-/// # Safety
-/// None is needed: the call reads no memory.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rocksdb_writebatch_wi_delete_rangev(
-    _b: *mut IndexedObject,
-    _num_keys: c_int,
-    _start_keys_list: *const *const c_char,
-    _start_keys_list_sizes: *const usize,
-    _end_keys_list: *const *const c_char,
-    _end_keys_list_sizes: *const usize,
-) {
-}
+pub fn writebatch_wi_delete_rangev(_: &IndexedObject, _: Ranges<'_>) {}
 
 /// Adds nothing: such a batch has no range deletions.
-///
-/// # Safety
-/// None is needed: the call reads no memory.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rocksdb_writebatch_wi_delete_rangev_cf(
-    _b: *mut IndexedObject,
-    _column_family: *mut FamilyObject,
-    _num_keys: c_int,
-    _start_keys_list: *const *const c_char,
-    _start_keys_list_sizes: *const usize,
-    _end_keys_list: *const *const c_char,
-    _end_keys_list_sizes: *const usize,
-) {
-}
+pub fn writebatch_wi_delete_rangev_cf(_: &IndexedObject, _: Option<&FamilyObject>, _: Ranges<'_>) {}
 
 /// Sets the timestamps of the keys. Families without timestamps are passed over; the caller's function tells the length of those
 /// of each family.

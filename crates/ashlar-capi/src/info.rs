@@ -3,8 +3,8 @@
 
 use crate::compactions::MetadataOptionsObject;
 use crate::db::{DbObject, FamilyObject, path};
-use crate::door::{HasTexts, call, slice};
-use crate::iter::IterObject;
+use crate::door::{HasTexts, call};
+use crate::iter::{IterObject, iter_key, iter_timestamp, iter_value};
 use crate::options::{CacheObject, EnvObject, OptionsObject};
 use ashlar_base::stats::perf::{self, Context, Level, Metric};
 use ashlar_base::stats::{Distribution, Histogram, Ticker};
@@ -433,20 +433,13 @@ pub fn dbpath_create(dir: &CStr, target_size: u64) -> PathObject {
 /// # Safety
 /// See the header.
 unsafe fn set_paths(opt: *mut OptionsObject, name: &str, paths: *const *const PathObject, count: usize) {
-    call(std::ptr::null_mut(), || {
+    let text = |place: &*const PathObject| {
         // SAFETY: as for this function.
-        let opt = unsafe { crate::door::changed(opt, "opt") }?;
-        // SAFETY: as for this function.
-        let paths = unsafe { slice(paths, count, "path_values") }?;
-        let each = paths.iter().map(|place| {
-            // SAFETY: as for this function.
-            let place = unsafe { crate::door::borrowed(*place, "a path") }?;
-            Ok(format!("{{path={};target_size={}}}", place.dir, place.bytes))
-        });
-        let text = each.collect::<Result<Vec<_>>>()?.join(":");
-        opt.0.texts.set_text(name, text);
-        Ok(())
-    });
+        let place = unsafe { crate::door::borrowed(*place, "a path") }?;
+        Ok(format!("{{path={};target_size={}}}", place.dir, place.bytes))
+    };
+    // SAFETY: as for this function.
+    unsafe { crate::lists::set_joined(opt, name, (paths, count), text) };
 }
 
 /// The directories of tables of the database.
@@ -511,16 +504,29 @@ impl Slice {
     }
 }
 
+/// Bytes of an iterator, valid until it moves; null for null.
+///
+/// # Safety
+/// See the header.
+#[inline]
+unsafe fn slice_of(
+    iter: *const IterObject,
+    part: impl for<'a> FnOnce(&'a IterObject) -> Option<&'a [u8]>,
+) -> Slice {
+    call(std::ptr::null_mut(), || {
+        // SAFETY: as for this function.
+        Ok(Slice::of(part(unsafe { crate::door::borrowed(iter, "iter") }?)))
+    })
+}
+
 /// The key, valid until the iterator moves.
 ///
 /// # Safety
 /// See the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rocksdb_iter_key_slice(iter: *const IterObject) -> Slice {
-    call(std::ptr::null_mut(), || {
-        // SAFETY: as for this function.
-        Ok(Slice::of(unsafe { crate::door::borrowed(iter, "iter") }?.0.entry().map(|(key, _)| key)))
-    })
+    // SAFETY: as for this function.
+    unsafe { slice_of(iter, iter_key) }
 }
 
 /// The value, valid until the iterator moves.
@@ -529,10 +535,8 @@ pub unsafe extern "C" fn rocksdb_iter_key_slice(iter: *const IterObject) -> Slic
 /// See the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rocksdb_iter_value_slice(iter: *const IterObject) -> Slice {
-    call(std::ptr::null_mut(), || {
-        // SAFETY: as for this function.
-        Ok(Slice::of(unsafe { crate::door::borrowed(iter, "iter") }?.0.entry().map(|(_, value)| value)))
-    })
+    // SAFETY: as for this function.
+    unsafe { slice_of(iter, iter_value) }
 }
 
 /// The timestamp of the key: keys here have none, so it is empty.
@@ -541,10 +545,8 @@ pub unsafe extern "C" fn rocksdb_iter_value_slice(iter: *const IterObject) -> Sl
 /// See the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rocksdb_iter_timestamp_slice(iter: *const IterObject) -> Slice {
-    call(std::ptr::null_mut(), || {
-        // SAFETY: as for this function.
-        Ok(Slice::of(crate::iter::iter_timestamp(unsafe { crate::door::borrowed(iter, "iter") }?)))
-    })
+    // SAFETY: as for this function.
+    unsafe { slice_of(iter, iter_timestamp) }
 }
 
 /// What the statistics of these options have counted.

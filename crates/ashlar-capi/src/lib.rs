@@ -8,12 +8,14 @@
 //! | [`batch`], [`indexed`] | write batches, and those that are read back |
 //! | [`db`] | databases, families, reads, writes |
 //! | [`gets`] | reads into memory of the caller, sizes of ranges |
+//! | `kept` | the first error of an object, and bytes that it lends |
+//! | [`memory`] | memory of `malloc` that a call returns |
 //! | [`iter`] | iterators, snapshots |
-//! | [`lists`], [`families`] | the calls over many keys, ranges or families |
+//! | [`lists`], [`families`] | the calls over many keys or families |
 //! | [`compactions`] | compactions of named tables |
 //! | [`copies`] | checkpoints and backups |
 //! | [`imports`] | families that are exported and imported |
-//! | [`timestamps`] | reads of keys with timestamps, which are refused |
+//! | [`timestamps`] | calls on keys with timestamps, which are refused |
 //! | [`txn`] | transaction databases and transactions |
 //! | [`info`] | metadata, memory, statistics, and objects that carry a number |
 //! | [`files`] | SST files of the caller, updates of the WAL |
@@ -45,8 +47,10 @@ pub mod imports;
 pub mod indexed;
 pub mod info;
 pub mod iter;
+mod kept;
 pub mod listed;
 pub mod lists;
+pub mod memory;
 pub mod objects;
 pub mod options;
 pub mod timestamps;

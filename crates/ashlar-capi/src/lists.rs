@@ -1,34 +1,28 @@
-//! The calls over many keys or ranges. They are written by hand, because their arrays follow no one pattern.
+//! The calls over many keys. They are written by hand, because their arrays follow no one pattern.
 
 use crate::db::{DbObject, FamilyObject, utf8};
-use crate::door::{bytes, call, error_text, new_bytes, slice, slice_mut, string};
-use crate::gets::sizes;
+use crate::door::{bytes, call, error_text, objects, slice, slice_mut, strings};
+use crate::gets::ManyPlaces;
 use crate::iter::{IterObject, PinnedObject};
-use crate::objects::SizeObject;
+use crate::memory::new_bytes;
 use crate::options::{CompactObject, OptionsObject, ReadObject};
 use ashlardb::{Error, MayExist, Read, Result, View};
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{c_char, c_int};
 
-/// Frees what a call returned.
+/// The database and the family of a call; a null family stands for the family `default`.
 ///
+/// # Errors
+/// `InvalidArgument`: the database is null.
 /// # Safety
-/// The memory is null or that of a call of this library, and is not used again.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rocksdb_free(ptr: *mut c_void) {
+/// Both pointers are as [`crate::door::borrowed`] has them.
+pub(crate) unsafe fn target<'a>(
+    db: *const DbObject,
+    family: *const FamilyObject,
+) -> Result<(&'a DbObject, Option<&'a FamilyObject>)> {
     // SAFETY: as for this function.
-    unsafe { libc::free(ptr) };
-}
-
-/// An array from `malloc`; null if there is no memory.
-pub(crate) fn new_array<T: Copy>(elements: &[T]) -> *mut T {
-    let bytes = size_of_val(elements).max(1);
-    // SAFETY: any size may be asked for.
-    let new = unsafe { libc::malloc(bytes) }.cast::<T>();
-    if !new.is_null() {
-        // SAFETY: the new memory holds so many elements, and is not that of `elements`.
-        unsafe { new.copy_from_nonoverlapping(elements.as_ptr(), elements.len()) };
-    }
-    new
+    let db = unsafe { crate::door::borrowed(db, "db") }?;
+    // SAFETY: as for this function.
+    Ok((db, unsafe { family.as_ref() }))
 }
 
 /// The arrays of a read of many keys.
@@ -72,7 +66,7 @@ impl Keys {
                 get(family, unsafe { bytes(*key, *len, "a key") }?)
             });
             (values[at], value_lengths[at], errs[at]) = match found {
-                Ok(Some(found)) => (new_bytes(&found, false), found.len(), std::ptr::null_mut()),
+                Ok(Some(found)) => (new_bytes(&found), found.len(), std::ptr::null_mut()),
                 Ok(None) => (std::ptr::null_mut(), 0, std::ptr::null_mut()),
                 Err(e) => (std::ptr::null_mut(), 0, error_text(&e)),
             };
@@ -155,28 +149,14 @@ pub unsafe extern "C" fn rocksdb_batched_multi_get_cf(
 ) {
     call(std::ptr::null_mut(), || {
         // SAFETY: as for this function.
-        let db = unsafe { crate::door::borrowed(db, "db") }?;
+        let (db, family) = unsafe { target(db, column_family) }?;
         // SAFETY: as for this function.
         let options = unsafe { crate::door::borrowed(options, "options") }?;
         // SAFETY: as for this function.
-        let family = unsafe { crate::door::borrowed_if(column_family, "column_family") }?;
-        // SAFETY: as for this function.
         let keys = unsafe { crate::door::list(num_keys, keys_list, keys_list_sizes, "keys") }?;
         // SAFETY: as for this function.
-        let places = unsafe { slice_mut(values, num_keys, "values") }?;
-        // SAFETY: as for this function.
-        let errs = unsafe { slice_mut(errs, num_keys, "errs") }?;
-        places.fill(std::ptr::null_mut());
-        errs.fill(std::ptr::null_mut());
-        let found = keys.all().and_then(|keys| options.0.of(&*db.family(family)?)?.multi_get(keys));
-        match found {
-            Ok(found) => {
-                for (place, found) in places.iter_mut().zip(found) {
-                    *place = crate::door::made_if(found.map(PinnedObject));
-                }
-            }
-            Err(e) => errs.iter_mut().for_each(|err| *err = error_text(&e)),
-        }
+        let places = unsafe { ManyPlaces::new(values, errs, num_keys) }?;
+        places.fill(keys.all().and_then(|keys| db.multi_get_of(family, options, keys)));
         Ok(())
     });
 }
@@ -200,60 +180,15 @@ pub unsafe extern "C" fn rocksdb_create_iterators(
         // SAFETY: as for this function.
         let options = at_one_moment(db, unsafe { crate::door::borrowed(opts, "opts") }?)?;
         // SAFETY: as for this function.
-        let families = unsafe { slice(column_families.cast_const(), size, "column_families") }?;
+        let families =
+            unsafe { objects(column_families.cast_const().cast(), size, "column_families", "a family") }?;
         // SAFETY: as for this function.
         let places = unsafe { slice_mut(iterators, size, "iterators") }?;
         for (place, family) in places.iter_mut().zip(families) {
-            // SAFETY: as for this function.
-            let family = unsafe { crate::door::borrowed(*family, "a family") }?;
-            *place = crate::door::made(IterObject(db.0.iterator(Some(&family.family), &options.0).into()));
+            *place = crate::door::made(crate::iter::create_iterator_cf(db, &options, family?));
         }
         Ok(())
     });
-}
-
-/// The approximate bytes of ranges of the family `default` in tables.
-///
-/// # Safety
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rocksdb_approximate_sizes(
-    db: *mut DbObject,
-    num_ranges: c_int,
-    range_start_key: *const *const c_char,
-    range_start_key_len: *const usize,
-    range_limit_key: *const *const c_char,
-    range_limit_key_len: *const usize,
-    sizes_list: *mut u64,
-    errptr: *mut *mut c_char,
-) {
-    let ranges = (range_start_key, range_start_key_len, range_limit_key, range_limit_key_len);
-    // SAFETY: as for this function.
-    let body =
-        || unsafe { sizes(db, std::ptr::null_mut(), &SizeObject::default(), num_ranges, ranges, sizes_list) };
-    call(errptr, body);
-}
-
-/// The approximate bytes of ranges of a family in tables.
-///
-/// # Safety
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rocksdb_approximate_sizes_cf(
-    db: *mut DbObject,
-    column_family: *mut FamilyObject,
-    num_ranges: c_int,
-    range_start_key: *const *const c_char,
-    range_start_key_len: *const usize,
-    range_limit_key: *const *const c_char,
-    range_limit_key_len: *const usize,
-    sizes_list: *mut u64,
-    errptr: *mut *mut c_char,
-) {
-    let ranges = (range_start_key, range_start_key_len, range_limit_key, range_limit_key_len);
-    // SAFETY: as for this function.
-    let body = || unsafe { sizes(db, column_family, &SizeObject::default(), num_ranges, ranges, sizes_list) };
-    call(errptr, body);
 }
 
 /// # Safety
@@ -267,24 +202,16 @@ unsafe fn set_options(
 ) {
     call(errptr, || {
         // SAFETY: as for this function.
-        let db = unsafe { crate::door::borrowed(db, "db") }?;
-        // SAFETY: as for this function.
-        let family = unsafe { crate::door::borrowed_if(family, "handle") }?;
-        let count = usize::try_from(count).map_err(|_| Error::invalid("a count below zero"))?;
+        let (db, family) = unsafe { target(db, family) }?;
+        let count = crate::door::count(count)?;
         if count == 0 {
             return Err(Error::invalid("no option is named"));
         }
         // SAFETY: as for this function.
-        let keys = unsafe { slice(texts.0, count, "keys") }?;
+        let keys = unsafe { strings(texts.0, count, "keys", "a key") }?;
         // SAFETY: as for this function.
-        let values = unsafe { slice(texts.1, count, "values") }?;
-        let pairs = keys.iter().zip(values).map(|(key, value)| {
-            // SAFETY: as for this function.
-            let key = utf8(unsafe { string(*key, "a key") }?)?;
-            // SAFETY: as for this function.
-            let value = utf8(unsafe { string(*value, "a value") }?)?;
-            Ok((key, value))
-        });
+        let values = unsafe { strings(texts.1, count, "values", "a value") }?;
+        let pairs = keys.zip(values).map(|(key, value)| Ok((utf8(key?)?, utf8(value?)?)));
         let pairs = pairs.collect::<Result<Vec<_>>>()?;
         db.family(family)?.set_options(&pairs).map(drop)
     });
@@ -337,11 +264,9 @@ unsafe fn may_exist(
 ) -> u8 {
     call(std::ptr::null_mut(), || {
         // SAFETY: as for this function.
-        let db = unsafe { crate::door::borrowed(db, "db") }?;
+        let (db, family) = unsafe { target(db, family) }?;
         // SAFETY: as for this function.
         let options = unsafe { crate::door::borrowed(options, "options") }?;
-        // SAFETY: as for this function.
-        let family = unsafe { crate::door::borrowed_if(family, "column_family") }?;
         // SAFETY: as for this function.
         let key = unsafe { bytes(key.0, key.1, "key") }?;
         let answer = options.0.of(&*db.family(family)?)?.key_may_exist(key)?;
@@ -359,7 +284,7 @@ unsafe fn may_exist(
             *is_found = view.is_some().into();
         }
         if let (Some(value), Some(len), Some(view)) = (value, len, view) {
-            (*value, *len) = (new_bytes(view, false), view.len());
+            (*value, *len) = (new_bytes(view), view.len());
         }
         Ok(u8::from(!matches!(answer, MayExist::No)))
     })
@@ -423,6 +348,27 @@ pub unsafe extern "C" fn rocksdb_compactoptions_set_full_history_ts_low(
     });
 }
 
+/// Sets an option to the texts of the elements of an array, with colons between them.
+///
+/// # Safety
+/// The options and the array, a pointer and a count, are as the header says.
+pub(crate) unsafe fn set_joined<T>(
+    opt: *mut OptionsObject,
+    name: &str,
+    (elements, count): (*const T, usize),
+    text: impl Fn(&T) -> Result<String>,
+) {
+    call(std::ptr::null_mut(), || {
+        // SAFETY: as for this function.
+        let opt = unsafe { crate::door::changed(opt, "opt") }?;
+        // SAFETY: as for this function.
+        let elements = unsafe { slice(elements, count, name) }?;
+        let texts = elements.iter().map(text).collect::<Result<Vec<_>>>()?;
+        opt.0.texts.set_text(name, texts.join(":"));
+        Ok(())
+    });
+}
+
 /// The compression of each level.
 ///
 /// # Safety
@@ -433,17 +379,11 @@ pub unsafe extern "C" fn rocksdb_options_set_compression_per_level(
     level_values: *const c_int,
     num_levels: usize,
 ) {
-    call(std::ptr::null_mut(), || {
-        // SAFETY: as for this function.
-        let opt = unsafe { crate::door::changed(opt, "opt") }?;
-        // SAFETY: as for this function.
-        let levels = unsafe { slice(level_values, num_levels, "level_values") }?;
-        let name =
-            |level: &c_int| ashlar_compat::value::COMPRESSION.name((*level).into()).unwrap_or("unknown");
-        let text = levels.iter().map(name).collect::<Vec<_>>().join(":");
-        opt.0.texts.set_text("compression_per_level", text);
-        Ok(())
-    });
+    let name = |level: &c_int| {
+        Ok(ashlar_compat::value::COMPRESSION.name((*level).into()).unwrap_or("unknown").to_owned())
+    };
+    // SAFETY: as for this function.
+    unsafe { set_joined(opt, "compression_per_level", (level_values, num_levels), name) };
 }
 
 /// More about the sizes of levels: a hint, because all levels grow by the same factor.
@@ -456,15 +396,10 @@ pub unsafe extern "C" fn rocksdb_options_set_max_bytes_for_level_multiplier_addi
     level_values: *mut c_int,
     num_levels: usize,
 ) {
-    call(std::ptr::null_mut(), || {
-        // SAFETY: as for this function.
-        let opt = unsafe { crate::door::changed(opt, "opt") }?;
-        // SAFETY: as for this function.
-        let levels = unsafe { slice(level_values.cast_const(), num_levels, "level_values") }?;
-        let text = levels.iter().map(ToString::to_string).collect::<Vec<_>>().join(":");
-        opt.0.texts.set_text("max_bytes_for_level_multiplier_additional", text);
-        Ok(())
-    });
+    let name = "max_bytes_for_level_multiplier_additional";
+    let levels = (level_values.cast_const(), num_levels);
+    // SAFETY: as for this function.
+    unsafe { set_joined(opt, name, levels, |level| Ok(level.to_string())) };
 }
 
 /// Tables of a kind that AshlarDB does not write: the open refuses the options.

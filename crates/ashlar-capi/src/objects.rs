@@ -1,6 +1,5 @@
 //! Option objects that are only values with names: each has RocksDB's defaults, and the calls that take one read it.
 
-use crate::door::HasTexts;
 use ashlar_compat::options::Texts;
 use ashlar_compat::transactions::{DATABASE_DEFAULTS, TRANSACTION_DEFAULTS};
 
@@ -16,14 +15,7 @@ macro_rules! objects {
             }
         }
 
-        impl HasTexts for $name {
-            fn texts(&self) -> &Texts {
-                &self.0
-            }
-            fn change(&mut self, set: impl FnOnce(&mut Texts)) {
-                set(&mut self.0);
-            }
-        }
+        has_texts!($name => 0);
 
         /// All defaults.
         pub fn $create() -> $name {

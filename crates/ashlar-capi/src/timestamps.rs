@@ -1,4 +1,4 @@
-//! Reads of keys with timestamps, which no database here has: each call is refused.
+//! Calls on keys with timestamps, which no database here has: each call is refused.
 
 use crate::db::{DbObject, FamilyObject};
 use crate::door::{call, error_text, slice_mut};
@@ -6,7 +6,8 @@ use crate::options::{OptionsObject, ReadObject};
 use ashlardb::{Error, Result};
 use std::ffi::{c_char, c_int};
 
-fn refused() -> Error {
+/// The error of a call on keys with timestamps.
+pub(crate) fn refused() -> Error {
     Error::not_supported("keys with timestamps")
 }
 
@@ -78,7 +79,14 @@ impl Places {
     ///
     /// # Safety
     /// Each array has `count` elements, as the header says.
-    unsafe fn refuse(self) -> Result<()> {
+    unsafe fn refuse(self) {
+        // SAFETY: as for this function.
+        call(std::ptr::null_mut(), || unsafe { self.set() });
+    }
+
+    /// # Safety
+    /// As [`Places::refuse`].
+    unsafe fn set(&self) -> Result<()> {
         for (places, lengths) in [self.values, self.timestamps] {
             // SAFETY: as for this function.
             unsafe { slice_mut(places, self.count, "values") }?.fill(std::ptr::null_mut());
@@ -112,7 +120,7 @@ pub unsafe extern "C" fn rocksdb_multi_get_with_ts(
     let (values, timestamps) = ((values_list, values_list_sizes), (timestamp_list, timestamp_list_sizes));
     let places = Places { count: num_keys, values, timestamps, errs };
     // SAFETY: as for this function.
-    call(std::ptr::null_mut(), || unsafe { places.refuse() });
+    unsafe { places.refuse() };
 }
 
 /// Keys with timestamps are refused.
@@ -136,7 +144,7 @@ pub unsafe extern "C" fn rocksdb_multi_get_cf_with_ts(
     let (values, timestamps) = ((values_list, values_list_sizes), (timestamps_list, timestamps_list_sizes));
     let places = Places { count: num_keys, values, timestamps, errs };
     // SAFETY: as for this function.
-    call(std::ptr::null_mut(), || unsafe { places.refuse() });
+    unsafe { places.refuse() };
 }
 
 /// Keys with timestamps are refused.

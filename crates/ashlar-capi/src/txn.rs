@@ -6,15 +6,19 @@ use crate::batch::BatchObject;
 use crate::copies::CheckpointObject;
 use crate::db::{self, DbObject, FamilyObject};
 use crate::door::{HasTexts, call};
+use crate::families::{Families, open_column_families};
 use crate::indexed::IndexedObject;
 use crate::iter::{self, IterObject, PinnedObject};
+use crate::kept::FirstError;
 use crate::lists::at_one_moment;
+use crate::memory::lent_copy;
 use crate::objects::{
     FlushObject, FlushWalObject, OptimisticDbOptionsObject, OptimisticOptionsObject, TxnDbOptionsObject,
     TxnOptionsObject,
 };
 use crate::options::{OptionsObject, ReadObject, SnapshotObject, WriteObject};
-use ashlar_compat::calls::ReadOptions;
+use crate::timestamps;
+use ashlar_compat::calls::{ReadOptions, WriteOptions};
 use ashlar_compat::indexed::IndexedBatch;
 use ashlar_compat::iterator::Iterator;
 use ashlar_compat::options::Texts;
@@ -48,8 +52,7 @@ pub struct TxnObject {
     options: Result<TransactionOptions>,
     /// A commit must be prepared.
     must_prepare: bool,
-    /// The first error of a call that has no place for it.
-    refused: RefCell<Option<Error>>,
+    refused: FirstError,
     /// The snapshots of which the caller has the bytes.
     lent: RefCell<Vec<SnapshotObject>>,
     /// The batch of which the caller has the bytes.
@@ -69,8 +72,8 @@ impl TxnObject {
         options: Result<TransactionOptions>,
         must_prepare: bool,
     ) -> TxnObject {
-        let (refused, lent, lent_batch) = (RefCell::default(), RefCell::default(), RefCell::default());
-        let (db, transaction) = (db.share(), transaction.into());
+        let (lent, lent_batch) = (RefCell::default(), RefCell::default());
+        let (db, transaction, refused) = (db.share(), transaction.into(), FirstError::default());
         TxnObject { db, transaction, options, must_prepare, refused, lent, lent_batch }
     }
 
@@ -93,22 +96,13 @@ impl TxnObject {
     }
 
     fn open(&self) -> Result<Ref<'_, Transaction>> {
-        if let Some(e) = &*self.refused.borrow() {
-            return Err(e.clone());
-        }
+        self.refused.check()?;
         match Ref::filter_map(self.transaction.borrow(), |transaction| transaction.as_ref().ok()) {
             Ok(transaction) => Ok(transaction),
             Err(refused) => match &*refused {
                 Ok(_) => Err(Error::invalid("no transaction")),
                 Err(e) => Err(e.clone()),
             },
-        }
-    }
-
-    /// Keeps the error of a call that has no place for it.
-    fn note(&self, done: Result<()>) {
-        if let Err(e) = done {
-            self.refused.borrow_mut().get_or_insert(e);
         }
     }
 
@@ -344,21 +338,12 @@ pub unsafe extern "C" fn rocksdb_transaction_begin(
     txn_options: *const TxnOptionsObject,
     old_txn: *mut TxnObject,
 ) -> *mut TxnObject {
-    call(std::ptr::null_mut(), || {
-        // SAFETY: as for this function.
-        let db = unsafe { crate::door::borrowed(txn_db, "txn_db") }?;
-        // SAFETY: as for this function.
-        let write = unsafe { crate::door::borrowed(write_options, "write_options") }?.write;
-        // SAFETY: as for this function.
-        let options = unsafe { crate::door::borrowed(txn_options, "txn_options") }?;
-        let new = TxnObject::new(
-            &db.db,
-            pessimistic(&db.options, options.texts(), write),
-            !options.texts().get::<bool>("skip_prepare"),
-        );
-        // SAFETY: as for this function.
-        Ok(unsafe { placed(new, old_txn) })
-    })
+    let new = |db: &TxnDbObject, write, options: &TxnOptionsObject| {
+        let texts = options.texts();
+        TxnObject::new(&db.db, pessimistic(&db.options, texts, write), !texts.get::<bool>("skip_prepare"))
+    };
+    // SAFETY: as for this function.
+    unsafe { begun(txn_db, write_options, txn_options, old_txn, new) }
 }
 
 /// Begins an optimistic transaction; one that has ended may be begun again in its place.
@@ -372,16 +357,33 @@ pub unsafe extern "C" fn rocksdb_optimistictransaction_begin(
     otxn_options: *const OptimisticOptionsObject,
     old_txn: *mut TxnObject,
 ) -> *mut TxnObject {
+    let new = |db: &OptimisticDbObject, write, options: &OptimisticOptionsObject| {
+        TxnObject::new(&db.db, Ok(optimistic(options.texts(), write)), false)
+    };
+    // SAFETY: as for this function.
+    unsafe { begun(otxn_db, write_options, otxn_options, old_txn, new) }
+}
+
+/// Begins a transaction that `new` makes of the database, the options of its writes and its own options.
+///
+/// # Safety
+/// The pointers are as the header says. No other call uses `old`.
+unsafe fn begun<D, O>(
+    db: *const D,
+    write: *const WriteObject,
+    options: *const O,
+    old: *mut TxnObject,
+    new: impl FnOnce(&D, WriteOptions, &O) -> TxnObject,
+) -> *mut TxnObject {
     call(std::ptr::null_mut(), || {
         // SAFETY: as for this function.
-        let db = unsafe { crate::door::borrowed(otxn_db, "otxn_db") }?;
+        let db = unsafe { crate::door::borrowed(db, "the database") }?;
         // SAFETY: as for this function.
-        let write = unsafe { crate::door::borrowed(write_options, "write_options") }?.write;
+        let write = unsafe { crate::door::borrowed(write, "write_options") }?.write;
         // SAFETY: as for this function.
-        let options = unsafe { crate::door::borrowed(otxn_options, "otxn_options") }?;
-        let new = TxnObject::new(&db.db, Ok(optimistic(options.texts(), write)), false);
+        let options = unsafe { crate::door::borrowed(options, "the options") }?;
         // SAFETY: as for this function.
-        Ok(unsafe { placed(new, old_txn) })
+        Ok(unsafe { placed(new(db, write, options), old) })
     })
 }
 
@@ -422,7 +424,7 @@ pub unsafe extern "C" fn rocksdb_transactiondb_get_prepared_transactions(
         });
         let objects: Vec<*mut TxnObject> = objects.collect();
         *count = objects.len();
-        Ok(if objects.is_empty() { std::ptr::null_mut() } else { crate::lists::new_array(&objects) })
+        Ok(if objects.is_empty() { std::ptr::null_mut() } else { crate::memory::new_array(&objects) })
     })
 }
 
@@ -436,17 +438,12 @@ pub unsafe extern "C" fn rocksdb_transaction_get_snapshot(txn: *mut TxnObject) -
         // SAFETY: as for this function.
         let txn = unsafe { crate::door::borrowed(txn, "txn") }?;
         let Some(snapshot) = txn.open()?.snapshot() else { return Ok(std::ptr::null()) };
-        // SAFETY: any size may be asked for.
-        let place = unsafe { libc::malloc(size_of::<SnapshotObject>()) }.cast::<SnapshotObject>();
-        if !place.is_null() {
-            let own = SnapshotObject(snapshot);
-            // The bytes in `place` are read by reference only, while the object itself lives in the transaction. `rocksdb_free`
-            // frees them without dropping anything.
-            // SAFETY: the new memory has that size and the alignment of `malloc`.
-            unsafe { place.copy_from_nonoverlapping(&raw const own, 1) };
+        let own = SnapshotObject(snapshot);
+        let copy = lent_copy(&own);
+        if !copy.is_null() {
             txn.lent.borrow_mut().push(own);
         }
-        Ok(place.cast_const())
+        Ok(copy.cast_const())
     })
 }
 
@@ -497,23 +494,23 @@ pub fn transaction_get_name(txn: &TxnObject) -> Option<Vec<u8>> {
 /// Sets a savepoint.
 pub fn transaction_set_savepoint(txn: &TxnObject) {
     let done = txn.open().and_then(|transaction| transaction.set_savepoint());
-    txn.note(done);
+    txn.refused.note(done);
 }
 
 /// Adds bytes for readers of the WAL.
 pub fn transaction_put_log_data(txn: &TxnObject, blob: &[u8]) {
     let done = txn.open().and_then(|transaction| transaction.put_log_data(blob));
-    txn.note(done);
+    txn.refused.note(done);
 }
 
 /// Keys with timestamps are refused by the commit.
 pub fn transaction_set_commit_timestamp(txn: &TxnObject, _: u64) {
-    txn.note(Err(Error::not_supported("keys with timestamps")));
+    txn.refused.note(Err(timestamps::refused()));
 }
 
 /// Keys with timestamps are refused by the next operation.
 pub fn transaction_set_read_timestamp_for_validation(txn: &TxnObject, _: u64) {
-    txn.note(Err(Error::not_supported("keys with timestamps")));
+    txn.refused.note(Err(timestamps::refused()));
 }
 
 /// Takes back the operations since the last savepoint.
@@ -648,50 +645,42 @@ pub fn transaction_create_iterator_cf(
 
 /// Opens a database of pessimistic transactions with these families.
 ///
-/// # Safety
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rocksdb_transactiondb_open_column_families(
-    options: *const OptionsObject,
-    txn_db_options: *const TxnDbOptionsObject,
-    name: *const c_char,
-    num_column_families: i32,
-    column_family_names: *const *const c_char,
-    column_family_options: *const *const OptionsObject,
-    column_family_handles: *mut *mut FamilyObject,
-    errptr: *mut *mut c_char,
-) -> *mut TxnDbObject {
-    call(errptr, || {
-        // SAFETY: as for this function.
-        let own = unsafe { crate::door::borrowed(txn_db_options, "txn_db_options") }?;
-        check_policy(own)?;
-        let families = (num_column_families, column_family_names, column_family_options);
-        // SAFETY: as for this function.
-        let db = unsafe { crate::families::open_writable(options, name, families, column_family_handles) }?;
-        Ok(crate::door::made(TxnDbObject { db, options: own.texts().clone() }))
-    })
+/// # Errors
+/// Those of [`transactiondb_open`].
+pub fn transactiondb_open_column_families(
+    options: &OptionsObject,
+    txn_db_options: &TxnDbOptionsObject,
+    name: &CStr,
+    families: Families<'_>,
+) -> Result<TxnDbObject> {
+    check_policy(txn_db_options)?;
+    let db = open_column_families(options, name, families)?;
+    Ok(TxnDbObject { db, options: txn_db_options.texts().clone() })
 }
 
 /// Opens a database of optimistic transactions with these families.
 ///
-/// # Safety
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rocksdb_optimistictransactiondb_open_column_families(
-    options: *const OptionsObject,
-    name: *const c_char,
-    num_column_families: i32,
-    column_family_names: *const *const c_char,
-    column_family_options: *const *const OptionsObject,
-    column_family_handles: *mut *mut FamilyObject,
-    errptr: *mut *mut c_char,
-) -> *mut OptimisticDbObject {
-    call(errptr, || {
-        let families = (num_column_families, column_family_names, column_family_options);
-        // SAFETY: as for this function.
-        let db = unsafe { crate::families::open_writable(options, name, families, column_family_handles) }?;
-        Ok(crate::door::made(OptimisticDbObject { db }))
-    })
+/// # Errors
+/// Those of [`db::open`].
+pub fn optimistictransactiondb_open_column_families(
+    options: &OptionsObject,
+    name: &CStr,
+    families: Families<'_>,
+) -> Result<OptimisticDbObject> {
+    Ok(OptimisticDbObject { db: open_column_families(options, name, families)? })
+}
+
+/// Opens a database of optimistic transactions with these families. How RocksDB validates changes no answer here.
+///
+/// # Errors
+/// Those of [`db::open`].
+pub fn optimistictransactiondb_open_column_families_with_otxn_db_options(
+    options: &OptionsObject,
+    _: Option<&OptimisticDbOptionsObject>,
+    name: &CStr,
+    families: Families<'_>,
+) -> Result<OptimisticDbObject> {
+    optimistictransactiondb_open_column_families(options, name, families)
 }
 
 crate::lists::reads_of_many! {
@@ -731,27 +720,4 @@ pub fn optimistictransactiondb_options_set_shared_lock_buckets(
     _: &mut OptimisticDbOptionsObject,
     _: Option<&BucketsObject>,
 ) {
-}
-
-/// Opens a database of optimistic transactions with these families. How RocksDB validates changes no answer here.
-///
-/// # Safety
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rocksdb_optimistictransactiondb_open_column_families_with_otxn_db_options(
-    options: *const OptionsObject,
-    _otxn_db_options: *const OptimisticDbOptionsObject,
-    name: *const c_char,
-    num_column_families: i32,
-    column_family_names: *const *const c_char,
-    column_family_options: *const *const OptionsObject,
-    column_family_handles: *mut *mut FamilyObject,
-    errptr: *mut *mut c_char,
-) -> *mut OptimisticDbObject {
-    let (count, names) = (num_column_families, column_family_names);
-    let (of, handles) = (column_family_options, column_family_handles);
-    // SAFETY: as for this function.
-    unsafe {
-        rocksdb_optimistictransactiondb_open_column_families(options, name, count, names, of, handles, errptr)
-    }
 }

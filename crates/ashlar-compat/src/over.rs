@@ -20,35 +20,40 @@ use std::rc::Rc;
 /// The iterator below.
 struct Base(AnyIterator);
 
+impl Base {
+    /// Moves the iterator.
+    ///
+    /// # Errors
+    /// The error that ended the iterator.
+    fn moved(&mut self, step: impl FnOnce(&mut AnyIterator)) -> Result<()> {
+        step(&mut self.0);
+        self.0.status()
+    }
+}
+
 impl Below for Base {
     fn first(&mut self) -> Result<()> {
-        self.0.seek_to_first();
-        self.0.status()
+        self.moved(|below| below.seek_to_first())
     }
 
     fn last(&mut self) -> Result<()> {
-        self.0.seek_to_last();
-        self.0.status()
+        self.moved(|below| below.seek_to_last())
     }
 
     fn seek(&mut self, key: &[u8]) -> Result<()> {
-        self.0.seek(key);
-        self.0.status()
+        self.moved(|below| below.seek(key))
     }
 
     fn seek_for_prev(&mut self, key: &[u8]) -> Result<()> {
-        self.0.seek_for_prev(key);
-        self.0.status()
+        self.moved(|below| below.seek_for_prev(key))
     }
 
     fn next(&mut self) -> Result<()> {
-        self.0.next();
-        self.0.status()
+        self.moved(|below| below.next())
     }
 
     fn prev(&mut self) -> Result<()> {
-        self.0.prev();
-        self.0.status()
+        self.moved(|below| below.prev())
     }
 
     fn entry(&self) -> Option<(&[u8], &[u8])> {

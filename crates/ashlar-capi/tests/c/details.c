@@ -1,11 +1,8 @@
 /* Reads into memory of the caller, loggers, and what a database tells about its files and jobs: prints what a library answers.
- * Both libraries print the same lines. An error is printed up to its first colon. */
+ * Both libraries print the same lines. */
 
 #define _POSIX_C_SOURCE 200809L
-#include <rocksdb/c.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "prints.h"
 #include <sys/stat.h>
 
 /* RocksDB has these since 11.9. */
@@ -14,59 +11,12 @@
 #pragma weak rocksdb_pinnable_multi_get_result
 #pragma weak rocksdb_pinnable_multi_get_destroy
 
-static rocksdb_readoptions_t* ro;
-static rocksdb_writeoptions_t* wo;
 static rocksdb_flushoptions_t* fo;
-
-static void start(const char* name) {
-  printf("== %s\n", name);
-}
-
-/* Prints and frees an error. */
-static void said(const char* what, char** err) {
-  if (*err == NULL) {
-    printf("%s: ok\n", what);
-    return;
-  }
-  char* colon = strchr(*err, ':');
-  printf("%s: %.*s\n", what, colon == NULL ? (int)strlen(*err) : (int)(colon - *err), *err);
-  free(*err);
-  *err = NULL;
-}
-
-static void must(char* err) {
-  if (err != NULL) {
-    printf("%s\n", err);
-    exit(1);
-  }
-}
-
-static void show(const char* what, const char* bytes, size_t len) {
-  if (bytes == NULL) {
-    printf("%s: none\n", what);
-  } else {
-    printf("%s: '%.*s'\n", what, (int)len, bytes);
-  }
-}
-
-static const char* path(const char* dir, const char* name) {
-  static char joined[4][4096];
-  static int next = 0;
-  next = (next + 1) % 4;
-  snprintf(joined[next], sizeof joined[next], "%s/%s", dir, name);
-  return joined[next];
-}
 
 static rocksdb_options_t* creating(void) {
   rocksdb_options_t* options = rocksdb_options_create();
   rocksdb_options_set_create_if_missing(options, 1);
   return options;
-}
-
-static void put(rocksdb_t* db, const char* key, const char* value) {
-  char* err = NULL;
-  rocksdb_put(db, wo, key, strlen(key), value, strlen(value), &err);
-  must(err);
 }
 
 static void flush(rocksdb_t* db) {
@@ -585,26 +535,12 @@ static void compactions(const char* dir) {
 
 /* ---- exports, transactions, and what else is asked ---- */
 
-static void walk_put(void* state, const char* k, size_t klen, const char* v, size_t vlen) {
-  (void)state;
-  printf("put %.*s %.*s\n", (int)klen, k, (int)vlen, v);
-}
-static void walk_deleted(void* state, const char* k, size_t klen) {
-  (void)state;
-  printf("deleted %.*s\n", (int)klen, k);
-}
-static void walk_log_data(void* state, const char* blob, size_t len) {
-  (void)state;
-  printf("log data %.*s\n", (int)len, blob);
-}
-
 static void entries(rocksdb_t* db, rocksdb_column_family_handle_t* cf) {
   rocksdb_iterator_t* iter = rocksdb_create_iterator_cf(db, ro, cf);
   for (rocksdb_iter_seek_to_first(iter); rocksdb_iter_valid(iter); rocksdb_iter_next(iter)) {
-    size_t klen, vlen;
-    const char* key = rocksdb_iter_key(iter, &klen);
-    const char* value = rocksdb_iter_value(iter, &vlen);
-    printf("  %.*s = %.*s\n", (int)klen, key, (int)vlen, value);
+    printf("  ");
+    print_entry(iter, " = ");
+    printf("\n");
   }
   rocksdb_iter_destroy(iter);
 }
@@ -753,7 +689,7 @@ static void batches(const char* dir) {
   for (; rocksdb_wal_iter_valid(updates); rocksdb_wal_iter_next(updates)) {
     uint64_t seq;
     rocksdb_writebatch_t* batch = rocksdb_wal_iter_get_batch(updates, &seq);
-    rocksdb_writebatch_iterate_ld(batch, NULL, walk_put, walk_deleted, walk_log_data);
+    rocksdb_writebatch_iterate_ld(batch, NULL, walk_put, walk_deleted, walk_log);
     rocksdb_writebatch_destroy(batch);
   }
   rocksdb_wal_iter_destroy(updates);
@@ -867,8 +803,7 @@ static void objects(const char* dir) {
 
 int main(int argc, char** argv) {
   if (argc != 2) return 2;
-  ro = rocksdb_readoptions_create();
-  wo = rocksdb_writeoptions_create();
+  begin();
   fo = rocksdb_flushoptions_create();
   reads(argv[1]);
   loggers(argv[1]);
@@ -878,8 +813,5 @@ int main(int argc, char** argv) {
   batches(argv[1]);
   objects(argv[1]);
   rocksdb_flushoptions_destroy(fo);
-  rocksdb_readoptions_destroy(ro);
-  rocksdb_writeoptions_destroy(wo);
-  printf("end\n");
-  return 0;
+  return end();
 }

@@ -1,45 +1,8 @@
 /* Write batches that are read back: prints what a library answers. Both libraries print the same lines. */
 
-#include <rocksdb/c.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "prints.h"
 
-static rocksdb_readoptions_t* ro;
-static rocksdb_writeoptions_t* wo;
 static rocksdb_options_t* options;
-
-static void start(const char* name) {
-  printf("== %s\n", name);
-}
-
-/* Prints and frees an error. */
-static void said(const char* what, char** err) {
-  if (*err == NULL) {
-    printf("%s: ok\n", what);
-    return;
-  }
-  char* colon = strchr(*err, ':');
-  printf("%s: %.*s\n", what, colon == NULL ? (int)strlen(*err) : (int)(colon - *err), *err);
-  free(*err);
-  *err = NULL;
-}
-
-static void must(char* err) {
-  if (err != NULL) {
-    printf("%s\n", err);
-    exit(1);
-  }
-}
-
-static void show(const char* what, char* bytes, size_t len) {
-  if (bytes == NULL) {
-    printf("%s: none\n", what);
-  } else {
-    printf("%s: '%.*s'\n", what, (int)len, bytes);
-  }
-  rocksdb_free(bytes);
-}
 
 /* A merge operator that joins with '+'. The operand "bad" is refused. */
 static char* full_merge(void* state, const char* key, size_t key_length, const char* existing, size_t existing_len,
@@ -47,35 +10,11 @@ static char* full_merge(void* state, const char* key, size_t key_length, const c
   (void)state;
   (void)key;
   (void)key_length;
-  size_t total = existing == NULL ? 0 : existing_len;
-  for (int i = 0; i < count; i++) total += lens[i] + 1;
-  char* out = malloc(total + 1);
-  size_t at = 0;
   *success = 1;
-  if (existing != NULL) {
-    memcpy(out, existing, existing_len);
-    at = existing_len;
-  }
   for (int i = 0; i < count; i++) {
     if (lens[i] == 3 && memcmp(list[i], "bad", 3) == 0) *success = 0;
-    if (existing != NULL || i > 0) out[at++] = '+';
-    memcpy(out + at, list[i], lens[i]);
-    at += lens[i];
   }
-  *len = at;
-  return out;
-}
-static char* partial_merge(void* state, const char* key, size_t key_length, const char* const* list, const size_t* lens,
-                           int count, unsigned char* success, size_t* len) {
-  (void)state;
-  (void)key;
-  (void)key_length;
-  (void)list;
-  (void)lens;
-  (void)count;
-  *success = 0;
-  *len = 0;
-  return NULL;
+  return joined(existing, existing_len, list, lens, count, len);
 }
 static void nothing(void* state) {
   (void)state;
@@ -84,23 +23,9 @@ static const char* merge_name(void* state) {
   (void)state;
   return "indexed.join";
 }
-static int reverse(void* state, const char* a, size_t alen, const char* b, size_t blen) {
-  (void)state;
-  int order = memcmp(b, a, alen < blen ? alen : blen);
-  if (order != 0) return order;
-  return alen < blen ? 1 : alen > blen ? -1 : 0;
-}
 static const char* reverse_name(void* state) {
   (void)state;
   return "indexed.reverse";
-}
-static void walk_put(void* state, const char* k, size_t klen, const char* v, size_t vlen) {
-  (void)state;
-  printf("put %.*s %.*s\n", (int)klen, k, (int)vlen, v);
-}
-static void walk_deleted(void* state, const char* k, size_t klen) {
-  (void)state;
-  printf("deleted %.*s\n", (int)klen, k);
 }
 static size_t timestamp_size(void* state, uint32_t family) {
   (void)family;
@@ -113,12 +38,10 @@ static rocksdb_options_t* reversed;
 static rocksdb_comparator_t* comparator;
 
 static rocksdb_t* opened(const char* dir, const char* name) {
-  char path[4096];
-  snprintf(path, sizeof path, "%s/%s", dir, name);
   const char* names[3] = {"default", "merge", "reverse"};
   const rocksdb_options_t* of[3] = {options, options, reversed};
   char* err = NULL;
-  rocksdb_t* db = rocksdb_open_column_families(options, path, 3, names, of, family, &err);
+  rocksdb_t* db = rocksdb_open_column_families(options, path(dir, name), 3, names, of, family, &err);
   must(err);
   return db;
 }
@@ -137,7 +60,7 @@ static void get_alone(rocksdb_writebatch_wi_t* batch, rocksdb_column_family_hand
   if (err != NULL) {
     said("failed", &err);
   } else {
-    show("value", value, len);
+    show_and_free("value", value, len);
   }
 }
 
@@ -153,7 +76,7 @@ static void get_over(rocksdb_writebatch_wi_t* batch, rocksdb_t* db, const rocksd
   if (err != NULL) {
     said("failed", &err);
   } else {
-    show("value", value, len);
+    show_and_free("value", value, len);
   }
   rocksdb_pinnableslice_t* pinned =
       cf == NULL ? rocksdb_writebatch_wi_get_pinned_from_batch_and_db(batch, db, read, key, strlen(key), &err)
@@ -171,10 +94,7 @@ static void entry(const rocksdb_iterator_t* iter) {
     printf("-");
     return;
   }
-  size_t klen, vlen;
-  const char* key = rocksdb_iter_key(iter, &klen);
-  const char* value = rocksdb_iter_value(iter, &vlen);
-  printf("%.*s=%.*s", (int)klen, key, (int)vlen, value);
+  print_entry(iter, "=");
 }
 
 static void all(rocksdb_iterator_t* iter) {
@@ -395,7 +315,7 @@ static void in_transactions(const char* dir) {
   said("rebuild", &err);
   char* value = rocksdb_transaction_get(txn, ro, "d", 1, &len, &err);
   must(err);
-  show("d", value, len);
+  show_and_free("d", value, len);
   rocksdb_transaction_commit(txn, &err);
   said("commit", &err);
   own = rocksdb_transaction_get_writebatch_wi(txn);
@@ -543,8 +463,7 @@ static void randomly(const char* dir) {
 
 int main(int argc, char** argv) {
   if (argc != 2) return 2;
-  ro = rocksdb_readoptions_create();
-  wo = rocksdb_writeoptions_create();
+  begin();
   options = rocksdb_options_create();
   rocksdb_options_set_create_if_missing(options, 1);
   rocksdb_options_set_create_missing_column_families(options, 1);
@@ -564,8 +483,5 @@ int main(int argc, char** argv) {
   rocksdb_options_destroy(options);
   rocksdb_options_destroy(reversed);
   rocksdb_comparator_destroy(comparator);
-  rocksdb_readoptions_destroy(ro);
-  rocksdb_writeoptions_destroy(wo);
-  printf("end\n");
-  return 0;
+  return end();
 }

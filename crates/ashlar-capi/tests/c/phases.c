@@ -1,64 +1,17 @@
 /* Walks through the C interface, and prints what it meets. The tests run it over RocksDB's library and over ours, and compare
- * the two outputs. An error is printed up to its first colon: the words behind it differ. */
+ * the two outputs. */
 
 #define _POSIX_C_SOURCE 199309L
-#include <rocksdb/c.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "prints.h"
 #include <sys/stat.h>
 #include <time.h>
-
-static const char* phase = "";
-
-static void start(const char* name) {
-  phase = name;
-  printf("== %s\n", name);
-}
-
-/* Prints and frees an error. */
-static void said(const char* what, char* err) {
-  if (err == NULL) {
-    printf("%s: ok\n", what);
-    return;
-  }
-  char* colon = strchr(err, ':');
-  printf("%s: %.*s\n", what, colon == NULL ? (int)strlen(err) : (int)(colon - err), err);
-  if (getenv("SHOW_ERRORS") != NULL) fprintf(stderr, "%s: %s: %s\n", phase, what, err);
-  free(err);
-}
-
-static void must(char* err) {
-  if (err != NULL) {
-    printf("%s: %s\n", phase, err);
-    exit(1);
-  }
-}
-
-static void show(const char* what, const char* bytes, size_t len) {
-  if (bytes == NULL) {
-    printf("%s: none\n", what);
-  } else {
-    printf("%s: '%.*s'\n", what, (int)len, bytes);
-  }
-}
-
-static rocksdb_readoptions_t* ro;
-static rocksdb_writeoptions_t* wo;
-
-static void put(rocksdb_t* db, const char* key, const char* value) {
-  char* err = NULL;
-  rocksdb_put(db, wo, key, strlen(key), value, strlen(value), &err);
-  must(err);
-}
 
 static void get(rocksdb_t* db, const char* key) {
   char* err = NULL;
   size_t len = 77;
   char* value = rocksdb_get(db, ro, key, strlen(key), &len, &err);
   must(err);
-  show(key, value, len);
-  rocksdb_free(value);
+  show_and_free(key, value, len);
 }
 
 static void get_cf(rocksdb_t* db, rocksdb_column_family_handle_t* cf, const char* key) {
@@ -66,8 +19,7 @@ static void get_cf(rocksdb_t* db, rocksdb_column_family_handle_t* cf, const char
   size_t len = 77;
   char* value = rocksdb_get_cf(db, ro, cf, key, strlen(key), &len, &err);
   must(err);
-  show(key, value, len);
-  rocksdb_free(value);
+  show_and_free(key, value, len);
 }
 
 static void entry(rocksdb_iterator_t* iter) {
@@ -75,17 +27,16 @@ static void entry(rocksdb_iterator_t* iter) {
     printf("  off the end\n");
     return;
   }
-  size_t klen, vlen;
-  const char* key = rocksdb_iter_key(iter, &klen);
-  const char* value = rocksdb_iter_value(iter, &vlen);
-  printf("  %.*s = %.*s\n", (int)klen, key, (int)vlen, value);
+  printf("  ");
+  print_entry(iter, " = ");
+  printf("\n");
 }
 
 static void all(rocksdb_iterator_t* iter) {
   for (rocksdb_iter_seek_to_first(iter); rocksdb_iter_valid(iter); rocksdb_iter_next(iter)) entry(iter);
   char* err = NULL;
   rocksdb_iter_get_error(iter, &err);
-  said("status", err);
+  said("status", &err);
 }
 
 static void dump(rocksdb_t* db) {
@@ -107,30 +58,9 @@ static void was_destroyed(int count) {
   for (int i = 0; i < 5000 && destroyed < count; i++) nanosleep(&moment, NULL);
   printf("destroyed: %d\n", destroyed);
 }
-static int reverse(void* state, const char* a, size_t alen, const char* b, size_t blen) {
-  (void)state;
-  size_t least = alen < blen ? alen : blen;
-  int order = memcmp(a, b, least);
-  if (order == 0) order = alen < blen ? -1 : alen > blen;
-  return -order;
-}
 static const char* reverse_name(void* state) {
   (void)state;
   return "phases.reverse";
-}
-static char* joined(const char* first, size_t first_len, const char* const* list, const size_t* lens, int count, size_t* len) {
-  size_t total = first_len;
-  for (int i = 0; i < count; i++) total += lens[i] + 1;
-  char* out = malloc(total + 1);
-  size_t at = first_len;
-  if (first_len > 0) memcpy(out, first, first_len);
-  for (int i = 0; i < count; i++) {
-    if (at > 0) out[at++] = '+';
-    memcpy(out + at, list[i], lens[i]);
-    at += lens[i];
-  }
-  *len = at;
-  return out;
 }
 static char* full_merge(void* state, const char* key, size_t key_length, const char* existing, size_t existing_len,
                         const char* const* list, const size_t* lens, int count, unsigned char* success, size_t* len) {
@@ -141,19 +71,7 @@ static char* full_merge(void* state, const char* key, size_t key_length, const c
     return NULL;
   }
   *success = 1;
-  return joined(existing, existing == NULL ? 0 : existing_len, list, lens, count, len);
-}
-static char* partial_merge(void* state, const char* key, size_t key_length, const char* const* list, const size_t* lens,
-                           int count, unsigned char* success, size_t* len) {
-  (void)state;
-  (void)key;
-  (void)key_length;
-  (void)list;
-  (void)lens;
-  (void)count;
-  *success = 0;
-  *len = 0;
-  return NULL;
+  return joined(existing, existing_len, list, lens, count, len);
 }
 static const char* merge_name(void* state) {
   (void)state;
@@ -182,18 +100,6 @@ static rocksdb_compactionfilter_t* make_filter(void* state, rocksdb_compactionfi
   (void)context;
   return rocksdb_compactionfilter_create(NULL, destroy, filter, filter_name);
 }
-static void walk_put(void* state, const char* k, size_t klen, const char* v, size_t vlen) {
-  (void)state;
-  printf("  put %.*s = %.*s\n", (int)klen, k, (int)vlen, v);
-}
-static void walk_deleted(void* state, const char* k, size_t klen) {
-  (void)state;
-  printf("  deleted %.*s\n", (int)klen, k);
-}
-static void walk_log(void* state, const char* blob, size_t len) {
-  (void)state;
-  printf("  log data %.*s\n", (int)len, blob);
-}
 static void walk_put_cf(void* state, uint32_t cf, const char* k, size_t klen, const char* v, size_t vlen) {
   (void)state;
   printf("  put %u %.*s = %.*s\n", cf, (int)klen, k, (int)vlen, v);
@@ -209,43 +115,32 @@ static void walk_merge_cf(void* state, uint32_t cf, const char* k, size_t klen, 
 
 /* ---- phases ---- */
 
-static char* path(const char* dir, const char* name) {
-  static char text[2][4096];
-  static int turn = 0;
-  turn = 1 - turn;
-  snprintf(text[turn], sizeof text[turn], "%s/%s", dir, name);
-  return text[turn];
-}
-
 static void opening(const char* dir) {
   start("opening");
   char* err = NULL;
   rocksdb_options_t* options = rocksdb_options_create();
   rocksdb_t* db = rocksdb_open(options, path(dir, "open"), &err);
   printf("%s\n", db == NULL ? "refused" : "opened");
-  said("without create_if_missing", err);
-  err = NULL;
+  said("without create_if_missing", &err);
   rocksdb_options_set_create_if_missing(options, 1);
   db = rocksdb_open(options, path(dir, "open"), &err);
   must(err);
   rocksdb_t* other = rocksdb_open(options, path(dir, "open"), &err);
   printf("%s\n", other == NULL ? "refused" : "opened");
-  said("twice", err);
-  err = NULL;
+  said("twice", &err);
   rocksdb_close(db);
   rocksdb_options_set_error_if_exists(options, 1);
   db = rocksdb_open(options, path(dir, "open"), &err);
-  said("error_if_exists", err);
-  err = NULL;
+  said("error_if_exists", &err);
   rocksdb_options_set_error_if_exists(options, 0);
   db = rocksdb_open(options, path(dir, "open"), &err);
-  said("again", err);
+  said("again", &err);
   rocksdb_close(db);
   rocksdb_block_based_table_options_t* table = rocksdb_block_based_options_create();
   rocksdb_options_set_block_based_table_factory(options, table);
   rocksdb_block_based_options_destroy(table);
   db = rocksdb_open(options, path(dir, "open"), &err);
-  said("with default table options", err);
+  said("with default table options", &err);
   rocksdb_close(db);
   rocksdb_options_destroy(options);
 }
@@ -264,14 +159,12 @@ static void settings(const char* dir) {
   rocksdb_options_set_level0_stop_writes_trigger(options, 1);
   rocksdb_options_set_wal_compression(options, rocksdb_snappy_compression);
   rocksdb_t* db = rocksdb_open(options, path(dir, "settings"), &err);
-  said("out of range", err);
-  err = NULL;
+  said("out of range", &err);
   put(db, "k", "v");
   rocksdb_close(db);
   rocksdb_options_t* parsed = rocksdb_options_create();
   rocksdb_get_options_from_string(options, "write_buffer_size=1M;target_file_size_base=3m;max_bytes_for_level_base=2G", parsed, &err);
-  said("units", err);
-  err = NULL;
+  said("units", &err);
   printf("%d %d %.0f\n", (int)rocksdb_options_get_write_buffer_size(parsed), (int)rocksdb_options_get_target_file_size_base(parsed),
          (double)rocksdb_options_get_max_bytes_for_level_base(parsed));
   rocksdb_options_destroy(parsed);
@@ -309,8 +202,7 @@ static void keys(const char* dir) {
   must(err);
   get(db, "bar");
   rocksdb_merge(db, wo, "foo", 3, "x", 1, &err);
-  said("merge without an operator", err);
-  err = NULL;
+  said("merge without an operator", &err);
   put(db, "a", "1");
   put(db, "b", "2");
   put(db, "c", "3");
@@ -374,17 +266,13 @@ static void keys(const char* dir) {
   const char* good[1] = {"2097152"};
   const char* bad[1] = {"no number"};
   rocksdb_set_options(db, 1, option, good, &err);
-  said("set_options", err);
-  err = NULL;
+  said("set_options", &err);
   rocksdb_set_options(db, 0, option, good, &err);
-  said("set no option", err);
-  err = NULL;
+  said("set no option", &err);
   rocksdb_set_options(db, 1, option, bad, &err);
-  said("set_options, no number", err);
-  err = NULL;
+  said("set_options, no number", &err);
   rocksdb_flush_wal(db, 1, &err);
-  said("flush_wal", err);
-  err = NULL;
+  said("flush_wal", &err);
   rocksdb_flushoptions_destroy(flush);
   rocksdb_column_family_handle_destroy(cf);
   rocksdb_close(db);
@@ -430,14 +318,11 @@ static void batches(const char* dir) {
   rocksdb_writebatch_set_save_point(batch);
   rocksdb_writebatch_put(batch, "three", 5, "3", 1);
   rocksdb_writebatch_rollback_to_save_point(batch, &err);
-  said("rollback", err);
-  err = NULL;
+  said("rollback", &err);
   rocksdb_writebatch_pop_save_point(batch, &err);
-  said("pop", err);
-  err = NULL;
+  said("pop", &err);
   rocksdb_writebatch_pop_save_point(batch, &err);
-  said("pop without a savepoint", err);
-  err = NULL;
+  said("pop without a savepoint", &err);
   rocksdb_writebatch_iterate(batch, NULL, walk_put, walk_deleted);
   rocksdb_writebatch_delete_range(batch, "box", 3, "c", 1);
   rocksdb_write(db, wo, batch, &err);
@@ -477,8 +362,7 @@ static void iterators(const char* dir) {
   rocksdb_iter_seek_to_last(iter);
   entry(iter);
   rocksdb_iter_refresh(iter, &err);
-  said("refresh", err);
-  err = NULL;
+  said("refresh", &err);
   rocksdb_iter_seek_to_last(iter);
   entry(iter);
   rocksdb_iter_destroy(iter);
@@ -496,8 +380,7 @@ static void iterators(const char* dir) {
   rocksdb_iter_seek_to_last(iter);
   entry(iter);
   rocksdb_iter_get_error(iter, &err);
-  said("a lower bound behind the upper one", err);
-  err = NULL;
+  said("a lower bound behind the upper one", &err);
   rocksdb_iter_destroy(iter);
   rocksdb_readoptions_destroy(total);
 
@@ -593,8 +476,7 @@ static void families(const char* dir) {
   show("name", name, len);
   rocksdb_free(name);
   rocksdb_create_column_family(db, options, "one", &err);
-  said("a second one", err);
-  err = NULL;
+  said("a second one", &err);
   rocksdb_put_cf(db, wo, cf, "k", 1, "in one", 6, &err);
   must(err);
   put(db, "k", "in default");
@@ -607,8 +489,7 @@ static void families(const char* dir) {
   const char* again[2] = {"default", "one"};
   const rocksdb_options_t* of_again[2] = {options, options};
   db = rocksdb_open_column_families(options, path(dir, "families"), 2, again, of_again, reopened, &err);
-  said("an open beside a handle of a closed database", err);
-  err = NULL;
+  said("an open beside a handle of a closed database", &err);
   rocksdb_column_family_handle_destroy(of_default);
   for (int i = 0; i < 2; i++) rocksdb_column_family_handle_destroy(reopened[i]);
   rocksdb_close(db);
@@ -618,17 +499,14 @@ static void families(const char* dir) {
   for (size_t i = 0; i < len; i++) printf("  %s\n", list[i]);
   rocksdb_list_column_families_destroy(list, len);
   rocksdb_list_column_families(options, path(dir, "no such directory"), &len, &err);
-  said("families of nothing", err);
-  err = NULL;
+  said("families of nothing", &err);
   db = rocksdb_open(options, path(dir, "families"), &err);
-  said("one family left out", err);
-  err = NULL;
+  said("one family left out", &err);
   const char* missing[3] = {"default", "one", "two"};
   const rocksdb_options_t* each[3] = {options, options, options};
   rocksdb_column_family_handle_t* handles[3];
   db = rocksdb_open_column_families(options, path(dir, "families"), 3, missing, each, handles, &err);
-  said("one family missing", err);
-  err = NULL;
+  said("one family missing", &err);
   rocksdb_options_set_create_missing_column_families(options, 1);
   db = rocksdb_open_column_families(options, path(dir, "families"), 3, missing, each, handles, &err);
   must(err);
@@ -660,8 +538,7 @@ static void families(const char* dir) {
     rocksdb_iter_destroy(iters[i]);
   }
   rocksdb_drop_column_family(db, handles[1], &err);
-  said("drop", err);
-  err = NULL;
+  said("drop", &err);
   rocksdb_put_cf(db, wo, handles[1], "k", 1, "v", 1, &err);
   printf("write to a dropped family: %s\n", err == NULL ? "ok" : "refused");
   free(err);
@@ -674,8 +551,7 @@ static void families(const char* dir) {
   must(err);
   get_cf(db, handles[0], "k");
   rocksdb_put(db, wo, "k", 1, "v", 1, &err);
-  said("write to a reader", err);
-  err = NULL;
+  said("write to a reader", &err);
   for (int i = 0; i < 2; i++) rocksdb_column_family_handle_destroy(handles[i]);
   rocksdb_close(db);
   rocksdb_options_destroy(options);
@@ -709,15 +585,13 @@ static void callbacks(const char* dir) {
   size_t len;
   char* value = rocksdb_get(db, ro, "bad", 3, &len, &err);
   show("bad", value, len);
-  said("an operator that fails", err);
-  err = NULL;
+  said("an operator that fails", &err);
   rocksdb_close(db);
   rocksdb_options_set_comparator(options, NULL);
   rocksdb_options_t* plain = creating();
   db = rocksdb_open(plain, path(dir, "callbacks"), &err);
   printf("%s\n", db == NULL ? "refused" : "opened");
-  said("another comparator", err);
-  err = NULL;
+  said("another comparator", &err);
   rocksdb_options_destroy(plain);
   rocksdb_options_destroy(options);
   rocksdb_comparator_destroy(comparator);
@@ -765,8 +639,7 @@ static void copies(const char* dir) {
   rocksdb_checkpoint_create(checkpoint, path(dir, "checkpoint"), 0, &err);
   must(err);
   rocksdb_checkpoint_create(checkpoint, path(dir, "checkpoint"), 0, &err);
-  said("a second time", err);
-  err = NULL;
+  said("a second time", &err);
   rocksdb_checkpoint_object_destroy(checkpoint);
   put(db, "a", "2");
   rocksdb_t* secondary = rocksdb_open_as_secondary(options, path(dir, "copied"), path(dir, "secondary"), &err);
@@ -782,8 +655,7 @@ static void copies(const char* dir) {
   rocksdb_iter_seek_to_first(iter);
   entry(iter);
   rocksdb_iter_get_error(iter, &err);
-  said("tailing a secondary", err);
-  err = NULL;
+  said("tailing a secondary", &err);
   rocksdb_iter_destroy(iter);
   rocksdb_readoptions_destroy(tailing);
   rocksdb_close(secondary);
@@ -824,11 +696,9 @@ static void backups(const char* dir) {
   }
   rocksdb_backup_engine_info_destroy(info);
   rocksdb_backup_engine_verify_backup(engine, 1, &err);
-  said("verify 1", err);
-  err = NULL;
+  said("verify 1", &err);
   rocksdb_backup_engine_verify_backup(engine, 7, &err);
-  said("verify 7", err);
-  err = NULL;
+  said("verify 7", &err);
   rocksdb_close(db);
   rocksdb_restore_options_t* restore = rocksdb_restore_options_create();
   rocksdb_restore_options_set_keep_log_files(restore, 0);
@@ -870,8 +740,7 @@ static void files(const char* dir) {
   rocksdb_sstfilewriter_put(writer, "sst2", 4, "v2", 2, &err);
   must(err);
   rocksdb_sstfilewriter_put(writer, "sst1", 4, "v3", 2, &err);
-  said("out of order", err);
-  err = NULL;
+  said("out of order", &err);
   rocksdb_sstfilewriter_delete(writer, "sst3", 4, &err);
   must(err);
   rocksdb_sstfilewriter_finish(writer, &err);
@@ -890,8 +759,7 @@ static void files(const char* dir) {
   dump(db);
   const char* nothing[1] = {"/no/such/file"};
   rocksdb_ingest_external_file(db, nothing, 1, ingest, &err);
-  said("a file that is not there", err);
-  err = NULL;
+  said("a file that is not there", &err);
   rocksdb_ingestexternalfileoptions_destroy(ingest);
   rocksdb_flushoptions_t* flush = rocksdb_flushoptions_create();
   rocksdb_flush(db, flush, &err);
@@ -922,19 +790,16 @@ static void files(const char* dir) {
     rocksdb_writebatch_destroy(batch);
   }
   rocksdb_wal_iter_status(updates, &err);
-  said("updates", err);
-  err = NULL;
+  said("updates", &err);
   rocksdb_wal_iter_destroy(updates);
   const uint64_t ahead[2] = {1, 8};
   for (int i = 0; i < 2; i++) {
     rocksdb_get_updates_since(db, rocksdb_get_latest_sequence_number(db) + ahead[i], NULL, &err);
-    said("updates that are not written yet", err);
-    err = NULL;
+    said("updates that are not written yet", &err);
   }
   rocksdb_wait_for_compact_options_t* wait = rocksdb_wait_for_compact_options_create();
   rocksdb_wait_for_compact(db, wait, &err);
-  said("wait", err);
-  err = NULL;
+  said("wait", &err);
   rocksdb_wait_for_compact_options_destroy(wait);
   rocksdb_close(db);
   rocksdb_options_destroy(options);
@@ -945,8 +810,7 @@ static void txn_get(rocksdb_transaction_t* txn, const char* key) {
   size_t len = 77;
   char* value = rocksdb_transaction_get(txn, ro, key, strlen(key), &len, &err);
   must(err);
-  show(key, value, len);
-  rocksdb_free(value);
+  show_and_free(key, value, len);
 }
 
 static void behind(const char* dir) {
@@ -969,8 +833,7 @@ static void behind(const char* dir) {
   rocksdb_ingestexternalfileoptions_set_ingest_behind(how, 1);
   const char* file = path(dir, "behind.sst");
   rocksdb_ingest_external_file(db, &file, 1, how, &err);
-  said("ingestion behind all data", err);
-  err = NULL;
+  said("ingestion behind all data", &err);
   dump(db);
   rocksdb_ingestexternalfileoptions_destroy(how);
   rocksdb_sstfilewriter_destroy(writer);
@@ -1003,22 +866,18 @@ static void transactions(const char* dir) {
   show("outside", value, len);
   rocksdb_free(value);
   rocksdb_transactiondb_put(db, wo, "a", 1, "x", 1, &err);
-  said("a plain write to a locked key", err);
-  err = NULL;
+  said("a plain write to a locked key", &err);
   rocksdb_transaction_t* other = rocksdb_transaction_begin(db, wo, txn_options, NULL);
   value = rocksdb_transaction_get_for_update(other, ro, "a", 1, &len, 1, &err);
-  said("a locked key", err);
-  err = NULL;
+  said("a locked key", &err);
   rocksdb_transaction_set_savepoint(txn);
   rocksdb_transaction_delete(txn, "b", 1, &err);
   must(err);
   txn_get(txn, "b");
   rocksdb_transaction_rollback_to_savepoint(txn, &err);
-  said("rollback to the savepoint", err);
-  err = NULL;
+  said("rollback to the savepoint", &err);
   rocksdb_transaction_rollback_to_savepoint(txn, &err);
-  said("rollback without a savepoint", err);
-  err = NULL;
+  said("rollback without a savepoint", &err);
   txn_get(txn, "b");
   rocksdb_iterator_t* iter = rocksdb_transaction_create_iterator(txn, ro);
   all(iter);
@@ -1056,8 +915,7 @@ static void transactions(const char* dir) {
   all(iter);
   rocksdb_iter_destroy(iter);
   rocksdb_transaction_get_for_update(other, ro, "s", 1, &len, 1, &err);
-  said("a key that was written after the snapshot", err);
-  err = NULL;
+  said("a key that was written after the snapshot", &err);
   rocksdb_readoptions_set_snapshot(read_own, NULL);
   rocksdb_readoptions_destroy(read_own);
   rocksdb_free((void*)own);
@@ -1070,11 +928,9 @@ static void transactions(const char* dir) {
   rocksdb_transaction_put(txn, "p", 1, "prepared", 8, &err);
   must(err);
   rocksdb_transaction_prepare(txn, &err);
-  said("prepare", err);
-  err = NULL;
+  said("prepare", &err);
   rocksdb_transaction_commit(txn, &err);
-  said("commit", err);
-  err = NULL;
+  said("commit", &err);
   value = rocksdb_transactiondb_get(db, ro, "p", 1, &len, &err);
   must(err);
   show("prepared", value, len);
@@ -1102,8 +958,7 @@ static void transactions(const char* dir) {
   base = rocksdb_optimistictransactiondb_get_base_db(odb);
   put(base, "a", "theirs");
   rocksdb_transaction_commit(txn, &err);
-  said("a conflict", err);
-  err = NULL;
+  said("a conflict", &err);
   get(base, "a");
   rocksdb_optimistictransactiondb_close_base_db(base);
   rocksdb_transaction_destroy(txn);
@@ -1170,21 +1025,17 @@ static void information(const char* dir) {
   rocksdb_iter_destroy(iter);
   rocksdb_close(db);
   rocksdb_destroy_db(options, path(dir, "info"), &err);
-  said("destroy", err);
-  err = NULL;
+  said("destroy", &err);
   rocksdb_options_set_create_if_missing(options, 0);
   db = rocksdb_open(options, path(dir, "info"), &err);
-  said("open what was destroyed", err);
-  err = NULL;
+  said("open what was destroyed", &err);
   rocksdb_destroy_db(options, path(dir, "never"), &err);
-  said("destroy nothing", err);
-  err = NULL;
+  said("destroy nothing", &err);
   mkdir(path(dir, "plain"), 0755);
   FILE* notes = fopen(path(dir, "plain/notes"), "w");
   if (notes == NULL || fclose(notes) != 0) exit(1);
   rocksdb_destroy_db(options, path(dir, "plain"), &err);
-  said("destroy what is no database", err);
-  err = NULL;
+  said("destroy what is no database", &err);
   notes = fopen(path(dir, "plain/notes"), "r");
   printf("notes: %s\n", notes == NULL ? "gone" : "kept");
   if (notes != NULL) fclose(notes);
@@ -1288,8 +1139,7 @@ static void tables(const char* dir) {
 
 int main(int argc, char** argv) {
   if (argc != 2) return 2;
-  ro = rocksdb_readoptions_create();
-  wo = rocksdb_writeoptions_create();
+  begin();
   opening(argv[1]);
   settings(argv[1]);
   keys(argv[1]);
@@ -1304,8 +1154,5 @@ int main(int argc, char** argv) {
   transactions(argv[1]);
   information(argv[1]);
   tables(argv[1]);
-  rocksdb_readoptions_destroy(ro);
-  rocksdb_writeoptions_destroy(wo);
-  printf("end\n");
-  return 0;
+  return end();
 }

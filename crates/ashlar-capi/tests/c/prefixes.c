@@ -1,17 +1,7 @@
 /* Writes or reads a database whose prefixes end behind the first colon of a key: `prefixes DIR write`, `prefixes DIR read NAME`. The
  * tests write with one library and read with the other. NAME is the name of the reader's extractor. */
 
-#include <rocksdb/c.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-static void must(char* err) {
-  if (err != NULL) {
-    printf("%s\n", err);
-    exit(1);
-  }
-}
+#include "prints.h"
 
 static char* behind_colon(void* state, const char* key, size_t length, size_t* taken) {
   (void)state;

@@ -2,6 +2,7 @@
 
 use crate::describe::Api;
 use ashlar_testkit::judge::{Skip, place};
+use ashlar_testkit::report::figure;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -13,6 +14,11 @@ pub fn api() -> Api {
 /// The directory of the header.
 pub fn include() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("include")
+}
+
+/// A program of `tests/c`.
+pub fn program(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c").join(name)
 }
 
 /// Our library, which cargo built beside the tests.
@@ -47,7 +53,7 @@ pub fn run(source: &Path, library: &Path) -> String {
 }
 
 /// [`run`], by another program with these words.
-pub fn run_under(source: &Path, library: &Path, by: &Path, words: &[&str]) -> String {
+fn run_under(source: &Path, library: &Path, by: &Path, words: &[&str]) -> String {
     let dir = tempfile::tempdir().unwrap();
     let program = dir.path().join("program");
     compile(&["-std=c99", "-xc"], source, Some(library), &program).unwrap();
@@ -69,4 +75,39 @@ pub fn assert_same(theirs: &str, ours: &str, differ: &[&str]) {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert_eq!(theirs.lines().count(), ours.lines().count());
+}
+
+/// Runs a program of `tests/c` over both libraries, and compares what it prints. Lines that begin as one of `differ` may differ.
+/// `test` names the test in the message about a missing library of RocksDB, `what` names the program in the report.
+pub fn prints_the_same(test: &str, name: &str, what: &str, differ: &[&str]) {
+    let source = program(name);
+    let here = run(&source, &ours());
+    match theirs() {
+        Ok(library) => {
+            assert_same(&run(&source, &library), &here, differ);
+            let count = here.lines().count();
+            figure(&format!("{what}: {count} lines of a program, the same over RocksDB 11.8.1"));
+        }
+        Err(skip) => skip.announce(test),
+    }
+}
+
+/// The words for valgrind: it fails for memory that is used wrongly or lost.
+pub const VALGRIND: [&str; 4] =
+    ["--quiet", "--error-exitcode=9", "--leak-check=full", "--errors-for-leak-kinds=definite"];
+
+/// The path of valgrind. Without valgrind the test is announced as skipped.
+pub fn valgrind() -> Option<PathBuf> {
+    let found = place("valgrind");
+    if found.is_err() {
+        Skip::because("valgrind is not installed: apt-get install valgrind").announce("valgrind");
+    }
+    found.ok()
+}
+
+/// Runs a program of `tests/c` over our library under valgrind, which finds nothing. The program ends with the line `end`.
+pub fn valgrind_finds_nothing_in(name: &str) {
+    let Some(valgrind) = valgrind() else { return };
+    let said = run_under(&program(name), &ours(), &valgrind, &VALGRIND);
+    assert!(said.ends_with("end\n"), "{said}");
 }

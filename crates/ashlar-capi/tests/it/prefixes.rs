@@ -1,15 +1,13 @@
 //! A program with a prefix extractor of its own: one library reads what the other wrote, with seeks within a prefix.
 
-use crate::compiled::{compile, ours, theirs};
-use ashlar_testkit::judge::{Skip, place};
+use crate::compiled::{VALGRIND, compile, ours, program as source, theirs, valgrind};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The program over a library.
 fn program(library: &Path, dir: &Path, name: &str) -> PathBuf {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/prefixes.c");
     let program = dir.join(name);
-    compile(&["-std=c99", "-xc"], &source, Some(library), &program).unwrap();
+    compile(&["-std=c99", "-xc"], &source("prefixes.c"), Some(library), &program).unwrap();
     program
 }
 
@@ -63,16 +61,13 @@ fn both_libraries_seek_within_each_others_prefixes() {
 /// The rules of C are called with memory that is theirs to read, and are destroyed with the options and the database.
 #[test]
 fn valgrind_finds_nothing_in_rules_of_c() {
-    let Ok(valgrind) = place("valgrind") else {
-        return Skip::because("valgrind is not installed: apt-get install valgrind").announce("valgrind");
-    };
+    let Some(valgrind) = valgrind() else { return };
     let dir = tempfile::tempdir().unwrap();
     let here = program(&ours(), dir.path(), "ours");
     let (here, data) = (here.to_str().unwrap(), dir.path().join("data"));
     let data = data.to_str().unwrap();
-    let words =
-        ["--quiet", "--error-exitcode=9", "--leak-check=full", "--errors-for-leak-kinds=definite", here];
-    said(&valgrind, &[&words[..], &[data, "write"]].concat());
-    let (out, _) = said(&valgrind, &[&words[..], &[data, "read", "test.Colon"]].concat());
+    let words = [&VALGRIND[..], &[here]].concat();
+    said(&valgrind, &[words.as_slice(), &[data, "write"]].concat());
+    let (out, _) = said(&valgrind, &[words.as_slice(), &[data, "read", "test.Colon"]].concat());
     assert!(out.contains("\nz:: last\n"), "{out}");
 }
