@@ -4,7 +4,7 @@
 //! test result: ok. 5 passed; 0 failed; 1 ignored; …     libtest's own line
 //! ---- the::test stdout ---- … failures:                 what a failed test printed, down to its backtrace
 //! SKIPPED <test>: <why>     FIGURE <text>               ashlar_testkit::report's lines, anywhere in a line
-//! process didn't exit successfully: … (signal: 6, …)    cargo's line after a program that died before its own summary
+//! error: test failed, to rerun pass `…`                 cargo's line after a program that failed, or died without a summary
 //! ```
 //! A test that says SKIPPED is passed to libtest; here it is skipped.
 
@@ -27,12 +27,14 @@ pub struct Tally {
     saying: usize,
     /// The newest lines of the running test program that do not report a passed test.
     newest: VecDeque<String>,
+    /// The running test program has printed its summary.
+    is_summed: bool,
 }
 
 /// So many lines of a failed test are repeated at the end.
 const LINES_OF_A_FAILURE: usize = 30;
 
-/// So many lines of a program that a signal ended are repeated at the end.
+/// So many lines of a program that died are repeated at the end.
 const LINES_BEFORE_A_DEATH: usize = 12;
 
 impl Tally {
@@ -67,21 +69,25 @@ impl Tally {
         }
     }
 
-    /// A program that a signal ended prints no summary: its last lines are all that is known of the fault.
+    /// A program that dies prints no summary: its last lines are all that is known of the fault.
     fn read_death(&mut self, line: &str) {
         if line.trim_start().starts_with("Running ") {
             self.newest.clear();
-        } else if line.contains("process didn't exit successfully") && line.contains("(signal: ") {
-            self.failed += 1;
-            self.failures.extend(self.newest.drain(..));
-            self.failures.push(line.trim().to_owned());
-            return;
+            self.is_summed = false;
         }
+        self.is_summed |= line.starts_with("test result: ");
         if !line.is_empty() && !line.ends_with(" ... ok") {
             if self.newest.len() == LINES_BEFORE_A_DEATH {
                 self.newest.pop_front();
             }
             self.newest.push_back(line.to_owned());
+        }
+        if line.starts_with("error: test failed") && !self.is_summed {
+            self.failed += 1;
+            self.failures.push("a program that died; its last lines:".to_owned());
+            self.failures.extend(self.newest.drain(..).map(|line| format!("  {line}")));
+        } else if line.contains("process didn't exit successfully") {
+            self.failures.push(format!("  {}", line.trim()));
         }
     }
 
@@ -143,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_a_signal_ends_counts_and_leaves_its_last_lines() {
+    fn a_program_that_dies_counts_and_leaves_its_last_lines() {
         let mut tally = Tally::default();
         for line in [
             "     Running tests/it/main.rs (deps/it-1)",
@@ -154,13 +160,32 @@ mod tests {
             "Caused by:",
             "  process didn't exit successfully: `deps/it-1` (signal: 6, SIGABRT: process abort signal)",
             "     Running tests/it/main.rs (deps/it-2)",
-            "test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.46s",
+            "HANG: rel sweep --replay=3-4",
+            "error: test failed, to rerun pass `-p other --test it`",
+            "     Running tests/it/main.rs (deps/it-3)",
+            "---- c stdout ----",
+            "panicked at there",
+            "failures:",
+            "test result: FAILED. 3 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.46s",
+            "error: test failed, to rerun pass `-p third --test it`",
         ] {
             tally.read(line);
         }
-        assert_eq!(tally.line(), "3 passed, 1 failed, 0 skipped");
-        assert_eq!(tally.failures.len(), 4, "{:?}", tally.failures);
-        assert_eq!(tally.failures[0], "malloc(): invalid size");
-        assert!(tally.failures[3].ends_with("(signal: 6, SIGABRT: process abort signal)"));
+        assert_eq!(tally.line(), "3 passed, 3 failed, 0 skipped");
+        let died = "a program that died; its last lines:";
+        let said = [
+            died,
+            "       Running tests/it/main.rs (deps/it-1)",
+            "  malloc(): invalid size",
+            "  error: test failed, to rerun pass `-p some --test it`",
+            "  process didn't exit successfully: `deps/it-1` (signal: 6, SIGABRT: process abort signal)",
+            died,
+            "       Running tests/it/main.rs (deps/it-2)",
+            "  HANG: rel sweep --replay=3-4",
+            "  error: test failed, to rerun pass `-p other --test it`",
+            "c",
+            "  panicked at there",
+        ];
+        assert_eq!(tally.failures, said);
     }
 }

@@ -14,6 +14,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
 /// How long a suite goes on.
@@ -313,35 +314,53 @@ fn text_of(panic: &(dyn Any + Send)) -> &str {
     text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("without words")
 }
 
-/// Ends the process when a case takes for ever: a loop inside a step cannot be left in any other way.
+/// Ends the process when a case takes for ever: a loop inside a step cannot be left in any other way. Time between cases does not
+/// count, because a run may wait there for its turn beside other runs.
 pub struct Watchdog {
     watched: Arc<Mutex<Watched>>,
 }
 
-/// The case that began last.
+#[derive(Default)]
 struct Watched {
-    case: String,
-    since: Instant,
+    running: Vec<Running>,
+    /// The number of the next case.
+    next: u64,
     over: bool,
 }
 
+struct Running {
+    thread: ThreadId,
+    number: u64,
+    case: String,
+    since: Instant,
+}
+
+/// A case that a [`Watchdog`] watches until this is dropped, or until another case begins in the same thread.
+#[must_use = "the case is watched until this is dropped"]
+pub struct WatchedCase {
+    watched: Arc<Mutex<Watched>>,
+    number: u64,
+}
+
+fn locked(watched: &Mutex<Watched>) -> MutexGuard<'_, Watched> {
+    watched.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl Watchdog {
-    /// Watches a suite: from here on, and from the beginning of each case, it has `patience`.
+    /// Watches a suite: each of its cases has `patience`.
     pub fn new(suite: &'static str, patience: Duration) -> Watchdog {
-        let watched = Watched { case: String::new(), since: Instant::now(), over: false };
-        let watched = Arc::new(Mutex::new(watched));
+        let watched = Arc::new(Mutex::new(Watched::default()));
         let seen = Arc::clone(&watched);
         std::thread::spawn(move || {
             loop {
                 std::thread::sleep(Duration::from_millis(200));
-                let watched = seen.lock().unwrap_or_else(PoisonError::into_inner);
+                let watched = locked(&seen);
                 if watched.over {
                     return;
                 }
-                if watched.since.elapsed() >= patience {
+                if let Some(Running { case, .. }) = watched.late(patience) {
                     // Not by a macro: what those print in a test is kept back, and this is its last word.
-                    let _ =
-                        writeln!(std::io::stderr(), "{}rel {suite} --replay={}", harm::HANG, watched.case);
+                    let _ = writeln!(std::io::stderr(), "{}rel {suite} --replay={case}", harm::HANG);
                     std::process::exit(101);
                 }
             }
@@ -349,26 +368,59 @@ impl Watchdog {
         Watchdog { watched }
     }
 
-    fn watched(&self) -> MutexGuard<'_, Watched> {
-        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// A case begins, in the words of `--replay`. A run that waits for other runs waits before this call.
-    pub fn begins(&self, case: impl fmt::Display) {
-        let case = case.to_string();
-        *self.watched() = Watched { case, since: Instant::now(), over: false };
+    pub fn begins(&self, case: impl fmt::Display) -> WatchedCase {
+        let mut watched = locked(&self.watched);
+        let (thread, number) = (std::thread::current().id(), watched.next);
+        watched.next += 1;
+        watched.running.retain(|case| case.thread != thread);
+        watched.running.push(Running { thread, number, case: case.to_string(), since: Instant::now() });
+        WatchedCase { watched: Arc::clone(&self.watched), number }
+    }
+}
+
+impl Watched {
+    /// A case that has run for longer than `patience`.
+    fn late(&self, patience: Duration) -> Option<&Running> {
+        self.running.iter().find(|case| case.since.elapsed() >= patience)
+    }
+}
+
+impl Drop for WatchedCase {
+    fn drop(&mut self) {
+        locked(&self.watched).running.retain(|case| case.number != self.number);
     }
 }
 
 impl Drop for Watchdog {
     fn drop(&mut self) {
-        self.watched().over = true;
+        locked(&self.watched).over = true;
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_watchdog_counts_the_time_of_each_case_and_not_the_time_between() {
+        let dog = Watchdog::new("none", Duration::from_secs(3600));
+        let late = |patience| locked(&dog.watched).late(patience).map(|case| case.case.clone());
+        std::thread::sleep(Duration::from_millis(20));
+        assert_eq!(late(Duration::ZERO), None, "no case runs");
+        let first = dog.begins(1);
+        let beside = std::thread::scope(|scope| scope.spawn(|| dog.begins("beside")).join().unwrap());
+        std::thread::sleep(Duration::from_millis(20));
+        assert_eq!(late(Duration::from_millis(20)).as_deref(), Some("1"));
+        drop(beside);
+        let second = dog.begins("disk-2");
+        assert_eq!(late(Duration::from_millis(20)), None, "the thread began another case");
+        assert_eq!(late(Duration::ZERO).as_deref(), Some("disk-2"));
+        drop(first);
+        assert_eq!(late(Duration::ZERO).as_deref(), Some("disk-2"));
+        drop(second);
+        assert_eq!(late(Duration::ZERO), None);
+    }
 
     #[test]
     fn seeds_and_replays() {

@@ -48,7 +48,7 @@ pub fn run(budget: &Budget) -> Report {
             break;
         }
         let _turn = turns::beside_others();
-        watchdog.begins(case);
+        let _case = watchdog.begins(case);
         let done = guarded(|| one(case, (&subject, &twin), &mut judges, &mut report));
         match done {
             Ok(()) => {}

@@ -69,7 +69,7 @@ fn flip(budget: &Budget, subject: &Subject, bytes: &[Byte], report: &mut Report)
     let watchdog = Watchdog::new(SUITE, Duration::from_secs(60));
     let all = (bytes.len() * PATTERNS.len()) as u64;
     budget.each(budget.seed..all, report, |case, piece| {
-        watchdog.begins(case);
+        let _case = watchdog.begins(case);
         let number = usize::try_from(case * STRIDE % all).unwrap_or(usize::MAX);
         let pattern = PATTERNS[number % PATTERNS.len()];
         if let Some(byte) = bytes.get(number / PATTERNS.len()) {

@@ -112,7 +112,7 @@ pub fn run(budget: &Budget) -> Report {
             break;
         }
         let _turn = turns::beside_others();
-        watchdog.begins(case);
+        let _case = watchdog.begins(case);
         one(case, &subjects, &mut cells, &mut report);
     }
     drop(watchdog);

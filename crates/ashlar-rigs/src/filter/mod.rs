@@ -31,7 +31,7 @@ pub fn run(budget: &Budget) -> Report {
     let mut report = Report::new("filter", budget);
     let watchdog = Watchdog::new("filter", Duration::from_secs(120));
     budget.each_seed(CASES, &mut report, |seed, report| {
-        watchdog.begins(seed);
+        let _case = watchdog.begins(seed);
         let done = guarded(|| history(seed, 900, report));
         report.count("cases", 1);
         if let Err(what) = done {

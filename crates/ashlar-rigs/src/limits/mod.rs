@@ -54,7 +54,7 @@ pub fn run(budget: &Budget) -> Report {
         for (name, case) in CASES {
             if budget.replay.as_deref().is_none_or(|only| only == name) && !budget.is_enough(&report) {
                 let _turn = turns::beside_others();
-                watchdog.begins(name);
+                let _case = watchdog.begins(name);
                 one(budget, (name, case), seed, &mut report);
             }
         }

@@ -33,7 +33,7 @@ pub fn run(budget: &Budget) -> Report {
     let mut report = Report::new("txn", budget);
     let watchdog = Watchdog::new("txn", Duration::from_secs(120));
     budget.each_seed(CASES, &mut report, |seed, report| {
-        watchdog.begins(seed);
+        let _case = watchdog.begins(seed);
         let done = guarded(|| match seed % 8 {
             7 => threads::run(seed, report),
             _ => steps::run(seed, report),

@@ -33,7 +33,7 @@ pub fn run(budget: &Budget) -> Report {
     let is_other = budget.replay.is_some() && budget.replayed("").is_none();
     let cases = if is_other { 0..0 } else { 0..CASES };
     budget.each(cases, &mut report, |case, piece| {
-        watchdog.begins(case);
+        let _case = watchdog.begins(case);
         if let Err(e) = guarded(|| game::play(case, piece)) {
             piece.fail(case.to_string(), e);
         }
@@ -57,7 +57,7 @@ fn run_leveldb(budget: &Budget, report: &mut Report, watchdog: &Watchdog) {
         (None, None, Length::For(_)) => first..first + LEVELDB_LONG,
     };
     budget.each(seeds, report, |seed, piece| {
-        watchdog.begins(format!("leveldb-{seed}"));
+        let _case = watchdog.begins(format!("leveldb-{seed}"));
         if let Err(e) = guarded(|| leveldb::play(seed, piece)) {
             piece.fail(format!("leveldb-{seed}"), e);
         }

@@ -69,14 +69,14 @@ pub fn run(budget: &Budget) -> Report {
             continue;
         }
         let _turn = turns::beside_others();
-        watchdog.begins(number);
+        let _case = watchdog.begins(number);
         let choice = if number % DEFAULTS == 0 { Choice::default() } else { choice };
         cover.meet(&choice);
         if only_handles.is_none() {
             one(number, choice.clone(), &mut report);
         }
         if only_list.is_none() {
-            watchdog.begins(format!("handles-{number}"));
+            let _case = watchdog.begins(format!("handles-{number}"));
             handles::one(number, choice, &mut report);
         }
     }

@@ -60,7 +60,7 @@ pub fn run(budget: &Budget) -> Report {
             }
             let seed = budget.replayed(word).unwrap_or(seed);
             let case = format!("{word}{seed}");
-            watchdog.begins(&case);
+            let _case = watchdog.begins(&case);
             let done = guarded(|| rig(seed, budget, &mut report));
             done.map_err(|e| report.fail(case, e)) != Ok(Done::Skipped)
         });

@@ -109,7 +109,7 @@ fn histories(
         let pair = replay || seed % 100 == 7;
         let _turn: Box<dyn std::any::Any> =
             if pair { Box::new(turns::alone()) } else { Box::new(turns::beside_others()) };
-        watchdog.begins(seed);
+        let _case = watchdog.begins(seed);
         let first = history(seed, tally, judges.as_deref_mut());
         if pair {
             let second = history(seed, &mut Tally::default(), None);
@@ -133,7 +133,7 @@ fn disks(
 ) {
     for seed in seeds {
         let _turn = turns::beside_others();
-        watchdog.begins(format!("disk-{seed}"));
+        let _case = watchdog.begins(format!("disk-{seed}"));
         match full_disk(seed, tally, judges.as_deref_mut()) {
             Ok(refused) => report.count("times a full disk refused and resumed", refused),
             Err(e) => report.fail(format!("disk-{seed}"), e),
@@ -145,7 +145,7 @@ fn disks(
 fn failures(seeds: std::ops::Range<u64>, tally: &mut Tally, report: &mut Report, watchdog: &Watchdog) {
     for seed in seeds {
         let _turn = turns::beside_others();
-        watchdog.begins(format!("failing-{seed}"));
+        let _case = watchdog.begins(format!("failing-{seed}"));
         if let Err(e) = failing(seed, tally) {
             report.fail(format!("failing-{seed}"), e);
         }

@@ -62,7 +62,7 @@ pub fn run(budget: &Budget) -> Report {
         Length::For(time) => time,
     };
     let watchdog = Watchdog::new("soak", time + PATIENCE);
-    watchdog.begins(seed);
+    let _case = watchdog.begins(seed);
     let done = guarded(|| {
         let dir = tempfile::tempdir().map_err(|e| e.to_string())?;
         let role = ["soak", &dir.path().to_string_lossy(), &seed.to_string(), &time.as_secs().to_string()];

@@ -92,7 +92,7 @@ pub(super) fn sweep(budget: &Budget, watchdog: &Watchdog, report: &mut Report) {
         if budget.is_enough(report) || budget.is_over() {
             break;
         }
-        watchdog.begins(format!("memory-{number}"));
+        let _case = watchdog.begins(format!("memory-{number}"));
         let last = if number % 2 == 0 { number / 2 } else { u64::MAX };
         report.count("allocations refused", 1);
         if let Err(e) = guarded(|| case(budget, Some((number / 2, last)), report)) {

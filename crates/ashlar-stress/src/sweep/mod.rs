@@ -244,7 +244,7 @@ fn sweep(script: u64, only: Option<u64>, budget: &Budget, watchdog: &Watchdog, r
             break;
         }
         let _turn = turns::beside_others();
-        watchdog.begins(format!("{script}-{case}"));
+        let _case = watchdog.begins(format!("{script}-{case}"));
         report.count("calls made to fail", 1);
         if fault.class == CallClass::Sync {
             report.count(&format!("syncs made to fail, {}", flavour(fault.sync)), 1);

@@ -35,7 +35,7 @@ pub fn run(budget: &Budget) -> Report {
     let mut report = Report::new("torture", budget);
     let quick = report::scale(CASES, 5 * CASES) as u64;
     budget.each_seed(quick, &mut report, |seed, piece| {
-        watchdog.begins(seed);
+        let _case = watchdog.begins(seed);
         if let Err(e) = guarded(|| round::case(seed, budget, piece)) {
             piece.fail(seed.to_string(), e);
         }

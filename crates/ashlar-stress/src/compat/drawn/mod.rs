@@ -132,7 +132,7 @@ pub(super) fn run(budget: &Budget, report: &mut Report, watchdog: &Watchdog) {
     let (began, kinds) = (Instant::now(), Mutex::default());
     let run = Run { quick, watchdog, told, began, tables, coverage, kinds };
     if let Some(line) = budget.replay.as_deref().filter(|line| line.contains('|')) {
-        watchdog.begins(line);
+        let _case = watchdog.begins(line);
         match line.parse::<Plan>() {
             Ok(plan) => match run.tables.iter().find(|own| own.version == plan.version) {
                 Some(own) => run.told(&play(&plan, &own.file), &plan, own, false, report),
@@ -154,7 +154,7 @@ pub(super) fn run(budget: &Budget, report: &mut Report, watchdog: &Watchdog) {
         (None, Length::For(_)) => budget.seed..u64::MAX,
     };
     budget.each(seeds, report, |seed, piece| {
-        watchdog.begins(format!("drawn-{seed}"));
+        let _case = watchdog.begins(format!("drawn-{seed}"));
         let played = guarded(|| run.case(seed, piece).map_err(|e| e.to_string()));
         if let Err(e) = played {
             piece.fail(format!("drawn-{seed}"), e);
@@ -184,7 +184,7 @@ fn defaults(version: JudgeVersion) -> Result<Defaults, String> {
 impl Run<'_> {
     fn regressions(&self, report: &mut Report) {
         for line in REGRESSIONS {
-            self.watchdog.begins(line);
+            let _case = self.watchdog.begins(line);
             let plan = match line.parse::<Plan>() {
                 Ok(plan) => plan,
                 Err(why) => return report.fail(*line, why),
@@ -239,7 +239,7 @@ impl Run<'_> {
                 continue;
             }
             let since = self.began.elapsed();
-            self.watchdog.begins(format!("'{plan}'"));
+            let _case = self.watchdog.begins(format!("'{plan}'"));
             let small =
                 if shrunk { shrink::shrink(plan.clone(), &finding.kind, &own.file) } else { plan.clone() };
             let names = names(&small);
@@ -268,7 +268,7 @@ impl Run<'_> {
             let names: BTreeSet<String> =
                 new.iter().map(|finding| finding.kind.trim_start_matches(&start).to_owned()).collect();
             let small = shrink::only(plan, &names, mode == "stored");
-            self.watchdog.begins(format!("'{small}'"));
+            let _case = self.watchdog.begins(format!("'{small}'"));
             let again = play(&small, &own.file).findings;
             for finding in new {
                 let shown = again.iter().any(|other| other.kind == finding.kind);
