@@ -162,7 +162,8 @@ fn opened(options: &BackupOptionsObject) -> Result<BackupObject> {
         }
     }
     let limit = options.limit.unwrap_or_else(|| texts.get("backup_rate_limit"));
-    let mut builder = BackupEngine::builder(&options.dir).rate_limit(limit);
+    let threads = usize::try_from(texts.get::<i32>("max_background_operations")).unwrap_or(1);
+    let mut builder = BackupEngine::builder(&options.dir).rate_limit(limit).threads(threads);
     if let Some(env) = &options.env {
         builder = builder.env(env.0.clone());
     }

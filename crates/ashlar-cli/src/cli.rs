@@ -355,6 +355,9 @@ pub(crate) enum DbCommand {
         /// The most bytes to copy per second; 0: no limit
         #[arg(long = "rate_limit", value_name = "BYTES", default_value_t = 0)]
         rate_limit: u64,
+        /// How many threads copy
+        #[arg(long = "num_threads", value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
+        num_threads: u16,
     },
     /// Makes DIRECTORY the database of a backup in BACKUPS. An existing database is replaced
     ///
@@ -376,6 +379,9 @@ pub(crate) enum DbCommand {
         /// The most bytes to copy per second; 0: no limit
         #[arg(long = "rate_limit", value_name = "BYTES", default_value_t = 0)]
         rate_limit: u64,
+        /// How many threads copy
+        #[arg(long = "num_threads", value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
+        num_threads: u16,
     },
     /// Lists the backups in DIRECTORY, which is a directory of backups here: ashlar db BACKUPS backups
     ///

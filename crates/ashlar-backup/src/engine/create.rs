@@ -1,7 +1,7 @@
 //! Makes a backup.
 
 use super::catalog::{META, PRIVATE, SHARED_CHECKSUM, Stored, list};
-use super::copy::{Pace, Sum, check, copy};
+use super::copy::{Pace, Sum, check, copy, each};
 use super::{BackupEngine, BackupInfo};
 use crate::Copied;
 use crate::parts::{Part, files_of, newest_options, parts};
@@ -128,17 +128,8 @@ impl BackupEngine {
         }
         let held = db.hold_files("create_backup()")?;
         let moment = held.moment()?;
-        let created = Creation {
-            db,
-            engine: self,
-            id,
-            private,
-            known: self.known(),
-            pace: self.pace(),
-            files: Vec::new(),
-            created: Counts::default(),
-        }
-        .run(&moment, options, progress);
+        let created = Creation { db, engine: self, id, private, known: self.known(), pace: self.pace() }
+            .run(&moment, options, progress);
         match created {
             Ok(counts) => self.created(id, counts),
             Err(e) => {
@@ -177,13 +168,18 @@ struct Creation<'a> {
     private: PathBuf,
     known: BTreeMap<String, Sum>,
     pace: Pace,
-    files: Vec<BackupFile>,
-    created: Counts,
+}
+
+/// A file of the backup.
+struct Brought {
+    file: BackupFile,
+    /// The bytes that were copied; `None`: an earlier backup has the file.
+    copied_bytes: Option<u64>,
 }
 
 impl Creation<'_> {
     fn run(
-        mut self,
+        self,
         moment: &Moment,
         options: &BackupOptions,
         progress: &mut dyn FnMut(&Copied),
@@ -194,67 +190,70 @@ impl Creation<'_> {
         }
         make_directory(fs, &self.private)?;
         let manifest = FileKind::Manifest(moment.manifest);
-        self.copy_private(&manifest.name(), moment.manifest_bytes)?;
+        let mut files = vec![self.copy_private(&manifest.name(), moment.manifest_bytes)?];
         let there = files_of(&*self.db.env().fs, self.db.path())?;
         if let Some(name) = newest_options(&there) {
             let text = options_of_copy(&*self.db.env().fs, &self.db.path().join(name))?;
-            self.write_private(name, text.as_bytes())?;
+            files.push(self.write_private(name, text.as_bytes())?);
         }
         let replayed = replay_manifest(fs, &self.private, moment.manifest)?;
         let parts = parts(self.db.path(), &replayed, moment, &there)?;
         let bytes_total = parts.iter().map(|part| part.bytes).sum();
         let mut done = Copied { files_total: parts.len(), bytes_total, ..Copied::default() };
-        for part in &parts {
-            match part.kind {
-                FileKind::Wal(_) => {
-                    self.created.copied_bytes += part.bytes;
-                    self.copy_private(&part.name, part.bytes)?;
-                }
-                _ => self.share(part)?,
+        let bring = |part: &Part| match part.kind {
+            FileKind::Wal(_) => {
+                let file = self.copy_private(&part.name, part.bytes)?;
+                Ok(Brought { file, copied_bytes: Some(part.bytes) })
             }
+            _ => self.share(part),
+        };
+        let (mut brought, mut counts) = (BTreeMap::new(), Counts::default());
+        each(&parts, self.engine.threads, bring, |at, part| {
+            match part.copied_bytes {
+                Some(bytes) => counts.copied_bytes += bytes,
+                None => counts.shared_files += 1,
+            }
+            brought.insert(at, part.file);
             done.files += 1;
-            done.bytes += part.bytes;
+            done.bytes += parts[at].bytes;
             progress(&done);
-        }
-        self.write_private(&FileKind::Current.name(), current_content(moment.manifest).as_bytes())?;
+        })?;
+        files.extend(brought.into_values());
+        files.push(
+            self.write_private(&FileKind::Current.name(), current_content(moment.manifest).as_bytes())?,
+        );
         if !planted(Bug::BackupDirUnsynced) {
             fs.sync_dir(&self.private)?;
         }
         fs.sync_dir(&dir.join(SHARED_CHECKSUM))?;
-        self.publish(moment.sequence, options)?;
-        Ok(self.created)
+        self.publish(moment.sequence, options, files)?;
+        Ok(counts)
     }
 
     /// Copies the first `bytes` bytes of a file of the database, which has them.
-    fn copy_private(&mut self, name: &str, bytes: u64) -> Result<()> {
+    fn copy_private(&self, name: &str, bytes: u64) -> Result<BackupFile> {
         let from = self.db.path().join(name);
         let source = self.db.env().fs.open_read(&from)?;
         let to = self.private.join(name);
-        let sum = copy(&*source, Some((&*self.engine.fs, &to)), bytes, &mut self.pace)?;
+        let sum = copy(&*source, Some((&*self.engine.fs, &to)), bytes, &self.pace)?;
         if sum.bytes < bytes {
             let what = format!("file is truncated: {} of {bytes} bytes are left", sum.bytes);
             return Err(Error::corruption(what).at(&from, sum.bytes));
         }
-        self.add_private(name, sum.crc);
-        Ok(())
+        Ok(self.private_file(name, sum.crc))
     }
 
-    fn write_private(&mut self, name: &str, content: &[u8]) -> Result<()> {
+    fn write_private(&self, name: &str, content: &[u8]) -> Result<BackupFile> {
         write_file(&*self.engine.fs, &self.private.join(name), content)?;
-        self.add_private(name, crc32c(content));
-        Ok(())
+        Ok(self.private_file(name, crc32c(content)))
     }
 
-    fn add_private(&mut self, name: &str, crc: u32) {
-        self.add(format!("{PRIVATE}/{}/{name}", self.id), crc);
-    }
-
-    fn add(&mut self, path: String, crc: u32) {
-        self.files.push(BackupFile { path, checksum: Some(crc), ..BackupFile::default() });
+    fn private_file(&self, name: &str, crc: u32) -> BackupFile {
+        file(format!("{PRIVATE}/{}/{name}", self.id), crc)
     }
 
     /// Brings a table or blob file, unless an earlier backup has it.
-    fn share(&mut self, part: &Part) -> Result<()> {
+    fn share(&self, part: &Part) -> Result<Brought> {
         let from = self.db.path().join(&part.name);
         let source = self.db.env().fs.open_read(&from)?;
         let bytes = source.len();
@@ -263,7 +262,7 @@ impl Creation<'_> {
             None => {
                 let crc = match part.recorded {
                     Some(crc) => crc,
-                    None => copy(&*source, None, bytes, &mut self.pace)?.crc,
+                    None => copy(&*source, None, bytes, &self.pace)?.crc,
                 };
                 checksum_name(part, bytes, crc)?
             }
@@ -271,22 +270,18 @@ impl Creation<'_> {
         let path = format!("{SHARED_CHECKSUM}/{name}");
         if let Some(known) = self.known.get(&path).copied() {
             check(&from, known, bytes, part.recorded)?;
-            self.created.shared_files += 1;
-            self.add(path, known.crc);
-            return Ok(());
+            return Ok(Brought { file: file(path, known.crc), copied_bytes: None });
         }
         let (fs, folder) = (&*self.engine.fs, self.engine.dir.join(SHARED_CHECKSUM));
         let temp = folder.join(format!(".{name}.tmp"));
-        let sum = copy(&*source, Some((fs, &temp)), u64::MAX, &mut self.pace)?;
+        let sum = copy(&*source, Some((fs, &temp)), u64::MAX, &self.pace)?;
         let expected = match SharedName::parse(&name) {
             Some(SharedName::Checksum { checksum, .. }) => Some(checksum),
             _ => part.recorded,
         };
         check(&from, sum, bytes, expected).map_err(Error::damaged_file_hint)?;
         fs.rename(&temp, &folder.join(&name))?;
-        self.created.copied_bytes += sum.bytes;
-        self.add(path, sum.crc);
-        Ok(())
+        Ok(Brought { file: file(path, sum.crc), copied_bytes: Some(sum.bytes) })
     }
 
     /// The name of a table by the session that wrote it. `None`: the table has no session, or was written under another number;
@@ -306,13 +301,13 @@ impl Creation<'_> {
     }
 
     /// Writes the meta file, which makes the backup one.
-    fn publish(&self, sequence: SeqNum, options: &BackupOptions) -> Result<()> {
+    fn publish(&self, sequence: SeqNum, options: &BackupOptions, files: Vec<BackupFile>) -> Result<()> {
         let (fs, folder) = (&*self.engine.fs, self.engine.dir.join(META));
         let meta = BackupMeta {
             timestamp: i64::try_from(self.engine.clock.unix_micros() / 1_000_000).unwrap_or_default(),
             sequence: sequence.get(),
             app_metadata: options.metadata.clone(),
-            files: self.files.clone(),
+            files,
             ..BackupMeta::default()
         };
         let (temp, name) = (folder.join(format!(".{}.tmp", self.id)), folder.join(self.id.to_string()));
@@ -323,6 +318,10 @@ impl Creation<'_> {
             let _ = fs.remove(&name);
         })
     }
+}
+
+fn file(path: String, crc: u32) -> BackupFile {
+    BackupFile { path, checksum: Some(crc), ..BackupFile::default() }
 }
 
 /// The name of a file by its checksum. RocksDB knows the ending of tables only as `sst`; a LevelDB table may have either.

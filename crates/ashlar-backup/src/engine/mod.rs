@@ -34,8 +34,8 @@ use ashlar_base::{Error, ErrorKind, Result, SeqNum};
 use ashlar_env::{Clock, Env, FileLock, Fs};
 use ashlar_format::filename::FileKind;
 use ashlar_tree::files::make_directory;
-use catalog::{Backup, Catalog, PRIVATE};
-use copy::{Pace, check, copy};
+use catalog::{Backup, Catalog, PRIVATE, Stored};
+use copy::{Pace, check, copy, each};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -75,6 +75,7 @@ pub struct BackupEngineBuilder {
     env: Option<Env>,
     read_only: bool,
     bytes_per_second: u64,
+    threads: usize,
 }
 
 impl BackupEngineBuilder {
@@ -87,6 +88,11 @@ impl BackupEngineBuilder {
     /// The most bytes per second that a call reads to copy or verify files. 0, the default: no limit.
     pub fn rate_limit(self, bytes_per_second: u64) -> Self {
         BackupEngineBuilder { bytes_per_second, ..self }
+    }
+
+    /// How many threads copy and verify files, each a file at a time. Default: one, the calling thread.
+    pub fn threads(self, n: usize) -> Self {
+        BackupEngineBuilder { threads: n, ..self }
     }
 
     /// The file system and clock to use. Default: those of the machine.
@@ -122,7 +128,8 @@ impl BackupEngineBuilder {
         }
         let fs = env.fs.hold(&dir)?;
         let catalog = Catalog::load(&*fs, &dir)?;
-        Ok(BackupEngine { fs, clock: env.clock, dir, lock, bytes_per_second: self.bytes_per_second, catalog })
+        let (bytes_per_second, threads) = (self.bytes_per_second, self.threads);
+        Ok(BackupEngine { fs, clock: env.clock, dir, lock, bytes_per_second, threads, catalog })
     }
 }
 
@@ -136,6 +143,7 @@ pub struct BackupEngine {
     /// `None`: the engine is read-only.
     lock: Option<Box<dyn FileLock>>,
     bytes_per_second: u64,
+    threads: usize,
     catalog: Catalog,
 }
 
@@ -155,6 +163,7 @@ impl BackupEngine {
             env: None,
             read_only: false,
             bytes_per_second: 0,
+            threads: 1,
         }
     }
 
@@ -185,18 +194,19 @@ impl BackupEngine {
     /// Those of [`BackupEngine::verify`].
     pub fn verify_with(&self, id: u32, mut progress: impl FnMut(&Copied)) -> Result<()> {
         self.verify_sizes(id)?;
-        let (backup, mut pace) = (self.backup(id)?, self.pace());
+        let (backup, pace, fs, dir) = (self.backup(id)?, self.pace(), &self.fs, &self.dir);
         let mut done =
             Copied { files_total: backup.info.files, bytes_total: backup.info.bytes, ..Copied::default() };
-        for file in &backup.files {
-            let path = self.dir.join(&file.path);
-            let found = copy(&*self.fs.open_read(&path)?, None, u64::MAX, &mut pace)?;
-            check(&path, found, file.bytes, file.checksum)?;
+        let verify = |file: &Stored| {
+            let path = dir.join(&file.path);
+            let found = copy(&*fs.open_read(&path)?, None, u64::MAX, &pace)?;
+            check(&path, found, file.bytes, file.checksum).map(|()| found.bytes)
+        };
+        each(&backup.files, self.threads, verify, |_, bytes| {
             done.files += 1;
-            done.bytes += file.bytes;
+            done.bytes += bytes;
             progress(&done);
-        }
-        Ok(())
+        })
     }
 
     /// Checks that all files of a backup exist with their lengths, and that `CURRENT` names its MANIFEST.

@@ -1,7 +1,7 @@
 //! Makes a directory the database of a backup.
 
-use super::catalog::Backup;
-use super::copy::{check, copy};
+use super::catalog::{Backup, Stored};
+use super::copy::{check, copy, each};
 use super::{BackupEngine, BackupInfo};
 use crate::Copied;
 use crate::target::{is_inside, lock_directory, whole};
@@ -143,23 +143,25 @@ impl BackupEngine {
         let files: Vec<_> = backup.files.iter().filter(|file| !is_kept(file.kind)).collect();
         let bytes_total = files.iter().map(|file| file.bytes).sum();
         let mut done = Copied { files_total: files.len(), bytes_total, ..Copied::default() };
-        let mut pace = self.pace();
+        let (pace, own, dir) = (self.pace(), &self.fs, &self.dir);
         let manifest = self.manifest_of(backup)?;
-        for file in &files {
+        let bring = |file: &&Stored| {
             if file.kind != FileKind::Current {
-                let from = self.dir.join(&file.path);
+                let from = dir.join(&file.path);
                 let to = into.join(file.kind.name());
-                let source = self.fs.open_read(&from)?;
-                let sum = copy(&*source, Some((fs, &to)), u64::MAX, &mut pace)?;
+                let sum = copy(&*own.open_read(&from)?, Some((fs, &to)), u64::MAX, &pace)?;
                 check(&from, sum, file.bytes, file.checksum)?;
                 if matches!(file.kind, FileKind::Options(_)) {
                     forget_places(fs, &to)?;
                 }
             }
+            Ok(file.bytes)
+        };
+        each(&files, self.threads, bring, |_, bytes| {
             done.files += 1;
-            done.bytes += file.bytes;
+            done.bytes += bytes;
             progress(&done);
-        }
+        })?;
         fs.sync_dir(into)?;
         let current = FileKind::Current.name();
         write_small(fs, into, &current, current_content(manifest).as_bytes()).inspect_err(|_| {
@@ -221,7 +223,7 @@ impl BackupEngine {
             newest = newest.max(number);
             if logs.contains_key(&number) {
                 let source = fs.open_read(&into.join(file.kind.name()))?;
-                let sum = copy(&*source, None, file.bytes, &mut self.pace())?;
+                let sum = copy(&*source, None, file.bytes, &self.pace())?;
                 if sum.bytes != file.bytes || file.checksum.is_some_and(|crc| crc != sum.crc) {
                     return refuse(number, "the backup has a file of this name with other bytes");
                 }

@@ -15,6 +15,7 @@ pub(super) struct Create {
     pub(super) metadata: String,
     pub(super) keep: Option<u32>,
     pub(super) rate_limit: u64,
+    pub(super) num_threads: u16,
 }
 
 /// How to restore one.
@@ -22,6 +23,7 @@ pub(super) struct Restore {
     pub(super) id: Option<u32>,
     pub(super) keep_log_files: bool,
     pub(super) rate_limit: u64,
+    pub(super) num_threads: u16,
 }
 
 fn named(backups: Option<&Path>) -> Result<&Path, Outcome> {
@@ -37,7 +39,8 @@ fn show(bar: &ProgressBar, done: &Copied) {
 pub(super) fn create(target: &Target, backups: Option<&Path>, how: Create, out: &mut dyn Write) -> Done {
     let dir = named(backups)?;
     let db = target.open()?;
-    let mut engine = BackupEngine::builder(dir).rate_limit(how.rate_limit).open()?;
+    let mut engine =
+        BackupEngine::builder(dir).rate_limit(how.rate_limit).threads(how.num_threads.into()).open()?;
     let options = BackupOptions::new().flush(how.flush).metadata(how.metadata);
     let bar = check::bar();
     let made = engine.create_backup_with(&db, &options, |done| show(&bar, done));
@@ -63,7 +66,7 @@ pub(super) fn create(target: &Target, backups: Option<&Path>, how: Create, out: 
 /// Makes the directory the database of a backup.
 pub(super) fn restore(target: &Target, backups: Option<&Path>, how: &Restore, out: &mut dyn Write) -> Done {
     let builder = BackupEngine::builder(named(backups)?).read_only(true).rate_limit(how.rate_limit);
-    let engine = builder.open()?;
+    let engine = builder.threads(how.num_threads.into()).open()?;
     let id = match how.id {
         Some(id) => id,
         None => engine.latest()?.id,

@@ -131,12 +131,12 @@ pub(crate) fn run(arguments: DbArguments) -> Done {
         DbCommand::ImportFamily { name, from, move_files } => {
             exports::import(&target, &name, &from, move_files, &mut out)
         }
-        DbCommand::Backup { backups, backup_dir, flush, metadata, keep, rate_limit } => {
-            let how = backups::Create { flush, metadata, keep, rate_limit };
+        DbCommand::Backup { backups, backup_dir, flush, metadata, keep, rate_limit, num_threads } => {
+            let how = backups::Create { flush, metadata, keep, rate_limit, num_threads };
             backups::create(&target, backups.or(backup_dir).as_deref(), how, &mut out)
         }
-        DbCommand::Restore { backups, backup_dir, id, keep_log_files, rate_limit } => {
-            let how = backups::Restore { id, keep_log_files, rate_limit };
+        DbCommand::Restore { backups, backup_dir, id, keep_log_files, rate_limit, num_threads } => {
+            let how = backups::Restore { id, keep_log_files, rate_limit, num_threads };
             backups::restore(&target, backups.or(backup_dir).as_deref(), &how, &mut out)
         }
         DbCommand::Backups { verify } => backups::list(&target.directory, verify, &mut out),

@@ -441,7 +441,8 @@ fn backups_are_made_listed_and_restored() {
     let (dir, db) = place();
     let backups = dir.path().join("backups").display().to_string();
     good(&["db", &db, "put", "--create_if_missing", "k", "1"], b"");
-    let said = good(&["db", &db, "backup", &backups, "--flush", "--metadata=first\u{1b}"], b"");
+    let said =
+        good(&["db", &db, "backup", &backups, "--flush", "--num_threads=2", "--metadata=first\u{1b}"], b"");
     assert!(said.starts_with(&format!("OK: backup 1 in {backups} has the writes up to 1; ")), "{said}");
     good(&["db", &db, "put", "k", "2"], b"");
     let said = good(&["db", &db, "backup", &format!("--backup_dir={backups}")], b"");
@@ -455,7 +456,7 @@ fn backups_are_made_listed_and_restored() {
         assert_eq!(good(&["db", &db, "get", "k"], b""), value);
     }
     let copy = dir.path().join("copy").display().to_string();
-    good(&["db", &copy, "restore", &backups], b"");
+    good(&["db", &copy, "restore", &backups, "--num_threads=2"], b"");
     assert_eq!(good(&["db", &copy, "get", "k"], b""), "2\n");
     let said = good(&["db", &db, "backup", &backups, "--keep=2"], b"");
     assert!(said.ends_with("1 old backup deleted\n"), "{said}");

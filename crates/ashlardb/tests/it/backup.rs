@@ -46,10 +46,14 @@ fn restored(engine: &BackupEngine, id: u32, into: &Path) -> (Entries, Entries) {
 
 #[test]
 fn backups_are_incremental_and_each_restores_its_moment() {
+    (1..4).step_by(2).for_each(backups_are_incremental);
+}
+
+fn backups_are_incremental(threads: usize) {
     let home = tempfile::tempdir().unwrap();
     let at = |name: &str| home.path().join(name);
     let db = small(&at("db"));
-    let mut engine = BackupEngine::open(at("backups")).unwrap();
+    let mut engine = BackupEngine::builder(at("backups")).threads(threads).open().unwrap();
     let mut states = Vec::new();
     for round in 0..5_u32 {
         fill(&db, round);
@@ -70,7 +74,7 @@ fn backups_are_incremental_and_each_restores_its_moment() {
         states.push((entries(&db), entries(&db.family("other").unwrap())));
     }
     drop(engine);
-    let engine = BackupEngine::builder(at("backups")).read_only(true).open().unwrap();
+    let engine = BackupEngine::builder(at("backups")).read_only(true).threads(threads).open().unwrap();
     let listed = engine.backups();
     assert_eq!(listed.iter().map(|b| b.id).collect::<Vec<_>>(), [1, 2, 3, 4, 5]);
     assert!(listed.windows(2).all(|two| two[0].sequence < two[1].sequence));
@@ -475,7 +479,7 @@ fn a_rate_limit_spreads_the_copying() {
 fn backups_beside_writers_are_whole() {
     let home = tempfile::tempdir().unwrap();
     let db = small(&home.path().join("db"));
-    let mut engine = BackupEngine::open(home.path().join("b")).unwrap();
+    let mut engine = BackupEngine::builder(home.path().join("b")).threads(3).open().unwrap();
     let write = |n: u64, unlogged: bool| {
         let batch = WriteBatch::new();
         batch.put(n.to_be_bytes(), vec![b'x'; 300]).unwrap();
