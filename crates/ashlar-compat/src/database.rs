@@ -41,6 +41,8 @@ pub struct Database {
     db: Db,
     default: Family,
     path: PathBuf,
+    /// Opened as RocksDB's `DBWithTTL`: values of new families end in the time of their write too.
+    has_times: bool,
     /// A secondary: its view is a database of its own after each catch-up, and families are found there by their names.
     secondary: Option<Secondary>,
 }
@@ -100,7 +102,8 @@ impl Database {
         let families = named.iter().map(|family| db.family(family.name)).collect::<Result<_>>()?;
         let default = db.default_family();
         let path = path.to_owned();
-        Ok((Database { db, default, path, secondary }, families))
+        let has_times = named.iter().any(|family| family.ttl.is_some());
+        Ok((Database { db, default, path, has_times, secondary }, families))
     }
 
     /// The engine's handle.
@@ -131,12 +134,15 @@ impl Database {
         &self.path
     }
 
-    /// Creates a family.
+    /// Creates a family. In a database that was opened with times to live, no value of the new family is ever over.
     ///
     /// # Errors
     /// Those of [`Db::create_family_with`].
     pub fn create_family(&self, options: &Options, name: &str) -> Result<Family> {
-        self.db.create_family_with(name, |family| options.on_family(family))
+        self.db.create_family_with(name, |family| {
+            let family = options.on_family(family);
+            if self.has_times { family.ttl(Duration::ZERO) } else { family }
+        })
     }
 
     /// An iterator over a family. As in RocksDB, a tailing one ignores the snapshot of the options.

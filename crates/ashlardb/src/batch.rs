@@ -11,8 +11,8 @@ use std::cell::{Cell, RefCell, RefMut};
 /// [`crate::Db::write`], which empties it.
 ///
 /// An operation that cannot be added, for example with a key that is too large, is refused at once and leaves the batch
-/// as it was. A merge in a family without an operator, and a range that ends before its begin, are refused by the
-/// write. The batch then keeps its operations until [`WriteBatch::clear`].
+/// as it was. The write refuses a merge in a family without an operator, a range that ends before its begin, and a time to
+/// live in a family whose values never expire. The batch then keeps its operations until [`WriteBatch::clear`].
 ///
 /// A batch with operations on a [`Family`] belongs to the database of that family until it is empty.
 ///

@@ -236,8 +236,11 @@ impl Builder {
 
     /// Gives the values of every family a time to live, in RocksDB's format (`DBWithTTL`): each put value and merge operand is
     /// stored with the time of its write. Reads hide what is over at once, and compactions remove it. A merge renews its key.
-    /// Zero: nothing is ever over. Like RocksDB, the database needs this setting at each open; without it, the open is
-    /// read-only, and values end in 4 bytes of time.
+    /// Times are whole seconds, so a value may show for a second longer. Zero: nothing is ever over. The longest time is
+    /// 2,147,483,647 seconds; longer ones count as that.
+    ///
+    /// Like RocksDB, the database needs this setting at each open; without it, the open is read-only, and values end in 4 bytes of
+    /// time.
     ///
     /// An existing family must have been written with a time to live. It refuses entities and ingestion.
     pub fn ttl(self, ttl: Duration) -> Self {

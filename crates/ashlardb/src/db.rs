@@ -252,6 +252,11 @@ impl Db {
         read_identity(&*self.engine.env().fs, self.engine.path())
     }
 
+    /// The id of this open: twenty digits and letters, new at each open. The tables that it writes have the id in their properties.
+    pub fn session_id(&self) -> &str {
+        self.engine.session_id()
+    }
+
     /// Syncs the WAL: every logged write so far survives a power cut.
     ///
     /// # Errors

@@ -624,6 +624,24 @@ static void exports(const char* dir) {
   must(err);
   entries(db, cf);
   rocksdb_column_family_handle_destroy(cf);
+  /* A family without a time of its own has values with times too, and none of them is ever over. */
+  cf = rocksdb_create_column_family(db, options, "forever", &err);
+  must(err);
+  rocksdb_put_cf(db, wo, cf, "k", 1, "forever", 7, &err);
+  must(err);
+  entries(db, cf);
+  rocksdb_column_family_handle_destroy(cf);
+  rocksdb_close(db);
+  const char* families[3] = {"default", "short", "forever"};
+  const rocksdb_options_t* each[3] = {options, options, options};
+  rocksdb_column_family_handle_t* again[3];
+  const int ttls[3] = {1000, 100, 1000};
+  db = rocksdb_open_column_families_with_ttl(options, path(dir, "ttl"), 3, families, each, again, ttls, &err);
+  must(err);
+  for (int i = 0; i < 3; i++) {
+    entries(db, again[i]);
+    rocksdb_column_family_handle_destroy(again[i]);
+  }
   rocksdb_close(db);
   rocksdb_options_destroy(options);
 }

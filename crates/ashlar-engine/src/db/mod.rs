@@ -253,6 +253,11 @@ impl Db {
         self.handle.attached.get()?.downcast_ref()
     }
 
+    /// The id of this open, which the tables that it writes have in their properties.
+    pub fn session_id(&self) -> &str {
+        &self.core().writer.session_id
+    }
+
     /// The environment of the database.
     pub fn env(&self) -> &Env {
         &self.core().env

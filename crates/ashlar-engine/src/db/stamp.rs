@@ -94,18 +94,27 @@ impl Now {
         if planted(Bug::OwnTtlForgotten) {
             return Ok(self.0);
         }
-        let end = u64::try_from(self.0).unwrap_or_default().saturating_add(own);
-        // RocksDB adds the family's time to live to the time, in 32 bits.
-        let end = i32::try_from(end).ok();
-        let time = end.and_then(|end| end.checked_sub(ttl)).filter(|time| *time >= MIN_TIME);
-        time.ok_or_else(|| {
+        let refused = |what: &str, hint| {
+            let key = key.escape_ascii();
             let text = format!(
-                "a time to live of {own} seconds for key '{}' in a family with {ttl}: both the end of the value and that end \
-                 less the time to live of the family must be {TIMES}",
-                key.escape_ascii()
+                "a time to live of {own} seconds for key '{key}': {what}; times of values are {TIMES}"
             );
-            Error::invalid(text).hint("Give the family a time to live that is nearer to those of its values")
-        })
+            Err(Error::invalid(text).hint(hint))
+        };
+        let end = i64::from(self.0).saturating_add(i64::try_from(own).unwrap_or(i64::MAX));
+        // RocksDB adds the time to live of the family to the stored time, in 32 bits.
+        let Ok(end) = i32::try_from(end) else {
+            return refused("the value would end later", "Give the value a shorter time to live, or none");
+        };
+        match end.saturating_sub(ttl) {
+            time if time >= MIN_TIME => Ok(time),
+            _ => refused(
+                &format!(
+                    "the family has {ttl} seconds, and the stored time, which is the end less that, would be earlier"
+                ),
+                "Give the family a time to live that is nearer to those of its values",
+            ),
+        }
     }
 }
 

@@ -165,11 +165,7 @@ impl Core {
                     ));
                 }
                 BatchOp::TimedPut { .. } if options.value_ttl_secs.is_none_or(|ttl| ttl == 0) => {
-                    let what = format!(
-                        "a put with a time to live in family {:?}, whose values never expire",
-                        family.name()
-                    );
-                    return Err(Error::invalid(what).hint("Open the family with ttl()"));
+                    return Err(never_expire(family.name(), options.value_ttl_secs));
                 }
                 BatchOp::Merge { key, .. } if options.merge_operator.is_none() => {
                     return Err(Merger::new(family.name(), None).missing(key));
@@ -193,4 +189,14 @@ impl Core {
         self.health.check_working()?;
         if sync { self.committer.sync() } else { self.committer.flush() }
     }
+}
+
+/// The error for a value with a time to live of its own where values never expire.
+#[cold]
+fn never_expire(family: &str, ttl_secs: Option<i32>) -> Error {
+    let why = if ttl_secs.is_some() { "has the time to live 0" } else { "was opened without a time to live" };
+    let text = format!(
+        "a put with a time to live in family {family:?}, whose values never expire: the family {why}"
+    );
+    Error::invalid(text).hint("Open the family with ttl() of more than zero")
 }

@@ -29,7 +29,8 @@ pub(super) const TIMED: &str = "timed";
 pub(super) const TTL_SECS: i32 = 60;
 /// The first byte of keys that are merged at any time.
 const RENEWED: u8 = b'r';
-/// The first byte of values with a time to live of their own. The next byte is that time, in seconds.
+/// The first byte of values with a time to live of their own. The next byte is a letter: `A` for two seconds, `B` for four. No
+/// comma is among them: commas separate the parts of a merged value.
 const OWN: u8 = b'!';
 /// How many keys there are.
 const KEYS: usize = 32;
@@ -50,8 +51,8 @@ pub(super) fn changes(rng: &mut Rng) -> Vec<Change> {
             0 => Change::Delete { family: family(), key },
             1..5 => Change::Merge { family: family(), key, operand: value },
             5 | 6 => {
-                let seconds = u8::try_from(rng.between(1, 120)).unwrap_or(u8::MAX);
-                Change::Put { family: family(), key, value: [&[OWN, seconds], &value[..]].concat() }
+                let letter = rng.pick(b"ABDHLPTX]^_adhlpx").copied().unwrap_or(b'A');
+                Change::Put { family: family(), key, value: [&[OWN, letter], &value[..]].concat() }
             }
             _ => Change::Put { family: family(), key, value },
         });
@@ -72,7 +73,7 @@ pub(super) fn is_timed(family: &str) -> bool {
 pub(super) fn own_ttl(change: &Change) -> Option<u8> {
     match change {
         Change::Put { family, value, .. } if is_timed(family) => match value[..] {
-            [OWN, seconds, ..] => Some(seconds),
+            [OWN, letter, ..] => Some(letter.saturating_sub(b'@') * 2),
             _ => None,
         },
         _ => None,

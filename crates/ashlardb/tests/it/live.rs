@@ -197,3 +197,24 @@ fn rocksdb_opens_a_copy_by_the_list() {
         judge.close().unwrap();
     }
 }
+
+#[test]
+fn tables_name_the_open_that_wrote_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut seen = Vec::new();
+    for _ in 0..2 {
+        let db = open(dir.path(), FormatLevel::V7_8);
+        let session = db.session_id().to_owned();
+        assert!(session.len() == 20 && !seen.contains(&session), "{session}");
+        db.put("k", "v").unwrap();
+        db.flush().unwrap();
+        let live = db.live_files().unwrap();
+        let named = of_kind(&live, StorageKind::Table).into_iter().filter(|file| {
+            let bytes = fs::read(file.path()).unwrap();
+            bytes.windows(20).any(|window| window == session.as_bytes())
+        });
+        assert_eq!(named.count(), 1, "the new table alone");
+        db.close().unwrap();
+        seen.push(session);
+    }
+}
