@@ -212,18 +212,43 @@ pub unsafe extern "C" fn rocksdb_ingest_external_file_cf(
 /// `rocksdb_wal_iterator_t`: the batches of the WAL since a sequence number.
 #[derive(Debug)]
 pub struct UpdatesObject {
+    db: ashlardb::Db,
     updates: Updates,
+    /// The first sequence number behind the batches that were shown.
+    next: SeqNum,
     here: Option<Update>,
     status: Option<Error>,
 }
 
 impl UpdatesObject {
+    fn since(db: &ashlardb::Db, next: SeqNum) -> Result<UpdatesObject> {
+        let updates = db.updates_since(next)?;
+        let mut object = UpdatesObject { db: db.clone(), updates, next, here: None, status: None };
+        object.step();
+        Ok(object)
+    }
+
     fn step(&mut self) {
         self.here = None;
         match self.updates.next() {
-            Some(Ok(update)) => self.here = Some(update),
+            Some(Ok(update)) => {
+                let next = update.sequence().checked_add(update.len().into());
+                self.next = next.unwrap_or(SeqNum::MAX);
+                self.here = Some(update);
+            }
             Some(Err(e)) => self.status = Some(e),
             None => {}
+        }
+    }
+
+    /// [`UpdatesObject::step`]. Off the end, batches that were written since show.
+    fn next(&mut self) {
+        self.step();
+        if self.here.is_none() && self.status.is_none() && self.db.sequence() >= self.next {
+            match UpdatesObject::since(&self.db, self.next) {
+                Ok(newer) => *self = newer,
+                Err(e) => self.status = Some(e),
+            }
         }
     }
 }
@@ -237,10 +262,7 @@ pub fn get_updates_since(db: &DbObject, seq_number: u64, _: Option<&WalReadObjec
     if since > db.0.db().sequence() {
         return Err(not_found("Requested sequence not yet written in the db"));
     }
-    let updates = db.0.db().updates_since(since)?;
-    let mut object = UpdatesObject { updates, here: None, status: None };
-    object.step();
-    Ok(object)
+    UpdatesObject::since(&db.0.db(), since)
 }
 
 /// Whether there is a batch.
@@ -248,9 +270,9 @@ pub fn wal_iter_valid(iter: &UpdatesObject) -> bool {
     iter.here.is_some()
 }
 
-/// To the next batch.
+/// To the next batch. Off the end, to the first batch that was written since.
 pub fn wal_iter_next(iter: &mut UpdatesObject) {
-    iter.step();
+    iter.next();
 }
 
 /// The error that ended the batches.

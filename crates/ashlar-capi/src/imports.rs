@@ -99,6 +99,9 @@ pub fn create_column_family_with_import(
     metadata: &mut ExportObject,
 ) -> Result<FamilyObject> {
     let files = metadata.files.0.iter().map(described).collect::<Result<Vec<_>>>()?;
+    if files.is_empty() {
+        return Err(Error::invalid("the metadata of an import has no files"));
+    }
     let family = metadata.files.0.first().map(|file| file.family.to_string_lossy().into_owned());
     let comparator = metadata.comparator.to_string_lossy().into_owned();
     let export = FamilyExport::described(family.unwrap_or_default(), comparator, files);

@@ -96,7 +96,7 @@ pub fn iter_refresh(iter: &mut IterObject) -> Result<()> {
     iter.0.refresh()
 }
 
-/// The bytes, valid until the object is destroyed.
-pub fn pinnableslice_value(v: &PinnedObject) -> Option<&[u8]> {
-    Some(&v.0)
+/// The bytes, valid until the object is destroyed; none of no object.
+pub fn pinnableslice_value(v: Option<&PinnedObject>) -> Option<&[u8]> {
+    v.map(|v| &v.0[..])
 }

@@ -103,7 +103,7 @@ pub fn load_latest(
 /// # Errors
 /// `InvalidArgument`: a name that the engine does not know.
 fn check_names(file: &OptionsFile, path: &Path) -> Result<()> {
-    for section in &file.sections {
+    for section in file.sections.iter().filter(|section| section.kind != SectionKind::Version) {
         for (name, _) in &section.entries {
             if ashlar_options::explain(name).is_err() && !PARTS.contains(&name.as_str()) {
                 return Err(Error::invalid(format!("an option that is not known: {name}")).at_path(path));

@@ -31,6 +31,8 @@ pub const COMPRESSION: Names = Names(&[
     (6, "kXpressCompression"),
     (7, "kZSTD"),
     (255, "kDisableCompressionOption"),
+    // As C programs pass the byte 255.
+    (-1, "kDisableCompressionOption"),
 ]);
 /// `CompactionStyle`.
 pub const STYLE: Names = Names(&[

@@ -604,6 +604,12 @@ static void exports(const char* dir) {
   rocksdb_export_import_files_metadata_set_db_comparator_name(described, "other");
   if (rocksdb_create_column_family_with_import(db, options, "other", how, described, &err) != NULL) printf("another order\n");
   said("another comparator", &err);
+  rocksdb_export_import_files_metadata_t* empty = rocksdb_export_import_files_metadata_create();
+  if (rocksdb_create_column_family_with_import(db, options, "empty", how, empty, &err) != NULL) printf("no tables\n");
+  printf("an import of nothing: %s\n", err == NULL ? "no error" : "an error");
+  rocksdb_free(err);
+  err = NULL;
+  rocksdb_export_import_files_metadata_destroy(empty);
   rocksdb_import_column_family_options_set_move_files(how, 1);
   rocksdb_column_family_handle_t* moved = rocksdb_create_column_family_with_import(db, options, "moved", how, made, &err);
   said("move", &err);
@@ -615,6 +621,22 @@ static void exports(const char* dir) {
   if (moved != NULL) rocksdb_column_family_handle_destroy(moved);
   rocksdb_column_family_handle_destroy(cf);
   rocksdb_close(db);
+
+  rocksdb_options_t *loaded, **loaded_families;
+  char** loaded_names;
+  size_t loaded_count = 0, len = 77;
+  rocksdb_env_t* env = rocksdb_create_default_env();
+  rocksdb_cache_t* cache = rocksdb_cache_create_lru(1 << 20);
+  rocksdb_load_latest_options(path(dir, "exported"), env, 0, cache, &loaded, &loaded_count, &loaded_names, &loaded_families, &err);
+  must(err);
+  printf("families with options: %d\n", (int)loaded_count);
+  rocksdb_load_latest_options_destroy(loaded, loaded_names, loaded_families, loaded_count);
+  rocksdb_cache_destroy(cache);
+  rocksdb_env_destroy(env);
+  const char* none = rocksdb_pinnableslice_value(NULL, &len);
+  printf("no object: %d bytes, null %d\n", (int)len, none == NULL);
+  rocksdb_options_set_bottommost_compression(options, -1);
+  printf("bottommost compression %d\n", rocksdb_options_get_bottommost_compression(options));
 
   db = rocksdb_open_with_ttl(options, path(dir, "ttl"), 1000, &err);
   must(err);

@@ -782,12 +782,18 @@ static void files(const char* dir) {
   must(err);
   rocksdb_wal_iterator_t* updates = rocksdb_get_updates_since(db, since + 1, NULL, &err);
   must(err);
-  for (; rocksdb_wal_iter_valid(updates); rocksdb_wal_iter_next(updates)) {
-    uint64_t seq = 0;
-    rocksdb_writebatch_t* batch = rocksdb_wal_iter_get_batch(updates, &seq);
-    printf("update %d of %d\n", (int)(seq - since), rocksdb_writebatch_count(batch));
-    rocksdb_writebatch_iterate(batch, NULL, walk_put, walk_deleted);
-    rocksdb_writebatch_destroy(batch);
+  for (int part = 0; part < 2; part++) {
+    for (; rocksdb_wal_iter_valid(updates); rocksdb_wal_iter_next(updates)) {
+      uint64_t seq = 0;
+      rocksdb_writebatch_t* batch = rocksdb_wal_iter_get_batch(updates, &seq);
+      printf("update %d of %d\n", (int)(seq - since), rocksdb_writebatch_count(batch));
+      rocksdb_writebatch_iterate(batch, NULL, walk_put, walk_deleted);
+      rocksdb_writebatch_destroy(batch);
+    }
+    /* Off the end, the next step finds what was written since. */
+    put(db, "u3", "behind the end");
+    rocksdb_wal_iter_next(updates);
+    printf("valid %d\n", rocksdb_wal_iter_valid(updates));
   }
   rocksdb_wal_iter_status(updates, &err);
   said("updates", &err);
