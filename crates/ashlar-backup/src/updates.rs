@@ -181,7 +181,7 @@ impl Update {
 /// until the value is dropped.
 pub fn updates_since(db: &Db, since: SeqNum) -> Result<Updates> {
     let held = db.hold_files("updates_since()")?;
-    let moment = held.moment()?;
+    let moment = held.moment_of_log()?;
     let newest = moment.sequence;
     if since.get() > newest.get().saturating_add(1) {
         let what = format!("updates since sequence number {since}: the newest write has {newest}");

@@ -30,7 +30,7 @@ pub struct WalFile {
 /// A read of the first record of each WAL file.
 pub fn wal_files(db: &Db) -> Result<Vec<WalFile>> {
     let held = db.hold_files("wal_files()")?;
-    let each = candidates(db, &held.moment()?)?.into_iter().map(|candidate| {
+    let each = candidates(db, &held.moment_of_log()?)?.into_iter().map(|candidate| {
         Ok(WalFile {
             number: candidate.number,
             archived: candidate.end.is_none(),

@@ -71,6 +71,9 @@ impl Of {
     }
 }
 
+/// Whether files are written through a mapping.
+const MMAP_WRITES: &str = "allow_mmap_writes";
+
 /// Names and texts that were set.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Texts {
@@ -118,6 +121,11 @@ impl Texts {
     /// Whether an option was set, and not to RocksDB's default.
     pub fn differs(&self, name: &str) -> bool {
         self.set.get(name).is_some_and(|text| text != self.of.default_of(name))
+    }
+
+    /// Whether an option was set to this text, be it RocksDB's default.
+    fn is_set_to(&self, name: &str, text: &str) -> bool {
+        self.set.get(name).is_some_and(|set| set == text)
     }
 
     /// The value that was set, or RocksDB's default.
@@ -235,6 +243,10 @@ impl Options {
         let mut builder = builder.fresh_options().create(self.flag("create_if_missing")).options(&text);
         if self.flag("error_if_exists") {
             builder = builder.must_be_new();
+        }
+        // Where a program does not say, the WAL is mapped, as in every other open.
+        if self.texts.is_set_to(MMAP_WRITES, "false") {
+            builder = builder.mapped_wal(false);
         }
         if let Some(env) = &self.env {
             builder = builder.env(env.clone());

@@ -13,7 +13,7 @@
 use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{Error, Malformed, MergeOperator, Result};
 use ashlar_env::Clock;
-use ashlar_format::value_suffix::{is_expired, put_write_time, split_write_time};
+use ashlar_format::value_suffix::{MIN_TIME, is_expired, put_write_time, split_write_time};
 use ashlar_options::FamilyOptions;
 use std::sync::Arc;
 
@@ -55,6 +55,63 @@ impl ExpiryNow {
         Ok((!is_expired(time, self.ttl, self.now)).then_some(value))
     }
 }
+
+/// The moment of a write, in seconds since 1970, which its values get as their time.
+#[derive(Clone, Copy, Debug)]
+pub struct WriteTime(i32);
+
+impl WriteTime {
+    /// The present moment.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: no value can have such a time.
+    pub fn now(clock: &dyn Clock) -> Result<WriteTime> {
+        let seconds = unix_seconds(clock);
+        i32::try_from(seconds).ok().filter(|time| *time >= MIN_TIME).map(WriteTime).ok_or_else(|| {
+            let text =
+                format!("the clock shows {seconds} seconds since 1970, and times of values are {TIMES}");
+            Error::invalid(text).hint("Set the clock of the machine")
+        })
+    }
+
+    /// The moment in seconds.
+    pub fn seconds(self) -> i32 {
+        self.0
+    }
+
+    /// The time of a value that ends `own` seconds from now in a family with the time to live `ttl`.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: no value can have such a time, or such an end.
+    pub fn that_ends_after(self, own: u64, ttl: i32, key: &[u8]) -> Result<i32> {
+        if planted(Bug::OwnTtlForgotten) {
+            return Ok(self.0);
+        }
+        let refused = |what: &str, hint| {
+            let key = key.escape_ascii();
+            let text = format!(
+                "a time to live of {own} seconds for key '{key}': {what}; times of values are {TIMES}"
+            );
+            Err(Error::invalid(text).hint(hint))
+        };
+        let end = i64::from(self.0).saturating_add(i64::try_from(own).unwrap_or(i64::MAX));
+        // RocksDB adds the time to live of the family to the stored time, in 32 bits.
+        let Ok(end) = i32::try_from(end) else {
+            return refused("the value would end later", "Give the value a shorter time to live, or none");
+        };
+        match end.saturating_sub(ttl) {
+            time if time >= MIN_TIME => Ok(time),
+            _ => refused(
+                &format!(
+                    "the family has {ttl} seconds, and the stored time, which is the end less that, would be earlier"
+                ),
+                "Give the family a time to live that is nearer to those of its values",
+            ),
+        }
+    }
+}
+
+const TIMES: &str = "between May 2013 and January 2038";
 
 #[cold]
 fn without_time(key: &[u8], wrong: Malformed) -> Error {

@@ -164,7 +164,7 @@ mod tests {
             let work = |item: &usize| {
                 begun.fetch_add(1, Ordering::Relaxed);
                 if *item > 50 {
-                    std::thread::sleep(Duration::from_millis(1));
+                    std::thread::park_timeout(Duration::from_millis(1));
                 }
                 if *item == 50 { Err(Error::invalid("of fifty")) } else { Ok(()) }
             };

@@ -82,11 +82,24 @@ impl HeldFiles {
     /// `Aborted`: background work is paused, and a flush is needed or writers wait for it. `Io`: a table could not be
     /// written. The error that refuses writes. `Shutdown`.
     pub fn moment(&self) -> Result<Moment> {
+        self.moment_after(|| match self.core.committer.has_unlogged() {
+            true => self.flush_as_leader(),
+            false => Ok(()),
+        })
+    }
+
+    /// [`HeldFiles::moment`] for readers of the WAL: writes that skipped the WAL stay in memory.
+    ///
+    /// # Errors
+    /// As [`HeldFiles::moment`], without those of a flush.
+    pub fn moment_of_log(&self) -> Result<Moment> {
+        self.moment_after(|| Ok(()))
+    }
+
+    fn moment_after(&self, prepare: impl FnOnce() -> Result<()>) -> Result<Moment> {
         let core = &self.core;
         core.committer.lead_alone(|| {
-            if core.committer.has_unlogged() {
-                self.flush_as_leader()?;
-            }
+            prepare()?;
             let set = core.committer.current();
             set.wal.flush()?;
             let (manifest, bytes) = core.versions.manifest_durable();

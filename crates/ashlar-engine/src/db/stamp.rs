@@ -4,11 +4,10 @@
 
 use super::core::Core;
 use crate::batch::{WriteBatch, own_ttl};
-use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{Error, FamilyId, Result};
-use ashlar_format::value_suffix::{MIN_TIME, put_write_time};
+use ashlar_format::value_suffix::put_write_time;
 use ashlar_format::write_batch::BatchOp;
-use ashlar_read::expiry::unix_seconds;
+use ashlar_read::expiry::WriteTime;
 
 impl Core {
     /// The batch with a time at the end of each value and operand of such a family; `None`: it has none of them.
@@ -35,7 +34,7 @@ impl Core {
         if !any {
             return Ok(None);
         }
-        let now = Now::of(unix_seconds(&*self.env.clock))?;
+        let now = WriteTime::now(&*self.env.clock)?;
         let mut stamped = WriteBatch::protected();
         let mut value = Vec::new();
         for op in records.iter() {
@@ -50,7 +49,7 @@ impl Core {
             };
             match op {
                 BatchOp::Put { family, key, value: plain } => {
-                    with_time(plain, now.0);
+                    with_time(plain, now.seconds());
                     stamped.put(family, key, &value)?;
                 }
                 BatchOp::TimedPut { family, key, value: plain, write_time } => {
@@ -59,7 +58,7 @@ impl Core {
                     stamped.put(family, key, &value)?;
                 }
                 BatchOp::Merge { family, key, value: operand } => {
-                    with_time(operand, now.0);
+                    with_time(operand, now.seconds());
                     stamped.merge(family, key, &value)?;
                 }
                 BatchOp::Delete { family, key } => stamped.delete(family, key)?,
@@ -76,49 +75,6 @@ impl Core {
         Ok(Some(stamped))
     }
 }
-
-/// The moment of a write, in seconds since 1970.
-struct Now(i32);
-
-impl Now {
-    fn of(seconds: i64) -> Result<Now> {
-        i32::try_from(seconds).ok().filter(|time| *time >= MIN_TIME).map(Now).ok_or_else(|| {
-            let text =
-                format!("the clock shows {seconds} seconds since 1970, and times of values are {TIMES}");
-            Error::invalid(text).hint("Set the clock of the machine")
-        })
-    }
-
-    /// The write time of a value that ends `own` seconds from now in a family with the time to live `ttl`.
-    fn that_ends_after(&self, own: u64, ttl: i32, key: &[u8]) -> Result<i32> {
-        if planted(Bug::OwnTtlForgotten) {
-            return Ok(self.0);
-        }
-        let refused = |what: &str, hint| {
-            let key = key.escape_ascii();
-            let text = format!(
-                "a time to live of {own} seconds for key '{key}': {what}; times of values are {TIMES}"
-            );
-            Err(Error::invalid(text).hint(hint))
-        };
-        let end = i64::from(self.0).saturating_add(i64::try_from(own).unwrap_or(i64::MAX));
-        // RocksDB adds the time to live of the family to the stored time, in 32 bits.
-        let Ok(end) = i32::try_from(end) else {
-            return refused("the value would end later", "Give the value a shorter time to live, or none");
-        };
-        match end.saturating_sub(ttl) {
-            time if time >= MIN_TIME => Ok(time),
-            _ => refused(
-                &format!(
-                    "the family has {ttl} seconds, and the stored time, which is the end less that, would be earlier"
-                ),
-                "Give the family a time to live that is nearer to those of its values",
-            ),
-        }
-    }
-}
-
-const TIMES: &str = "between May 2013 and January 2038";
 
 /// The error for what has no place for a time.
 fn untimed() -> Error {

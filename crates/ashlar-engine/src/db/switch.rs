@@ -176,7 +176,9 @@ impl Core {
     /// Whether full memtables accept deletions. On a full disk only deletions get this far, and deletions must not wait
     /// for the space that they are meant to free.
     fn takes_more_deletions(&self) -> bool {
-        self.health.severity() == Severity::Full && self.has_spare_room(&self.state())
+        let is_full = self.health.severity() == Severity::Full
+            || self.pressure.pace() == Pace::Stop && self.health.out_of_space().is_some();
+        is_full && self.has_spare_room(&self.state())
     }
 
     /// Whether no full memtable is over its limit by more than an eighth.
@@ -305,10 +307,21 @@ impl WriteHost for Host {
                 core.slow_down(pace, bytes, || core.pressure.pace() == Pace::Free);
                 core.pressure.hold(false);
             }
-            Pace::Stop => {
-                refuse(Unfit::Hurried)?;
-                core.stop_until(false, |_| core.pressure.pace() != Pace::Stop)?;
-            }
+            Pace::Stop => match core.health.out_of_space() {
+                // No compaction ends the stop before there is space, and only deletions make space.
+                Some(cause) => refuse(Unfit::Growing(cause))?,
+                None => {
+                    refuse(Unfit::Hurried)?;
+                    core.stop_until(false, |_| {
+                        core.pressure.pace() != Pace::Stop || core.health.out_of_space().is_some()
+                    })?;
+                    if let Some(cause) =
+                        core.health.out_of_space().filter(|_| core.pressure.pace() == Pace::Stop)
+                    {
+                        refuse(Unfit::Growing(cause))?;
+                    }
+                }
+            },
         }
         loop {
             let room = core.full_families(&core.state());

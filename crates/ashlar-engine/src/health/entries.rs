@@ -226,6 +226,12 @@ impl HealthState {
         Some(Failing { since: oldest.since, last: oldest.last, cause: oldest.cause.clone() })
     }
 
+    /// The refusal of writes other than deletions, if the disk lacks space for work that writers may have to wait for.
+    pub(crate) fn out_of_space(&self) -> Option<Error> {
+        let cause = self.failing().map(|failing| failing.cause).filter(lacks_space)?;
+        Some(refusal(cause, Severity::Full))
+    }
+
     /// # Errors
     /// The cause, when writes are refused, or all except deletions; `NotSupported`: the database is read-only.
     pub(crate) fn check_writable(&self) -> Result<()> {

@@ -212,7 +212,10 @@ fn refuse_unserved<'a>(file: &OptionsFile, families: impl Iterator<Item = &'a st
     }
     match reasons.is_empty() {
         true => Ok(()),
-        false => Err(Error::not_supported(format!("a repair that writes tables: {}", reasons.join("; ")))),
+        false => {
+            let e = Error::not_supported(format!("a repair that writes tables: {}", reasons.join("; ")));
+            Err(e.hint("No setting of the repair changes that. Open the directory for reading, and copy what can be read"))
+        }
     }
 }
 

@@ -281,9 +281,12 @@ fn ingestions_and_unlogged_writes_leave_gaps() {
     let numbers = |db: &Db| -> Vec<u64> {
         db.updates_since(seq(1)).unwrap().map(|update| update.unwrap().sequence().get()).collect()
     };
+    let tables = db.default_family().live_files().unwrap().len();
     let found = numbers(&db);
     assert_eq!((found.len(), found[0]), (2, 1));
     assert!(found[1] > 3, "{found:?}");
+    assert_eq!(numbers(&db), found, "a reading changes nothing for the next one");
+    assert_eq!(db.default_family().live_files().unwrap().len(), tables, "nor does it flush");
     db.close().unwrap();
     assert_eq!(
         db.updates_since(seq(1)).unwrap_err().kind(),

@@ -209,6 +209,37 @@ fn compactions_go_on_and_make_room() {
     assert!((1..321).all(|n| there(&db, n)) && !there(&db, 0));
 }
 
+/// The disk has space for flushes and none for the compaction that would end a stop by tables of level 0.
+#[test]
+fn deletions_do_not_wait_for_a_compaction_that_lacks_space() {
+    let _readers = crate::beside_others();
+    let sim = SimEnv::new(7);
+    let compaction =
+        CompactionOptions { l0_trigger: 3, l0_slowdown: 4, l0_stop: 5, ..CompactionOptions::default() };
+    let family = FamilyOptions { write_buffer_bytes: 256 << 10, compaction, ..FamilyOptions::default() };
+    let db = Db::open(sim.env(), Path::new("/data/db"), DbOptions::default(), Vec::new(), family).unwrap();
+    let mut rng = Rng::new(7);
+    db.abort_compactions().unwrap();
+    for table in 0..5 {
+        (0..100).for_each(|n| put(&db, 5 * n + table, &mut rng).unwrap());
+        flush(&db).unwrap();
+    }
+    sim.set_capacity(sim.used_bytes() + (60 << 10));
+    db.resume_compactions().unwrap();
+    while db.health().severity == Severity::Healthy && sim.jobs().drive(1) > 0 {}
+    assert_eq!(db.health().severity, Severity::Soft);
+    let clock = sim.clock();
+    let begun = Clock::now(clock);
+    let refused = put(&db, 1, &mut rng).unwrap_err();
+    assert!(refused.kind() == NO_SPACE && refused.to_string().contains("Only deletions"), "{refused}");
+    (0..500).step_by(2).for_each(|n| batch(&db, |b, family| b.delete(family, &key(n)).unwrap()).unwrap());
+    assert!(Clock::now(clock) - begun < Duration::from_secs(1), "a deletion waited");
+    assert_eq!(found(&db, 500), (1..500).step_by(2).collect::<Vec<_>>());
+    sim.set_capacity(u64::MAX);
+    while db.health().severity != Severity::Healthy && sim.jobs().drive(1) > 0 {}
+    put(&db, 500, &mut rng).unwrap();
+}
+
 /// Puts keys until the WAL finds the disk full; returns the number of the refused put.
 fn fill_the_log(
     sim: &SimEnv,
