@@ -10,7 +10,7 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 /// Runs `work` for each item on up to `threads` threads, and `done` in the calling thread, with the place of the item and the
-/// result. One thread takes the items in order, and is the calling one.
+/// result. One thread takes the items in order, and is the calling one, also where the system gives no other.
 ///
 /// # Errors
 /// The first of `work` or `done`. Items that no thread has begun by then are left out.
@@ -20,16 +20,13 @@ pub(super) fn each<T: Sync, R: Send>(
     work: impl Fn(&T) -> Result<R> + Sync,
     mut done: impl FnMut(usize, R),
 ) -> Result<()> {
-    let threads = threads.min(items.len());
-    if threads <= 1 {
-        return items.iter().enumerate().try_for_each(|(at, item)| work(item).map(|result| done(at, result)));
-    }
-    let (next, work) = (AtomicUsize::new(0), &work);
+    let (threads, next, work) = (threads.min(items.len()), AtomicUsize::new(0), &work);
     std::thread::scope(|scope| {
         let (results, received) = mpsc::channel();
-        for _ in 0..threads {
+        let mut started = 0;
+        while threads > 1 && started < threads {
             let (results, next) = (results.clone(), &next);
-            scope.spawn(move || {
+            let thread = std::thread::Builder::new().spawn_scoped(scope, move || {
                 while let Some((at, item)) = take(next, items) {
                     let result = work(item);
                     let goes_on = result.is_ok();
@@ -39,8 +36,15 @@ pub(super) fn each<T: Sync, R: Send>(
                     }
                 }
             });
+            if thread.is_err() {
+                break;
+            }
+            started += 1;
         }
         drop(results);
+        if started == 0 {
+            return items.iter().enumerate().try_for_each(|(at, item)| work(item).map(|r| done(at, r)));
+        }
         received.iter().try_for_each(|(at, result)| result.map(|result| done(at, result)))
     })
 }
