@@ -171,6 +171,10 @@ pub trait WriteFile: Send + Sync + Debug {
     /// `Io`: some prefix of `data` may have been written.
     fn write_at(&self, data: &[u8], offset: u64) -> Result<()>;
 
+    /// Tells the system to begin to write these bytes to the device, so that a later sync finds less to do. Makes nothing durable,
+    /// and leaves errors to that sync. Here: nothing.
+    fn begin_writeback(&self, _offset: u64, _len: u64) {}
+
     /// Makes the file's bytes and length durable (fdatasync).
     fn sync_data(&self) -> Result<()>;
 

@@ -169,6 +169,11 @@ impl WriteFile for OsWriteFile {
         Ok(())
     }
 
+    #[cfg(target_arch = "x86_64")]
+    fn begin_writeback(&self, offset: u64, len: u64) {
+        sync::begin_writeback(&self.file, offset, len);
+    }
+
     fn sync_data(&self) -> Result<()> {
         sync::sync_data(&self.file).map_err(|e| self.failed("sync", &e))
     }

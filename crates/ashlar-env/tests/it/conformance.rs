@@ -52,6 +52,10 @@ fn bytes_come_back() {
         file.write_at(b"J", 0).unwrap();
         file.write_at(b"end", 10).unwrap();
         file.write_at(b"", 99).unwrap();
+        // Nothing shows of it, also beyond the end and beyond what a file can hold.
+        for (offset, len) in [(0, 13), (5, 1 << 30), (u64::MAX, 1), (1, u64::MAX)] {
+            file.begin_writeback(offset, len);
+        }
         assert_eq!(read_all(&**fs, &path).unwrap(), b"Jello\0\0\0\0\0end");
         file.truncate(4).unwrap();
         file.truncate(6).unwrap();

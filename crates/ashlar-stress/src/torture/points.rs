@@ -233,6 +233,10 @@ impl WriteFile for TrappedFile {
         self.trap.call("write", kind(self.file.path()), half, || self.file.write_at(data, offset))
     }
 
+    fn begin_writeback(&self, offset: u64, len: u64) {
+        self.file.begin_writeback(offset, len);
+    }
+
     fn sync_data(&self) -> Result<()> {
         self.sync(|| self.file.sync_data())
     }

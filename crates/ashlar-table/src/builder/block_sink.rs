@@ -10,6 +10,8 @@ use std::sync::Arc;
 
 /// Bytes gathered before they are written.
 const PIECE: usize = 256 << 10;
+/// Written bytes that the device gets at once, while later blocks are made.
+const WRITEBACK: u64 = 4 << 20;
 
 /// The writing end of a table's file.
 #[derive(Debug)]
@@ -17,6 +19,8 @@ pub(super) struct BlockSink {
     file: Arc<dyn WriteFile>,
     pending: Vec<u8>,
     written: u64,
+    /// The end of the bytes that the device was given.
+    given: u64,
     checksum: BlockChecksum,
     compressor: Compressor,
     /// For blocks that take no dictionary, once there is one.
@@ -36,6 +40,7 @@ impl BlockSink {
             file,
             pending: Vec::new(),
             written: 0,
+            given: 0,
             checksum,
             compressor,
             plain: None,
@@ -148,6 +153,11 @@ impl BlockSink {
         self.file.write_at(&self.pending, self.written)?;
         self.written += self.pending.len() as u64;
         self.pending.clear();
+        let unwritten = self.written - self.given;
+        if unwritten >= WRITEBACK {
+            self.file.begin_writeback(self.given, unwritten);
+            self.given = self.written;
+        }
         Ok(())
     }
 }

@@ -71,6 +71,10 @@ impl WriteFile for SummedFile {
         self.inner.write_at(data, offset)
     }
 
+    fn begin_writeback(&self, offset: u64, len: u64) {
+        self.inner.begin_writeback(offset, len);
+    }
+
     fn sync_data(&self) -> Result<()> {
         self.inner.sync_data()
     }
