@@ -136,7 +136,7 @@ impl Tuning {
     fn paused(&mut self, now: Duration, pause: Duration) {
         if !pause.is_zero() {
             let first = self.counted.max(period(now));
-            let end = period(now + pause) + 1;
+            let end = period(now.saturating_add(pause)).saturating_add(1);
             self.paused += end.saturating_sub(first);
             self.counted = first.max(end);
         }
