@@ -3,9 +3,9 @@
 //! 1. Each put value and each merge operand of such a family ends in its write time. Reads return the value without the time.
 //! 2. A value is over when its time and the family's time to live lie before now. Reads hide it at once, whatever snapshot
 //!    they use; a compaction removes it later.
-//! 3. A merge renews its key: the combined value has the newest time of its parts. A part that was over when the next one was
-//!    written counts no more, so a merge never revives a value. One answer depends on compactions: a renewed value is lost if a
-//!    compaction meets it without its operands after its own time. RocksDB gives a combined value the time of the combination.
+//! 3. A merge renews its key: the combined value has the latest time of its parts. Parts that were over together when the next one
+//!    was written count no more, so a merge never revives a value. One answer depends on compactions: a part that later
+//!    operands renew is lost if a compaction meets the part without them after its own time. RocksDB gives a combined value the time of the combination.
 //! 4. Entities have no time. They are not written to such a family.
 //!
 //! Source: RocksDB `utilities/ttl/db_ttl_impl.h` (format, names).
@@ -143,21 +143,24 @@ impl MergeOperator for TimedMerge {
     }
 
     fn full_merge(&self, key: &[u8], existing: Option<&[u8]>, operands: &[&[u8]]) -> Result<Vec<u8>> {
-        // Newest first, down to the part that was over when the next one was written.
-        let (mut newer, mut newest, mut base, mut plain) = (None, None, None, Vec::new());
-        let stored = operands.iter().rev().map(|operand| (*operand, false));
-        for (stored, is_base) in stored.chain(existing.map(|existing| (existing, true))) {
+        // Oldest first: what was over when the next part was written counts no more.
+        let (mut until_now, mut base, mut plain) = (None, None, Vec::new());
+        let stored = operands.iter().map(|operand| (*operand, false));
+        for (stored, is_base) in existing.map(|existing| (existing, true)).into_iter().chain(stored) {
             let (part, time) = split_write_time(stored).map_err(|m| without_time(key, m))?;
-            if newer.is_some_and(|newer| is_expired(time, self.ttl, newer)) && !planted(Bug::MergeRevives) {
-                break;
+            let is_over = until_now.is_some_and(|newest| is_expired(newest, self.ttl, time.into()));
+            if is_over && !planted(Bug::MergeRevives) {
+                (until_now, base) = (None, None);
+                plain.clear();
             }
-            newest = newest.filter(|_| !planted(Bug::RenewalForgotten)).max(Some(time));
-            newer = Some(i64::from(time));
+            until_now = match until_now {
+                Some(newest) if planted(Bug::RenewalForgotten) => Some(newest),
+                until_now => until_now.max(Some(time)),
+            };
             if is_base { base = Some(part) } else { plain.push(part) }
         }
-        plain.reverse();
         let mut merged = self.operator.full_merge(key, base, &plain)?;
-        put_write_time(&mut merged, newest.unwrap_or_default());
+        put_write_time(&mut merged, until_now.unwrap_or_default());
         Ok(merged)
     }
 

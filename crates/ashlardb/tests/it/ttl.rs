@@ -556,6 +556,29 @@ fn a_put_may_have_a_time_to_live_of_its_own() {
     assert_eq!(days.int_property("rocksdb.estimate-num-keys"), Some(0));
 }
 
+/// A value with a long life of its own, then operands whose lives end before the next one is written: all of them count, whether
+/// or not a compaction has combined some of them.
+#[test]
+fn operands_that_are_over_leave_a_value_that_lives_longer() {
+    for compacts in [false, true] {
+        let sim = SimEnv::new(44);
+        at(&sim, 0);
+        let db = on(&sim).ttl(MINUTE).default_family(joining).open().unwrap();
+        db.put_with_ttl("k", "long", 10 * MINUTE).unwrap();
+        for (second, operand) in [(10, "a"), (200, "b"), (400, "c")] {
+            at(&sim, second);
+            db.merge("k", operand).unwrap();
+            if compacts {
+                db.compact().unwrap();
+            }
+        }
+        at(&sim, 600);
+        assert_eq!(text(&db), "k=long,a,b,c");
+        at(&sim, 601);
+        assert_eq!(text(&db), "");
+    }
+}
+
 #[test]
 fn a_time_to_live_that_no_value_can_have_is_refused() {
     let sim = SimEnv::new(43);
