@@ -308,7 +308,9 @@ impl Options {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::database::{Database, Mode};
     use crate::value::COMPRESSION;
+    use ashlardb::{StorageKind, Write};
 
     #[test]
     fn a_getter_answers_what_was_set_or_rocksdbs_default() {
@@ -347,8 +349,8 @@ mod tests {
         options.texts.set("bottommost_compression_opts.level", 3i32);
         options.texts.set("bottommost_compression_opts.enabled", false);
         let open = |options: &Options| {
-            let mode = crate::database::Mode::Write;
-            crate::database::Database::open(options, dir.path(), mode, &[]).map(drop)
+            let mode = Mode::Write;
+            Database::open(options, dir.path(), mode, &[]).map(drop)
         };
         open(&options).unwrap();
         options.texts.set("bottommost_compression_opts.enabled", true);
@@ -367,5 +369,29 @@ mod tests {
         let mut texts = Texts::default();
         texts.set_named("compression", COMPRESSION, 99);
         assert_eq!(texts.text("compression"), "99");
+    }
+
+    /// Where the file system maps files, the WAL of a program that does not say reaches beyond its records.
+    #[test]
+    fn a_program_may_do_without_a_mapped_wal() {
+        let log_bytes = |mapped: Option<bool>| {
+            let dir = tempfile::tempdir().unwrap();
+            let mut options = Options::default();
+            options.texts.set("create_if_missing", true);
+            if let Some(mapped) = mapped {
+                options.texts.set(MMAP_WRITES, mapped);
+            }
+            let (database, _) = Database::open(&options, dir.path(), Mode::Write, &[]).unwrap();
+            database.default_family().put("k", "v").unwrap();
+            let files = database.db().live_files().unwrap();
+            let log = files.iter().find(|file| file.kind == StorageKind::Wal).unwrap();
+            let bytes = (std::fs::metadata(log.path()).unwrap().len(), log.bytes);
+            database.db().close().unwrap();
+            bytes
+        };
+        let (file, records) = log_bytes(Some(false));
+        assert_eq!(file, records);
+        let (file, records) = log_bytes(None);
+        assert!(file == records || file > records + (1 << 10), "{file} bytes for {records}");
     }
 }
