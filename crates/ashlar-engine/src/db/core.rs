@@ -128,6 +128,8 @@ pub(crate) struct State {
     pub(crate) options_stale: bool,
     /// Files became obsolete since the last purge began.
     pub(crate) purge_wanted: bool,
+    /// A thread held a replaced version when the last purge began: the purge may have kept files of that version.
+    pub(super) purge_met_holders: bool,
     /// The number of callers that keep all files. No purge begins meanwhile.
     pub(super) file_holds: usize,
     /// Files that move to `lost/` once no reader needs them.

@@ -56,8 +56,9 @@ impl Db {
         }
     }
 
-    /// Waits until no background work is running or due. During the call no compaction is delayed to collect more
-    /// input.
+    /// Waits until no background work is running or due, and replaced files are removed. During the call no compaction
+    /// is delayed to collect more input. While a cursor reads replaced files, these files stay, and the call takes 63 ms
+    /// longer.
     ///
     /// # Errors
     /// The cause, when background work cannot go on. `Aborted`: work is due, and background work is paused. `Shutdown`.
@@ -93,6 +94,9 @@ impl Db {
             }
         };
         core.state().idle_waiters -= 1;
+        if outcome.is_ok() && core.state().purge_met_holders {
+            core.await_purge();
+        }
         outcome
     }
 

@@ -21,7 +21,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The first and the last pause of a request between two purges. Each pause is twice as long as the one before: 63 ms together.
+/// The first and the last pause of a caller between two purges. Each pause is twice as long as the one before: 63 ms together.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(32));
 
 /// One purge.
@@ -129,7 +129,7 @@ impl Core {
         self.write_options().inspect_err(|_| self.state().options_stale = true)
     }
 
-    /// Waits for a purge of the files that the caller's work made obsolete. A get, or the choice of a compaction, may hold a
+    /// Waits for a purge of the files that earlier work made obsolete. A get, or the choice of a compaction, may hold a
     /// replaced version for a moment. So the purge is repeated a few times. The files that a cursor reads stay.
     pub(super) fn await_purge(self: &Arc<Self>) {
         let (mut pause, last) = PAUSES;
@@ -143,20 +143,23 @@ impl Core {
     /// beginning. False when the purge cannot run or fails: the job retries, without the caller.
     fn purge_met_holders(self: &Arc<Self>) -> bool {
         self.let_go();
-        let held = self.versions.holds_replaced();
         self.state().purge_wanted = true;
         self.schedule();
-        let mut ran = false;
+        let mut met = false;
         // The caller's work has succeeded: an error here is not the caller's.
         let waited = self.wait_until(|state| {
-            ran = state.pauses == 0 && state.file_holds == 0 && state.work.is_free(Work::Purge);
+            let ran = state.pauses == 0 && state.file_holds == 0 && state.work.is_free(Work::Purge);
+            met = ran && state.purge_met_holders;
             state.pauses > 0 || !state.is_purge_due()
         });
-        held && ran && waited.is_ok()
+        met && waited.is_ok()
     }
 
     pub(super) fn purge(&self) -> Result<()> {
         self.let_go();
+        // Asked before the live files: a version that is released in between keeps no file.
+        let held = self.versions.holds_replaced();
+        self.state().purge_met_holders = held;
         let min_wal = self.versions.min_wal();
         let live = Live::now(&self.versions, &self.pending, Spared::Nothing);
         // Read after the live files: a number is in this set before its file becomes obsolete.

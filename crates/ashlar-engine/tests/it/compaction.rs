@@ -269,6 +269,25 @@ fn a_request_waits_for_a_reader_that_soon_ends() {
     assert_eq!(pauses.load(Ordering::Relaxed), 3, "no pause after the reader's end");
 }
 
+/// Regression: the last purge before the wait had met a reader, and the replaced files stayed.
+#[test]
+fn a_wait_for_the_background_removes_files_that_a_reader_has_kept() {
+    let _alone = crate::alone();
+    let env = Env::mem();
+    let db = open(&env, false);
+    table(&db, 0..900, Some(b"old"));
+    table(&db, 0..900, Some(b"new"));
+    let mut cursor = db.iter(&default(&db), KeyBounds::default(), ReadOptions::default()).unwrap();
+    cursor.first().unwrap();
+    db.compact_range(&default(&db), None, None).unwrap();
+    let unneeded = || table_files(&env).len() - levels(&db).iter().sum::<usize>();
+    db.wait_for_background().unwrap();
+    assert_eq!(unneeded(), 2, "the cursor reads them");
+    drop(cursor);
+    db.wait_for_background().unwrap();
+    assert_eq!(unneeded(), 0);
+}
+
 #[test]
 fn a_request_does_not_wait_for_files_that_cannot_be_removed() {
     let _alone = crate::alone();

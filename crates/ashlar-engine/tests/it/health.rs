@@ -250,8 +250,11 @@ fn case(before: Before, work: Work, fault: Fault) -> Option<Told> {
     let ill = store.severity();
     store.ear.0.lock().unwrap().clear();
     let injected = store.sim.injected();
+    let begun = store.sim.env().clock.now();
     store.fail(fault);
     let done = work.run(&mut store);
+    // A request that waits for readers of other threads takes time: a retry may end the state.
+    let later = store.sim.env().clock.now() > begun;
     let hit = store.sim.injected() > injected;
     store.sim.heal();
     let (told, state) = (store.told(), store.severity());
@@ -261,7 +264,8 @@ fn case(before: Before, work: Work, fault: Fault) -> Option<Told> {
     let only_an_open_helps = done.is_err_and(|e| e.to_string().contains("open it again"));
     assert!(!only_an_open_helps || state == Severity::Fatal, "the error of the call: {what}");
     // An error may be reported after the earlier state has ended.
-    assert!(told.len() != 1 || state == worst || state == worst.max(ill), "{what}");
+    let healed = later && state == Severity::Healthy;
+    assert!(told.len() != 1 || healed || state == worst || state == worst.max(ill), "{what}");
     check(&mut store, &what);
     hit.then_some(told)
 }
