@@ -65,11 +65,17 @@ impl<T> LeadCell<T> {
         self.step(FREE, LED).or_else(|| self.take_open())
     }
 
+    /// Whether the lead is open at this moment.
+    #[inline]
+    pub fn is_open(&self) -> bool {
+        self.word.load(Ordering::Relaxed) == OPEN
+    }
+
     /// Takes the lead if it is open. It counts as awaited.
     #[cold]
     pub fn take_open(&self) -> Option<Lead<'_, T>> {
         // A load first: an exchange that fails would take the word's cache line from the leader.
-        if self.word.load(Ordering::Relaxed) == OPEN { self.step(OPEN, AWAITED) } else { None }
+        if self.is_open() { self.step(OPEN, AWAITED) } else { None }
     }
 
     /// Takes the lead if it is free or open. `None`: it is awaited from here on, and the caller must enter the queue.

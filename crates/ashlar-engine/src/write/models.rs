@@ -113,6 +113,11 @@ fn a_writer_that_leads_alone_gets_the_lead() {
 }
 
 #[test]
+fn each_writer_that_leads_alone_gets_the_lead() {
+    meet([Kind::Alone, Kind::Alone]);
+}
+
+#[test]
 fn a_leader_that_panics_answers_its_group_and_hands_over() {
     meet([Kind::Panics, Kind::Commits]);
 }

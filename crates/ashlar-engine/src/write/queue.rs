@@ -10,7 +10,10 @@
 //!    running writers do not sleep behind one that wakes up, which would make each commit wait for a wake-up.
 //! 3. The first writer stays in the queue while the lead is open, and has been *called*. One that came too late to
 //!    [`TOO_LATE`] open leads has the next one handed over.
-//! 4. A [`Lead`] that is dropped, also by a panic, is passed on. So no writer waits for a leader that is gone.
+//! 4. The scheduler may keep a called writer behind the leader on one processor for a whole time slice, while another
+//!    processor is idle. Writers that lead alone (transactions) are not taken along meanwhile. So each leader that finds
+//!    them called calls the next one, up to one for each processor.
+//! 5. A [`Lead`] that is dropped, also by a panic, is passed on. So no writer waits for a leader that is gone.
 
 use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{Error, FileNumber, Result, SeqNum};
@@ -32,7 +35,7 @@ pub(super) struct Receipt {
 
 /// How often a writer looks before it sleeps: for 3 to 10 µs, about the cost of a sleep and a wake-up. A group of small
 /// writes takes as long.
-const SPINS: u32 = 200;
+const SPINS: u32 = if cfg!(loom) { 1 } else { 200 };
 
 /// To how many open leads a waiter may come too late.
 const TOO_LATE: u32 = 8;
@@ -219,7 +222,7 @@ impl<S> Queue<S> {
                 None => {}
             }
             if waiter.called.swap(false, Ordering::SeqCst)
-                && let Some(lead) = self.take_open(waiter)
+                && let Some(lead) = self.answer_call(waiter)
             {
                 return Ended::Leads(lead);
             }
@@ -228,6 +231,23 @@ impl<S> Queue<S> {
             }
             waiter.sleep(seen);
         }
+    }
+
+    /// Takes the open lead for a waiter that was called. A running writer is often faster, and leaves the lead open again
+    /// a few microseconds later: the waiter looks that long. `None`: the waiter came too late, or its wait has ended.
+    fn answer_call(&self, waiter: &Arc<Waiter>) -> Option<Lead<'_, S>> {
+        let looks = if self.processors > 1 { SPINS } else { 0 };
+        let mut lead = self.take_open(waiter);
+        for _ in 0..looks {
+            if lead.is_some() || waiter.turn.get().is_some() {
+                break;
+            }
+            std::hint::spin_loop();
+            if self.lead.is_open() {
+                lead = self.take_open(waiter);
+            }
+        }
+        lead
     }
 
     /// Takes the open lead for a waiter of the queue. `None`: another writer was faster.
@@ -252,16 +272,24 @@ impl<S> Queue<S> {
                 let mut waiting = self.waiting.lock();
                 let Some(next) = waiting.pop_front() else { return lead.free() };
                 if next.may_be_overtaken() {
-                    waiting.push_front(Arc::clone(&next));
+                    waiting.push_front(next);
                     lead.open();
+                    let called = self.next_to_call(&waiting);
                     drop(waiting);
-                    return next.call();
+                    return called.iter().for_each(|waiter| waiter.call());
                 }
                 lead.hand_over();
                 next
             };
             awaited = if next.give(Turn::Lead) { None } else { self.lead.accept() };
         }
+    }
+
+    /// The waiter to call to the open lead: the first one. If that one leads alone and has been called before, the one behind
+    /// it, and so on, up to one for each processor. `None`: all have been called.
+    fn next_to_call(&self, waiting: &VecDeque<Arc<Waiter>>) -> Option<Arc<Waiter>> {
+        let mut first = waiting.iter().take(self.processors);
+        first.find(|waiter| waiter.work.is_some() || !waiter.called.load(Ordering::SeqCst)).cloned()
     }
 
     fn lead<'a>(&'a self, held: ashlar_sync::Lead<'a, S>) -> Lead<'a, S> {
@@ -483,6 +511,30 @@ mod tests {
         assert_eq!(group.parts().0.len(), 1, "taken along");
         drop(group);
         assert!(done(&queue, &a).is_err(), "answered");
+        drop(queue.try_lead().unwrap());
+    }
+
+    /// Regression: only the first writer was called. While it waited for a processor, those behind it slept beside an idle one.
+    #[test]
+    fn each_leader_calls_another_writer_that_leads_alone() {
+        let queue = Queue { processors: 2, ..Queue::new(0) };
+        let lead = queue.try_lead().unwrap();
+        let waiters = [0, 1, 2].map(|_| Waiter::alone(true, Signal::new(None)));
+        for waiter in &waiters {
+            waiting(&queue, waiter);
+            waiter.asleep.store(true, Ordering::SeqCst);
+        }
+        let called = || waiters.each_ref().map(|waiter| waiter.called.load(Ordering::SeqCst));
+        drop(lead);
+        assert_eq!(called(), [true, false, false]);
+        drop(queue.try_lead().unwrap());
+        assert_eq!(called(), [true, true, false]);
+        drop(queue.try_lead().unwrap());
+        assert_eq!(called(), [true, true, false], "no more than there are processors");
+        drop(led(&queue, &waiters[1]));
+        assert_eq!(called(), [true, false, true]);
+        drop(led(&queue, &waiters[2]));
+        drop(led(&queue, &waiters[0]));
         drop(queue.try_lead().unwrap());
     }
 
