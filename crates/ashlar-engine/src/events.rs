@@ -9,9 +9,8 @@
 //!
 //! Source: RocksDB `include/rocksdb/listener.h`, `logging/event_logger.h` (names of events and fields).
 
-use crate::identity::DatabaseId;
 use ashlar_base::panics::contained;
-use ashlar_env::Env;
+use ashlar_env::{DatabaseId, Env};
 use ashlar_observe::InfoLog;
 use ashlar_options::{Event, InfoLogLevel, Listeners};
 

@@ -2,9 +2,10 @@
 //!
 //! All code that opens a file, waits, sleeps, reads the clock, draws a random number or starts a thread uses an
 //! [`Env`], so that one seed replays a whole run. [`sim`] simulates the machine, with a disk that loses exactly what a
-//! power cut may lose.
+//! power cut may lose. [`DatabaseId`] says for which databases a thread works.
 
 mod clock;
+mod database_id;
 mod env;
 mod fs;
 pub mod jobs;
@@ -14,6 +15,7 @@ mod rand;
 pub mod sim;
 
 pub use clock::{Clock, VirtualClock};
+pub use database_id::{DatabaseId, Inside};
 pub use env::Env;
 pub use fs::{EntryKind, FileLock, Fs, FsEntry, PreparedPiece, ReadFile, STORE_HEAD, WriteFile, folder_of};
 pub use jobs::{Job, JobExecutor, JobId, JobKind, Lane, StepBudget, StepResult, ThreadExecutor};

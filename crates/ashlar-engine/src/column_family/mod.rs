@@ -3,7 +3,7 @@
 //! Handles hold a [`Family`], which never changes except for its settings and its super version. Background changes
 //! work on a `LiveFamily`, under the state lock.
 
-pub use crate::identity::DatabaseId;
+pub use ashlar_env::DatabaseId;
 
 use crate::memtable::MemtableList;
 use ashlar_base::{FamilyId, FileNumber, Result};

@@ -2,8 +2,8 @@
 //! the claimed tables.
 
 use super::core::{Core, State};
-use crate::identity::Inside;
 use ashlar_base::Result;
+use ashlar_env::Inside;
 use ashlar_tree::version::FileMeta;
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
 use super::*;
-use crate::identity::DatabaseId;
 use crate::wal::{Wal, WalShape};
 use crate::write::{FamilySlot, WriteHost, WriteTally};
 use ashlar_base::{FamilyId, FileNumber, Order};
+use ashlar_env::DatabaseId;
 use ashlar_env::sim::SimEnv;
 use ashlar_memtable::memtable;
 use ashlar_sync::atomic::AtomicUsize;

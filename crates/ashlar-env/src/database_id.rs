@@ -8,8 +8,8 @@
 //! such code could wait for the work that it interrupts. So each thread notes the databases it works for, and calls
 //! that change something or wait are refused inside that work.
 
+use crate::Process;
 use ashlar_base::{Error, Result};
-use ashlar_env::Process;
 use ashlar_sync::thread_local;
 use std::cell::RefCell;
 use std::fmt;
@@ -37,49 +37,49 @@ impl Eq for DatabaseId {}
 
 impl DatabaseId {
     /// An id that no other open of the process has.
-    pub(crate) fn fresh() -> Self {
+    pub fn fresh() -> Self {
         // Relaxed: the counter orders no other memory access.
         DatabaseId { number: NEXT.fetch_add(1, Ordering::Relaxed), process: Process::current() }
     }
 
     /// The number of the open: no two in a process have the same.
-    pub(crate) fn number(self) -> u64 {
+    pub fn number(self) -> u64 {
         self.number
     }
 
     /// Whether this process is a forked child of the one that opened the database.
     #[inline]
-    pub(crate) fn is_inherited(self) -> bool {
+    pub fn is_inherited(self) -> bool {
         !self.process.is_current()
     }
 
     /// # Errors
     /// `Shutdown(Forked)`: the database was opened before a fork, by the parent.
     #[inline]
-    pub(crate) fn check_process(self) -> Result<()> {
+    pub fn check_process(self) -> Result<()> {
         if self.is_inherited() { Err(Error::forked()) } else { Ok(()) }
     }
 
     /// Notes that this thread works for the database, until the guard is dropped.
-    pub(crate) fn enter(self) -> Inside {
+    pub fn enter(self) -> Inside {
         Inside::push(Work { database: self, executor: 0 })
     }
 
     /// [`DatabaseId::enter`] for a step of a job; `executor` is the address of the executor. During the step the
     /// executor may have no thread for the jobs of other databases.
-    pub(crate) fn enter_job(self, executor: usize) -> Inside {
+    pub fn enter_job(self, executor: usize) -> Inside {
         Inside::push(Work { database: self, executor })
     }
 
     /// Whether this thread works for the database, or runs a job on a thread of the same executor.
-    pub(crate) fn is_entered(self, executor: usize) -> bool {
+    pub fn is_entered(self, executor: usize) -> bool {
         let concerns = |work: &Work| work.database == self || work.executor == executor;
         INSIDE.try_with(|inside| inside.borrow().iter().any(concerns)).unwrap_or(false)
     }
 
     /// # Errors
     /// `InvalidArgument`: this thread works for the database, or runs a job of the same executor. `Shutdown(Forked)`.
-    pub(crate) fn check_outside(self, executor: usize, call: &str) -> Result<()> {
+    pub fn check_outside(self, executor: usize, call: &str) -> Result<()> {
         self.check_process()?;
         match self.is_entered(executor) {
             false => Ok(()),
@@ -109,7 +109,8 @@ thread_local! {
 }
 
 /// Marks that a thread works for a database. Dropped on the same thread.
-pub(crate) struct Inside {
+#[must_use]
+pub struct Inside {
     work: Work,
     _this_thread: PhantomData<*const ()>,
 }
