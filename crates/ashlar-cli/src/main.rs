@@ -43,7 +43,7 @@ fn main() -> ExitCode {
         "sst_dump" => sst::run(&parse::<SstCli>(&words).arguments),
         _ => match parse::<Cli>(&words).command {
             Command::Bench { flags } => bench::run(&flags, None),
-            Command::Db(arguments) => db::run(arguments),
+            Command::Db(arguments) => db::run(*arguments),
             Command::Sst(arguments) => sst::run(&arguments),
             Command::Manifest(arguments) => manifest::run(&arguments),
             Command::Wal(arguments) => wal::run(&arguments),

@@ -10,6 +10,8 @@ use std::process::ExitCode;
 pub(crate) enum Outcome {
     /// The command failed: one sentence for standard error. Status 1.
     Failed(String),
+    /// There is no such key, and standard output says so. Status 1.
+    Missing,
     /// The command line is wrong: a text for standard error. Status 2.
     Usage(String),
     /// The repair was made, but not everything could be kept: one sentence for standard error. Status 3.
@@ -52,6 +54,7 @@ pub(crate) fn tell(outcome: Result<(), Outcome>) -> ExitCode {
             say::line(&text);
             ExitCode::from(1)
         }
+        Err(Outcome::Missing) => ExitCode::from(1),
         Err(Outcome::Usage(text)) => {
             say::line(&text);
             ExitCode::from(2)

@@ -1,24 +1,17 @@
-//! put, get, delete, scan, dump, compact.
+//! get, multi_get, get_entity, scan, dump, compact.
 
+use super::text::Form;
 use super::{Target, close};
 use crate::Done;
 use crate::cli::Range;
 use crate::outcome::Outcome;
-use ashlardb::{CompactRangeOptions, Family, Read as _, Write as _};
-use std::ffi::OsStr;
+use ashlardb::{Columns, CompactRangeOptions, Family, Read as _};
+use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::ops::Bound;
+use std::os::unix::ffi::OsStrExt;
 
-/// Message when the write succeeded and its output could not be written.
-const WRITTEN: &str = "the write was made";
-
-pub(super) fn put(target: &Target, key: &OsStr, value: &OsStr, out: &mut dyn Write) -> Done {
-    let form = target.form(false);
-    let (key, value) = (form.key(key).map_err(Outcome::Usage)?, form.value(value).map_err(Outcome::Usage)?);
-    let db = target.open_to_write()?;
-    target.family(&db)?.put(key, value)?;
-    close(db, out, WRITTEN)
-}
+const NOT_FOUND: &str = "Key not found";
 
 pub(super) fn get(target: &Target, key: &OsStr, out: &mut dyn Write) -> Done {
     let form = target.form(false);
@@ -26,38 +19,104 @@ pub(super) fn get(target: &Target, key: &OsStr, out: &mut dyn Write) -> Done {
     let db = target.open_to_read()?;
     match target.family(&db)?.get(key)? {
         Some(value) => Ok(form.print_value(out, &value)?),
-        None => Err(Outcome::Failed("Key not found".to_owned())),
+        None => missing(out),
     }
 }
 
-pub(super) fn delete(target: &Target, key: &OsStr, out: &mut dyn Write) -> Done {
-    let key = target.form(false).key(key).map_err(Outcome::Usage)?;
-    let db = target.open_to_write()?;
-    target.family(&db)?.delete(key)?;
-    close(db, out, WRITTEN)
+/// Says on standard output, as ldb does, that there is no such key.
+fn missing(out: &mut dyn Write) -> Done {
+    writeln!(out, "{NOT_FOUND}")?;
+    Err(Outcome::Missing)
+}
+
+/// Prints the entries of the keys. A key that is not there has a line, too, and is no failure.
+pub(super) fn multi_get(target: &Target, words: &[OsString], out: &mut dyn Write) -> Done {
+    let form = target.form(false);
+    let keys =
+        words.iter().map(|word| form.key(word)).collect::<Result<Vec<_>, _>>().map_err(Outcome::Usage)?;
+    let db = target.open_to_read()?;
+    let values = target.family(&db)?.multi_get(&keys)?;
+    for (key, value) in keys.iter().zip(values) {
+        match value {
+            Some(value) => form.print(out, key, &value)?,
+            None => {
+                write!(out, "{NOT_FOUND}: ")?;
+                form.print_key(out, key)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn get_entity(target: &Target, key: &OsStr, out: &mut dyn Write) -> Done {
+    let form = target.form(false);
+    let key = form.key(key).map_err(Outcome::Usage)?;
+    let db = target.open_to_read()?;
+    match target.family(&db)?.get_entity(key)? {
+        Some(columns) => Ok(form.print_row(out, &columns)?),
+        None => missing(out),
+    }
 }
 
 pub(super) fn scan(target: &Target, range: &Range, no_value: bool, out: &mut dyn Write) -> Done {
     let form = target.form(range.tsv);
-    each(target, range, |key, value| match no_value {
-        true => Ok(form.print_key(out, key)?),
-        false => Ok(form.print(out, key, value)?),
+    each(target, range, |entry| match no_value {
+        true => Ok(form.print_key(out, entry.key)?),
+        false => entry.print(&form, out),
     })
     .map(drop)
 }
 
 pub(super) fn dump(target: &Target, range: &Range, count_only: bool, out: &mut dyn Write) -> Done {
     let form = target.form(range.tsv);
-    let count = each(target, range, |key, value| match count_only {
-        true => Ok(()),
-        false => Ok(form.print(out, key, value)?),
-    })?;
+    let count = each(target, range, |entry| if count_only { Ok(()) } else { entry.print(&form, out) })?;
     writeln!(out, "Keys in range: {count}")?;
     Ok(())
 }
 
+/// Prints a line for each run of keys that agree up to the first byte of `delimiter`: their number, and the bytes of their
+/// keys and values.
+pub(super) fn dump_counts(target: &Target, range: &Range, delimiter: &OsStr, out: &mut dyn Write) -> Done {
+    let [delimiter] = delimiter.as_bytes() else {
+        return Err(Outcome::Usage("--count_delim is one character".to_owned()));
+    };
+    let form = target.form(range.tsv);
+    let mut run: Option<(Vec<u8>, u64, usize)> = None;
+    let mut print = |run: Option<(Vec<u8>, u64, usize)>| match run {
+        Some((group, count, bytes)) => form.print_counts(out, &group, count, bytes),
+        None => Ok(()),
+    };
+    each(target, range, |entry| {
+        let bytes = entry.key.len() + entry.value.len();
+        let group = entry.key.split(|byte| byte == delimiter).next().unwrap_or_default();
+        match &mut run {
+            Some((last, count, all)) if last == group => (*count, *all) = (*count + 1, *all + bytes),
+            _ => print(run.replace((group.to_vec(), 1, bytes)))?,
+        }
+        Ok(())
+    })?;
+    Ok(print(run)?)
+}
+
+/// An entry of a range.
+struct Entry<'a> {
+    key: &'a [u8],
+    value: &'a [u8],
+    columns: Columns,
+}
+
+impl Entry<'_> {
+    /// Prints the entry as a line: a row with its columns, if it has others than the default one.
+    fn print(&self, form: &Form, out: &mut dyn Write) -> Done {
+        match self.columns.len() == 1 && self.columns.default_column().is_some() {
+            true => Ok(form.print(out, self.key, self.value)?),
+            false => Ok(form.print_entity(out, self.key, &self.columns)?),
+        }
+    }
+}
+
 /// Calls `see` with each entry of `range`. Returns the number of entries.
-fn each(target: &Target, range: &Range, mut see: impl FnMut(&[u8], &[u8]) -> Done) -> Result<u64, Outcome> {
+fn each(target: &Target, range: &Range, mut see: impl FnMut(&Entry<'_>) -> Done) -> Result<u64, Outcome> {
     let (from, to) = bounds(target, range)?;
     let most = range.max_keys.and_then(|n| u64::try_from(n).ok()).unwrap_or(u64::MAX);
     let db = target.open_to_read()?;
@@ -68,9 +127,9 @@ fn each(target: &Target, range: &Range, mut see: impl FnMut(&[u8], &[u8]) -> Don
         None => family.scan((from, to)).cursor()?,
     };
     let mut count = 0;
-    while count < most {
-        let Some((key, value)) = cursor.next()? else { break };
-        see(key, value)?;
+    while count < most && cursor.next()?.is_some() {
+        let (Some((key, value)), Some(columns)) = (cursor.entry(), cursor.columns()?) else { break };
+        see(&Entry { key, value, columns })?;
         count += 1;
     }
     Ok(count)

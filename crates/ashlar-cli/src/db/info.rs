@@ -21,10 +21,17 @@ pub(super) fn run(target: &Target, out: &mut dyn Write) -> Done {
     health(&db, out)
 }
 
-/// Prints the property `name` of the family.
+/// Prints the property `name` of the family. One that is a map has a line for each of its values.
 pub(super) fn property(target: &Target, name: &str, out: &mut dyn Write) -> Done {
     let db = target.open_to_read()?;
-    match target.family(&db)?.property(name) {
+    let family = target.family(&db)?;
+    if let Some(map) = family.map_property(name) {
+        for (key, value) in map {
+            writeln!(out, "{name}.{key}: {value}")?;
+        }
+        return Ok(());
+    }
+    match family.property(name) {
         Some(value) => Ok(writeln!(out, "{name}: {value}")?),
         None => {
             let text = format!(

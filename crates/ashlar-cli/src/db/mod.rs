@@ -10,6 +10,7 @@ mod checkpoint;
 mod entries;
 mod explain;
 mod exports;
+mod files;
 mod info;
 mod level;
 mod lines;
@@ -18,18 +19,19 @@ mod repair;
 mod sst_files;
 mod text;
 mod transactions;
+mod writes;
 
 use crate::Done;
 use crate::cli::{Common, DbArguments, DbCommand, Range};
 use crate::outcome::{Outcome, answer};
 use ashlar_bench::say;
-use ashlardb::{Builder, Db, Family, FormatLevel, PlaceSettings};
+use ashlardb::{Builder, Db, Family, FormatLevel, IngestMode, IngestOptions, PlaceSettings};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use text::{Form, Separator};
 
 /// The commands, for messages.
-pub(crate) const COMMANDS: &str = "put, get, delete, scan, dump, load, families, create_family, drop_family, explain, compact, property, check, repair, checkpoint, export_family, import_family, backup, restore, backups, write_sst, ingest, info, transactions, commit_transaction, rollback_transaction, level, rewrite (see ashlar db --help)";
+pub(crate) const COMMANDS: &str = "put, get, batchput, multi_get, put_entity, get_entity, delete, singledelete, deleterange, approxsize, scan, dump, load, families, create_family, drop_family, explain, compact, property, check, checkconsistency, list_live_files_metadata, repair, checkpoint, export_family, import_family, backup, restore, backups, write_sst, ingest, info, transactions, commit_transaction, rollback_transaction, level, rewrite (see ashlar db --help)";
 
 /// A command with its database.
 struct Target {
@@ -69,10 +71,11 @@ impl Target {
     }
 
     fn builder(&self) -> Builder {
-        match self.common.level {
+        let builder = match self.common.level {
             Some(level) => self.at_level(level),
             None => self.placed(Db::builder(&self.directory)),
-        }
+        };
+        self.common.tuning.apply(builder)
     }
 
     /// Applies --wal_dir and --db_path.
@@ -103,11 +106,23 @@ pub(crate) fn run(arguments: DbArguments) -> Done {
     let (command, target) = understand(arguments)?;
     let mut out = BufWriter::new(io::stdout().lock());
     match command {
-        DbCommand::Put { key, value } => entries::put(&target, &key, &value, &mut out),
+        DbCommand::Put { key, value } => writes::put(&target, &key, &value, &mut out),
+        DbCommand::BatchPut { entries } => writes::batch_put(&target, &entries, &mut out),
+        DbCommand::PutEntity { key, columns } => writes::put_entity(&target, &key, &columns, &mut out),
         DbCommand::Get { key } => entries::get(&target, &key, &mut out),
-        DbCommand::Delete { key } => entries::delete(&target, &key, &mut out),
+        DbCommand::MultiGet { keys } => entries::multi_get(&target, &keys, &mut out),
+        DbCommand::GetEntity { key } => entries::get_entity(&target, &key, &mut out),
+        DbCommand::Delete { key } => writes::delete(&target, &key, false, &mut out),
+        DbCommand::SingleDelete { key } => writes::delete(&target, &key, true, &mut out),
+        DbCommand::DeleteRange { begin, end } => writes::delete_range(&target, &begin, &end, &mut out),
+        DbCommand::ApproxSize { from, to } => files::approximate_size(&target, &from, &to, &mut out),
+        DbCommand::CheckConsistency => files::consistency(&target, &mut out),
+        DbCommand::LiveFiles { sort_by_filename } => files::list(&target, sort_by_filename, &mut out),
         DbCommand::Scan { range, no_value } => entries::scan(&target, &range, no_value, &mut out),
-        DbCommand::Dump { range, count_only } => entries::dump(&target, &range, count_only, &mut out),
+        DbCommand::Dump { range, count_only, count_delim } => match count_delim {
+            Some(delimiter) => entries::dump_counts(&target, &range, &delimiter, &mut out),
+            None => entries::dump(&target, &range, count_only, &mut out),
+        },
         DbCommand::Load { tsv, disable_wal, compact } => {
             let how = load::How { tsv, disable_wal, compact };
             load::run(&target, &how, &mut io::stdin().lock(), &mut out)
@@ -143,8 +158,10 @@ pub(crate) fn run(arguments: DbArguments) -> Done {
         DbCommand::WriteSst { file, tsv } => {
             sst_files::write(&target, &file, tsv, &mut io::stdin().lock(), &mut out)
         }
-        DbCommand::Ingest { files, move_files, ingest_behind } => {
-            sst_files::ingest(&target, &files, (move_files, ingest_behind), &mut out)
+        DbCommand::Ingest { files, move_files, ingest_behind, allow_blocking_flush, .. } => {
+            let mode = if move_files { IngestMode::Move } else { IngestMode::Copy };
+            let options = IngestOptions::new().mode(mode).behind(ingest_behind).flush(allow_blocking_flush);
+            sst_files::ingest(&target, &files, options, &mut out)
         }
         DbCommand::Info => info::run(&target, &mut out),
         DbCommand::Transactions => transactions::list(&target, &mut out),

@@ -8,7 +8,7 @@ use super::load::Lines;
 use crate::Done;
 use crate::bytes_text::counted;
 use crate::outcome::{Outcome, answer};
-use ashlardb::{IngestMode, IngestOptions};
+use ashlardb::IngestOptions;
 use std::io::{BufRead, Write};
 use std::path::{Path, PathBuf};
 
@@ -20,7 +20,8 @@ pub(super) fn write(
     input: &mut dyn BufRead,
     out: &mut dyn Write,
 ) -> Done {
-    let db = target.open_to_read()?;
+    let creates = target.common.create_if_missing;
+    let db = if creates { target.open_to_write()? } else { target.open_to_read()? };
     let family = target.family(&db)?;
     let mut writer = family.sst_writer(path)?;
     let mut lines = Lines::new(target, tsv);
@@ -53,17 +54,16 @@ fn counted_entries(entries: u64) -> String {
     if entries == 1 { "1 entry".to_owned() } else { format!("{entries} entries") }
 }
 
-/// Takes the files into the family, all or none. The flags: whether the files move, and whether they go behind all data.
+/// Takes the files into the family, all or none.
 pub(super) fn ingest(
     target: &Target,
     files: &[PathBuf],
-    (move_files, behind): (bool, bool),
+    options: IngestOptions,
     out: &mut dyn Write,
 ) -> Done {
     let db = target.open_to_write()?;
     let family = target.family(&db)?;
-    let mode = if move_files { IngestMode::Move } else { IngestMode::Copy };
-    let done = family.ingest(files, IngestOptions::new().mode(mode).behind(behind))?;
+    let done = family.ingest(files, options)?;
     let mut text = String::new();
     for file in &done {
         let (table, level, entries) = (file.number, file.level, counted_entries(file.entries));

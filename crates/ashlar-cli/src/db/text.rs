@@ -13,6 +13,7 @@
 
 use crate::bytes_text::{parse_bytes, write_bytes};
 use crate::cli::Common;
+use ashlardb::Columns;
 use std::ffi::OsStr;
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -101,6 +102,36 @@ impl Form {
     pub(crate) fn print_key(&self, out: &mut dyn Write, key: &[u8]) -> io::Result<()> {
         write(self.key_hex, out, key)?;
         out.write_all(b"\n")
+    }
+
+    /// Prints an entry whose value is a row of columns, as a line.
+    pub(crate) fn print_entity(&self, out: &mut dyn Write, key: &[u8], columns: &Columns) -> io::Result<()> {
+        write(self.key_hex, out, key)?;
+        out.write_all(self.separator.bytes())?;
+        self.print_row(out, columns)
+    }
+
+    /// Prints a row of columns as a line: `NAME:VALUE` of each, in order. The name of the default column is empty.
+    pub(crate) fn print_row(&self, out: &mut dyn Write, columns: &Columns) -> io::Result<()> {
+        for (at, (name, value)) in columns.iter().enumerate() {
+            out.write_all(if at == 0 { b"" } else { b" " })?;
+            write(self.value_hex && !name.is_empty(), out, name)?;
+            out.write_all(b":")?;
+            write(self.value_hex, out, value)?;
+        }
+        out.write_all(b"\n")
+    }
+
+    /// Prints the number and the bytes of the entries whose keys begin with `group`.
+    pub(crate) fn print_counts(
+        &self,
+        out: &mut dyn Write,
+        group: &[u8],
+        count: u64,
+        bytes: usize,
+    ) -> io::Result<()> {
+        write(self.key_hex, out, group)?;
+        writeln!(out, " => count:{count}\tsize:{bytes}")
     }
 
     /// Prints a value as a line.

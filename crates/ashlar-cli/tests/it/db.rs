@@ -1,6 +1,6 @@
 //! `ashlar db`.
 
-use super::{Ran, ashlar, good, program};
+use super::{Ran, ashlar, good};
 use ashlardb::Write as _;
 use std::io::Read;
 use std::path::Path;
@@ -67,7 +67,7 @@ fn put_get_delete() {
     assert_eq!(good(&["db", &db, "dump", "--count_only"], b""), "Keys in range: 2\n");
     assert_eq!(good(&["db", &db, "delete", "key"], b""), "OK\n");
     let missing = ashlar(&["db", &db, "get", "key"], b"");
-    assert_eq!(missing, Ran { status: 1, out: String::new(), err: "Key not found\n".into() });
+    assert_eq!(missing, Ran { status: 1, out: "Key not found\n".into(), err: String::new() });
     assert_eq!(good(&["db", &db, "scan", "--max_keys=0"], b""), "");
 }
 
@@ -251,16 +251,6 @@ fn a_reader_that_goes_away_is_no_error() {
     assert_eq!((ended.status.code(), ended.stderr.as_slice()), (Some(0), &b""[..]));
 }
 
-#[test]
-fn under_ldbs_name_it_is_ldb() {
-    let (dir, db) = place();
-    let ldb = dir.path().join("ldb");
-    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_ashlar"), &ldb).unwrap();
-    assert_eq!(program(&ldb, &[&db, "--create_if_missing", "put", "a", "1"], b"").out, "OK\n");
-    assert_eq!(program(&ldb, &[&db, "scan"], b"").out, "a ==> 1\n");
-}
-
-/// Writers and readers take the settings of the directory, and none of them changes what is stored.
 #[test]
 fn commands_keep_the_settings_of_the_directory() {
     let temp = tempfile::tempdir().unwrap();

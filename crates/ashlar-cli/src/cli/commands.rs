@@ -1,79 +1,9 @@
-//! The command line of `ashlar`, and of `ldb` if the program has that name. Names and flags of `ashlar db` are ldb's.
+//! The commands of `ashlar db`, with their arguments, and the flags that each of them takes.
 
-use crate::manifest::ManifestArguments;
-use crate::options::OptionsArguments;
-use crate::sst::SstArguments;
-use crate::wal::WalArguments;
-use ashlardb::{DbPath, FormatLevel, PlaceSettings};
-use clap::{ArgAction, Args, Parser, Subcommand};
+use super::{Common, Range};
+use clap::{ArgAction, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
-
-/// AshlarDB on the command line. Opens RocksDB's directories without a conversion.
-#[derive(Debug, Parser)]
-#[command(name = "ashlar", version, arg_required_else_help = true)]
-pub(crate) struct Cli {
-    #[command(subcommand)]
-    pub(crate) command: Command,
-}
-
-/// Reads and changes the database in a directory, with the commands of RocksDB's ldb.
-#[derive(Debug, Parser)]
-#[command(name = "ldb", version, arg_required_else_help = true, after_help = EXAMPLES)]
-pub(crate) struct LdbCli {
-    #[command(flatten)]
-    pub(crate) db: DbArguments,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    /// Measures the engine with db_bench's workloads, flags and lines (`ashlar bench --help` lists them)
-    #[command(disable_help_flag = true)]
-    Bench {
-        /// db_bench's flags. Without flags: a million entries, a temporary database, a table at the end
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        flags: Vec<OsString>,
-    },
-    /// Reads and changes the database in a directory, with ldb's commands and flags
-    #[command(arg_required_else_help = true, after_help = EXAMPLES)]
-    Db(DbArguments),
-    /// Reads table files without a database: entries, properties, blocks, checksums, with sst_dump's flags and lines
-    #[command(arg_required_else_help = true)]
-    Sst(SstArguments),
-    /// Explains every record of a MANIFEST, and the resulting state
-    Manifest(ManifestArguments),
-    /// Explains every record of a write-ahead log, and how the log ends
-    Wal(WalArguments),
-    /// Explains RocksDB's option names: used, mapped, ignored or refused, and why
-    Options(OptionsArguments),
-}
-
-const EXAMPLES: &str = "\
-Examples:
-  ashlar db --db=DIR put --create_if_missing user:1 Ada
-  ashlar db DIR get user:1                                 the directory may stand before the command
-  ashlar db --db=DIR scan --prefix=user: --max_keys=10
-  ashlar db --db=DIR --hex get 0x757365723A31              binary keys and values, in and out
-  ashlar db --db=DIR dump | ashlar db --db=COPY load --create_if_missing
-  find . -type f -printf '%p\\t%s\\n' | ashlar db --db=DIR load --tsv --create_if_missing
-  ashlar db --db=DIR check                                 what is damaged, and which keys are at risk
-  ashlar db --db=DIR repair --into=COPY                    a database from what is readable; DIR stays as it is
-  ashlar db --db=DIR checkpoint COPY                       a second database with the state of now, by hard links
-  ashlar db --db=DIR export_family OUT --column_family=F   one family; ashlar db --db=DIR2 import_family F OUT takes it
-  ashlar db --db=DIR backup BACKUPS --keep=7               an incremental backup in RocksDB's layout; the newest 7 stay
-  ashlar db BACKUPS backups                                lists them; ashlar db --db=DIR restore BACKUPS restores one
-  ashlar db --db=DIR write_sst users.sst < SORTED          an SST file; ashlar db --db=DIR ingest users.sst takes it
-  ashlar db --db=DIR compact --prefix=user:                merges the tables that hold these keys
-  ashlar db --db=DIR property rocksdb.stats                a figure or report by RocksDB's name
-  ashlar db --db=DIR info                                  the report of the open, levels, sizes, health
-  ashlar db --db=DIR transactions                          prepared transactions that nothing has decided on
-  ashlar db --db=DIR commit_transaction NAME               decides on one; rollback_transaction gives it up
-  ashlar db --db=DIR explain user:1                        the tables that a read asks, and its cost
-  ashlar db --db=DIR level --level=rocksdb-7.8             does RocksDB 7.8 read this directory?
-  ashlar db --db=DIR rewrite --level=rocksdb-7.8           rewrite it so that RocksDB 7.8 reads it
-
-Put a key that begins with a dash after `--`: ashlar db --db=DIR get -- -x
-Exit status: 0 success, 1 failure (also: key not found), 2 wrong command line, 3 a repair with losses.";
 
 const EXPLAIN_HELP: &str = "\
 Example:
@@ -89,94 +19,6 @@ Example:
 
   $ ashlar db --db=DIR explain 'user:..user;' --max_keys=100";
 
-/// The flags that all commands of `ashlar db` share.
-#[derive(Debug, Args)]
-pub(crate) struct DbArguments {
-    /// The database's directory
-    #[arg(value_name = "DIRECTORY")]
-    pub(crate) directory: Option<PathBuf>,
-    /// The database's directory, in ldb's form
-    #[arg(long, global = true, value_name = "DIRECTORY")]
-    pub(crate) db: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) common: Common,
-    #[command(subcommand)]
-    pub(crate) command: Option<DbCommand>,
-}
-
-/// Flags that are valid before and after the command.
-#[derive(Clone, Debug, Args)]
-pub(crate) struct Common {
-    /// The column family to use [default: default]
-    #[arg(long = "column_family", global = true, value_name = "NAME")]
-    pub(crate) column_family: Option<String>,
-    /// Keys and values are hexadecimal, as 0x616263, in input and output
-    #[arg(long, global = true, action = ArgAction::SetTrue)]
-    pub(crate) hex: bool,
-    /// Keys are hexadecimal
-    #[arg(long = "key_hex", global = true)]
-    pub(crate) key_hex: bool,
-    /// Values are hexadecimal
-    #[arg(long = "value_hex", global = true)]
-    pub(crate) value_hex: bool,
-    /// Creates the database if the directory has none (commands that write)
-    #[arg(long = "create_if_missing", global = true)]
-    pub(crate) create_if_missing: bool,
-    /// The oldest RocksDB release that can open the directory afterwards: rocksdb-6.29, 7.8, 9.11 or 11
-    #[arg(long, global = true, value_name = "RELEASE")]
-    pub(crate) level: Option<FormatLevel>,
-    /// The directory of the WAL files, if it is neither the database directory nor the one in the newest OPTIONS file
-    #[arg(long = "wal_dir", global = true, value_name = "DIRECTORY")]
-    pub(crate) wal_dir: Option<String>,
-    /// A directory of tables, with its target size in bytes. Repeat for each of RocksDB's db_paths, in their order
-    #[arg(long = "db_path", global = true, value_name = "DIRECTORY[:BYTES]", value_parser = db_path)]
-    pub(crate) db_paths: Vec<DbPath>,
-}
-
-impl Common {
-    /// The name of the column family to use.
-    pub(crate) fn family_name(&self) -> &str {
-        self.column_family.as_deref().unwrap_or("default")
-    }
-
-    /// The directories that the user has given.
-    pub(crate) fn places(&self) -> PlaceSettings {
-        let (wal_dir, db_paths) = (self.wal_dir.clone().unwrap_or_default(), self.db_paths.clone());
-        PlaceSettings { wal_dir, db_paths, ..PlaceSettings::default() }
-    }
-}
-
-/// Parses a directory of tables. A number after the last colon is its target size in bytes.
-fn db_path(text: &str) -> Result<DbPath, String> {
-    let split = text.rsplit_once(':').and_then(|(path, bytes)| Some((path, bytes.parse().ok()?)));
-    let (path, target_bytes) = split.unwrap_or((text, u64::MAX));
-    if path.is_empty() {
-        Err("the directory is missing".to_owned())
-    } else {
-        Ok(DbPath::new(path, target_bytes))
-    }
-}
-
-/// The entries that a command reads.
-#[derive(Clone, Debug, Default, Args)]
-pub(crate) struct Range {
-    /// The first key to show
-    #[arg(long, value_name = "KEY")]
-    pub(crate) from: Option<OsString>,
-    /// The end of the range; this key is not shown
-    #[arg(long, value_name = "KEY")]
-    pub(crate) to: Option<OsString>,
-    /// Only keys that begin with these bytes
-    #[arg(long, value_name = "KEY", conflicts_with_all = ["from", "to"])]
-    pub(crate) prefix: Option<OsString>,
-    /// The greatest number of entries to show; negative: all
-    #[arg(long = "max_keys", value_name = "N", allow_negative_numbers = true)]
-    pub(crate) max_keys: Option<i64>,
-    /// Prints lines of key, tab, value
-    #[arg(long)]
-    pub(crate) tsv: bool,
-}
-
 #[derive(Debug, Subcommand)]
 pub(crate) enum DbCommand {
     /// Sets a key
@@ -191,12 +33,66 @@ pub(crate) enum DbCommand {
         /// The key; with --hex or --key_hex as 0x and hexadecimal digits
         key: OsString,
     },
+    /// Sets several keys, all or none
+    #[command(name = "batchput")]
+    BatchPut {
+        /// A key, its value, and so on, each as for `put`
+        #[arg(required = true, num_args = 2.., value_names = ["KEY", "VALUE"])]
+        entries: Vec<OsString>,
+    },
+    /// Prints the entries of several keys, one per line, and which keys there are not
+    #[command(name = "multi_get")]
+    MultiGet {
+        /// The keys, each as for `get`
+        #[arg(required = true)]
+        keys: Vec<OsString>,
+    },
+    /// Stores a row of named columns under a key
+    #[command(name = "put_entity")]
+    PutEntity {
+        /// The key; with --hex or --key_hex as 0x and hexadecimal digits
+        key: OsString,
+        /// The columns. Without a name, as in :VALUE, the default column. With --hex or --value_hex names and values are 0x and
+        /// hexadecimal digits
+        #[arg(required = true, value_name = "NAME:VALUE")]
+        columns: Vec<OsString>,
+    },
+    /// Prints the row of a key, as `put_entity` takes it. A plain value is a row of its default column
+    #[command(name = "get_entity")]
+    GetEntity {
+        /// The key; with --hex or --key_hex as 0x and hexadecimal digits
+        key: OsString,
+    },
     /// Removes a key
     Delete {
         /// The key; with --hex or --key_hex as 0x and hexadecimal digits
         key: OsString,
     },
-    /// Prints entries, one per line: KEY ==> VALUE
+    /// Removes a key that was put once since its last removal
+    #[command(name = "singledelete")]
+    SingleDelete {
+        /// The key; with --hex or --key_hex as 0x and hexadecimal digits
+        key: OsString,
+    },
+    /// Removes all keys of a range
+    #[command(name = "deleterange")]
+    DeleteRange {
+        /// The first key; with --hex or --key_hex as 0x and hexadecimal digits
+        begin: OsString,
+        /// The end of the range; this key stays
+        end: OsString,
+    },
+    /// Prints about how many bytes of tables the keys of a range have
+    #[command(name = "approxsize")]
+    ApproxSize {
+        /// The first key of the range
+        #[arg(long, value_name = "KEY")]
+        from: OsString,
+        /// The end of the range, itself excluded
+        #[arg(long, value_name = "KEY")]
+        to: OsString,
+    },
+    /// Prints entries, one per line: KEY ==> VALUE. A row of columns is printed as `put_entity` takes it
     Scan {
         #[command(flatten)]
         range: Range,
@@ -211,6 +107,10 @@ pub(crate) enum DbCommand {
         /// Prints only the number of entries
         #[arg(long = "count_only")]
         count_only: bool,
+        /// Prints the number and bytes of the entries whose keys agree up to the character
+        #[arg(long = "count_delim", value_name = "CHARACTER", num_args = 0..=1, require_equals = true,
+              default_missing_value = ".", conflicts_with = "count_only")]
+        count_delim: Option<OsString>,
     },
     /// Reads entries from standard input, one per line: KEY ==> VALUE, or key, tab, value
     Load {
@@ -284,6 +184,18 @@ pub(crate) enum DbCommand {
         /// Prints the report as JSON; keys are hexadecimal
         #[arg(long)]
         json: bool,
+    },
+    /// Opens the database for reading, which compares its files with the MANIFEST, and prints OK. `check` reads them all
+    #[command(name = "checkconsistency")]
+    CheckConsistency,
+    /// Lists the table and blob files that the database needs, with their levels and families
+    ///
+    /// Needs the LOCK.
+    #[command(name = "list_live_files_metadata")]
+    LiveFiles {
+        /// One list by file name, instead of one for each family
+        #[arg(long = "sort_by_filename")]
+        sort_by_filename: bool,
     },
     /// Turns a damaged directory into a database that opens, and reports every loss. Uses the settings of the OPTIONS file.
     /// Damaged files move to lost/ in the directory
@@ -417,6 +329,22 @@ pub(crate) enum DbCommand {
         /// Puts the files behind all data of the family, which needs cf_allow_ingest_behind
         #[arg(long = "ingest_behind")]
         ingest_behind: bool,
+        /// Flushes the memtables that have keys of the files. With false, such files are refused
+        #[arg(long = "allow_blocking_flush", value_name = "true|false", num_args = 0..=1, require_equals = true,
+              default_value_t = true, default_missing_value = "true", action = ArgAction::Set)]
+        allow_blocking_flush: bool,
+        /// As in ldb. Snapshots never see ingested entries, so only true is taken
+        #[arg(long = "snapshot_consistency", value_name = "true", num_args = 0..=1, require_equals = true,
+              default_missing_value = "true", value_parser = ["true"])]
+        snapshot_consistency: Option<String>,
+        /// As in ldb. Entries may get the sequence number of the ingestion, so only true is taken
+        #[arg(long = "allow_global_seqno", value_name = "true", num_args = 0..=1, require_equals = true,
+              default_missing_value = "true", value_parser = ["true"])]
+        allow_global_seqno: Option<String>,
+        /// As in ldb, without effect: the sequence number of an ingestion is in the MANIFEST only
+        #[arg(long = "write_global_seqno", value_name = "true|false", num_args = 0..=1, require_equals = true,
+              default_missing_value = "true", value_parser = ["true", "false"])]
+        write_global_seqno: Option<String>,
     },
     /// Prints the report of the open, the levels of each family, and the health
     Info,
@@ -451,103 +379,87 @@ pub(crate) enum DbCommand {
     Rewrite,
 }
 
+/// Which of the shared flags a command uses.
+#[derive(Clone, Copy, Default)]
+struct Uses {
+    create_if_missing: bool,
+    column_family: bool,
+    /// --key_hex, --value_hex and --hex.
+    hex: bool,
+    /// Only --hex.
+    hex_alone: bool,
+    tuning: bool,
+}
+
+impl Uses {
+    /// A command on the database.
+    const DATABASE: Uses =
+        Uses { create_if_missing: false, column_family: false, hex: false, hex_alone: false, tuning: true };
+    /// A command on a family.
+    const FAMILY: Uses = Uses { column_family: true, ..Uses::DATABASE };
+    /// A command on keys of a family.
+    const KEYS: Uses = Uses { hex: true, ..Uses::FAMILY };
+    /// A command that writes entries.
+    const ENTRIES: Uses = Uses { create_if_missing: true, ..Uses::KEYS };
+    /// A command on files or other directories.
+    const FILES: Uses = Uses { tuning: false, ..Uses::DATABASE };
+    /// A command on prepared transactions.
+    const NAMES: Uses = Uses { hex_alone: true, ..Uses::FILES };
+}
+
 impl DbCommand {
+    fn uses(&self) -> Uses {
+        use DbCommand as C;
+        match self {
+            C::Put { .. }
+            | C::BatchPut { .. }
+            | C::PutEntity { .. }
+            | C::Load { .. }
+            | C::WriteSst { .. } => Uses::ENTRIES,
+            C::Delete { .. } | C::SingleDelete { .. } | C::DeleteRange { .. } => Uses::ENTRIES,
+            C::Ingest { .. } => Uses { hex: false, ..Uses::ENTRIES },
+            C::Get { .. } | C::MultiGet { .. } | C::GetEntity { .. } | C::ApproxSize { .. } => Uses::KEYS,
+            C::Scan { .. } | C::Dump { .. } | C::Explain { .. } | C::Compact { .. } => Uses::KEYS,
+            C::Property { .. } | C::ExportFamily { .. } => Uses::FAMILY,
+            C::CreateFamily { .. } | C::ImportFamily { .. } => {
+                Uses { create_if_missing: true, ..Uses::DATABASE }
+            }
+            C::DropFamily { .. } | C::Info | C::LiveFiles { .. } | C::CheckConsistency => Uses::DATABASE,
+            C::Checkpoint { .. } | C::Backup { .. } => Uses::DATABASE,
+            C::Transactions | C::CommitTransaction { .. } | C::RollbackTransaction { .. } => Uses::NAMES,
+            C::Families | C::Check { .. } | C::Repair { .. } | C::Restore { .. } | C::Backups { .. } => {
+                Uses::FILES
+            }
+            C::Level | C::Rewrite => Uses::FILES,
+        }
+    }
+
     /// The first given flag that has no effect on this command, with the commands that use it.
     pub(crate) fn idle_flag(&self, given: &Common) -> Option<(&'static str, &'static str)> {
-        use DbCommand::{
-            CommitTransaction, Compact, CreateFamily, Delete, Dump, Explain, ExportFamily, Get, ImportFamily,
-            Ingest, Load, Property, Put, RollbackTransaction, Scan, Transactions, WriteSst,
-        };
-        let named = matches!(self, Transactions | CommitTransaction { .. } | RollbackTransaction { .. });
-        let files = matches!(self, Ingest { .. } | WriteSst { .. });
-        let writes = matches!(
-            self,
-            Put { .. }
-                | Delete { .. }
-                | Load { .. }
-                | CreateFamily { .. }
-                | ImportFamily { .. }
-                | Ingest { .. }
-        );
-        let reads = matches!(self, Get { .. } | Scan { .. } | Dump { .. } | Explain { .. });
-        let of_family = files
-            || matches!(
-                self,
-                Put { .. }
-                    | Delete { .. }
-                    | Load { .. }
-                    | Compact { .. }
-                    | Property { .. }
-                    | ExportFamily { .. }
-            );
-        let hex =
-            of_family && !matches!(self, Property { .. } | Ingest { .. } | ExportFamily { .. }) || reads;
+        let uses = self.uses();
+        let hex = given.hex && !uses.hex_alone || given.key_hex || given.value_hex;
         let idle = [
             (
-                given.create_if_missing && !writes,
+                given.create_if_missing && !uses.create_if_missing,
                 "--create_if_missing",
-                "put, delete, load, ingest, create_family and import_family",
+                "commands that write entries, ingest, create_family and import_family",
             ),
             (
-                given.column_family.is_some() && !of_family && !reads,
+                given.column_family.is_some() && !uses.column_family,
                 "--column_family",
-                "put, get, delete, scan, dump, load, explain, compact, property, write_sst, ingest and export_family",
+                "commands on entries, explain, compact, property, write_sst, ingest and export_family",
             ),
             (
-                (given.hex && !named || given.key_hex || given.value_hex) && !hex,
+                hex && !uses.hex,
                 "--hex",
-                "put, get, delete, scan, dump, load, explain, compact, write_sst and, as --hex, the commands on transactions",
+                "commands on entries, explain, compact, write_sst and, as --hex, the commands on transactions",
+            ),
+            (
+                given.tuning.is_given() && !uses.tuning,
+                "a setting of the open",
+                "commands that open the database as a whole",
             ),
         ];
         idle.into_iter().find(|(idle, ..)| *idle).map(|(_, flag, commands)| (flag, commands))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use clap::CommandFactory;
-
-    fn parse(line: &str) -> DbArguments {
-        match Cli::try_parse_from(line.split(' ')).unwrap().command {
-            Command::Db(arguments) => arguments,
-            other => panic!("{other:?}"),
-        }
-    }
-
-    #[test]
-    fn the_definition_is_sound() {
-        Cli::command().debug_assert();
-        LdbCli::command().debug_assert();
-    }
-
-    #[test]
-    fn flags_stand_anywhere() {
-        for line in [
-            "ashlar db --db=D --hex scan --max_keys=3 --from=0x61",
-            "ashlar db scan --from 0x61 --max_keys 3 --hex --db D",
-            "ashlar db D --hex scan --max_keys=3 --from=0x61",
-        ] {
-            let a = parse(line);
-            assert_eq!(a.db.or(a.directory).unwrap(), PathBuf::from("D"), "{line}");
-            assert!(a.common.hex && a.common.family_name() == "default", "{line}");
-            let Some(DbCommand::Scan { range, no_value: false }) = a.command else { panic!("{line}") };
-            assert_eq!((range.max_keys, range.from.unwrap()), (Some(3), "0x61".into()), "{line}");
-        }
-        let Some(DbCommand::Scan { range, .. }) = parse("ashlar db D scan --max_keys=-1").command else {
-            panic!()
-        };
-        assert_eq!(range.max_keys, Some(-1));
-        assert!(
-            matches!(parse("ashlar db D get -- -x").command, Some(DbCommand::Get { key }) if key == "-x")
-        );
-        assert!(matches!(parse("ashlar db D list_column_families").command, Some(DbCommand::Families)));
-    }
-
-    #[test]
-    fn bench_takes_whatever_comes() {
-        let line = ["ashlar", "bench", "--benchmarks=fillseq", "-num", "5", "--help", "--", "x"];
-        let Command::Bench { flags } = Cli::try_parse_from(line).unwrap().command else { panic!() };
-        assert_eq!(flags, ["--benchmarks=fillseq", "-num", "5", "--help", "--", "x"]);
     }
 }

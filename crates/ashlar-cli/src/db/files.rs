@@ -1,0 +1,74 @@
+//! approxsize, checkconsistency, list_live_files_metadata.
+
+use super::Target;
+use crate::Done;
+use crate::outcome::Outcome;
+use ashlardb::{Db, SizeOptions, StorageFile, StorageKind};
+use std::ffi::OsStr;
+use std::io::Write;
+
+pub(super) fn approximate_size(target: &Target, from: &OsStr, to: &OsStr, out: &mut dyn Write) -> Done {
+    let form = target.form(false);
+    let range = (form.key(from).map_err(Outcome::Usage)?, form.key(to).map_err(Outcome::Usage)?);
+    let db = target.open_to_read()?;
+    let sizes = target.family(&db)?.approximate_sizes(&[range], SizeOptions::new())?;
+    for size in sizes {
+        writeln!(out, "{size}")?;
+    }
+    Ok(())
+}
+
+/// Opens the database, which compares the files in the directory with those of the MANIFEST.
+pub(super) fn consistency(target: &Target, out: &mut dyn Write) -> Done {
+    let db = target.open_to_read()?;
+    match db.recovery().is_clean() {
+        true => Ok(writeln!(out, "OK")?),
+        false => Err(Outcome::Failed(format!("{}`ashlar db DIR check` says more", db.recovery()))),
+    }
+}
+
+/// Lists the tables and blob files, in ldb's lines.
+pub(super) fn list(target: &Target, sort_by_filename: bool, out: &mut dyn Write) -> Done {
+    let db = target.open()?;
+    let live = db.live_files()?;
+    let stored = |file: &&StorageFile| matches!(file.kind, StorageKind::Table | StorageKind::Blob);
+    let mut files: Vec<&StorageFile> = live.iter().filter(stored).collect();
+    files.sort_by_key(|file| file.path());
+    if sort_by_filename {
+        by_name(&files, out)?;
+    } else {
+        by_family(&db, &files, out)?;
+    }
+    writeln!(out, "------------------------------")?;
+    drop(live);
+    Ok(db.close()?)
+}
+
+fn by_name(files: &[&StorageFile], out: &mut dyn Write) -> Done {
+    writeln!(out, "Live SST and Blob Files:")?;
+    for file in files {
+        let level = file.level.map(|level| format!(" : level {}", level.0)).unwrap_or_default();
+        let family = file.family.as_deref().unwrap_or_default();
+        writeln!(out, "{}{level}, column family '{family}'", file.path().display())?;
+    }
+    Ok(())
+}
+
+fn by_family(db: &Db, files: &[&StorageFile], out: &mut dyn Write) -> Done {
+    for family in db.families() {
+        let name = family.name();
+        writeln!(out, "===== Column Family: {name} =====\nLive SST Files:")?;
+        let own = || files.iter().filter(|file| file.family.as_deref() == Some(&*name));
+        for level in 0..family.options().compaction.num_levels {
+            writeln!(out, "---------- level {level} ----------")?;
+            for file in own().filter(|file| file.level.is_some_and(|of| usize::from(of.0) == level)) {
+                writeln!(out, "{}", file.path().display())?;
+            }
+        }
+        writeln!(out, "Live Blob Files:")?;
+        for file in own().filter(|file| file.kind == StorageKind::Blob) {
+            writeln!(out, "{}", file.path().display())?;
+        }
+    }
+    Ok(())
+}
