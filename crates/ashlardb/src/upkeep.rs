@@ -182,6 +182,9 @@ impl Db {
     /// Waits until no background work is running or due, and replaced files are removed. While a cursor reads replaced
     /// files, these files stay, and the call takes 63 ms longer. Returns at once after a close.
     ///
+    /// While other threads write without a pause, work is always due, and the call may not return before they end. On a full
+    /// disk the call returns the error within about ten seconds.
+    ///
     /// # Errors
     /// The background error that keeps work from succeeding. `Aborted`: work is due, and background work is paused.
     pub fn wait_for_background(&self) -> Result<()> {

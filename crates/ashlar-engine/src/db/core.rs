@@ -3,7 +3,7 @@
 use super::work::{Slots, Work};
 use crate::column_family::{DatabaseId, Family, FamilySet};
 use crate::events::Events;
-use crate::health::{Failing, HealthState, Severity};
+use crate::health::{Failing, HealthState, Severity, lacks_space};
 use crate::pressure::{Memory, Pressure};
 use crate::write::Committer;
 use ashlar_base::panics::contained;
@@ -270,6 +270,8 @@ impl Core {
         })?;
         match given_up {
             None => Ok(()),
+            Some(Failing { cause, .. }) if lacks_space(&cause) => Err(cause
+                .hint("Free space on the device: the background work that this call needs keeps failing")),
             Some(failing) => Err(failing.cause.hint("Background work that callers need keeps failing")),
         }
     }
