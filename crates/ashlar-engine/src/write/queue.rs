@@ -35,7 +35,7 @@ pub(super) struct Receipt {
 
 /// How often a writer looks before it sleeps: for 3 to 10 µs, about the cost of a sleep and a wake-up. A group of small
 /// writes takes as long.
-const SPINS: u32 = if cfg!(loom) { 1 } else { 200 };
+const SPINS: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 200 };
 
 /// To how many open leads a waiter may come too late.
 const TOO_LATE: u32 = 8;
