@@ -124,7 +124,7 @@ enum Taken {
     Missed(Duration),
 }
 
-/// Every mistake, or the one that `--replay` names. Of the time each gets an even share; quick is a minute each, and five
+/// Every mistake, or the one that `--replay` names. Each gets an even share of the time; quick is three minutes each, and five
 /// for `power`, where the kernel and not the seed says what comes when.
 pub fn run(budget: &Budget) -> Report {
     let mut report = Report::new("bugs", budget);
@@ -133,7 +133,7 @@ pub fn run(budget: &Budget) -> Report {
         return report.done(budget);
     }
     let share = |suite: &str| match budget.length {
-        Length::Quick => Duration::from_secs(if suite == "power" { 300 } else { 60 }),
+        Length::Quick => Duration::from_secs(if suite == "power" { 300 } else { 180 }),
         Length::For(time) => time / u32::try_from(Bug::ALL.len()).unwrap_or(1),
     };
     let mut table = Table::new();

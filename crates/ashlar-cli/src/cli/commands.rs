@@ -1,7 +1,7 @@
 //! The commands of `ashlar db`, with their arguments, and the flags that each of them takes.
 
 use super::{Common, Range};
-use clap::{ArgAction, Subcommand};
+use clap::{ArgAction, Args, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -18,6 +18,26 @@ Example:
   time: 0.4 us in memtables, 61.2 us in tables; of it 40.0 us opening tables, ...
 
   $ ashlar db --db=DIR explain 'user:..user;' --max_keys=100";
+
+/// What `dump` prints.
+#[derive(Debug, Args)]
+pub(crate) struct Dump {
+    #[command(flatten)]
+    pub(crate) range: Range,
+    /// Prints only the number of entries
+    #[arg(long = "count_only")]
+    pub(crate) count_only: bool,
+    /// A table, a WAL file or a MANIFEST to print instead of a database
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["count_only", "count_delim", "from", "to", "prefix", "max_keys"])]
+    pub(crate) path: Option<PathBuf>,
+    /// With --path: shows where in which blob file a value is
+    #[arg(long = "decode_blob_index", requires = "path")]
+    pub(crate) decode_blob_index: bool,
+    /// Prints the number and bytes of the entries whose keys agree up to the character
+    #[arg(long = "count_delim", value_name = "CHARACTER", num_args = 0..=1, require_equals = true,
+          default_missing_value = ".", conflicts_with = "count_only")]
+    pub(crate) count_delim: Option<OsString>,
+}
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum DbCommand {
@@ -101,17 +121,7 @@ pub(crate) enum DbCommand {
         no_value: bool,
     },
     /// Prints entries as `load` reads them, and their number. Binary entries are printed as 0x… =hex=> 0x…
-    Dump {
-        #[command(flatten)]
-        range: Range,
-        /// Prints only the number of entries
-        #[arg(long = "count_only")]
-        count_only: bool,
-        /// Prints the number and bytes of the entries whose keys agree up to the character
-        #[arg(long = "count_delim", value_name = "CHARACTER", num_args = 0..=1, require_equals = true,
-              default_missing_value = ".", conflicts_with = "count_only")]
-        count_delim: Option<OsString>,
-    },
+    Dump(Dump),
     /// Reads entries from standard input, one per line: KEY ==> VALUE, or key, tab, value
     Load {
         /// Lines are key, tab, value. Without this flag, the first line with a separator decides
@@ -196,6 +206,33 @@ pub(crate) enum DbCommand {
         /// One list by file name, instead of one for each family
         #[arg(long = "sort_by_filename")]
         sort_by_filename: bool,
+    },
+    /// Prints the batches of a WAL file, one per line. `ashlar wal` explains each record
+    #[command(name = "dump_wal")]
+    DumpWal {
+        /// The file, or a directory with WAL files
+        #[arg(long, value_name = "FILE|DIRECTORY")]
+        walfile: PathBuf,
+        /// Begins with a line that names the columns
+        #[arg(long)]
+        header: bool,
+        /// Prints values beside keys
+        #[arg(long = "print_value")]
+        print_value: bool,
+        /// As in ldb, without effect: the marks of transactions are printed under every policy
+        #[arg(long = "write_committed", value_name = "true|false", num_args = 0..=1, require_equals = true,
+              default_missing_value = "true", value_parser = ["true", "false"])]
+        write_committed: Option<String>,
+    },
+    /// Prints the state after the MANIFEST: families, and tables by level. `ashlar manifest` explains each record
+    #[command(name = "manifest_dump")]
+    ManifestDump {
+        /// The MANIFEST. Default: that of the database, which has one
+        #[arg(long, value_name = "FILE")]
+        path: Option<PathBuf>,
+        /// As in ldb, without effect: the state is printed whole
+        #[arg(long)]
+        verbose: bool,
     },
     /// Turns a damaged directory into a database that opens, and reports every loss. Uses the settings of the OPTIONS file.
     /// Damaged files move to lost/ in the directory
@@ -419,7 +456,7 @@ impl DbCommand {
             C::Delete { .. } | C::SingleDelete { .. } | C::DeleteRange { .. } => Uses::ENTRIES,
             C::Ingest { .. } => Uses { hex: false, ..Uses::ENTRIES },
             C::Get { .. } | C::MultiGet { .. } | C::GetEntity { .. } | C::ApproxSize { .. } => Uses::KEYS,
-            C::Scan { .. } | C::Dump { .. } | C::Explain { .. } | C::Compact { .. } => Uses::KEYS,
+            C::Scan { .. } | C::Dump(_) | C::Explain { .. } | C::Compact { .. } => Uses::KEYS,
             C::Property { .. } | C::ExportFamily { .. } => Uses::FAMILY,
             C::CreateFamily { .. } | C::ImportFamily { .. } => {
                 Uses { create_if_missing: true, ..Uses::DATABASE }
@@ -430,8 +467,19 @@ impl DbCommand {
             C::Families | C::Check { .. } | C::Repair { .. } | C::Restore { .. } | C::Backups { .. } => {
                 Uses::FILES
             }
-            C::Level | C::Rewrite => Uses::FILES,
+            C::Level | C::Rewrite | C::DumpWal { .. } => Uses::FILES,
+            C::ManifestDump { .. } => Uses { hex: true, ..Uses::FILES },
         }
+    }
+
+    /// Whether the command works on a file that it names itself.
+    pub(crate) fn names_its_file(&self) -> bool {
+        matches!(
+            self,
+            DbCommand::DumpWal { .. }
+                | DbCommand::ManifestDump { path: Some(_), .. }
+                | DbCommand::Dump(Dump { path: Some(_), .. })
+        )
     }
 
     /// The first given flag that has no effect on this command, with the commands that use it.

@@ -12,7 +12,7 @@ use clap::{ArgAction, Args, Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-pub(crate) use commands::DbCommand;
+pub(crate) use commands::{DbCommand, Dump};
 pub(crate) use tuning::Tuning;
 
 /// AshlarDB on the command line. Opens RocksDB's directories without a conversion.

@@ -1,9 +1,9 @@
 //! get, multi_get, get_entity, scan, dump, compact.
 
 use super::text::Form;
-use super::{Target, close};
+use super::{Target, close, files};
 use crate::Done;
-use crate::cli::Range;
+use crate::cli::{Dump, Range};
 use crate::outcome::Outcome;
 use ashlardb::{Columns, CompactRangeOptions, Family, Read as _};
 use std::ffi::{OsStr, OsString};
@@ -67,16 +67,24 @@ pub(super) fn scan(target: &Target, range: &Range, no_value: bool, out: &mut dyn
     .map(drop)
 }
 
-pub(super) fn dump(target: &Target, range: &Range, count_only: bool, out: &mut dyn Write) -> Done {
-    let form = target.form(range.tsv);
-    let count = each(target, range, |entry| if count_only { Ok(()) } else { entry.print(&form, out) })?;
+/// Prints the entries of a range, or one file.
+pub(super) fn dump(target: &Target, dump: &Dump, out: &mut dyn Write) -> Done {
+    if let Some(path) = &dump.path {
+        return files::dump(target, path, dump.decode_blob_index, out);
+    }
+    if let Some(delimiter) = &dump.count_delim {
+        return dump_counts(target, &dump.range, delimiter, out);
+    }
+    let form = target.form(dump.range.tsv);
+    let count =
+        each(target, &dump.range, |entry| if dump.count_only { Ok(()) } else { entry.print(&form, out) })?;
     writeln!(out, "Keys in range: {count}")?;
     Ok(())
 }
 
 /// Prints a line for each run of keys that agree up to the first byte of `delimiter`: their number, and the bytes of their
 /// keys and values.
-pub(super) fn dump_counts(target: &Target, range: &Range, delimiter: &OsStr, out: &mut dyn Write) -> Done {
+fn dump_counts(target: &Target, range: &Range, delimiter: &OsStr, out: &mut dyn Write) -> Done {
     let [delimiter] = delimiter.as_bytes() else {
         return Err(Outcome::Usage("--count_delim is one character".to_owned()));
     };
@@ -163,10 +171,15 @@ fn ascending(family: &Family, from: &Bound<Vec<u8>>, to: &Bound<Vec<u8>>) -> Don
     }
 }
 
-pub(super) fn compact(target: &Target, range: &Range, out: &mut dyn Write) -> Done {
-    let (from, mut to) = bounds(target, range)?;
-    let mut from = from;
-    if let Some(prefix) = prefix(target, range)? {
+/// Compacts the tables with keys of a range: its first key, its end, or the prefix of its keys.
+pub(super) fn compact(
+    target: &Target,
+    (from, to, prefixed): (Option<OsString>, Option<OsString>, Option<OsString>),
+    out: &mut dyn Write,
+) -> Done {
+    let range = Range { from, to, prefix: prefixed, ..Range::default() };
+    let (mut from, mut to) = bounds(target, &range)?;
+    if let Some(prefix) = prefix(target, &range)? {
         to = successor(&prefix).map_or(Bound::Unbounded, Bound::Excluded);
         from = Bound::Included(prefix);
     }

@@ -1,11 +1,14 @@
-//! approxsize, checkconsistency, list_live_files_metadata.
+//! approxsize, checkconsistency, list_live_files_metadata, and dump of one file.
 
 use super::Target;
-use crate::Done;
 use crate::outcome::Outcome;
+use crate::wal::Rows;
+use crate::{Done, manifest, sst};
+use ashlar_format::filename::FileKind;
 use ashlardb::{Db, SizeOptions, StorageFile, StorageKind};
 use std::ffi::OsStr;
 use std::io::Write;
+use std::path::Path;
 
 pub(super) fn approximate_size(target: &Target, from: &OsStr, to: &OsStr, out: &mut dyn Write) -> Done {
     let form = target.form(false);
@@ -71,4 +74,18 @@ fn by_family(db: &Db, files: &[&StorageFile], out: &mut dyn Write) -> Done {
         }
     }
     Ok(())
+}
+
+/// Prints a table, WAL file or MANIFEST as ldb does.
+pub(super) fn dump(target: &Target, path: &Path, decode_blob_index: bool, out: &mut dyn Write) -> Done {
+    match path.file_name().and_then(|name| FileKind::parse(name.to_str()?)) {
+        Some(FileKind::Table(_) | FileKind::LevelDbTable(_)) => {
+            sst::dump(path, target.common.hex, decode_blob_index, out)
+        }
+        Some(FileKind::Wal(_)) => Rows { header: true, values: true }.print(path, out),
+        Some(FileKind::Manifest(_)) => manifest::dump(path, target.common.hex, out),
+        _ => {
+            Err(Outcome::Usage(format!("{}: not the name of a table, WAL file or MANIFEST", path.display())))
+        }
+    }
 }

@@ -21,17 +21,18 @@ mod text;
 mod transactions;
 mod writes;
 
-use crate::Done;
-use crate::cli::{Common, DbArguments, DbCommand, Range};
+use crate::cli::{Common, DbArguments, DbCommand};
 use crate::outcome::{Outcome, answer};
+use crate::wal::Rows;
+use crate::{Done, manifest};
 use ashlar_bench::say;
-use ashlardb::{Builder, Db, Family, FormatLevel, IngestMode, IngestOptions, PlaceSettings};
+use ashlardb::{Builder, Db, Family, FormatLevel, PlaceSettings};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use text::{Form, Separator};
 
 /// The commands, for messages.
-pub(crate) const COMMANDS: &str = "put, get, batchput, multi_get, put_entity, get_entity, delete, singledelete, deleterange, approxsize, scan, dump, load, families, create_family, drop_family, explain, compact, property, check, checkconsistency, list_live_files_metadata, repair, checkpoint, export_family, import_family, backup, restore, backups, write_sst, ingest, info, transactions, commit_transaction, rollback_transaction, level, rewrite (see ashlar db --help)";
+pub(crate) const COMMANDS: &str = "put, get, batchput, multi_get, put_entity, get_entity, delete, singledelete, deleterange, approxsize, scan, dump, load, families, create_family, drop_family, explain, compact, property, check, checkconsistency, list_live_files_metadata, dump_wal, manifest_dump, repair, checkpoint, export_family, import_family, backup, restore, backups, write_sst, ingest, info, transactions, commit_transaction, rollback_transaction, level, rewrite (see ashlar db --help)";
 
 /// A command with its database.
 struct Target {
@@ -119,17 +120,12 @@ pub(crate) fn run(arguments: DbArguments) -> Done {
         DbCommand::CheckConsistency => files::consistency(&target, &mut out),
         DbCommand::LiveFiles { sort_by_filename } => files::list(&target, sort_by_filename, &mut out),
         DbCommand::Scan { range, no_value } => entries::scan(&target, &range, no_value, &mut out),
-        DbCommand::Dump { range, count_only, count_delim } => match count_delim {
-            Some(delimiter) => entries::dump_counts(&target, &range, &delimiter, &mut out),
-            None => entries::dump(&target, &range, count_only, &mut out),
-        },
+        DbCommand::Dump(dump) => entries::dump(&target, &dump, &mut out),
         DbCommand::Load { tsv, disable_wal, compact } => {
             let how = load::How { tsv, disable_wal, compact };
             load::run(&target, &how, &mut io::stdin().lock(), &mut out)
         }
-        DbCommand::Compact { from, to, prefix } => {
-            entries::compact(&target, &Range { from, to, prefix, ..Range::default() }, &mut out)
-        }
+        DbCommand::Compact { from, to, prefix } => entries::compact(&target, (from, to, prefix), &mut out),
         DbCommand::Property { name } => info::property(&target, &name, &mut out),
         DbCommand::Families => families(&target.directory, &mut out),
         DbCommand::CreateFamily { name } => create_family(&target, &name, &mut out),
@@ -159,9 +155,14 @@ pub(crate) fn run(arguments: DbArguments) -> Done {
             sst_files::write(&target, &file, tsv, &mut io::stdin().lock(), &mut out)
         }
         DbCommand::Ingest { files, move_files, ingest_behind, allow_blocking_flush, .. } => {
-            let mode = if move_files { IngestMode::Move } else { IngestMode::Copy };
-            let options = IngestOptions::new().mode(mode).behind(ingest_behind).flush(allow_blocking_flush);
+            let options = sst_files::options(move_files, ingest_behind, allow_blocking_flush);
             sst_files::ingest(&target, &files, options, &mut out)
+        }
+        DbCommand::DumpWal { walfile, header, print_value, .. } => {
+            Rows { header, values: print_value }.print(&walfile, &mut out)
+        }
+        DbCommand::ManifestDump { path, .. } => {
+            manifest::dump(path.as_ref().unwrap_or(&target.directory), target.common.hex, &mut out)
         }
         DbCommand::Info => info::run(&target, &mut out),
         DbCommand::Transactions => transactions::list(&target, &mut out),
@@ -195,6 +196,9 @@ fn understand(arguments: DbArguments) -> Result<(DbCommand, Target), Outcome> {
             usage(format!("two directories, {word:?} and --db={}", db.display()))
         }
         (Some(directory), _) | (None, Some(directory)) => Ok((command, Target { directory, common })),
+        (None, None) if command.names_its_file() => {
+            Ok((command, Target { directory: PathBuf::new(), common }))
+        }
         (None, None) => {
             usage("which database? Give its directory: ashlar db --db=DIRECTORY COMMAND".to_owned())
         }

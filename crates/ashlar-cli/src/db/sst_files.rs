@@ -8,7 +8,7 @@ use super::load::Lines;
 use crate::Done;
 use crate::bytes_text::counted;
 use crate::outcome::{Outcome, answer};
-use ashlardb::IngestOptions;
+use ashlardb::{IngestMode, IngestOptions};
 use std::io::{BufRead, Write};
 use std::path::{Path, PathBuf};
 
@@ -52,6 +52,12 @@ fn stopped(lines: &Lines<'_>, e: &str) -> Outcome {
 
 fn counted_entries(entries: u64) -> String {
     if entries == 1 { "1 entry".to_owned() } else { format!("{entries} entries") }
+}
+
+/// The options of an ingestion, by ldb's flags.
+pub(super) fn options(move_files: bool, behind: bool, flush: bool) -> IngestOptions {
+    let mode = if move_files { IngestMode::Move } else { IngestMode::Copy };
+    IngestOptions::new().mode(mode).behind(behind).flush(flush)
 }
 
 /// Takes the files into the family, all or none.

@@ -4,11 +4,13 @@
 //! |---|---|
 //! | `words` | an edit as lines |
 //! | `summary` | the state after all edits: families, tables per level |
+//! | `dump` | that state as ldb's manifest_dump prints it |
 //!
 //! 1. All records before damage are shown and summed up. Damage is reported with offset and cause, and the exit status is
 //!    1. A torn last record counts as damage here, though every other reader drops it silently.
 //! 2. The command reads no other file, takes no lock and changes nothing.
 
+mod dump;
 mod summary;
 mod words;
 
@@ -16,13 +18,14 @@ use crate::Done;
 use crate::bytes_text::counted;
 use crate::outcome::Outcome;
 use ashlar_base::{Error, FileNumber};
-use ashlar_env::{EntryKind, Env, Fs};
+use ashlar_env::{EntryKind, Env, Fs, ReadFile};
 use ashlar_format::filename::{FileKind, parse_current};
 use ashlar_format::version_edit::VersionEdit;
 use ashlar_log::{LogEnd, LogReader, LogRecordKind, RecoveryMode};
 use clap::Args;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use summary::Summary;
 
 const EXAMPLES: &str = "\
@@ -88,38 +91,78 @@ fn check_kind(path: &Path) -> Result<(), Outcome> {
 fn show(fs: &dyn Fs, path: &Path, hex: bool, out: &mut dyn Write) -> Done {
     let file = fs.open_read(path)?;
     writeln!(out, "{}: {}", path.display(), counted(file.len(), "byte"))?;
+    let (summary, damage) = read(file, |head, edit| {
+        writeln!(out, "\n{head}")?;
+        let Some(edit) = edit else { return Ok(()) };
+        let lines = words::of(edit, hex);
+        let empty = lines.is_empty().then(|| "changes nothing".to_owned());
+        lines.into_iter().chain(empty).try_for_each(|line| writeln!(out, "  {line}"))
+    })?;
+    write!(out, "\n{summary}")?;
+    damage.map_or(Ok(()), |e| Err(e.into()))
+}
+
+/// Prints the state after the MANIFEST in ldb's form. `path`: the file, or a directory with one MANIFEST.
+pub(crate) fn dump(path: &Path, hex: bool, out: &mut dyn Write) -> Done {
+    let env = Env::os()?;
+    let path = if path.is_dir() { the_only(&*env.fs, path)? } else { path.to_path_buf() };
+    let (summary, damage) = read(env.fs.open_read(&path)?, |_, _| Ok(()))?;
+    summary.dump(hex, out)?;
+    damage.map_or(Ok(()), |e| Err(e.into()))
+}
+
+/// The MANIFEST of a directory that has one.
+fn the_only(fs: &dyn Fs, dir: &Path) -> Result<PathBuf, Outcome> {
+    let is_manifest = |name: &String| matches!(FileKind::parse(name), Some(FileKind::Manifest(_)));
+    let names: Vec<String> = fs.files(dir)?.into_iter().map(|entry| entry.name).filter(is_manifest).collect();
+    match &names[..] {
+        [name] => Ok(dir.join(name)),
+        [] => Err(Outcome::Failed(format!("{}: there is no MANIFEST", dir.display()))),
+        _ => Err(Outcome::Failed(format!(
+            "{}: there are {} MANIFEST files; choose one with --path",
+            dir.display(),
+            names.len()
+        ))),
+    }
+}
+
+/// Reads all records up to damage. Calls `see` with the line of each record, and its edit if it has one.
+fn read(
+    file: Arc<dyn ReadFile>,
+    mut see: impl FnMut(&str, Option<&VersionEdit>) -> io::Result<()>,
+) -> Result<(Summary, Option<Error>), Outcome> {
     // The number in the name does not matter: no MANIFEST has recyclable records.
     let mut reader = LogReader::open(file, FileNumber(0), RecoveryMode::TolerateTail);
+    let path = reader.path().to_path_buf();
     let mut summary = Summary::default();
     let mut damage = None;
     while let Some(record) = reader.next()? {
         let offset = record.offset;
         let bytes = counted(record.payload.len() as u64, "byte");
         summary.records += 1;
-        writeln!(out, "\nrecord {} at {offset}, {bytes}", summary.records)?;
+        let head = format!("record {} at {offset}, {bytes}", summary.records);
         if record.kind != LogRecordKind::Data {
-            damage = Some(Error::corruption("a record type that no MANIFEST has").at(path, offset));
+            see(&head, None)?;
+            damage = Some(Error::corruption("a record type that no MANIFEST has").at(&path, offset));
             break;
         }
         match VersionEdit::decode(record.payload) {
             Ok(edit) => {
-                let lines = words::of(&edit, hex);
-                let empty = lines.is_empty().then(|| "changes nothing".to_owned());
-                lines.into_iter().chain(empty).try_for_each(|line| writeln!(out, "  {line}"))?;
+                see(&head, Some(&edit))?;
                 summary.take(&edit);
             }
             Err(e) => {
-                damage = Some(Error::corruption(format!("{e} of the version edit")).at(path, offset));
+                see(&head, None)?;
+                damage = Some(Error::corruption(format!("{e} of the version edit")).at(&path, offset));
                 break;
             }
         }
     }
     let damage = damage.or_else(|| reader.cut_error()).or_else(|| torn(&reader)).or_else(|| {
         let text = summary.unfinished()?;
-        Some(Error::corruption(text).at_path(path))
+        Some(Error::corruption(text).at_path(&path))
     });
-    write!(out, "\n{summary}")?;
-    damage.map_or(Ok(()), |e| Err(e.into()))
+    Ok((summary, damage))
 }
 
 fn torn(reader: &LogReader) -> Option<Error> {

@@ -2,8 +2,8 @@
 
 use crate::bytes_text::{counted, quoted};
 use ashlar_base::{FamilyId, FileNumber, Level, SeqNum};
-use ashlar_format::version_edit::VersionEdit;
-use std::collections::{BTreeMap, BTreeSet};
+use ashlar_format::version_edit::{BlobAddition, NewFile, VersionEdit};
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// The state after the readable records of a MANIFEST. An open checks the state; this code does not.
@@ -11,22 +11,42 @@ use std::fmt;
 pub(super) struct Summary {
     /// Records seen.
     pub(super) records: u64,
-    families: BTreeMap<FamilyId, Family>,
-    last_seq: Option<SeqNum>,
-    next_file: Option<FileNumber>,
-    min_log: Option<FileNumber>,
+    pub(super) families: BTreeMap<FamilyId, Family>,
+    pub(super) last_seq: Option<SeqNum>,
+    pub(super) next_file: Option<FileNumber>,
+    pub(super) min_log: Option<FileNumber>,
+    pub(super) prev_log: Option<FileNumber>,
+    pub(super) max_family: Option<FamilyId>,
     /// Edits of an atomic group that is still incomplete.
     group: Vec<VersionEdit>,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Family {
-    name: Vec<u8>,
-    comparator: Option<String>,
-    log_number: Option<FileNumber>,
-    tables: BTreeMap<FileNumber, (Level, u64)>,
-    blobs: BTreeSet<FileNumber>,
-    dropped: bool,
+pub(super) struct Family {
+    pub(super) name: Vec<u8>,
+    pub(super) comparator: Option<String>,
+    pub(super) log_number: Option<FileNumber>,
+    pub(super) tables: BTreeMap<FileNumber, (Level, NewFile)>,
+    pub(super) blobs: BTreeMap<FileNumber, Blob>,
+    pub(super) dropped: bool,
+}
+
+/// A blob file.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Blob {
+    pub(super) count: u64,
+    pub(super) bytes: u64,
+    pub(super) checksum_method: Vec<u8>,
+    pub(super) checksum: Vec<u8>,
+    /// The blobs that are garbage: their number and bytes.
+    pub(super) garbage: (u64, u64),
+}
+
+impl Blob {
+    fn new(added: &BlobAddition) -> Blob {
+        let (checksum_method, checksum) = (added.checksum_method.clone(), added.checksum.clone());
+        Blob { count: added.count, bytes: added.bytes, checksum_method, checksum, garbage: (0, 0) }
+    }
 }
 
 impl Summary {
@@ -56,6 +76,8 @@ impl Summary {
         self.last_seq = edit.last_seq.or(self.last_seq);
         self.next_file = edit.next_file.or(self.next_file);
         self.min_log = edit.min_log_to_keep.max(self.min_log);
+        self.prev_log = edit.prev_log_number.or(self.prev_log);
+        self.max_family = edit.max_family.max(self.max_family);
         let log_only = !edit.wal_added.is_empty() || edit.wal_deleted.is_some();
         let family = self.families.entry(edit.family).or_default();
         if let Some(name) = &edit.family_add {
@@ -71,19 +93,23 @@ impl Summary {
             family.tables.remove(number);
         }
         for (level, file) in &edit.added {
-            family.tables.insert(file.number, (*level, file.size));
+            family.tables.insert(file.number, (*level, file.clone()));
         }
-        family.blobs.extend(edit.blob_added.iter().map(|blob| blob.number));
+        family.blobs.extend(edit.blob_added.iter().map(|added| (added.number, Blob::new(added))));
+        for garbage in &edit.blob_garbage {
+            let (count, bytes) = &mut family.blobs.entry(garbage.number).or_default().garbage;
+            (*count, *bytes) = (count.saturating_add(garbage.count), bytes.saturating_add(garbage.bytes));
+        }
     }
 }
 
 impl Family {
     fn levels(&self) -> BTreeMap<Level, (u64, u64)> {
         let mut levels = BTreeMap::new();
-        for (level, size) in self.tables.values() {
+        for (level, file) in self.tables.values() {
             let (tables, bytes): &mut (u64, u64) = levels.entry(*level).or_default();
             *tables += 1;
-            *bytes = bytes.saturating_add(*size);
+            *bytes = bytes.saturating_add(file.size);
         }
         levels
     }
@@ -129,7 +155,6 @@ impl fmt::Display for Summary {
 mod tests {
     use super::*;
     use ashlar_base::{InternalKeyBuf, Trailer};
-    use ashlar_format::version_edit::NewFile;
 
     fn add(family: u32, level: u8, number: u64, group: Option<u32>) -> VersionEdit {
         let key = InternalKeyBuf::new(b"k", Trailer::from_raw(0x101));

@@ -70,6 +70,29 @@ fn run_into(arguments: &SstArguments, out: &mut dyn Write) -> Done {
     session.finish(&path, tables.directory, out)
 }
 
+/// Prints the entries and properties of one table as ldb's dump does.
+pub(crate) fn dump(path: &Path, output_hex: bool, decode_blob_index: bool, out: &mut dyn Write) -> Done {
+    let command = SstCommand::Scan;
+    let arguments = SstArguments { command, output_hex, decode_blob_index, ..SstArguments::default() };
+    let table = Env::os()?.fs.open_read(path).and_then(Anatomy::open)?;
+    head(path, &table, out)?;
+    scan::run(&table, &mut Range::new(&arguments)?, &arguments, out)?;
+    writeln!(out, "\nTable Properties:")?;
+    for line in properties::lines(table.properties()?) {
+        writeln!(out, "{}", line.replacen(": ", "=", 1))?;
+    }
+    Ok(writeln!(out)?)
+}
+
+/// Prints the name and the kind of a table.
+fn head(path: &Path, table: &Anatomy, out: &mut dyn Write) -> io::Result<()> {
+    let kind = match table.footer().kind {
+        TableKind::BlockBased => "block-based",
+        TableKind::LevelDb => "LevelDB",
+    };
+    writeln!(out, "Process {}\nSst file format: {kind}", path.display())
+}
+
 fn internal_key(bytes: &[u8], out: &mut dyn Write) -> Done {
     let key = InternalKey::decode(bytes).map_err(|e| Outcome::Failed(e.to_string()))?;
     let (user_key, trailer) = key.split();
@@ -123,12 +146,7 @@ impl Session<'_> {
                 return Ok(());
             }
         };
-        writeln!(out, "Process {}", path.display())?;
-        let kind = match table.footer().kind {
-            TableKind::BlockBased => "block-based",
-            TableKind::LevelDb => "LevelDB",
-        };
-        writeln!(out, "Sst file format: {kind}")?;
+        head(path, &table, out)?;
         self.valid.push(path.to_path_buf());
         let done = self.command(&table, out);
         self.note(done)?;

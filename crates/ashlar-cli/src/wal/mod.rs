@@ -5,6 +5,7 @@
 //! | `stretch` | physical records in words |
 //! | `ops` | batches and their operations |
 //! | `end` | how the log ends, by the recovery mode |
+//! | `rows` | ldb's dump_wal: a line for each batch |
 //!
 //! 1. Batches are shown as far as replay in the chosen mode would apply them. Physical records are shown to the end of
 //!    the file, also after a cut.
@@ -16,6 +17,7 @@
 
 mod end;
 mod ops;
+mod rows;
 mod stretch;
 
 use crate::Done;
@@ -30,6 +32,8 @@ use ashlar_log::{LogReader, LogRecord, LogRecordKind, PhysicalRecord, PhysicalRe
 use clap::{Args, ValueEnum};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+
+pub(crate) use rows::Rows;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -96,21 +100,23 @@ pub(crate) fn run(arguments: &WalArguments) -> Done {
     if !arguments.path.is_dir() {
         return one(arguments);
     }
-    let entries = Env::os()?.fs.files(&arguments.path)?;
-    let mut logs: Vec<PathBuf> = entries.into_iter().map(|entry| arguments.path.join(entry.name)).collect();
-    logs.retain(|path| number_of(path).is_some());
-    logs.sort_by_key(|path| number_of(path));
-    if logs.is_empty() {
-        return Err(Outcome::Failed(format!(
-            "{}: no WAL file is in this directory",
-            arguments.path.display()
-        )));
-    }
     let mut all = Ok(());
-    for path in logs {
+    for path in files_of(&arguments.path)? {
         all = all.and(one(&WalArguments { path, ..arguments.clone() }));
     }
     all
+}
+
+/// The WAL files of a directory, in the order of their numbers.
+fn files_of(dir: &Path) -> Result<Vec<PathBuf>, Outcome> {
+    let entries = Env::os()?.fs.files(dir)?;
+    let mut files: Vec<PathBuf> = entries.into_iter().map(|entry| dir.join(entry.name)).collect();
+    files.retain(|path| number_of(path).is_some());
+    files.sort_by_key(|path| number_of(path));
+    match files.is_empty() {
+        true => Err(Outcome::Failed(format!("{}: no WAL file is in this directory", dir.display()))),
+        false => Ok(files),
+    }
 }
 
 fn one(arguments: &WalArguments) -> Done {

@@ -2,6 +2,7 @@
 
 use super::{Ran, program};
 use ashlar_testkit::Tools;
+use ashlar_testkit::golden::golden;
 use std::path::{Path, PathBuf};
 
 /// A directory, and our program in it under the name `ldb`.
@@ -17,6 +18,12 @@ fn run(ldb: &Path, db: &Path, line: &str) -> Ran {
     let db = format!("--db={}", db.display());
     let words: Vec<&str> = std::iter::once(db.as_str()).chain(line.split_whitespace()).collect();
     program(ldb, &words, b"")
+}
+
+/// The WAL file of the database with the largest number.
+fn newest_wal(db: &Path) -> PathBuf {
+    let files = std::fs::read_dir(db).unwrap().map(|entry| entry.unwrap().path());
+    files.filter(|file| file.extension().is_some_and(|end| end == "log")).max().unwrap()
 }
 
 #[test]
@@ -48,6 +55,8 @@ fn entries_and_rows_are_written_and_read() {
     assert_eq!(good("deleterange r s"), "OK\n");
     assert_eq!(good("dump"), "x.1 ==> a\nx.2 ==> bc\nKeys in range: 2\n");
     assert_eq!(good("checkconsistency"), "OK\n");
+    let wal = format!("dump_wal --walfile={} --print_value", newest_wal(&db).display());
+    assert_eq!(good(&wal), "7,1,17,0,DELETE_RANGE(0) : 0x72 0x73 \n");
     assert!(good("approxsize --from=a --to=z").trim().parse::<u64>().unwrap() > 0);
     assert_eq!(good("approxsize --from=z --to=zz"), "0\n");
     let missing = Ran { status: 1, out: "Key not found\n".into(), err: String::new() };
@@ -121,15 +130,64 @@ fn lines_and_databases_are_those_of_rocksdbs_ldb() {
         "batchput k",
         "list_live_files_metadata --nothing",
         "get_property rocksdb.estimate-num-keys --column_family=two",
+        "batchput w1 1 w2 2",
     ] {
         let (one, other) = (run(&ours, &a, line), run(theirs, &b, line));
         // RocksDB's statuses are 0 and 1.
         assert_eq!((one.status.min(1), &one.out), (other.status, &other.out), "{line}: {one:?} {other:?}");
     }
+    // The WAL of each by both programs. A WAL of ours is mapped, and RocksDB's tool reads on into its zeros.
+    let wal = format!("dump_wal --walfile={} --header", newest_wal(&b).display());
+    for line in [wal.clone(), format!("{wal} --print_value"), format!("{wal} --write_committed=false")] {
+        let (one, other) = (run(&ours, &a, &line), run(theirs, &b, &line));
+        assert_eq!((one.status, &one.out), (0, &other.out), "{line}");
+        assert!(one.out.lines().count() > 1, "{one:?}");
+    }
     assert_eq!(run(&ours, &a, "rewrite --level=rocksdb-7.8").status, 0);
     for (ldb, db) in [(&*ours, &b), (theirs, &a)] {
         let dump = run(ldb, db, "dump").out;
-        assert_eq!(dump, "k3 ==> v3\nm ==> 5\nn.1 ==> 1\nn.2 ==> 2\nKeys in range: 4\n", "{}", db.display());
+        assert_eq!(
+            dump,
+            "k3 ==> v3\nm ==> 5\nn.1 ==> 1\nn.2 ==> 2\nw1 ==> 1\nw2 ==> 2\nKeys in range: 6\n",
+            "{}",
+            db.display()
+        );
         assert_eq!(run(ldb, db, "dump --column_family=two").out, "a ==> b\nKeys in range: 1\n");
     }
+}
+
+/// Tables, WAL files and MANIFESTs that RocksDB wrote, shown by both programs.
+#[test]
+fn files_are_shown_as_rocksdbs_ldb_shows_them() {
+    if let Err(skip) = Tools::available() {
+        return skip.announce("files_are_shown_as_rocksdbs_ldb_shows_them");
+    }
+    let (_dir, ours) = place();
+    let mut shown = 0;
+    for name in [
+        "range_del",
+        "column_families",
+        "compressions",
+        "manifest_tags",
+        "atomic_flush",
+        "wal_recycle",
+        "wal_zstd",
+    ] {
+        let copy = golden(&format!("rocksdb-7.8.3/{name}")).unwrap_or_else(|skip| panic!("{skip}"));
+        let db = copy.path();
+        let mut lines = vec![format!("manifest_dump --db={}", db.display())];
+        for entry in std::fs::read_dir(db).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_some_and(|end| end == "sst" || end == "log") {
+                lines.push(format!("dump --path={}", path.display()));
+            }
+        }
+        for line in lines {
+            let words: Vec<&str> = line.split(' ').collect();
+            let (one, other) = (program(&ours, &words, b""), program(Path::new("ldb"), &words, b""));
+            assert_eq!((one.status, one.out), (other.status, other.out), "{line}");
+            shown += 1;
+        }
+    }
+    assert!(shown > 20, "{shown}");
 }
