@@ -28,7 +28,7 @@ pub(crate) struct Dump {
     #[arg(long = "count_only")]
     pub(crate) count_only: bool,
     /// A table, a WAL file or a MANIFEST to print instead of a database
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["count_only", "count_delim", "from", "to", "prefix", "max_keys"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["count_only", "count_delim", "from", "to", "prefix", "max_keys", "tsv"])]
     pub(crate) path: Option<PathBuf>,
     /// With --path: shows where in which blob file a value is
     #[arg(long = "decode_blob_index", requires = "path")]
@@ -121,6 +121,8 @@ pub(crate) enum DbCommand {
         no_value: bool,
     },
     /// Prints entries as `load` reads them, and their number. Binary entries are printed as 0x… =hex=> 0x…
+    ///
+    /// A row of columns is printed as `put_entity` takes it, and `load` takes such a line for a plain value, as in ldb.
     Dump(Dump),
     /// Reads entries from standard input, one per line: KEY ==> VALUE, or key, tab, value
     Load {
@@ -440,8 +442,8 @@ impl Uses {
     const ENTRIES: Uses = Uses { create_if_missing: true, ..Uses::KEYS };
     /// A command on files or other directories.
     const FILES: Uses = Uses { tuning: false, ..Uses::DATABASE };
-    /// A command on prepared transactions.
-    const NAMES: Uses = Uses { hex_alone: true, ..Uses::FILES };
+    /// A command that shows names or files.
+    const SHOWN: Uses = Uses { hex_alone: true, ..Uses::FILES };
 }
 
 impl DbCommand {
@@ -456,6 +458,7 @@ impl DbCommand {
             C::Delete { .. } | C::SingleDelete { .. } | C::DeleteRange { .. } => Uses::ENTRIES,
             C::Ingest { .. } => Uses { hex: false, ..Uses::ENTRIES },
             C::Get { .. } | C::MultiGet { .. } | C::GetEntity { .. } | C::ApproxSize { .. } => Uses::KEYS,
+            C::Dump(Dump { path: Some(_), .. }) => Uses::SHOWN,
             C::Scan { .. } | C::Dump(_) | C::Explain { .. } | C::Compact { .. } => Uses::KEYS,
             C::Property { .. } | C::ExportFamily { .. } => Uses::FAMILY,
             C::CreateFamily { .. } | C::ImportFamily { .. } => {
@@ -463,12 +466,12 @@ impl DbCommand {
             }
             C::DropFamily { .. } | C::Info | C::LiveFiles { .. } | C::CheckConsistency => Uses::DATABASE,
             C::Checkpoint { .. } | C::Backup { .. } => Uses::DATABASE,
-            C::Transactions | C::CommitTransaction { .. } | C::RollbackTransaction { .. } => Uses::NAMES,
+            C::Transactions | C::CommitTransaction { .. } | C::RollbackTransaction { .. } => Uses::SHOWN,
             C::Families | C::Check { .. } | C::Repair { .. } | C::Restore { .. } | C::Backups { .. } => {
                 Uses::FILES
             }
             C::Level | C::Rewrite | C::DumpWal { .. } => Uses::FILES,
-            C::ManifestDump { .. } => Uses { hex: true, ..Uses::FILES },
+            C::ManifestDump { .. } => Uses::SHOWN,
         }
     }
 

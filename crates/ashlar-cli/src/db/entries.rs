@@ -5,7 +5,7 @@ use super::{Target, close, files};
 use crate::Done;
 use crate::cli::{Dump, Range};
 use crate::outcome::Outcome;
-use ashlardb::{Columns, CompactRangeOptions, Family, Read as _};
+use ashlardb::{CompactRangeOptions, Cursor, Family, Read as _};
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::ops::Bound;
@@ -110,15 +110,17 @@ fn dump_counts(target: &Target, range: &Range, delimiter: &OsStr, out: &mut dyn 
 struct Entry<'a> {
     key: &'a [u8],
     value: &'a [u8],
-    columns: Columns,
+    cursor: &'a Cursor,
 }
 
 impl Entry<'_> {
     /// Prints the entry as a line: a row with its columns, if it has others than the default one.
     fn print(&self, form: &Form, out: &mut dyn Write) -> Done {
-        match self.columns.len() == 1 && self.columns.default_column().is_some() {
-            true => Ok(form.print(out, self.key, self.value)?),
-            false => Ok(form.print_entity(out, self.key, &self.columns)?),
+        match self.cursor.columns()? {
+            Some(columns) if columns.len() > 1 || columns.default_column().is_none() => {
+                Ok(form.print_entity(out, self.key, &columns)?)
+            }
+            _ => Ok(form.print(out, self.key, self.value)?),
         }
     }
 }
@@ -136,8 +138,8 @@ fn each(target: &Target, range: &Range, mut see: impl FnMut(&Entry<'_>) -> Done)
     };
     let mut count = 0;
     while count < most && cursor.next()?.is_some() {
-        let (Some((key, value)), Some(columns)) = (cursor.entry(), cursor.columns()?) else { break };
-        see(&Entry { key, value, columns })?;
+        let Some((key, value)) = cursor.entry() else { break };
+        see(&Entry { key, value, cursor: &cursor })?;
         count += 1;
     }
     Ok(count)

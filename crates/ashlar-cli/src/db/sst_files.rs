@@ -37,6 +37,7 @@ pub(super) fn write(
         lines.counts.whole("Correct them; no file was written")?;
     }
     let written = writer.finish()?;
+    db.close()?;
     let line = format!(
         "OK: {} has {} in {} bytes\n",
         path.display(),

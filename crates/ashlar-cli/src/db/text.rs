@@ -8,6 +8,7 @@
 //! 3. An entry that a plain line would not represent is printed as `0x6B6579 =hex=> 0x76616C7565`. No other line looks
 //!    like that, because such a line has neither separator. `load` reads it in every form; RocksDB's `ldb load` counts it
 //!    as a bad line.
+//! 4. A row of columns is printed with its columns, and without the care of 3. `load` takes such a line for a plain value.
 //!
 //! Source: RocksDB `tools/ldb_cmd.cc`.
 

@@ -61,16 +61,23 @@ pub(super) fn line(op: &BatchOp<'_>, values: bool) -> String {
         BatchOp::BeginPrepare => "BEGIN_PREPARE(false)".to_owned(),
         BatchOp::BeginPersistedPrepare => "BEGIN_PREPARE(true)".to_owned(),
         BatchOp::BeginUnprepare => "BEGIN_UNPREPARE".to_owned(),
-        BatchOp::EndPrepare { xid } => format!("END_PREPARE({})", digits(xid)),
-        BatchOp::Commit { xid } => format!("COMMIT({})", digits(xid)),
         BatchOp::CommitWithTimestamp { timestamp, xid } => {
             format!("COMMIT_WITH_TIMESTAMP({}) : {}", digits(xid), digits(timestamp))
         }
+        ref other => mark(other),
+    };
+    format!("    {text}\n")
+}
+
+/// The text of a mark, as ldb words it.
+pub(super) fn mark(op: &BatchOp<'_>) -> String {
+    match *op {
+        BatchOp::EndPrepare { xid } => format!("END_PREPARE({})", digits(xid)),
+        BatchOp::Commit { xid } => format!("COMMIT({})", digits(xid)),
         BatchOp::Rollback { xid } => format!("ROLLBACK({})", digits(xid)),
         BatchOp::Noop => "NOOP".to_owned(),
         ref other => format!("{other:?}"),
-    };
-    format!("    {text}\n")
+    }
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@
 //!
 //! Source: RocksDB `tools/ldb_cmd.cc` (`dump_wal`, by its output).
 
-use super::{digits, files_of, number_of, what_instead};
+use super::{digits, files_of, number_of, ops, what_instead};
 use crate::Done;
 use crate::outcome::Outcome;
 use ashlar_base::Error;
@@ -94,16 +94,12 @@ impl Rows {
             }
             BatchOp::BeginPrepare | BatchOp::BeginPersistedPrepare => "BEGIN_PREPARE(false) ".to_owned(),
             BatchOp::BeginUnprepare => "BEGIN_PREPARE(true) ".to_owned(),
-            BatchOp::EndPrepare { xid } => format!("END_PREPARE({}) ", digits(xid)),
-            BatchOp::Commit { xid } => format!("COMMIT({}) ", digits(xid)),
             BatchOp::CommitWithTimestamp { timestamp, xid } => {
                 format!("COMMIT_WITH_TIMESTAMP({}, {}) ", digits(xid), digits(timestamp))
             }
-            BatchOp::Rollback { xid } => format!("ROLLBACK({}) ", digits(xid)),
-            BatchOp::Noop => "NOOP ".to_owned(),
             // As ldb, which leaves them out.
             BatchOp::LogData(_) => String::new(),
-            ref other => format!("{other:?} "),
+            ref other => format!("{} ", ops::mark(other)),
         }
     }
 }

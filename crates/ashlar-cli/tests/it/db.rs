@@ -251,6 +251,7 @@ fn a_reader_that_goes_away_is_no_error() {
     assert_eq!((ended.status.code(), ended.stderr.as_slice()), (Some(0), &b""[..]));
 }
 
+/// Writers and readers take the settings of the directory, and none of them changes what is stored.
 #[test]
 fn commands_keep_the_settings_of_the_directory() {
     let temp = tempfile::tempdir().unwrap();

@@ -68,6 +68,8 @@ fn entries_and_rows_are_written_and_read() {
         ("put_entity k v", "is no column"),
         ("dump --count_delim=ab", "one character"),
         ("check --write_buffer_size=1", "a setting of the open has no effect"),
+        ("dump --path=x.log --column_family=f", "--column_family has no effect"),
+        ("manifest_dump --key_hex", "--hex has no effect"),
         ("put k v --ttl --use_txn", "cannot be used with"),
     ] {
         let ran = run(&ldb, &db, line);
@@ -153,6 +155,37 @@ fn lines_and_databases_are_those_of_rocksdbs_ldb() {
             db.display()
         );
         assert_eq!(run(ldb, db, "dump --column_family=two").out, "a ==> b\nKeys in range: 1\n");
+    }
+}
+
+/// Both programs take the torn tail of a WAL file, and refuse a table that is short or missing.
+#[test]
+fn a_directory_is_as_consistent_as_for_rocksdbs_ldb() {
+    if let Err(skip) = Tools::available() {
+        return skip.announce("a_directory_is_as_consistent_as_for_rocksdbs_ldb");
+    }
+    let (dir, ours) = place();
+    for (ldb, name) in [(&*ours, "a"), (Path::new("ldb"), "b")] {
+        let db = dir.path().join(name);
+        for line in ["put --create_if_missing k v", "put l w", "compact", "put m x"] {
+            assert_eq!(run(ldb, &db, line).status, 0, "{line}");
+        }
+        let status = || {
+            let ran = run(ldb, &db, "checkconsistency");
+            assert_eq!(ran.out, if ran.status == 0 { "OK\n" } else { "" }, "{ran:?}");
+            ran.status
+        };
+        let wal = newest_wal(&db);
+        let bytes = std::fs::read(&wal).unwrap();
+        std::fs::write(&wal, &bytes[..bytes.len() - 3]).unwrap();
+        assert_eq!(status(), 0, "{name}: a torn tail");
+        let files = std::fs::read_dir(&db).unwrap().map(|entry| entry.unwrap().path());
+        let table = files.filter(|file| file.extension().is_some_and(|end| end == "sst")).max().unwrap();
+        let bytes = std::fs::read(&table).unwrap();
+        std::fs::write(&table, &bytes[..500]).unwrap();
+        assert_eq!(status(), 1, "{name}: a short table");
+        std::fs::remove_file(&table).unwrap();
+        assert_eq!(status(), 1, "{name}: no table");
     }
 }
 

@@ -12,7 +12,7 @@ use ashlar_env::{Env, Lane};
 use ashlar_options::{
     CompactRangeOptions, CompactionOptions, DbOptions, FamilyOptions, ReadOptions, WriteOptions,
 };
-use ashlar_read::iter::KeyBounds;
+use ashlar_read::iter::{DbIter, KeyBounds};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -224,16 +224,22 @@ fn aborted_compactions_leave_nothing_behind() {
     }
 }
 
+/// A database with two tables that a compaction will replace, and a cursor that reads them.
+fn read_and_overwritten(env: &Env) -> (Db, DbIter) {
+    let db = open(env, false);
+    table(&db, 0..900, Some(b"old"));
+    table(&db, 0..900, Some(b"new"));
+    let mut cursor = db.iter(&default(&db), KeyBounds::default(), ReadOptions::default()).unwrap();
+    cursor.first().unwrap();
+    (db, cursor)
+}
+
 #[test]
 fn a_request_ends_when_what_it_replaced_is_removed() {
     let _alone = crate::alone();
     for env in [SimEnv::new(9).env(), Env::mem()] {
-        let db = open(&env, false);
+        let (db, cursor) = read_and_overwritten(&env);
         let unneeded = || table_files(&env).len() - levels(&db).iter().sum::<usize>();
-        table(&db, 0..900, Some(b"old"));
-        table(&db, 0..900, Some(b"new"));
-        let mut cursor = db.iter(&default(&db), KeyBounds::default(), ReadOptions::default()).unwrap();
-        cursor.first().unwrap();
         db.compact_range(&default(&db), None, None).unwrap();
         assert_eq!(unneeded(), 2, "the cursor reads them");
         drop(cursor);
@@ -258,11 +264,7 @@ fn a_request_waits_for_a_reader_that_soon_ends() {
             drop(held.lock().unwrap().take());
         }
     });
-    let db = open(&env, false);
-    table(&db, 0..900, Some(b"old"));
-    table(&db, 0..900, Some(b"new"));
-    let mut cursor = db.iter(&default(&db), KeyBounds::default(), ReadOptions::default()).unwrap();
-    cursor.first().unwrap();
+    let (db, cursor) = read_and_overwritten(&env);
     *reader.lock().unwrap() = Some(cursor);
     db.compact_range(&default(&db), None, None).unwrap();
     assert_eq!(table_files(&env).len(), levels(&db).iter().sum::<usize>());
@@ -274,11 +276,7 @@ fn a_request_waits_for_a_reader_that_soon_ends() {
 fn a_wait_for_the_background_removes_files_that_a_reader_has_kept() {
     let _alone = crate::alone();
     let env = Env::mem();
-    let db = open(&env, false);
-    table(&db, 0..900, Some(b"old"));
-    table(&db, 0..900, Some(b"new"));
-    let mut cursor = db.iter(&default(&db), KeyBounds::default(), ReadOptions::default()).unwrap();
-    cursor.first().unwrap();
+    let (db, cursor) = read_and_overwritten(&env);
     db.compact_range(&default(&db), None, None).unwrap();
     let unneeded = || table_files(&env).len() - levels(&db).iter().sum::<usize>();
     db.wait_for_background().unwrap();
