@@ -67,6 +67,9 @@ pub trait Fs: Send + Sync + Debug {
 
     /// Gives a file or directory another name, atomically; a file under the new name is replaced, unless it is
     /// the same one (see [`Fs::link`]): then nothing happens.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: a device, a pipe or a socket has the new name, and keeps it. `Io`: the system refused.
     fn rename(&self, from: &Path, to: &Path) -> Result<()>;
 
     /// Gives a file a second name without a copy. The file lives as long as one of its names.

@@ -28,12 +28,21 @@ type Told = Vec<(&'static str, ErrorKind)>;
 
 /// A listener that records events.
 #[derive(Default)]
-struct Ear(Mutex<Told>);
+struct Ear {
+    told: Mutex<Told>,
+    /// Whether the database has recovered since the last error.
+    recovered: AtomicBool,
+}
 
 impl EventListener for Ear {
     fn on_event(&self, event: &Event) {
-        if let Event::BackgroundError { work, cause } = event {
-            self.0.lock().unwrap().push((work, cause.kind()));
+        match event {
+            Event::BackgroundError { work, cause } => {
+                self.recovered.store(false, Ordering::SeqCst);
+                self.told.lock().unwrap().push((work, cause.kind()));
+            }
+            Event::ErrorRecovered => self.recovered.store(true, Ordering::SeqCst),
+            _ => {}
         }
     }
 }
@@ -133,7 +142,7 @@ impl Store {
     }
 
     fn told(&self) -> Told {
-        self.ear.0.lock().unwrap().clone()
+        self.ear.told.lock().unwrap().clone()
     }
 
     fn severity(&self) -> Severity {
@@ -248,14 +257,13 @@ fn table(work: &str, kind: ErrorKind) -> Severity {
 fn case(before: Before, work: Work, fault: Fault) -> Option<Told> {
     let mut store = before.store();
     let ill = store.severity();
-    store.ear.0.lock().unwrap().clear();
+    store.ear.told.lock().unwrap().clear();
     let injected = store.sim.injected();
     let begun = store.sim.env().clock.now();
     store.fail(fault);
     let done = work.run(&mut store);
-    // A retry comes after whole seconds. Other times are the pauses of a request that met readers of other threads: after
-    // them the state may have ended.
-    let paused = !(store.sim.env().clock.now() - begun).as_millis().is_multiple_of(1000);
+    // A request that meets readers of other threads pauses. A retry may be due by then.
+    let later = store.sim.env().clock.now() > begun;
     let hit = store.sim.injected() > injected;
     store.sim.heal();
     let (told, state) = (store.told(), store.severity());
@@ -264,8 +272,8 @@ fn case(before: Before, work: Work, fault: Fault) -> Option<Told> {
     assert!(state <= worst.max(ill), "worse than the reported errors: {what}");
     let only_an_open_helps = done.is_err_and(|e| e.to_string().contains("open it again"));
     assert!(!only_an_open_helps || state == Severity::Fatal, "the error of the call: {what}");
-    // An error may be reported after the earlier state has ended.
-    let healed = paused && state == Severity::Healthy;
+    // An error may be reported after the earlier state has ended, and a retry may end the state that the error caused.
+    let healed = later && store.ear.recovered.load(Ordering::SeqCst) && state == Severity::Healthy;
     assert!(told.len() != 1 || healed || state == worst || state == worst.max(ill), "{what}");
     check(&mut store, &what);
     hit.then_some(told)

@@ -2,7 +2,7 @@
 
 use super::file::{OsReadFile, OsWriteFile};
 use super::lock::OsLock;
-use super::place::Held;
+use super::place::{Held, kind_at, not_regular};
 use super::sync;
 use crate::{EntryKind, FileLock, Fs, FsEntry, ReadFile, WriteFile};
 use ashlar_base::{Error, Result};
@@ -61,6 +61,11 @@ impl Fs for OsFs {
 
     fn rename(&self, from: &Path, to: &Path) -> Result<()> {
         let (old, new) = (self.held.named("rename", from)?, self.held.named("rename", to)?);
+        if let Ok(FileType::CharacterDevice | FileType::BlockDevice | FileType::Fifo | FileType::Socket) =
+            kind_at(&new)
+        {
+            return Err(not_regular("rename to", to, "it is no regular file"));
+        }
         rustix::fs::renameat(&old, old.name, &new, new.name)
             .map_err(|e| Error::io(&format!("rename to {}", to.display()), from, &e.into()))
     }

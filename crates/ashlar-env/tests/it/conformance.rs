@@ -411,6 +411,8 @@ fn the_machine_follows_no_link_and_waits_for_no_pipe() {
     let kinds: Vec<_> = fs.list(temp.path()).unwrap().into_iter().map(|e| e.kind).collect();
     assert_eq!(kinds, [EntryKind::Other, EntryKind::Other, EntryKind::File]);
     assert_eq!(kind(fs.create(&pipe)), ErrorKind::InvalidArgument);
+    assert_eq!(kind(fs.rename(&real, &pipe)), ErrorKind::InvalidArgument);
+    assert_eq!(fs.metadata(&pipe).unwrap().unwrap().kind, EntryKind::Other, "the pipe keeps its name");
     write_all(&fs, &link, b"the link is replaced");
     assert_eq!(read_all(&fs, &real).unwrap(), b"x");
 }
