@@ -8,6 +8,7 @@
 //! get2(db: &t) -> int ! = db::get             a function whose body is another one's
 //! option options max_open_files int           a setter and a getter of that name; `set`, `get`: one of them only
 //! enum rocksdb_a=0 rocksdb_b=1               an enumeration
+//! typedef void (*x_cb)(void*)                 a name for a type of C
 //! raw int x(void* state)                      a function that is written by hand, as C declares it
 //! ```
 //! | type | C | Rust |
@@ -156,6 +157,8 @@ pub struct Api {
     pub functions: Vec<Function>,
     /// The names and numbers of each enumeration.
     pub enums: Vec<Vec<(String, i64)>>,
+    /// Names for types of C, as C declares them.
+    pub typedefs: Vec<String>,
 }
 
 impl Api {
@@ -188,6 +191,10 @@ impl Api {
                 Some(("handle", rest)) => self.handle(rest),
                 Some(("option", rest)) => self.option(rest),
                 Some(("enum", rest)) => self.enumeration(rest),
+                Some(("typedef", _)) => {
+                    self.typedefs.push(line.to_owned());
+                    Ok(())
+                }
                 Some(("raw", declaration)) => self.raw(declaration),
                 _ => function(line, &module).map(|function| self.functions.push(function)),
             };

@@ -47,6 +47,9 @@ pub fn header(api: &Api) -> String {
         // Writing to a String cannot fail.
         let _ = writeln!(out, "typedef struct {name} {name};");
     }
+    for typedef in &api.typedefs {
+        let _ = writeln!(out, "{typedef};");
+    }
     for values in &api.enums {
         let values: Vec<String> =
             values.iter().map(|(name, number)| format!("  {name} = {number}")).collect();

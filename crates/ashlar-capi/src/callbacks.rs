@@ -18,8 +18,8 @@ use std::sync::Arc;
 
 /// A state of C with its destructor and name.
 #[derive(Debug)]
-struct State {
-    state: *mut c_void,
+pub(crate) struct State {
+    pub(crate) state: *mut c_void,
     destructor: Option<unsafe extern "C" fn(*mut c_void)>,
     name: String,
 }
@@ -29,13 +29,13 @@ unsafe impl Send for State {}
 // SAFETY: as above; several threads may call them at a time.
 unsafe impl Sync for State {}
 
-type Name = Option<unsafe extern "C" fn(*mut c_void) -> *const c_char>;
-type Destructor = Option<unsafe extern "C" fn(*mut c_void)>;
+pub(crate) type Name = Option<unsafe extern "C" fn(*mut c_void) -> *const c_char>;
+pub(crate) type Destructor = Option<unsafe extern "C" fn(*mut c_void)>;
 
 impl State {
     /// # Safety
     /// The functions are those of the state, and the name is a string.
-    unsafe fn new(state: *mut c_void, destructor: Destructor, name: Name) -> State {
+    pub(crate) unsafe fn new(state: *mut c_void, destructor: Destructor, name: Name) -> State {
         let name = name.map_or(std::ptr::null(), |name| {
             // SAFETY: as for this function.
             unsafe { name(state) }

@@ -13,6 +13,8 @@
 //! | [`iter`] | iterators, snapshots |
 //! | [`lists`], [`families`] | the calls over many keys or families |
 //! | [`compactions`] | compactions of named tables |
+//! | [`listeners`], [`jobs`] | listeners, and what flushes, compactions and ingestions did |
+//! | [`table_properties`] | what a table says about itself |
 //! | [`copies`] | checkpoints and backups |
 //! | [`imports`] | families that are exported and imported |
 //! | [`timestamps`] | calls on keys with timestamps, which are refused |
@@ -48,11 +50,14 @@ pub mod indexed;
 pub mod info;
 pub mod iter;
 mod kept;
+pub mod jobs;
 pub mod listed;
+pub mod listeners;
 pub mod lists;
 pub mod memory;
 pub mod objects;
 pub mod options;
+pub mod table_properties;
 pub mod timestamps;
 pub mod txn;
 

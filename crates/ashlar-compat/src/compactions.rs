@@ -2,9 +2,9 @@
 
 use crate::options::Texts;
 use crate::value::COMPRESSION;
-use ashlardb::{Error, Family, FileNumber, Level, Result};
+use ashlar_options::FamilyOptions;
+use ashlardb::{BlobsEvent, CompactionEvent, Error, Family, FileNumber, Level, Result};
 use std::path::Path;
-use std::sync::atomic::{AtomicI32, Ordering};
 
 /// RocksDB's defaults that are not zero.
 pub const DEFAULTS: [(&str, &str); 2] =
@@ -21,25 +21,62 @@ pub struct NamedFile {
     pub path: String,
 }
 
-/// What a compaction did.
+/// Blobs of one file: those that were written to it, or those that nothing reads any more.
+#[derive(Clone, Debug)]
+pub struct Blobs {
+    /// The number in the name of the file.
+    pub number: FileNumber,
+    /// The path of the file.
+    pub path: String,
+    /// How many.
+    pub count: u64,
+    /// The bytes of their records.
+    pub bytes: u64,
+}
+
+impl Blobs {
+    /// The blobs of an event of the database in `dir`.
+    pub(crate) fn all(dir: &Path, events: &[BlobsEvent]) -> Vec<Blobs> {
+        let named = |event: &BlobsEvent| Blobs {
+            number: event.file,
+            path: path(dir, event.file, "blob"),
+            count: event.count,
+            bytes: event.bytes,
+        };
+        events.iter().map(named).collect()
+    }
+}
+
+/// The path of a file in the directory of a database.
+pub(crate) fn path(dir: &Path, number: FileNumber, extension: &str) -> String {
+    dir.join(format!("{:06}.{extension}", number.0)).to_string_lossy().into_owned()
+}
+
+/// What a compaction does, or did.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// Its number among those that callers of this process asked for; 0: none has run.
+    /// Its number among the flushes and compactions since the open; 0: none has run.
     pub job: i32,
     /// The name of the family.
     pub family: String,
     /// The number of the family.
     pub family_id: u32,
+    /// RocksDB's number of the reason.
+    pub reason: u32,
+    /// A caller asked for it.
+    pub manual: bool,
     /// The level of the outputs.
     pub output_level: i32,
-    /// The tables that the compaction read, by level.
+    /// The tables that the compaction reads, by level.
     pub inputs: Vec<NamedFile>,
-    /// The tables that the compaction wrote, and behind them its blob files.
+    /// The tables that the compaction wrote.
     pub outputs: Vec<NamedFile>,
-    /// How many of the outputs are blob files.
-    pub blobs: usize,
-    /// The number of blob files in which the compaction left garbage.
-    pub garbage_blobs: usize,
+    /// Its tables change their level without being read.
+    pub trivial_move: bool,
+    /// The blob files that it wrote.
+    pub blobs: Vec<Blobs>,
+    /// What it left in blob files without a reader.
+    pub garbage: Vec<Blobs>,
     /// Bytes of the inputs.
     pub input_bytes: u64,
     /// Bytes written.
@@ -48,8 +85,75 @@ pub struct Report {
     pub input_records: u64,
     /// Entries written.
     pub output_records: u64,
+    /// Entries dropped because newer ones or range deletions hide them.
+    pub hidden_records: u64,
+    /// Deletions dropped because they hid nothing any more.
+    pub ended_deletions: u64,
     /// Microseconds.
     pub micros: u64,
+    /// The number of tables in level 0 after the compaction.
+    pub level0: i32,
+    /// RocksDB's number of the compression of the outputs.
+    pub compression: u32,
+    /// RocksDB's number of the compression of blobs.
+    pub blob_compression: u32,
+}
+
+impl Report {
+    /// The report of an event of the database in `dir`; `options` are those of the family.
+    pub(crate) fn of(event: &CompactionEvent, dir: &Path, options: Option<&FamilyOptions>) -> Report {
+        let named = |number: FileNumber, level: Level| NamedFile {
+            number,
+            level: level.0.into(),
+            path: path(dir, number, "sst"),
+        };
+        let of_level = |(level, files): &(Level, Vec<FileNumber>)| {
+            files.iter().map(|number| named(*number, *level)).collect::<Vec<_>>()
+        };
+        let table = options.map(|options| options.table.for_level(event.output_level.0.into(), 1, false));
+        Report {
+            job: i32::try_from(event.job).unwrap_or(i32::MAX),
+            family: event.family.clone(),
+            family_id: event.family_id.0,
+            reason: reason(event.reason),
+            manual: matches!(event.reason, "manual" | "chosen"),
+            output_level: event.output_level.0.into(),
+            inputs: event.inputs.iter().flat_map(of_level).collect(),
+            outputs: event.output_tables.iter().map(|number| named(*number, event.output_level)).collect(),
+            trivial_move: event.trivial_move,
+            blobs: Blobs::all(dir, &event.output_blobs),
+            garbage: Blobs::all(dir, &event.garbage_blobs),
+            input_bytes: event.input_bytes,
+            output_bytes: event.output_bytes,
+            input_records: event.input_entries,
+            output_records: event.output_entries,
+            hidden_records: event.hidden_entries,
+            ended_deletions: event.ended_deletions,
+            micros: event.micros,
+            level0: event.levels.first().map_or(0, |count| i32::try_from(*count).unwrap_or(i32::MAX)),
+            compression: table.map_or(0, |table| table.compression.byte().into()),
+            blob_compression: options.map_or(0, |options| options.blob.compression.byte().into()),
+        }
+    }
+}
+
+/// RocksDB's number (`CompactionReason`) for a reason of the engine; 0: RocksDB has no such reason.
+fn reason(name: &str) -> u32 {
+    match name {
+        "level0" | "within-level0" => 1,
+        "level-size" => 2,
+        "space-amplification" => 3,
+        "size-ratio" => 4,
+        "run-count" => 5,
+        "fifo-size" => 6,
+        "manual" | "chosen" => 9,
+        "tombstones" | "marked" => 10,
+        "bottommost-files" => 11,
+        "ttl" => 12,
+        "periodic" => 15,
+        "blob-garbage" => 17,
+        _ => 0,
+    }
 }
 
 /// The number in the name of a table; 0, which no table has, for another name.
@@ -70,7 +174,6 @@ pub fn compact_files(
     level: i32,
     options: &Texts,
 ) -> Result<Report> {
-    static JOBS: AtomicI32 = AtomicI32::new(0);
     if options.get_named("compression", COMPRESSION) != 255 {
         return Err(Error::not_supported(
             "the compression of compact_files: set the compression of the family",
@@ -85,30 +188,18 @@ pub fn compact_files(
     let jobs = usize::try_from(jobs).unwrap_or(usize::MAX);
     let limit = options.get::<u64>("output_file_size_limit");
     let event = family.compact_files_reported(numbers, Level(output), jobs, limit)?;
-    let mut report = Report {
-        job: JOBS.fetch_add(1, Ordering::Relaxed).wrapping_add(1),
-        family: family.name().to_owned(),
-        family_id: family.id().0,
-        output_level: level,
-        ..Report::default()
+    let options = family.options();
+    let nothing = || {
+        CompactionEvent::begun(
+            0,
+            (family.name().to_owned(), family.id()),
+            "chosen",
+            Vec::new(),
+            Level(output),
+            0,
+        )
     };
-    let Some(event) = event else { return Ok(report) };
-    let named = |number: FileNumber, level: i32, extension: &str| {
-        let path = dir.join(format!("{:06}.{extension}", number.0)).to_string_lossy().into_owned();
-        NamedFile { number, level, path }
-    };
-    let of_level = |(level, files): &(Level, Vec<FileNumber>)| {
-        let level = i32::from(level.0);
-        files.iter().map(|number| named(*number, level, "sst")).collect::<Vec<_>>()
-    };
-    report.inputs = event.inputs.iter().flat_map(of_level).collect();
-    report.outputs = event.output_tables.iter().map(|number| named(*number, level, "sst")).collect();
-    report.outputs.extend(event.output_blobs.iter().map(|number| named(*number, level, "blob")));
-    (report.blobs, report.garbage_blobs) = (event.output_blobs.len(), event.garbage_blobs);
-    (report.input_bytes, report.output_bytes) = (event.input_bytes, event.output_bytes);
-    (report.input_records, report.output_records) = (event.input_entries, event.output_entries);
-    report.micros = event.micros;
-    Ok(report)
+    Ok(Report::of(&event.unwrap_or_else(nothing), dir, Some(&options)))
 }
 
 #[cfg(test)]

@@ -2,12 +2,15 @@
 
 use crate::calls::ReadOptions;
 use crate::iterator::{Iterator, Make};
+use crate::listener::Telling;
 use crate::options::Options;
 use ashlardb::{
-    Builder, Db, Env, Error, ErrorKind, Family, IoKind, PrefixExtractor, Result, Secondary, list_families,
+    Builder, Db, Env, Error, ErrorKind, Family, IoKind, PrefixExtractor, Result, Secondary, WeakDb,
+    list_families,
 };
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How a database is opened.
@@ -45,6 +48,23 @@ pub struct Database {
     has_times: bool,
     /// A secondary: its view is a database of its own after each catch-up, and families are found there by their names.
     secondary: Option<Secondary>,
+}
+
+/// A [`Database`] that does not keep it open.
+#[derive(Clone, Debug)]
+pub struct WeakDatabase {
+    db: WeakDb,
+    path: PathBuf,
+    has_times: bool,
+}
+
+impl WeakDatabase {
+    /// The database; `None`: the last handle is gone.
+    pub fn upgrade(&self) -> Option<Database> {
+        let db = self.db.upgrade()?;
+        let default = db.default_family();
+        Some(Database { db, default, path: self.path.clone(), has_times: self.has_times, secondary: None })
+    }
 }
 
 /// What the database holds, or what the present view of a secondary holds.
@@ -88,7 +108,11 @@ impl Database {
             return Err(Error::invalid("Default column family not specified"));
         }
         check_families(options, path, mode, named)?;
+        let telling =
+            (!options.listeners.is_empty()).then(|| Arc::new(Telling::new(options.listeners.clone(), path)));
         let builder = builder(options, path, mode, named);
+        let builder =
+            telling.iter().fold(builder, |builder, telling| builder.listener(Arc::<Telling>::clone(telling)));
         let (db, secondary) = match mode {
             Mode::Secondary => {
                 let secondary = builder.open_secondary()?;
@@ -103,7 +127,16 @@ impl Database {
         let default = db.default_family();
         let path = path.to_owned();
         let has_times = named.iter().any(|family| family.ttl.is_some());
-        Ok((Database { db, default, path, has_times, secondary }, families))
+        let database = Database { db, default, path, has_times, secondary };
+        if let Some(telling) = telling {
+            telling.opened(&database);
+        }
+        Ok((database, families))
+    }
+
+    /// A handle that does not keep the database open. That of a secondary stays with the view of the open.
+    pub fn downgrade(&self) -> WeakDatabase {
+        WeakDatabase { db: self.db.downgrade(), path: self.path.clone(), has_times: self.has_times }
     }
 
     /// The engine's handle.

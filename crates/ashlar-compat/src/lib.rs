@@ -14,6 +14,7 @@
 //! | [`indexed`] | write batches that are read back |
 //! | [`over`] | an iterator with such a batch over it |
 //! | [`compactions`] | compactions of named tables |
+//! | [`listener`] | listeners for events |
 //! | [`logger`] | loggers of the caller |
 //! | [`sizes`] | approximate sizes of key ranges |
 //! | [`batch`] | write batches, and the handlers that walk over them |
@@ -33,6 +34,7 @@ pub mod compactions;
 pub mod database;
 pub mod indexed;
 pub mod iterator;
+pub mod listener;
 pub mod logger;
 pub mod numbers;
 pub mod options;

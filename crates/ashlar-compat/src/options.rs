@@ -4,6 +4,7 @@
 //! Names, groups and defaults come from the table of `ashlar-options`, which option strings and OPTIONS files use too.
 
 use crate::clip::clip;
+use crate::listener::Listener;
 use crate::logger::Logger;
 use crate::value::{Names, Scalar, Value};
 use ashlar_options::{OptionName, option_names};
@@ -221,6 +222,8 @@ pub struct Options {
     pub statistics: Option<Arc<Statistics>>,
     /// Where lines of the info log go besides the file.
     pub logger: Option<Logger>,
+    /// Listeners for events, in the order of their calls.
+    pub listeners: Vec<Arc<dyn Listener>>,
 }
 
 impl Options {

@@ -23,5 +23,5 @@ pub mod for_repair;
 pub use ashlar_table::{SstSummary, SstWriter};
 pub use db::{
     Brought, Db, HeldFiles, IngestMode, IngestOptions, Ingested, LiveFile, MemtableStats, Moment, NewFamily,
-    OpenFamily, Pins, SizeOptions, SnapshotPins, TableProperties, sst_writer,
+    OpenFamily, Pins, SizeOptions, SnapshotPins, TableProperties, WeakDb, sst_writer,
 };

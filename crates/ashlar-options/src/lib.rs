@@ -24,8 +24,8 @@ pub use compaction::{
 };
 pub use db::DbOptions;
 pub use events::{
-    CompactionEvent, Event, EventListener, FileEvent, FlushEvent, InfoLogLevel, InfoLogOptions, IngestEvent,
-    Listeners, StallCondition,
+    BlobsEvent, CompactionEvent, Event, EventListener, FileEvent, FlushEvent, InfoLogLevel, InfoLogOptions,
+    IngestEvent, Listeners, StallCondition,
 };
 pub use family::{FamilyOptions, TTL_IDS};
 pub use file::{FamilyText, options_file, options_text, write_options_file, write_options_text};

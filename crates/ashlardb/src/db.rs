@@ -35,7 +35,33 @@ pub struct Db {
     ttl_of_all: Option<i32>,
 }
 
+/// A [`Db`] that does not keep the database open, for a listener or a thread that lives longer than the other handles.
+#[derive(Clone)]
+pub struct WeakDb {
+    engine: ashlar_engine::WeakDb,
+    ttl_of_all: Option<i32>,
+}
+
+impl WeakDb {
+    /// The database; `None`: the last handle is dropped.
+    pub fn upgrade(&self) -> Option<Db> {
+        // A family would keep the options of the database, and with them its listeners.
+        Db::wrap(self.engine.upgrade()?, self.ttl_of_all).ok()
+    }
+}
+
+impl std::fmt::Debug for WeakDb {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("WeakDb").finish_non_exhaustive()
+    }
+}
+
 impl Db {
+    /// A handle that does not keep the database open.
+    pub fn downgrade(&self) -> WeakDb {
+        WeakDb { engine: self.engine.downgrade(), ttl_of_all: self.ttl_of_all }
+    }
+
     /// Opens the database in the directory `path`, and creates it if it does not exist. Directories of RocksDB (4.6 to 11) and
     /// LevelDB open as they are.
     ///

@@ -157,7 +157,7 @@ pub use ashlar_tree::places::PlaceSettings;
 pub use batch::{BatchFamily, WriteBatch};
 pub use builder::{Builder, Compression, FamilyBuilder, RecoveryMode};
 pub use cursor::{Cursor, Lent};
-pub use db::{Db, Health, Severity, WritePressure};
+pub use db::{Db, Health, Severity, WeakDb, WritePressure};
 pub use family::Family;
 pub use follower::Follower;
 pub use indexed::{
@@ -165,9 +165,9 @@ pub use indexed::{
 };
 pub use locking::LockingWriter;
 pub use observe::{
-    CompactionEvent, Distribution, Event, EventListener, FileEvent, FlushEvent, GetExplained, Histogram,
-    IngestEvent, Metric, PerfContext, PerfLevel, ScanExplained, StallCondition, Statistics, StatsLevel,
-    Ticker,
+    BlobsEvent, CompactionEvent, Distribution, Event, EventListener, FileEvent, FlushEvent, GetExplained,
+    Histogram, IngestEvent, Metric, PerfContext, PerfLevel, ScanExplained, StallCondition, Statistics,
+    StatsLevel, Ticker,
 };
 pub use range::KeyRange;
 pub use read::{Read, ReadOptions, ReadTier, Reader};
@@ -179,7 +179,7 @@ pub use transaction::{
     Deadlock, DeadlockWait, LockMode, Transaction, TransactionFamily, TransactionOptions, Untracked,
 };
 pub use upkeep::{
-    Change, Checkpoint, CheckpointOptions, CompactRangeOptions, Copied, LiveFile, TableProperties, Update,
-    Updates,
+    Change, Checkpoint, CheckpointOptions, CompactRangeOptions, Copied, LiveFile, StoredProperties,
+    TableProperties, Update, Updates,
 };
 pub use write::{Write, WriteOptions, Writer};

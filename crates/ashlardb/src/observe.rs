@@ -5,7 +5,7 @@ use ashlar_base::stats::perf::Watch;
 pub use ashlar_base::stats::perf::{Context as PerfContext, Level as PerfLevel, Metric};
 pub use ashlar_base::stats::{Distribution, Histogram, Statistics, StatsLevel, Ticker};
 pub use ashlar_options::{
-    CompactionEvent, Event, EventListener, FileEvent, FlushEvent, IngestEvent, StallCondition,
+    BlobsEvent, CompactionEvent, Event, EventListener, FileEvent, FlushEvent, IngestEvent, StallCondition,
 };
 pub use ashlar_read::point::{GetExplained, ScanExplained};
 use std::collections::BTreeMap;

@@ -6,6 +6,7 @@ use ashlar_backup::BackupSource;
 pub use ashlar_backup::{Change, Checkpoint, CheckpointOptions, Copied, Update, Updates};
 use ashlar_base::{FileNumber, Level, SeqNum};
 pub use ashlar_engine::{LiveFile, TableProperties};
+pub use ashlar_format::table::Properties as StoredProperties;
 pub use ashlar_options::CompactRangeOptions;
 use std::path::Path;
 
@@ -282,6 +283,14 @@ impl Family {
     /// Opens the tables that nothing has opened yet.
     pub fn properties_of_all_tables(&self) -> Result<Vec<TableProperties>> {
         self.properties_of_tables_in_range(..)
+    }
+
+    /// The properties of the family's live table with that number; `None`: the family has no such table now.
+    ///
+    /// # Errors
+    /// Those of [`Family::properties_of_all_tables`].
+    pub fn properties_of_table(&self, number: FileNumber) -> Result<Option<TableProperties>> {
+        self.db.engine().properties_of_table(&self.inner, number)
     }
 
     /// [`Family::properties_of_all_tables`] for the tables whose first or last key is in `range`, or that reach over it.

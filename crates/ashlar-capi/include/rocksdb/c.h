@@ -89,14 +89,35 @@ typedef struct rocksdb_size_approximation_options_t rocksdb_size_approximation_o
 typedef struct rocksdb_logger_t rocksdb_logger_t;
 typedef struct rocksdb_compaction_options_t rocksdb_compaction_options_t;
 typedef struct rocksdb_compactionjobinfo_t rocksdb_compactionjobinfo_t;
+typedef struct rocksdb_subcompactionjobinfo_t rocksdb_subcompactionjobinfo_t;
 typedef struct rocksdb_compaction_file_info_t rocksdb_compaction_file_info_t;
 typedef struct rocksdb_compaction_job_stats_t rocksdb_compaction_job_stats_t;
+typedef struct rocksdb_flushjobinfo_t rocksdb_flushjobinfo_t;
+typedef struct rocksdb_externalfileingestioninfo_t rocksdb_externalfileingestioninfo_t;
+typedef struct rocksdb_memtableinfo_t rocksdb_memtableinfo_t;
+typedef struct rocksdb_blob_file_addition_info_t rocksdb_blob_file_addition_info_t;
+typedef struct rocksdb_blob_file_garbage_info_t rocksdb_blob_file_garbage_info_t;
+typedef struct rocksdb_table_properties_t rocksdb_table_properties_t;
+typedef struct rocksdb_eventlistener_t rocksdb_eventlistener_t;
+typedef struct rocksdb_status_ptr_t rocksdb_status_ptr_t;
+typedef struct rocksdb_writestallinfo_t rocksdb_writestallinfo_t;
+typedef struct rocksdb_writestallcondition_t rocksdb_writestallcondition_t;
 typedef struct rocksdb_column_family_metadata_options_t rocksdb_column_family_metadata_options_t;
 typedef struct rocksdb_optimistictransactiondb_lock_buckets_t rocksdb_optimistictransactiondb_lock_buckets_t;
 typedef struct rocksdb_hyper_clock_cache_options_t rocksdb_hyper_clock_cache_options_t;
 typedef struct rocksdb_memory_allocator_t rocksdb_memory_allocator_t;
 typedef struct rocksdb_import_column_family_options_t rocksdb_import_column_family_options_t;
 typedef struct rocksdb_export_import_files_metadata_t rocksdb_export_import_files_metadata_t;
+typedef void (*on_flush_begin_cb)(void*, rocksdb_t*, const rocksdb_flushjobinfo_t*);
+typedef void (*on_flush_completed_cb)(void*, rocksdb_t*, const rocksdb_flushjobinfo_t*);
+typedef void (*on_compaction_begin_cb)(void*, rocksdb_t*, const rocksdb_compactionjobinfo_t*);
+typedef void (*on_compaction_completed_cb)(void*, rocksdb_t*, const rocksdb_compactionjobinfo_t*);
+typedef void (*on_subcompaction_begin_cb)(void*, const rocksdb_subcompactionjobinfo_t*);
+typedef void (*on_subcompaction_completed_cb)(void*, const rocksdb_subcompactionjobinfo_t*);
+typedef void (*on_external_file_ingested_cb)(void*, rocksdb_t*, const rocksdb_externalfileingestioninfo_t*);
+typedef void (*on_background_error_cb)(void*, uint32_t, rocksdb_status_ptr_t*);
+typedef void (*on_stall_conditions_changed_cb)(void*, const rocksdb_writestallinfo_t*);
+typedef void (*on_memtable_sealed_cb)(void*, const rocksdb_memtableinfo_t*);
 
 enum {
   rocksdb_block_based_table_index_type_binary_search = 0,
@@ -275,82 +296,6 @@ rocksdb_logger_t* rocksdb_logger_create_callback_logger(int log_level, void (*lo
 rocksdb_compaction_options_t* rocksdb_compaction_options_create(void);
 
 void rocksdb_compaction_options_destroy(rocksdb_compaction_options_t* a0);
-
-rocksdb_compactionjobinfo_t* rocksdb_compactionjobinfo_create(void);
-
-void rocksdb_compactionjobinfo_destroy(rocksdb_compactionjobinfo_t* info);
-
-void rocksdb_compactionjobinfo_status(const rocksdb_compactionjobinfo_t* info, char** errptr);
-
-const char* rocksdb_compactionjobinfo_cf_name(const rocksdb_compactionjobinfo_t* info, size_t* size);
-
-const char* rocksdb_compactionjobinfo_input_file_at(const rocksdb_compactionjobinfo_t* info, size_t pos, size_t* size);
-
-const char* rocksdb_compactionjobinfo_output_file_at(const rocksdb_compactionjobinfo_t* info, size_t pos, size_t* size);
-
-const rocksdb_compaction_file_info_t* rocksdb_compactionjobinfo_input_file_info_at(const rocksdb_compactionjobinfo_t* info, size_t pos);
-
-const rocksdb_compaction_file_info_t* rocksdb_compactionjobinfo_output_file_info_at(const rocksdb_compactionjobinfo_t* info, size_t pos);
-
-const rocksdb_compaction_job_stats_t* rocksdb_compactionjobinfo_stats(const rocksdb_compactionjobinfo_t* info);
-
-uint32_t rocksdb_compactionjobinfo_cf_id(const rocksdb_compactionjobinfo_t* info);
-
-int rocksdb_compactionjobinfo_job_id(const rocksdb_compactionjobinfo_t* info);
-
-int rocksdb_compactionjobinfo_base_input_level(const rocksdb_compactionjobinfo_t* info);
-
-int rocksdb_compactionjobinfo_output_level(const rocksdb_compactionjobinfo_t* info);
-
-uint32_t rocksdb_compactionjobinfo_compaction_reason(const rocksdb_compactionjobinfo_t* info);
-
-size_t rocksdb_compactionjobinfo_input_files_count(const rocksdb_compactionjobinfo_t* info);
-
-size_t rocksdb_compactionjobinfo_input_file_infos_count(const rocksdb_compactionjobinfo_t* info);
-
-size_t rocksdb_compactionjobinfo_output_files_count(const rocksdb_compactionjobinfo_t* info);
-
-size_t rocksdb_compactionjobinfo_output_file_infos_count(const rocksdb_compactionjobinfo_t* info);
-
-size_t rocksdb_compactionjobinfo_blob_file_addition_infos_count(const rocksdb_compactionjobinfo_t* info);
-
-size_t rocksdb_compactionjobinfo_blob_file_garbage_infos_count(const rocksdb_compactionjobinfo_t* info);
-
-uint64_t rocksdb_compactionjobinfo_elapsed_micros(const rocksdb_compactionjobinfo_t* info);
-
-uint64_t rocksdb_compactionjobinfo_input_records(const rocksdb_compactionjobinfo_t* info);
-
-uint64_t rocksdb_compactionjobinfo_output_records(const rocksdb_compactionjobinfo_t* info);
-
-uint64_t rocksdb_compactionjobinfo_total_input_bytes(const rocksdb_compactionjobinfo_t* info);
-
-uint64_t rocksdb_compactionjobinfo_total_output_bytes(const rocksdb_compactionjobinfo_t* info);
-
-uint64_t rocksdb_compactionjobinfo_num_corrupt_keys(const rocksdb_compactionjobinfo_t* info);
-
-size_t rocksdb_compactionjobinfo_num_input_files(const rocksdb_compactionjobinfo_t* info);
-
-size_t rocksdb_compactionjobinfo_num_input_files_at_output_level(const rocksdb_compactionjobinfo_t* info);
-
-uint64_t rocksdb_compaction_file_info_file_number(const rocksdb_compaction_file_info_t* info);
-
-int rocksdb_compaction_file_info_level(const rocksdb_compaction_file_info_t* info);
-
-size_t rocksdb_compaction_job_stats_num_input_files(const rocksdb_compaction_job_stats_t* stats);
-
-size_t rocksdb_compaction_job_stats_num_output_files(const rocksdb_compaction_job_stats_t* stats);
-
-size_t rocksdb_compaction_job_stats_num_input_files_at_output_level(const rocksdb_compaction_job_stats_t* stats);
-
-uint64_t rocksdb_compaction_job_stats_num_input_records(const rocksdb_compaction_job_stats_t* stats);
-
-uint64_t rocksdb_compaction_job_stats_num_output_records(const rocksdb_compaction_job_stats_t* stats);
-
-uint64_t rocksdb_compaction_job_stats_total_input_bytes(const rocksdb_compaction_job_stats_t* stats);
-
-uint64_t rocksdb_compaction_job_stats_total_output_bytes(const rocksdb_compaction_job_stats_t* stats);
-
-uint64_t rocksdb_compaction_job_stats_elapsed_micros(const rocksdb_compaction_job_stats_t* stats);
 
 rocksdb_column_family_metadata_options_t* rocksdb_column_family_metadata_options_create(void);
 
@@ -994,6 +939,254 @@ void rocksdb_iter_destroy(rocksdb_iterator_t* object);
 
 void rocksdb_pinnableslice_destroy(rocksdb_pinnableslice_t* v);
 
+rocksdb_compactionjobinfo_t* rocksdb_compactionjobinfo_create(void);
+
+void rocksdb_compactionjobinfo_destroy(rocksdb_compactionjobinfo_t* info);
+
+void rocksdb_compactionjobinfo_status(const rocksdb_compactionjobinfo_t* info, char** errptr);
+
+const char* rocksdb_compactionjobinfo_cf_name(const rocksdb_compactionjobinfo_t* info, size_t* size);
+
+const char* rocksdb_compactionjobinfo_input_file_at(const rocksdb_compactionjobinfo_t* info, size_t pos, size_t* size);
+
+const char* rocksdb_compactionjobinfo_output_file_at(const rocksdb_compactionjobinfo_t* info, size_t pos, size_t* size);
+
+const rocksdb_compaction_file_info_t* rocksdb_compactionjobinfo_input_file_info_at(const rocksdb_compactionjobinfo_t* info, size_t pos);
+
+const rocksdb_compaction_file_info_t* rocksdb_compactionjobinfo_output_file_info_at(const rocksdb_compactionjobinfo_t* info, size_t pos);
+
+const rocksdb_compaction_job_stats_t* rocksdb_compactionjobinfo_stats(const rocksdb_compactionjobinfo_t* info);
+
+uint32_t rocksdb_compactionjobinfo_cf_id(const rocksdb_compactionjobinfo_t* info);
+
+int rocksdb_compactionjobinfo_job_id(const rocksdb_compactionjobinfo_t* info);
+
+int rocksdb_compactionjobinfo_base_input_level(const rocksdb_compactionjobinfo_t* info);
+
+int rocksdb_compactionjobinfo_output_level(const rocksdb_compactionjobinfo_t* info);
+
+uint32_t rocksdb_compactionjobinfo_compaction_reason(const rocksdb_compactionjobinfo_t* info);
+
+size_t rocksdb_compactionjobinfo_input_files_count(const rocksdb_compactionjobinfo_t* info);
+
+size_t rocksdb_compactionjobinfo_input_file_infos_count(const rocksdb_compactionjobinfo_t* info);
+
+size_t rocksdb_compactionjobinfo_output_files_count(const rocksdb_compactionjobinfo_t* info);
+
+size_t rocksdb_compactionjobinfo_output_file_infos_count(const rocksdb_compactionjobinfo_t* info);
+
+size_t rocksdb_compactionjobinfo_blob_file_addition_infos_count(const rocksdb_compactionjobinfo_t* info);
+
+size_t rocksdb_compactionjobinfo_blob_file_garbage_infos_count(const rocksdb_compactionjobinfo_t* info);
+
+uint64_t rocksdb_compactionjobinfo_elapsed_micros(const rocksdb_compactionjobinfo_t* info);
+
+uint64_t rocksdb_compactionjobinfo_input_records(const rocksdb_compactionjobinfo_t* info);
+
+uint64_t rocksdb_compactionjobinfo_output_records(const rocksdb_compactionjobinfo_t* info);
+
+uint64_t rocksdb_compactionjobinfo_total_input_bytes(const rocksdb_compactionjobinfo_t* info);
+
+uint64_t rocksdb_compactionjobinfo_total_output_bytes(const rocksdb_compactionjobinfo_t* info);
+
+uint64_t rocksdb_compactionjobinfo_num_corrupt_keys(const rocksdb_compactionjobinfo_t* info);
+
+size_t rocksdb_compactionjobinfo_num_input_files(const rocksdb_compactionjobinfo_t* info);
+
+size_t rocksdb_compactionjobinfo_num_input_files_at_output_level(const rocksdb_compactionjobinfo_t* info);
+
+uint64_t rocksdb_compaction_file_info_file_number(const rocksdb_compaction_file_info_t* info);
+
+int rocksdb_compaction_file_info_level(const rocksdb_compaction_file_info_t* info);
+
+size_t rocksdb_compaction_job_stats_num_input_files(const rocksdb_compaction_job_stats_t* stats);
+
+size_t rocksdb_compaction_job_stats_num_output_files(const rocksdb_compaction_job_stats_t* stats);
+
+size_t rocksdb_compaction_job_stats_num_input_files_at_output_level(const rocksdb_compaction_job_stats_t* stats);
+
+uint64_t rocksdb_compaction_job_stats_num_input_records(const rocksdb_compaction_job_stats_t* stats);
+
+uint64_t rocksdb_compaction_job_stats_num_output_records(const rocksdb_compaction_job_stats_t* stats);
+
+uint64_t rocksdb_compaction_job_stats_total_input_bytes(const rocksdb_compaction_job_stats_t* stats);
+
+uint64_t rocksdb_compaction_job_stats_total_output_bytes(const rocksdb_compaction_job_stats_t* stats);
+
+uint64_t rocksdb_compaction_job_stats_elapsed_micros(const rocksdb_compaction_job_stats_t* stats);
+
+uint64_t rocksdb_blob_file_addition_info_blob_file_number(const rocksdb_blob_file_addition_info_t* info);
+
+const char* rocksdb_blob_file_addition_info_blob_file_path(const rocksdb_blob_file_addition_info_t* info, size_t* size);
+
+uint64_t rocksdb_blob_file_addition_info_total_blob_bytes(const rocksdb_blob_file_addition_info_t* info);
+
+uint64_t rocksdb_blob_file_addition_info_total_blob_count(const rocksdb_blob_file_addition_info_t* info);
+
+uint64_t rocksdb_blob_file_garbage_info_blob_file_number(const rocksdb_blob_file_garbage_info_t* info);
+
+const char* rocksdb_blob_file_garbage_info_blob_file_path(const rocksdb_blob_file_garbage_info_t* info, size_t* size);
+
+uint64_t rocksdb_blob_file_garbage_info_garbage_blob_bytes(const rocksdb_blob_file_garbage_info_t* info);
+
+uint64_t rocksdb_blob_file_garbage_info_garbage_blob_count(const rocksdb_blob_file_garbage_info_t* info);
+
+uint64_t rocksdb_compaction_file_info_oldest_blob_file_number(const rocksdb_compaction_file_info_t* info);
+
+uint64_t rocksdb_compaction_job_stats_cpu_micros(const rocksdb_compaction_job_stats_t* stats);
+
+uint64_t rocksdb_compaction_job_stats_file_fsync_nanos(const rocksdb_compaction_job_stats_t* stats);
+
+uint64_t rocksdb_compaction_job_stats_file_prepare_write_nanos(const rocksdb_compaction_job_stats_t* stats);
+
+uint64_t rocksdb_compaction_job_stats_file_range_sync_nanos(const rocksdb_compaction_job_stats_t* stats);
+
+uint64_t rocksdb_compaction_job_stats_file_write_nanos(const rocksdb_compaction_job_stats_t* stats);
+
+unsigned char rocksdb_compaction_job_stats_has_accurate_num_input_records(const rocksdb_compaction_job_stats_t* stats);
+
+unsigned char rocksdb_compaction_job_stats_is_full_compaction(const rocksdb_compaction_job_stats_t* stats);
+
+unsigned char rocksdb_compaction_job_stats_is_manual_compaction(const rocksdb_compaction_job_stats_t* stats);
+
+unsigned char rocksdb_compaction_job_stats_is_remote_compaction(const rocksdb_compaction_job_stats_t* stats);
+
+const char* rocksdb_compaction_job_stats_largest_output_key_prefix(const rocksdb_compaction_job_stats_t* stats, size_t* size);
+
+uint64_t rocksdb_compaction_job_stats_num_blobs_read(const rocksdb_compaction_job_stats_t* stats);
+
+uint64_t rocksdb_compaction_job_stats_num_corrupt_keys(const rocksdb_compaction_job_stats_t* stats);
+
+uint64_t rocksdb_compaction_job_stats_num_expired_deletion_records(const rocksdb_compaction_job_stats_t* stats);
+
+size_t rocksdb_compaction_job_stats_num_filtered_input_files(const rocksdb_compaction_job_stats_t* stats);
+
+size_t rocksdb_compaction_job_stats_num_filtered_input_files_at_output_level(const rocksdb_compaction_job_stats_t* stats);
+
+uint64_t rocksdb_compaction_job_stats_num_input_deletion_records(const rocksdb_compaction_job_stats_t* stats);
+
+size_t rocksdb_compaction_job_stats_num_input_files_trivially_moved(const rocksdb_compaction_job_stats_t* stats);
+
+size_t rocksdb_compaction_job_stats_num_output_files_blob(const rocksdb_compaction_job_stats_t* stats);
+
+uint64_t rocksdb_compaction_job_stats_num_records_replaced(const rocksdb_compaction_job_stats_t* stats);
+
+uint64_t rocksdb_compaction_job_stats_num_single_del_fallthru(const rocksdb_compaction_job_stats_t* stats);
+
+uint64_t rocksdb_compaction_job_stats_num_single_del_mismatch(const rocksdb_compaction_job_stats_t* stats);
+
+const char* rocksdb_compaction_job_stats_smallest_output_key_prefix(const rocksdb_compaction_job_stats_t* stats, size_t* size);
+
+uint64_t rocksdb_compaction_job_stats_total_blob_bytes_read(const rocksdb_compaction_job_stats_t* stats);
+
+uint64_t rocksdb_compaction_job_stats_total_input_raw_key_bytes(const rocksdb_compaction_job_stats_t* stats);
+
+uint64_t rocksdb_compaction_job_stats_total_input_raw_value_bytes(const rocksdb_compaction_job_stats_t* stats);
+
+uint64_t rocksdb_compaction_job_stats_total_output_bytes_blob(const rocksdb_compaction_job_stats_t* stats);
+
+uint64_t rocksdb_compaction_job_stats_total_skipped_input_bytes(const rocksdb_compaction_job_stats_t* stats);
+
+unsigned char rocksdb_compactionjobinfo_aborted(const rocksdb_compactionjobinfo_t* info);
+
+uint32_t rocksdb_compactionjobinfo_blob_compression_type(const rocksdb_compactionjobinfo_t* info);
+
+const rocksdb_blob_file_addition_info_t* rocksdb_compactionjobinfo_blob_file_addition_info_at(const rocksdb_compactionjobinfo_t* info, size_t pos);
+
+const rocksdb_blob_file_garbage_info_t* rocksdb_compactionjobinfo_blob_file_garbage_info_at(const rocksdb_compactionjobinfo_t* info, size_t pos);
+
+uint32_t rocksdb_compactionjobinfo_compression(const rocksdb_compactionjobinfo_t* info);
+
+int rocksdb_compactionjobinfo_num_l0_files(const rocksdb_compactionjobinfo_t* info);
+
+size_t rocksdb_compactionjobinfo_table_properties_count(const rocksdb_compactionjobinfo_t* info);
+
+const rocksdb_table_properties_t* rocksdb_compactionjobinfo_table_properties_for_file(const rocksdb_compactionjobinfo_t* info, const char* file_name, size_t file_name_len);
+
+const char* rocksdb_compactionjobinfo_table_properties_key_at(const rocksdb_compactionjobinfo_t* info, size_t pos, size_t* key_len);
+
+const rocksdb_table_properties_t* rocksdb_compactionjobinfo_table_properties_value_at(const rocksdb_compactionjobinfo_t* info, size_t pos);
+
+uint64_t rocksdb_compactionjobinfo_thread_id(const rocksdb_compactionjobinfo_t* info);
+
+const char* rocksdb_externalfileingestioninfo_cf_name(const rocksdb_externalfileingestioninfo_t* info, size_t* size);
+
+const char* rocksdb_externalfileingestioninfo_external_file_path(const rocksdb_externalfileingestioninfo_t* info, size_t* size);
+
+uint64_t rocksdb_externalfileingestioninfo_global_seqno(const rocksdb_externalfileingestioninfo_t* info);
+
+const char* rocksdb_externalfileingestioninfo_internal_file_path(const rocksdb_externalfileingestioninfo_t* info, size_t* size);
+
+const rocksdb_table_properties_t* rocksdb_externalfileingestioninfo_table_properties(const rocksdb_externalfileingestioninfo_t* info);
+
+uint32_t rocksdb_flushjobinfo_blob_compression_type(const rocksdb_flushjobinfo_t* info);
+
+const rocksdb_blob_file_addition_info_t* rocksdb_flushjobinfo_blob_file_addition_info_at(const rocksdb_flushjobinfo_t* info, size_t pos);
+
+size_t rocksdb_flushjobinfo_blob_file_addition_infos_count(const rocksdb_flushjobinfo_t* info);
+
+uint32_t rocksdb_flushjobinfo_cf_id(const rocksdb_flushjobinfo_t* info);
+
+const char* rocksdb_flushjobinfo_cf_name(const rocksdb_flushjobinfo_t* info, size_t* size);
+
+uint64_t rocksdb_flushjobinfo_file_number(const rocksdb_flushjobinfo_t* info);
+
+const char* rocksdb_flushjobinfo_file_path(const rocksdb_flushjobinfo_t* info, size_t* size);
+
+uint32_t rocksdb_flushjobinfo_flush_reason(const rocksdb_flushjobinfo_t* info);
+
+int rocksdb_flushjobinfo_job_id(const rocksdb_flushjobinfo_t* info);
+
+uint64_t rocksdb_flushjobinfo_largest_seqno(const rocksdb_flushjobinfo_t* info);
+
+uint64_t rocksdb_flushjobinfo_oldest_blob_file_number(const rocksdb_flushjobinfo_t* info);
+
+uint64_t rocksdb_flushjobinfo_smallest_seqno(const rocksdb_flushjobinfo_t* info);
+
+const rocksdb_table_properties_t* rocksdb_flushjobinfo_table_properties(const rocksdb_flushjobinfo_t* info);
+
+uint64_t rocksdb_flushjobinfo_thread_id(const rocksdb_flushjobinfo_t* info);
+
+unsigned char rocksdb_flushjobinfo_triggered_writes_slowdown(const rocksdb_flushjobinfo_t* info);
+
+unsigned char rocksdb_flushjobinfo_triggered_writes_stop(const rocksdb_flushjobinfo_t* info);
+
+const char* rocksdb_memtableinfo_cf_name(const rocksdb_memtableinfo_t* info, size_t* size);
+
+uint64_t rocksdb_memtableinfo_earliest_seqno(const rocksdb_memtableinfo_t* info);
+
+uint64_t rocksdb_memtableinfo_first_seqno(const rocksdb_memtableinfo_t* info);
+
+const char* rocksdb_memtableinfo_newest_udt(const rocksdb_memtableinfo_t* info, size_t* size);
+
+uint64_t rocksdb_memtableinfo_num_deletes(const rocksdb_memtableinfo_t* info);
+
+uint64_t rocksdb_memtableinfo_num_entries(const rocksdb_memtableinfo_t* info);
+
+int rocksdb_subcompactionjobinfo_base_input_level(const rocksdb_subcompactionjobinfo_t* info);
+
+uint32_t rocksdb_subcompactionjobinfo_blob_compression_type(const rocksdb_subcompactionjobinfo_t* info);
+
+uint32_t rocksdb_subcompactionjobinfo_cf_id(const rocksdb_subcompactionjobinfo_t* info);
+
+const char* rocksdb_subcompactionjobinfo_cf_name(const rocksdb_subcompactionjobinfo_t* info, size_t* size);
+
+uint32_t rocksdb_subcompactionjobinfo_compaction_reason(const rocksdb_subcompactionjobinfo_t* info);
+
+uint32_t rocksdb_subcompactionjobinfo_compression(const rocksdb_subcompactionjobinfo_t* info);
+
+int rocksdb_subcompactionjobinfo_job_id(const rocksdb_subcompactionjobinfo_t* info);
+
+int rocksdb_subcompactionjobinfo_output_level(const rocksdb_subcompactionjobinfo_t* info);
+
+const rocksdb_compaction_job_stats_t* rocksdb_subcompactionjobinfo_stats(const rocksdb_subcompactionjobinfo_t* info);
+
+void rocksdb_subcompactionjobinfo_status(const rocksdb_subcompactionjobinfo_t* info, char** errptr);
+
+int rocksdb_subcompactionjobinfo_subcompaction_job_id(const rocksdb_subcompactionjobinfo_t* info);
+
+uint64_t rocksdb_subcompactionjobinfo_thread_id(const rocksdb_subcompactionjobinfo_t* info);
+
 const rocksdb_livefiles_t* rocksdb_livefiles(rocksdb_t* db);
 
 int rocksdb_livefiles_count(const rocksdb_livefiles_t* a0);
@@ -1073,6 +1266,22 @@ uint64_t rocksdb_wal_file_start_sequence(const rocksdb_wal_file_t* file);
 uint64_t rocksdb_wal_file_size_file_bytes(const rocksdb_wal_file_t* file);
 
 void rocksdb_wal_file_destroy(rocksdb_wal_file_t* file);
+
+rocksdb_eventlistener_t* rocksdb_eventlistener_create(void* state, void (*destructor)(void*), on_flush_begin_cb on_flush_begin, on_flush_completed_cb on_flush_completed, on_compaction_begin_cb on_compaction_begin, on_compaction_completed_cb on_compaction_completed, on_subcompaction_begin_cb on_subcompaction_begin, on_subcompaction_completed_cb on_subcompaction_completed, on_external_file_ingested_cb on_external_file_ingested, on_background_error_cb on_background_error, on_stall_conditions_changed_cb on_stall_conditions_changed, on_memtable_sealed_cb on_memtable_sealed);
+
+void rocksdb_eventlistener_destroy(rocksdb_eventlistener_t* object);
+
+void rocksdb_options_add_eventlistener(rocksdb_options_t* opt, rocksdb_eventlistener_t* listener);
+
+void rocksdb_status_ptr_get_error(rocksdb_status_ptr_t* status, char** errptr);
+
+void rocksdb_reset_status(rocksdb_status_ptr_t* status_ptr);
+
+const char* rocksdb_writestallinfo_cf_name(const rocksdb_writestallinfo_t* info, size_t* size);
+
+const rocksdb_writestallcondition_t* rocksdb_writestallinfo_cur(const rocksdb_writestallinfo_t* info);
+
+const rocksdb_writestallcondition_t* rocksdb_writestallinfo_prev(const rocksdb_writestallinfo_t* info);
 
 void rocksdb_free(void* ptr);
 
@@ -2839,6 +3048,122 @@ void rocksdb_env_destroy(rocksdb_env_t* object);
 void rocksdb_options_set_max_bytes_for_level_multiplier_additional(rocksdb_options_t* opt, int* level_values, size_t num_levels);
 
 void rocksdb_options_set_plain_table_factory(rocksdb_options_t* opt, uint32_t user_key_len, int bloom_bits_per_key, double hash_table_ratio, size_t index_sparseness, size_t huge_page_tlb_size, char encoding_type, unsigned char full_scan_mode, unsigned char store_index_in_file);
+
+uint64_t rocksdb_table_properties_column_family_id(const rocksdb_table_properties_t* props);
+
+const char* rocksdb_table_properties_column_family_name(const rocksdb_table_properties_t* props, size_t* size);
+
+const char* rocksdb_table_properties_comparator_name(const rocksdb_table_properties_t* props, size_t* size);
+
+const char* rocksdb_table_properties_compression_name(const rocksdb_table_properties_t* props, size_t* size);
+
+const char* rocksdb_table_properties_compression_options(const rocksdb_table_properties_t* props, size_t* size);
+
+uint64_t rocksdb_table_properties_creation_time(const rocksdb_table_properties_t* props);
+
+uint64_t rocksdb_table_properties_data_block_restart_interval(const rocksdb_table_properties_t* props);
+
+uint64_t rocksdb_table_properties_data_size(const rocksdb_table_properties_t* props);
+
+const char* rocksdb_table_properties_db_host_id(const rocksdb_table_properties_t* props, size_t* size);
+
+const char* rocksdb_table_properties_db_id(const rocksdb_table_properties_t* props, size_t* size);
+
+const char* rocksdb_table_properties_db_session_id(const rocksdb_table_properties_t* props, size_t* size);
+
+uint64_t rocksdb_table_properties_external_sst_file_global_seqno_offset(const rocksdb_table_properties_t* props);
+
+uint64_t rocksdb_table_properties_fast_compression_estimated_data_size(const rocksdb_table_properties_t* props);
+
+uint64_t rocksdb_table_properties_file_creation_time(const rocksdb_table_properties_t* props);
+
+const char* rocksdb_table_properties_filter_policy_name(const rocksdb_table_properties_t* props, size_t* size);
+
+uint64_t rocksdb_table_properties_filter_size(const rocksdb_table_properties_t* props);
+
+uint64_t rocksdb_table_properties_fixed_key_len(const rocksdb_table_properties_t* props);
+
+uint64_t rocksdb_table_properties_format_version(const rocksdb_table_properties_t* props);
+
+unsigned char rocksdb_table_properties_has_key_largest_seqno(const rocksdb_table_properties_t* props);
+
+unsigned char rocksdb_table_properties_has_key_smallest_seqno(const rocksdb_table_properties_t* props);
+
+uint64_t rocksdb_table_properties_index_block_restart_interval(const rocksdb_table_properties_t* props);
+
+uint64_t rocksdb_table_properties_index_key_is_user_key(const rocksdb_table_properties_t* props);
+
+uint64_t rocksdb_table_properties_index_partitions(const rocksdb_table_properties_t* props);
+
+uint64_t rocksdb_table_properties_index_size(const rocksdb_table_properties_t* props);
+
+uint64_t rocksdb_table_properties_index_value_is_delta_encoded(const rocksdb_table_properties_t* props);
+
+uint64_t rocksdb_table_properties_key_largest_seqno(const rocksdb_table_properties_t* props);
+
+uint64_t rocksdb_table_properties_key_smallest_seqno(const rocksdb_table_properties_t* props);
+
+const char* rocksdb_table_properties_merge_operator_name(const rocksdb_table_properties_t* props, size_t* size);
+
+uint64_t rocksdb_table_properties_newest_key_time(const rocksdb_table_properties_t* props);
+
+uint64_t rocksdb_table_properties_num_data_blocks(const rocksdb_table_properties_t* props);
+
+uint64_t rocksdb_table_properties_num_data_blocks_compression_bypassed(const rocksdb_table_properties_t* props);
+
+uint64_t rocksdb_table_properties_num_data_blocks_compression_rejected(const rocksdb_table_properties_t* props);
+
+uint64_t rocksdb_table_properties_num_deletions(const rocksdb_table_properties_t* props);
+
+uint64_t rocksdb_table_properties_num_entries(const rocksdb_table_properties_t* props);
+
+uint64_t rocksdb_table_properties_num_filter_entries(const rocksdb_table_properties_t* props);
+
+uint64_t rocksdb_table_properties_num_merge_operands(const rocksdb_table_properties_t* props);
+
+uint64_t rocksdb_table_properties_num_range_deletions(const rocksdb_table_properties_t* props);
+
+uint64_t rocksdb_table_properties_num_uniform_blocks(const rocksdb_table_properties_t* props);
+
+uint64_t rocksdb_table_properties_oldest_key_time(const rocksdb_table_properties_t* props);
+
+uint64_t rocksdb_table_properties_orig_file_number(const rocksdb_table_properties_t* props);
+
+const char* rocksdb_table_properties_prefix_extractor_name(const rocksdb_table_properties_t* props, size_t* size);
+
+const char* rocksdb_table_properties_property_collectors_names(const rocksdb_table_properties_t* props, size_t* size);
+
+uint64_t rocksdb_table_properties_raw_key_size(const rocksdb_table_properties_t* props);
+
+uint64_t rocksdb_table_properties_raw_value_size(const rocksdb_table_properties_t* props);
+
+size_t rocksdb_table_properties_readable_properties_count(const rocksdb_table_properties_t* props);
+
+const char* rocksdb_table_properties_readable_properties_key_at(const rocksdb_table_properties_t* props, size_t pos, size_t* key_len);
+
+const char* rocksdb_table_properties_readable_properties_value_at(const rocksdb_table_properties_t* props, size_t pos, size_t* value_len);
+
+uint64_t rocksdb_table_properties_separate_key_value_in_data_block(const rocksdb_table_properties_t* props);
+
+const char* rocksdb_table_properties_seqno_to_time_mapping(const rocksdb_table_properties_t* props, size_t* size);
+
+uint64_t rocksdb_table_properties_slow_compression_estimated_data_size(const rocksdb_table_properties_t* props);
+
+uint64_t rocksdb_table_properties_tail_start_offset(const rocksdb_table_properties_t* props);
+
+uint64_t rocksdb_table_properties_top_level_index_size(const rocksdb_table_properties_t* props);
+
+uint64_t rocksdb_table_properties_udi_is_primary_index(const rocksdb_table_properties_t* props);
+
+uint64_t rocksdb_table_properties_uncompressed_data_size(const rocksdb_table_properties_t* props);
+
+size_t rocksdb_table_properties_user_collected_properties_count(const rocksdb_table_properties_t* props);
+
+const char* rocksdb_table_properties_user_collected_properties_key_at(const rocksdb_table_properties_t* props, size_t pos, size_t* key_len);
+
+const char* rocksdb_table_properties_user_collected_properties_value_at(const rocksdb_table_properties_t* props, size_t pos, size_t* value_len);
+
+uint64_t rocksdb_table_properties_user_defined_timestamps_persisted(const rocksdb_table_properties_t* props);
 
 char* rocksdb_get_with_ts(rocksdb_t* db, const rocksdb_readoptions_t* options, const char* key, size_t keylen, size_t* vallen, char** ts, size_t* tslen, char** errptr);
 

@@ -15,6 +15,7 @@ mod header;
 mod compiled;
 mod details;
 mod indexed;
+mod listeners;
 mod options;
 mod phases;
 mod prefixes;

@@ -20,6 +20,8 @@ use std::sync::Arc;
 
 /// The input of a flush.
 pub struct FlushInput {
+    /// The number of the flush, for its report.
+    pub job: u64,
     /// The family.
     pub family: FamilyId,
     /// All immutable memtables of the family, newest first. Only one flush of a family runs at a time, because tables of
@@ -35,6 +37,7 @@ pub struct FlushInput {
 
 /// A flush in progress. If it is dropped before its end, it leaves no file behind.
 pub struct FlushRun {
+    job: u64,
     family: FamilyId,
     memtables: usize,
     rewrite: Box<dyn Rewrite<TableOutputs>>,
@@ -43,6 +46,8 @@ pub struct FlushRun {
 /// The result of a flush.
 #[derive(Debug)]
 pub struct FlushOutcome {
+    /// The number of [`FlushInput`].
+    pub job: u64,
     /// Adds the table to level 0, and its blob files; no table when the memtables were empty. The family is set; log
     /// number, sequence and epoch number are not.
     pub edit: VersionEdit,
@@ -68,7 +73,7 @@ impl FlushRun {
     /// # Errors
     /// `Corruption`: an entry of a memtable with checksums has changed in memory.
     pub fn new(input: FlushInput) -> Result<FlushRun> {
-        let FlushInput { family, memtables, snapshots, output, numbers } = input;
+        let FlushInput { job, family, memtables, snapshots, output, numbers } = input;
         let count = memtables.len();
         let order = output.table.order.clone();
         let skip = common_prefix(&order, &memtables);
@@ -83,7 +88,7 @@ impl FlushRun {
         let sink = TableOutputs::new(output, CutLimits::none(), numbers)
             .with_tombstones(retention.surviving_tombstones(&order));
         let rewrite = start(&order, skip, runs, retention, sink)?;
-        Ok(FlushRun { family, memtables: count, rewrite })
+        Ok(FlushRun { job, family, memtables: count, rewrite })
     }
 
     /// Writes about `budget_bytes` of entries. The last step makes the table durable.
@@ -131,6 +136,7 @@ impl FlushRun {
         let (memtables, counters) = (self.memtables, self.rewrite.counters());
         let blobs = blobs.counters;
         Ok(FlushOutcome {
+            job: self.job,
             edit,
             memtables,
             counts,

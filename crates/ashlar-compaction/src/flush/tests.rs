@@ -21,6 +21,7 @@ fn memtable(order: &Order, entries: &[(&str, u64, ValueType, &str)]) -> Arc<dyn 
 
 fn begun(place: &TestDir, memtables: Vec<Arc<dyn MemtableRep>>, snapshots: &[u64]) -> FlushRun {
     FlushRun::new(FlushInput {
+        job: 0,
         family: FamilyId(3),
         memtables,
         snapshots: snapshots.iter().map(|s| SeqNum::new(*s).unwrap()).collect(),
@@ -103,6 +104,7 @@ fn an_entry_that_changed_in_memory_reaches_no_table() {
     let place = TestDir::new(Env::mem(), Order::Bytewise);
     let entry = ("key", 1, Put, "something that does not end in its checksum");
     let input = FlushInput {
+        job: 0,
         family: FamilyId(3),
         memtables: vec![protected(memtable(&Order::Bytewise, &[entry]), 8)],
         snapshots: Vec::new(),

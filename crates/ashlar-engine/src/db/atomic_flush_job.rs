@@ -96,7 +96,7 @@ impl AtomicFlushJob {
                 flushed.push((id, outcome.memtables));
                 counts.extend(outcome.counts);
                 pending.extend(outcome.pending);
-                let counts = (outcome.memtables, outcome.counters.entries_in);
+                let counts = (outcome.job, outcome.memtables, outcome.counters.entries_in);
                 told.push((edit.clone(), outcome.collector_failures, counts));
                 edits.push(edit);
             }

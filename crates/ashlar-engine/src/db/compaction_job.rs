@@ -52,6 +52,8 @@ pub(super) struct CompactionJob {
 
 /// The state that all jobs of one compaction share.
 struct Shared {
+    /// Its number in events.
+    job: u64,
     core: Arc<Core>,
     family: Arc<Family>,
     plan: Compaction,
@@ -92,6 +94,7 @@ impl CompactionJob {
             newest_snapshot: None,
         };
         let shared = Shared {
+            job: core.new_job(),
             core: Arc::clone(core),
             family: Arc::clone(&candidate.family),
             plan,
@@ -118,7 +121,11 @@ impl CompactionJob {
         match std::mem::replace(&mut self.phase, Phase::Over) {
             Phase::Over => Ok(true),
             Phase::Begin(version) => {
-                shared.core.events.tell(&Event::CompactionBegin(begun(&shared.family, &shared.plan)));
+                shared.core.events.tell(&Event::CompactionBegin(begun(
+                    shared.job,
+                    &shared.family,
+                    &shared.plan,
+                )));
                 if let Some(edit) = shared.edit_without_io() {
                     shared.install_without_io(edit)?;
                     return Ok(true);
@@ -180,7 +187,7 @@ impl Shared {
 
     /// Reports the installed compaction, to its request too.
     fn tell(&self, made: &VersionEdit, counters: &CompactionCounters, took: Duration) {
-        let event = self.core.notify_compacted(&self.family, &self.plan, made, (counters, took));
+        let event = self.core.notify_compacted(self.job, (&self.family, &self.plan), made, (counters, took));
         if let Some(report) = &self.report {
             let _ = report.set(event);
         }

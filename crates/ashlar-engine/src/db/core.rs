@@ -16,7 +16,7 @@ use ashlar_options::DbOptions;
 use ashlar_read::snapshot::SnapshotList;
 use ashlar_read::super_version::SuperVersion;
 use ashlar_recovery::{PreparedSet, RecoveryReport};
-use ashlar_sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use ashlar_sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use ashlar_sync::{EpochCell, Mutex, MutexGuard, Signal, Waited};
 use ashlar_tree::files::{Archive, PendingOutputs};
 use ashlar_tree::places::Places;
@@ -56,6 +56,8 @@ pub(crate) struct Core {
     pub(super) writer: Writer,
     /// Notified whenever background work ends, whether it succeeded or failed.
     pub(crate) progress: Signal,
+    /// The number of flushes and compactions that have begun, which numbers them in events.
+    pub(super) jobs_begun: AtomicU64,
     /// The number of callers that abort compactions, running ones included.
     pub(super) aborts: AtomicUsize,
     /// Some family has `disallow_memtable_writes`: every batch is checked before it is written.
@@ -234,6 +236,12 @@ impl Core {
 
     pub(crate) fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Acquire)
+    }
+
+    /// The number of the next flush or compaction in events.
+    pub(super) fn new_job(&self) -> u64 {
+        // Relaxed: nothing depends on the order, and each number is drawn once.
+        self.jobs_begun.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     /// Whether compactions must end and none may begin.

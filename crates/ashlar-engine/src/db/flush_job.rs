@@ -36,7 +36,8 @@ impl FlushJob {
     fn install(&self, core: &Arc<Core>, outcome: FlushOutcome) -> Result<()> {
         let took = core.env.clock.now().saturating_sub(self.started);
         core.counters.flushed(&outcome, took, &core.statistics);
-        let FlushOutcome { mut edit, memtables, counts, collector_failures, pending, counters, .. } = outcome;
+        let FlushOutcome { job, mut edit, memtables, counts, collector_failures, pending, counters, .. } =
+            outcome;
         let (log_number, min_log, families) = {
             let state = core.state();
             let Some(live) = state.families.get(self.family) else { return Ok(()) };
@@ -54,7 +55,7 @@ impl FlushJob {
         let flushed = vec![(self.family, memtables)];
         let made = edit.clone();
         core.apply(Change { edits: vec![edit], flushed, counts, pending, ..Change::default() })?;
-        core.notify_flushed(&made, collector_failures, (memtables, counters.entries_in), took);
+        core.notify_flushed(&made, collector_failures, (job, memtables, counters.entries_in), took);
         Ok(())
     }
 }
@@ -69,8 +70,10 @@ impl Core {
 
     /// Starts writing these memtables of a family, newest first, to a table.
     pub(super) fn begin_flush(&self, family: &Family, memtables: Memtables) -> Result<FlushRun> {
-        self.notify_flush_begin(family, &memtables);
+        let job = self.new_job();
+        self.notify_flush_begin(job, family, &memtables);
         FlushRun::new(FlushInput {
+            job,
             family: family.id(),
             memtables,
             snapshots: self.snapshots.all(),

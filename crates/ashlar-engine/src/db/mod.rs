@@ -98,12 +98,25 @@ use core::Core;
 use std::any::Any;
 use std::fmt;
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 /// An open database.
 #[derive(Clone)]
 pub struct Db {
     handle: Arc<Handle>,
+}
+
+/// A database without keeping it open.
+#[derive(Clone)]
+pub struct WeakDb {
+    handle: Weak<Handle>,
+}
+
+impl WeakDb {
+    /// The database; `None`: the last [`Db`] is dropped.
+    pub fn upgrade(&self) -> Option<Db> {
+        self.handle.upgrade().map(|handle| Db { handle })
+    }
 }
 
 /// Closes the database when the last clone of its [`Db`] is dropped.
@@ -141,6 +154,11 @@ impl Drop for Handle {
 }
 
 impl Db {
+    /// A handle that does not keep the database open.
+    pub fn downgrade(&self) -> WeakDb {
+        WeakDb { handle: Arc::downgrade(&self.handle) }
+    }
+
     /// Opens the database in `dir`. Existing families that are not listed are opened with `others`.
     ///
     /// # Errors

@@ -10,7 +10,7 @@ use ashlar_compaction::{Action, Compaction, CompactionCounters};
 use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::VersionEdit;
 use ashlar_memtable::MemtableRep;
-use ashlar_options::{CompactionEvent, Event, FileEvent, FlushEvent, StallCondition};
+use ashlar_options::{BlobsEvent, CompactionEvent, Event, FileEvent, FlushEvent, StallCondition};
 use ashlar_recovery::RecoveryReport;
 use ashlar_table::CollectorFailure;
 use ashlar_tree::version::FileMeta;
@@ -39,24 +39,30 @@ impl Core {
     }
 
     /// Reports that a flush begins.
-    pub(super) fn notify_flush_begin(&self, family: &Family, memtables: &[Arc<dyn MemtableRep>]) {
+    pub(super) fn notify_flush_begin(&self, job: u64, family: &Family, memtables: &[Arc<dyn MemtableRep>]) {
         let entries = memtables.iter().map(|m| m.len()).sum();
-        let event = FlushEvent::begun(family.name().to_owned(), memtables.len(), entries);
+        let family = (family.name().to_owned(), family.id());
+        let event = FlushEvent::begun(job, family, memtables.len(), entries);
         self.events.tell(&Event::FlushBegin(event));
     }
 
-    /// Reports an installed flush of so many memtables and entries; `edit` added its files.
+    /// Reports an installed flush: its number, and how many memtables and entries it wrote; `edit` added its files.
     pub(super) fn notify_flushed(
         &self,
         edit: &VersionEdit,
         failures: Vec<(FileNumber, CollectorFailure)>,
-        (memtables, entries): (usize, u64),
+        (job, memtables, entries): (u64, usize, u64),
         took: Duration,
     ) {
         self.notify_created(edit);
         let family = self.name(edit.family);
         self.notify_uncollected(&family, failures);
-        let mut event = FlushEvent::begun(family, memtables, entries);
+        let mut event = FlushEvent::begun(job, (family, edit.family), memtables, entries);
+        event.tables = edit.added.iter().map(|(_, file)| file.number).collect();
+        event.blobs = added_blobs(edit);
+        let smallest = edit.added.iter().map(|(_, file)| file.smallest_seq).min();
+        let largest = edit.added.iter().map(|(_, file)| file.largest_seq).max();
+        event.sequences = (smallest.unwrap_or(SeqNum::ZERO), largest.unwrap_or(SeqNum::ZERO));
         event.bytes = edit.added.iter().map(|(_, f)| f.size).sum();
         (event.micros, event.levels) = (micros(took), self.tree(edit.family));
         self.events.tell(&Event::FlushCompleted(event));
@@ -65,18 +71,22 @@ impl Core {
     /// Reports a compaction that was installed, whose `edit` added its files. Returns the event.
     pub(super) fn notify_compacted(
         &self,
-        family: &Family,
-        plan: &Compaction,
+        job: u64,
+        (family, plan): (&Family, &Compaction),
         edit: &VersionEdit,
         (counters, took): (&CompactionCounters, Duration),
     ) -> CompactionEvent {
-        let mut event = begun(family, plan);
+        let mut event = begun(job, family, plan);
         (event.output_bytes, event.outputs) = (counters.bytes_written, counters.tables_written);
         let entries = &counters.entries;
         (event.input_entries, event.output_entries) = (entries.entries_in, entries.entries_out);
         event.output_tables = edit.added.iter().map(|(_, file)| file.number).collect();
-        event.output_blobs = edit.blob_added.iter().map(|file| file.number).collect();
-        (event.filtered_entries, event.garbage_blobs) = (entries.filtered, edit.blob_garbage.len());
+        event.output_blobs = added_blobs(edit);
+        let garbage = edit.blob_garbage.iter();
+        event.garbage_blobs =
+            garbage.map(|left| BlobsEvent::new(left.number, left.count, left.bytes)).collect();
+        (event.hidden_entries, event.ended_deletions) = (entries.dropped_hidden, entries.dropped_tombstones);
+        event.filtered_entries = entries.filtered;
         (event.micros, event.levels) = (micros(took), self.tree(family.id()));
         self.events.tell(&Event::CompactionCompleted(event.clone()));
         event
@@ -132,6 +142,7 @@ impl Core {
         let event = |family: &Family, memtable: &Memtable| Event::MemtableSealed {
             family: family.name().to_owned(),
             entries: memtable.rep.len(),
+            deletions: memtable.rep.deletions(),
             bytes: memtable.rep.memory() as u64,
             last,
         };
@@ -149,12 +160,18 @@ impl Core {
     }
 }
 
-/// A compaction that begins.
-pub(super) fn begun(family: &Family, plan: &Compaction) -> CompactionEvent {
+/// The blob files that an edit adds.
+fn added_blobs(edit: &VersionEdit) -> Vec<BlobsEvent> {
+    edit.blob_added.iter().map(|file| BlobsEvent::new(file.number, file.count, file.bytes)).collect()
+}
+
+/// The compaction `job`, which begins.
+pub(super) fn begun(job: u64, family: &Family, plan: &Compaction) -> CompactionEvent {
     let numbers = |files: &[Arc<FileMeta>]| files.iter().map(|f| f.number()).collect();
     let inputs = plan.inputs.iter().map(|(level, files)| (*level, numbers(files))).collect();
-    let (name, reason, bytes) = (family.name().to_owned(), plan.reason.name(), plan.input_bytes());
-    let mut event = CompactionEvent::begun(name, reason, inputs, plan.output_level, bytes);
+    let (named, reason, bytes) =
+        ((family.name().to_owned(), family.id()), plan.reason.name(), plan.input_bytes());
+    let mut event = CompactionEvent::begun(job, named, reason, inputs, plan.output_level, bytes);
     event.trivial_move = plan.action == Action::Move;
     event
 }

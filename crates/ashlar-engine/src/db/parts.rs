@@ -19,7 +19,7 @@ use ashlar_observe::{Counters, InfoLog, Scrubbed};
 use ashlar_options::DbOptions;
 use ashlar_read::snapshot::SnapshotList;
 use ashlar_recovery::{PreparedSet, RecoveryReport};
-use ashlar_sync::atomic::{AtomicBool, AtomicUsize};
+use ashlar_sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use ashlar_sync::{EpochCell, Mutex, Rank};
 use ashlar_tree::files::{Archive, ArchiveLimits, PendingOutputs};
 use ashlar_tree::places::Places;
@@ -143,6 +143,7 @@ impl Parts {
                 aborts: AtomicUsize::new(0),
                 some_disallow: AtomicBool::new(some_disallow),
                 some_expire: AtomicBool::new(some_expire),
+                jobs_begun: AtomicU64::new(0),
                 closed: AtomicBool::new(false),
                 state: Mutex::new(Rank::State, state),
                 joined: Mutex::new(Rank::Leaf, Vec::new()),

@@ -237,6 +237,7 @@ impl<'a> Replayer<'a> {
         let full = std::mem::replace(&mut family.mem, empty(order, &family.options));
         full.seal(self.last);
         let mut run = FlushRun::new(FlushInput {
+            job: 0,
             family: id,
             memtables: vec![full],
             snapshots: Vec::new(),

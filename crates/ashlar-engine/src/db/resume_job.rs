@@ -144,7 +144,7 @@ impl ResumeJob {
         for outcome in std::mem::take(&mut self.done).into_values() {
             // The families share one attempt, so no family has a time of its own.
             core.counters.flushed(&outcome, Duration::ZERO, &core.statistics);
-            let counts = (outcome.memtables, outcome.counters.entries_in);
+            let counts = (outcome.job, outcome.memtables, outcome.counters.entries_in);
             core.notify_flushed(&outcome.edit, outcome.collector_failures, counts, Duration::ZERO);
         }
         core.health.resumed();

@@ -6,6 +6,7 @@ use super::Db;
 use crate::column_family::Family;
 use ashlar_base::ext::table_properties_collector::UserProperties;
 use ashlar_base::{FileNumber, Level, Order, Result};
+use ashlar_format::table::Properties;
 use ashlar_read::iter::KeyBounds;
 use ashlar_tree::version::FileMeta;
 
@@ -37,6 +38,8 @@ pub struct TableProperties {
     pub raw_value_bytes: Option<u64>,
     /// Bytes of the data blocks as stored.
     pub data_bytes: Option<u64>,
+    /// Everything that the table says about itself.
+    pub stored: Properties,
 }
 
 impl Db {
@@ -48,30 +51,57 @@ impl Db {
     /// # Cost
     /// Opens the tables that nothing has opened yet.
     pub fn table_properties(&self, family: &Family, range: &KeyBounds) -> Result<Vec<TableProperties>> {
+        self.properties_where(family, |order, file| meets(file, order, range))
+    }
+
+    /// The properties of the family's table with that number; `None`: the family has no such table now.
+    ///
+    /// # Errors
+    /// Those of [`Db::table_properties`].
+    /// # Cost
+    /// Opens the table if nothing has opened it yet.
+    pub fn properties_of_table(
+        &self,
+        family: &Family,
+        number: FileNumber,
+    ) -> Result<Option<TableProperties>> {
+        Ok(self.properties_where(family, |_, file| file.number() == number)?.pop())
+    }
+
+    fn properties_where(
+        &self,
+        family: &Family,
+        is_asked: impl Fn(&Order, &FileMeta) -> bool,
+    ) -> Result<Vec<TableProperties>> {
         let version = &family.super_version.get().version;
         self.core().check_open()?;
         self.core().check_own(family)?;
-        let within = version.files().filter(|(_, file)| meets(file, &version.order, range));
-        within
+        let asked = version.files().filter(|(_, file)| is_asked(&version.order, file));
+        asked
             .map(|(level, file)| {
                 let table = version.table_for_pass(file)?;
-                let said = table.properties();
-                Ok(TableProperties {
-                    number: file.number(),
-                    level,
-                    collected: said.collected(),
-                    collectors: said.property_collectors.clone().unwrap_or_default(),
-                    marked_for_compaction: file.file.need_compaction,
-                    entries: said.num_entries,
-                    deletions: said.num_deletions,
-                    range_deletions: said.num_range_deletions,
-                    merge_operands: said.num_merge_operands,
-                    raw_key_bytes: said.raw_key_size,
-                    raw_value_bytes: said.raw_value_size,
-                    data_bytes: said.data_size,
-                })
+                let marked_for_compaction = file.file.need_compaction;
+                Ok(said(file.number(), level, marked_for_compaction, table.properties()))
             })
             .collect()
+    }
+}
+
+fn said(number: FileNumber, level: Level, marked_for_compaction: bool, said: &Properties) -> TableProperties {
+    TableProperties {
+        number,
+        level,
+        collected: said.collected(),
+        collectors: said.property_collectors.clone().unwrap_or_default(),
+        marked_for_compaction,
+        entries: said.num_entries,
+        deletions: said.num_deletions,
+        range_deletions: said.num_range_deletions,
+        merge_operands: said.num_merge_operands,
+        raw_key_bytes: said.raw_key_size,
+        raw_value_bytes: said.raw_value_size,
+        data_bytes: said.data_size,
+        stored: said.clone(),
     }
 }
 

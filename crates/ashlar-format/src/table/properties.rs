@@ -199,6 +199,9 @@ properties! {
     embedded_blob_stats: Raw = "embedded.blob.stats",
 }
 
+/// How the names begin that RocksDB writes through collectors of its own.
+const LISTED: [&[u8]; 2] = [b"rocksdb.block.based.table.", b"rocksdb.external_sst_file."];
+
 const GLOBAL_SEQNO: &[u8] = b"rocksdb.external_sst_file.global_seqno";
 
 impl Properties {
@@ -214,6 +217,14 @@ impl Properties {
     pub fn collected(&self) -> UserProperties {
         let own = |(name, _): &(&Vec<u8>, &Vec<u8>)| !name.starts_with(RESERVED.as_bytes());
         self.other.iter().filter(own).map(|(name, value)| (name.clone(), value.clone())).collect()
+    }
+
+    /// The properties that RocksDB lists as those of collectors, as stored: those of users, and a few of its own.
+    pub fn collected_as_listed(&self) -> UserProperties {
+        let mut listed = self.to_map();
+        let is_listed = |name: &[u8]| LISTED.iter().any(|prefix| name.starts_with(prefix));
+        listed.retain(|name, _| !name.starts_with(RESERVED.as_bytes()) || is_listed(name));
+        listed
     }
 
     /// Decodes an uncompressed properties block. Names must ascend strictly.

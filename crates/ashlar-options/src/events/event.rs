@@ -2,20 +2,49 @@
 
 use super::info_log::InfoLogLevel;
 use super::json::Object;
-use ashlar_base::{Error, FileNumber, Level, SeqNum};
+use ashlar_base::{Error, FamilyId, FileNumber, Level, SeqNum};
+
+/// Blobs of one file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct BlobsEvent {
+    /// The number of the blob file.
+    pub file: FileNumber,
+    /// The number of blobs.
+    pub count: u64,
+    /// The bytes of their records.
+    pub bytes: u64,
+}
+
+impl BlobsEvent {
+    /// So many blobs with so many bytes in `file`.
+    pub fn new(file: FileNumber, count: u64, bytes: u64) -> BlobsEvent {
+        BlobsEvent { file, count, bytes }
+    }
+}
 
 /// A flush.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct FlushEvent {
+    /// The number of the flush among the flushes and compactions since the open.
+    pub job: u64,
     /// The family's name.
     pub family: String,
+    /// The family's number.
+    pub family_id: FamilyId,
     /// The number of memtables that the flush writes.
     pub memtables: usize,
     /// The number of entries in those memtables.
     pub entries: u64,
     /// Bytes written; 0 in [`Event::FlushBegin`].
     pub bytes: u64,
+    /// The tables written; none in [`Event::FlushBegin`], and if no entry was left to write.
+    pub tables: Vec<FileNumber>,
+    /// The blob files written; none in [`Event::FlushBegin`].
+    pub blobs: Vec<BlobsEvent>,
+    /// The smallest and the largest sequence number in the tables; zeros without a table.
+    pub sequences: (SeqNum, SeqNum),
     /// Microseconds since the flush began; 0 in [`Event::FlushBegin`].
     pub micros: u64,
     /// The number of tables per level after the flush; empty in [`Event::FlushBegin`].
@@ -24,8 +53,25 @@ pub struct FlushEvent {
 
 impl FlushEvent {
     /// A flush that begins.
-    pub fn begun(family: String, memtables: usize, entries: u64) -> FlushEvent {
-        FlushEvent { family, memtables, entries, bytes: 0, micros: 0, levels: Vec::new() }
+    pub fn begun(
+        job: u64,
+        (family, family_id): (String, FamilyId),
+        memtables: usize,
+        entries: u64,
+    ) -> FlushEvent {
+        FlushEvent {
+            job,
+            family,
+            family_id,
+            memtables,
+            entries,
+            bytes: 0,
+            tables: Vec::new(),
+            blobs: Vec::new(),
+            sequences: (SeqNum::ZERO, SeqNum::ZERO),
+            micros: 0,
+            levels: Vec::new(),
+        }
     }
 }
 
@@ -33,8 +79,12 @@ impl FlushEvent {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct CompactionEvent {
+    /// The number of the compaction among the flushes and compactions since the open.
+    pub job: u64,
     /// The family's name.
     pub family: String,
+    /// The family's number.
+    pub family_id: FamilyId,
     /// The reason for the compaction, in one word.
     pub reason: &'static str,
     /// The input tables, by level.
@@ -55,12 +105,16 @@ pub struct CompactionEvent {
     pub output_entries: u64,
     /// The number of values and operands that the compaction filter removed; 0 in [`Event::CompactionBegin`].
     pub filtered_entries: u64,
+    /// The number of entries that newer ones or range deletions hide, which were dropped; 0 in [`Event::CompactionBegin`].
+    pub hidden_entries: u64,
+    /// The number of deletions that hid nothing any more, which were dropped; 0 in [`Event::CompactionBegin`].
+    pub ended_deletions: u64,
     /// The tables written or moved; none in [`Event::CompactionBegin`].
     pub output_tables: Vec<FileNumber>,
     /// The blob files written; none in [`Event::CompactionBegin`].
-    pub output_blobs: Vec<FileNumber>,
-    /// The number of blob files in which the compaction left garbage; 0 in [`Event::CompactionBegin`].
-    pub garbage_blobs: usize,
+    pub output_blobs: Vec<BlobsEvent>,
+    /// What the compaction left without a reader in blob files; nothing in [`Event::CompactionBegin`].
+    pub garbage_blobs: Vec<BlobsEvent>,
     /// Microseconds since the compaction began; 0 in [`Event::CompactionBegin`].
     pub micros: u64,
     /// The number of tables per level after the compaction; empty in [`Event::CompactionBegin`].
@@ -70,14 +124,17 @@ pub struct CompactionEvent {
 impl CompactionEvent {
     /// A compaction that begins, and reads its inputs.
     pub fn begun(
-        family: String,
+        job: u64,
+        (family, family_id): (String, FamilyId),
         reason: &'static str,
         inputs: Vec<(Level, Vec<FileNumber>)>,
         output_level: Level,
         input_bytes: u64,
     ) -> CompactionEvent {
         CompactionEvent {
+            job,
             family,
+            family_id,
             reason,
             inputs,
             output_level,
@@ -88,9 +145,11 @@ impl CompactionEvent {
             input_entries: 0,
             output_entries: 0,
             filtered_entries: 0,
+            hidden_entries: 0,
+            ended_deletions: 0,
             output_tables: Vec::new(),
             output_blobs: Vec::new(),
-            garbage_blobs: 0,
+            garbage_blobs: Vec::new(),
             micros: 0,
             levels: Vec::new(),
         }
@@ -197,6 +256,8 @@ pub enum Event {
         family: String,
         /// The number of entries in the memtable.
         entries: u64,
+        /// The number of deletions of single keys among them.
+        deletions: u64,
         /// The memory of the memtable in bytes.
         bytes: u64,
         /// The largest sequence number that the memtable may hold.
@@ -296,22 +357,25 @@ impl Event {
             "" => Object::new(micros).text("event", self.name()),
             family => Object::new(micros).text("cf_name", family).text("event", self.name()),
         };
+        let job = |job: u64, family: &str| {
+            Object::new(micros).text("cf_name", family).number("job", job).text("event", self.name())
+        };
         let object = match self {
-            Event::FlushBegin(f) => named(&f.family)
+            Event::FlushBegin(f) => job(f.job, &f.family)
                 .number("num_memtables", f.memtables)
                 .number("total_num_input_entries", f.entries),
-            Event::FlushCompleted(f) => named(&f.family)
+            Event::FlushCompleted(f) => job(f.job, &f.family)
                 .number("num_memtables", f.memtables)
                 .number("total_output_size", f.bytes)
                 .number("flush_time_micros", f.micros)
                 .list("lsm_state", f.levels.iter().map(|n| *n as u64)),
-            Event::CompactionBegin(c) => begun(c, named(&c.family)),
-            Event::CompactionCompleted(c) if c.trivial_move => named(&c.family)
+            Event::CompactionBegin(c) => begun(c, job(c.job, &c.family)),
+            Event::CompactionCompleted(c) if c.trivial_move => job(c.job, &c.family)
                 .number("destination_level", c.output_level.0)
                 .number("files", c.outputs)
                 .number("total_files_size", c.input_bytes)
                 .list("lsm_state", c.levels.iter().map(|n| *n as u64)),
-            Event::CompactionCompleted(c) => named(&c.family)
+            Event::CompactionCompleted(c) => job(c.job, &c.family)
                 .number("compaction_time_micros", c.micros)
                 .number("output_level", c.output_level.0)
                 .number("num_output_files", c.outputs)
@@ -331,8 +395,9 @@ impl Event {
             Event::TableFileDeleted(f) | Event::BlobFileDeleted(f) => {
                 named(&f.family).number("file_number", f.number.0)
             }
-            Event::MemtableSealed { family, entries, bytes, last } => named(family)
+            Event::MemtableSealed { family, entries, deletions, bytes, last } => named(family)
                 .number("num_entries", entries)
+                .number("num_deletes", deletions)
                 .number("memory_bytes", bytes)
                 .number("largest_seqno", last.get()),
             Event::CollectorFailed { family, number, collector, cause } => named(family)
@@ -372,41 +437,24 @@ mod tests {
 
     #[test]
     fn lines_are_those_that_tools_for_rocksdb_read() {
+        let default = || ("default".to_owned(), FamilyId::DEFAULT);
         let flush = FlushEvent {
-            family: "default".into(),
-            memtables: 1,
-            entries: 9,
             bytes: 1000,
             micros: 17,
             levels: vec![1, 0],
+            ..FlushEvent::begun(3, default(), 1, 9)
         };
         assert_eq!(
             Event::FlushBegin(flush.clone()).json(5),
-            "{\"time_micros\": 5, \"cf_name\": \"default\", \"event\": \"flush_started\", \"num_memtables\": 1, \
+            "{\"time_micros\": 5, \"cf_name\": \"default\", \"job\": 3, \"event\": \"flush_started\", \"num_memtables\": 1, \
              \"total_num_input_entries\": 9}"
         );
         assert!(Event::FlushCompleted(flush).json(5).ends_with(", \"lsm_state\": [1, 0]}"));
-        let compaction = CompactionEvent {
-            family: "default".into(),
-            reason: "manual",
-            inputs: vec![(Level(0), vec![FileNumber(8), FileNumber(7)])],
-            output_level: Level(6),
-            trivial_move: false,
-            input_bytes: 10,
-            output_bytes: 0,
-            outputs: 0,
-            input_entries: 0,
-            output_entries: 0,
-            filtered_entries: 0,
-            output_tables: vec![],
-            output_blobs: vec![],
-            garbage_blobs: 0,
-            micros: 0,
-            levels: vec![],
-        };
+        let inputs = vec![(Level(0), vec![FileNumber(8), FileNumber(7)])];
+        let compaction = CompactionEvent::begun(4, default(), "manual", inputs, Level(6), 10);
         assert_eq!(
             Event::CompactionBegin(compaction.clone()).json(5),
-            "{\"time_micros\": 5, \"cf_name\": \"default\", \"event\": \"compaction_started\", \
+            "{\"time_micros\": 5, \"cf_name\": \"default\", \"job\": 4, \"event\": \"compaction_started\", \
              \"compaction_reason\": \"manual\", \"files_L0\": [8, 7], \"output_level\": 6, \"input_data_size\": 10}"
         );
         let moved = CompactionEvent {
@@ -418,7 +466,7 @@ mod tests {
         };
         assert_eq!(
             Event::CompactionCompleted(moved).json(5),
-            "{\"time_micros\": 5, \"cf_name\": \"default\", \"event\": \"trivial_move\", \"destination_level\": 1, \
+            "{\"time_micros\": 5, \"cf_name\": \"default\", \"job\": 4, \"event\": \"trivial_move\", \"destination_level\": 1, \
              \"files\": 2, \"total_files_size\": 10, \"lsm_state\": [0, 2]}"
         );
         let ingested = (FileNumber(8), Level(6));

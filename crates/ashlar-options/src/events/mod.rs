@@ -6,7 +6,7 @@ mod event;
 mod info_log;
 mod json;
 
-pub use event::{CompactionEvent, Event, FileEvent, FlushEvent, IngestEvent, StallCondition};
+pub use event::{BlobsEvent, CompactionEvent, Event, FileEvent, FlushEvent, IngestEvent, StallCondition};
 pub use info_log::{InfoLogLevel, InfoLogOptions};
 
 use std::fmt;

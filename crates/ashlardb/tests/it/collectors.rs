@@ -127,6 +127,9 @@ fn tables_of_flushes_compactions_replays_and_ingestions_have_what_was_collected(
     let merged = "census.Put=100 census.longest=99";
     assert_eq!(all_said(&family), [merged]);
     let table = &family.properties_of_all_tables().unwrap()[0];
+    assert_eq!(family.properties_of_table(table.number).unwrap().as_ref(), Some(table));
+    assert_eq!(table.stored.num_entries, table.entries);
+    assert_eq!(family.properties_of_table(ashlardb::FileNumber(999_999)).unwrap(), None);
     assert_eq!((table.entries, table.deletions, table.range_deletions), (Some(100), Some(0), Some(0)));
     assert_eq!((table.collectors.as_str(), table.marked_for_compaction), ("[test.Census]", false));
     let levels = std::mem::take(&mut *made.levels.lock().unwrap());

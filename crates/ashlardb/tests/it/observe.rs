@@ -87,7 +87,12 @@ fn listeners_hear_what_happened_in_order() {
         db.wait_for_background().unwrap();
     }
     db.compact().unwrap();
+    let tables = db.default_family().properties_of_all_tables().unwrap();
+    let weak = db.downgrade();
     db.close().unwrap();
+    assert!(weak.upgrade().is_some(), "a closed handle is one still");
+    drop(db);
+    assert!(weak.upgrade().is_none());
     let events = first.0.lock().unwrap();
     let names: Vec<_> = events.iter().map(Event::name).collect();
     let flush = ["memtable_sealed", "flush_started", "table_file_creation", "flush_finished"];
@@ -99,8 +104,18 @@ fn listeners_hear_what_happened_in_order() {
     );
     let Event::FlushCompleted(flushed) = &events[3] else { panic!("{:?}", events[3]) };
     assert_eq!((flushed.family.as_str(), flushed.memtables, flushed.entries), ("default", 1, 2));
+    let (smallest, largest) = flushed.sequences;
+    assert_eq!((flushed.tables.len(), flushed.blobs.len(), largest.get() - smallest.get()), (1, 0, 1));
+    let begun = |event: &Event| match event {
+        Event::FlushBegin(flush) => (flush.job, flush.tables.len()),
+        Event::CompactionBegin(compaction) => (compaction.job, compaction.output_tables.len()),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!((begun(&events[1]), begun(&events[5]), flushed.job), ((1, 0), (2, 0), 1));
     let Event::CompactionCompleted(done) = &events[10] else { panic!("{:?}", events[10]) };
     assert_eq!((done.reason, (done.input_entries, done.output_entries), done.outputs), ("manual", (4, 2), 1));
+    assert_eq!((begun(&events[8]), done.job, done.hidden_entries), ((3, 0), 3, 2));
+    assert_eq!(done.output_tables, tables.iter().map(|table| table.number).collect::<Vec<_>>());
     let stalls = events
         .iter()
         .filter(|e| matches!(e, Event::StallConditionsChanged { now, .. } if *now != StallCondition::Normal));

@@ -1,0 +1,265 @@
+//! Listeners of the caller: each event with what RocksDB's listeners say about it.
+//!
+//! 1. A listener gets the database of the event, once the open has returned.
+//! 2. The listener of the engine does not keep the database open.
+//! 3. RocksDB tells of the parts of a compaction too. Here a compaction counts as one part, whose figures are the sums.
+//!
+//! Source: RocksDB `include/rocksdb/listener.h`.
+
+use crate::compactions::{Blobs, Report, path};
+use crate::database::{Database, WeakDatabase};
+use ashlardb::{
+    Error, Event, EventListener, Family, FileNumber, FlushEvent, IngestEvent, StallCondition,
+    StoredProperties,
+};
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+/// A flush that begins or has ended.
+#[derive(Clone, Debug, Default)]
+pub struct FlushReport {
+    /// Its number among the flushes and compactions since the open.
+    pub job: i32,
+    /// The name of the family.
+    pub family: String,
+    /// The number of the family.
+    pub family_id: u32,
+    /// The number of the table; 0: none is written yet, or no entry was left.
+    pub number: FileNumber,
+    /// The path of the table; empty without one.
+    pub path: String,
+    /// The blob files that it wrote.
+    pub blobs: Vec<Blobs>,
+    /// Level 0 has so many tables now that writers are slowed down.
+    pub slowdown: bool,
+    /// Level 0 has so many tables now that writers wait.
+    pub stop: bool,
+    /// The smallest and the largest sequence number in the table.
+    pub sequences: (u64, u64),
+    /// RocksDB's number of the compression of blobs.
+    pub blob_compression: u32,
+}
+
+impl FlushReport {
+    fn of(event: &FlushEvent, dir: &Path, family: Option<&Family>) -> FlushReport {
+        let number = event.tables.first().copied();
+        let options = family.map(Family::options);
+        let options = options.as_deref();
+        let level0 = event.levels.first().copied().unwrap_or(0);
+        FlushReport {
+            job: i32::try_from(event.job).unwrap_or(i32::MAX),
+            family: event.family.clone(),
+            family_id: event.family_id.0,
+            number: number.unwrap_or(FileNumber(0)),
+            path: number.map_or_else(String::new, |number| path(dir, number, "sst")),
+            blobs: Blobs::all(dir, &event.blobs),
+            slowdown: options.is_some_and(|options| level0 >= options.compaction.l0_slowdown),
+            stop: options.is_some_and(|options| level0 >= options.compaction.l0_stop),
+            sequences: (event.sequences.0.get(), event.sequences.1.get()),
+            blob_compression: options.map_or(0, |options| options.blob.compression.byte().into()),
+        }
+    }
+}
+
+/// A file that was ingested.
+#[derive(Clone, Debug, Default)]
+pub struct IngestReport {
+    /// The name of the family.
+    pub family: String,
+    /// The file as the caller named it.
+    pub source: String,
+    /// The number of its table.
+    pub number: FileNumber,
+    /// The path of its table.
+    pub path: String,
+    /// The sequence number of all its entries.
+    pub sequence: u64,
+}
+
+impl IngestReport {
+    fn of(event: &IngestEvent, dir: &Path) -> IngestReport {
+        IngestReport {
+            family: event.family.clone(),
+            source: event.source.clone(),
+            number: event.number,
+            path: path(dir, event.number, "sst"),
+            sequence: event.sequence.get(),
+        }
+    }
+}
+
+/// A memtable that takes no more writes.
+#[derive(Clone, Debug, Default)]
+pub struct MemtableReport {
+    /// The name of the family.
+    pub family: String,
+    /// The number of entries.
+    pub entries: u64,
+    /// The number of deletions among them.
+    pub deletions: u64,
+}
+
+/// One event.
+#[derive(Clone, Debug)]
+pub enum Notice {
+    /// A flush begins.
+    FlushBegin(FlushReport),
+    /// A flush has ended, and its table is durable.
+    FlushCompleted(FlushReport),
+    /// A compaction begins.
+    CompactionBegin(Report),
+    /// A compaction has ended, and its change is durable.
+    CompactionCompleted(Report),
+    /// A file that was written outside is in the tree.
+    Ingested(IngestReport),
+    /// A memtable takes no more writes.
+    MemtableSealed(MemtableReport),
+    /// The pace of writers changed.
+    StallChanged {
+        /// RocksDB's number (`WriteStallCondition`) before.
+        before: i32,
+        /// The number now.
+        now: i32,
+    },
+    /// Background work failed.
+    BackgroundError {
+        /// RocksDB's number (`BackgroundErrorReason`) for the work.
+        reason: u32,
+        /// The cause.
+        cause: Error,
+    },
+}
+
+/// Takes the notices of databases. Each call is on the thread of its event.
+pub trait Listener: Send + Sync + Debug {
+    /// One notice of the database `db`. Inside the call the database is read only.
+    fn on_notice(&self, db: Option<&Database>, notice: &Notice);
+}
+
+/// The properties of one table.
+#[derive(Clone, Debug, Default)]
+pub struct TableReport {
+    /// The path of the table.
+    pub path: String,
+    /// What the table says about itself.
+    pub stored: StoredProperties,
+    /// The properties of collectors, by name, those that RocksDB's own collectors give among them.
+    pub collected: BTreeMap<Vec<u8>, Vec<u8>>,
+}
+
+/// The properties of tables, read where a listener asks.
+#[derive(Debug, Default)]
+pub struct Tables {
+    family: Option<Family>,
+    known: OnceLock<Vec<TableReport>>,
+}
+
+impl Tables {
+    /// The tables of a family of the database.
+    pub fn new(db: Option<&Database>, family: &str) -> Tables {
+        let family = db.and_then(|db| db.db().family(family).ok());
+        Tables { family, known: OnceLock::new() }
+    }
+
+    /// The properties of these tables. A table that the tree does not have now is left out.
+    pub fn properties(&self, files: &[(FileNumber, &str)]) -> &[TableReport] {
+        self.known.get_or_init(|| {
+            let Some(family) = &self.family else { return Vec::new() };
+            let read = |(number, path): &(FileNumber, &str)| {
+                let stored = family.properties_of_table(*number).ok()??.stored;
+                Some(TableReport {
+                    path: (*path).to_owned(),
+                    collected: stored.collected_as_listed(),
+                    stored,
+                })
+            };
+            files.iter().filter_map(read).collect()
+        })
+    }
+}
+
+/// The listeners of one open, as the engine has them.
+#[derive(Debug)]
+pub(crate) struct Telling {
+    listeners: Vec<Arc<dyn Listener>>,
+    dir: PathBuf,
+    db: OnceLock<WeakDatabase>,
+}
+
+impl Telling {
+    /// Listeners of the database in `dir`, which is not open yet.
+    pub(crate) fn new(listeners: Vec<Arc<dyn Listener>>, dir: &Path) -> Telling {
+        Telling { listeners, dir: dir.to_owned(), db: OnceLock::new() }
+    }
+
+    /// The open has returned this database.
+    pub(crate) fn opened(&self, db: &Database) {
+        // The first database is the only one.
+        let _ = self.db.set(db.downgrade());
+    }
+
+    fn notice(&self, db: Option<&Database>, event: &Event) -> Option<Notice> {
+        let family = |name: &str| db.and_then(|db| db.db().family(name).ok());
+        let dir = &self.dir;
+        Some(match event {
+            Event::FlushBegin(flush) => {
+                Notice::FlushBegin(FlushReport::of(flush, dir, family(&flush.family).as_ref()))
+            }
+            Event::FlushCompleted(flush) => {
+                Notice::FlushCompleted(FlushReport::of(flush, dir, family(&flush.family).as_ref()))
+            }
+            Event::CompactionBegin(event) => {
+                let options = family(&event.family).map(|family| family.options());
+                Notice::CompactionBegin(Report::of(event, dir, options.as_deref()))
+            }
+            Event::CompactionCompleted(event) => {
+                let options = family(&event.family).map(|family| family.options());
+                Notice::CompactionCompleted(Report::of(event, dir, options.as_deref()))
+            }
+            Event::FileIngested(event) => Notice::Ingested(IngestReport::of(event, dir)),
+            Event::MemtableSealed { family, entries, deletions, .. } => {
+                Notice::MemtableSealed(MemtableReport {
+                    family: family.clone(),
+                    entries: *entries,
+                    deletions: *deletions,
+                })
+            }
+            Event::StallConditionsChanged { before, now } => {
+                Notice::StallChanged { before: condition(*before), now: condition(*now) }
+            }
+            Event::BackgroundError { work, cause } => {
+                Notice::BackgroundError { reason: error_reason(work), cause: cause.clone() }
+            }
+            _ => return None,
+        })
+    }
+}
+
+impl EventListener for Telling {
+    fn on_event(&self, event: &Event) {
+        let db = self.db.get().and_then(WeakDatabase::upgrade);
+        let Some(notice) = self.notice(db.as_ref(), event) else { return };
+        self.listeners.iter().for_each(|listener| listener.on_notice(db.as_ref(), &notice));
+    }
+}
+
+/// RocksDB's number of a pace.
+fn condition(condition: StallCondition) -> i32 {
+    match condition {
+        StallCondition::Delayed => 0,
+        StallCondition::Stopped => 1,
+        StallCondition::Normal => 2,
+    }
+}
+
+/// RocksDB's number for the work that failed. RocksDB has no number for a purge and other work on files: they count as flushes.
+fn error_reason(work: &str) -> u32 {
+    match work {
+        "compaction" => 1,
+        "log" | "next log" | "log's room" => 2,
+        "MANIFEST" | "CURRENT" => 4,
+        _ => 0,
+    }
+}
