@@ -6,11 +6,13 @@
 use crate::callbacks::Walker;
 use crate::db::FamilyObject;
 use crate::door::{List, Ranges};
+use crate::indexed::TimestampSize;
 use crate::kept::{FirstError, Shown};
 use crate::timestamps;
-use ashlar_compat::batch::walk;
+use ashlar_compat::batch::{check_timestamps, walk};
 use ashlar_compat::status::not_found;
-use ashlardb::{Result, Write, WriteBatch};
+use ashlardb::{Error, Result, Write, WriteBatch};
+use std::ffi::{c_char, c_void};
 
 /// `rocksdb_writebatch_t`.
 #[derive(Debug, Default)]
@@ -180,7 +182,7 @@ pub fn writebatch_verify_checksum(b: &BatchObject) -> Result<()> {
     b.complete().map(drop)
 }
 
-/// The three walks over a batch.
+/// The walks over a batch.
 mod walks {
     use super::{BatchObject, Walker};
     use crate::callbacks::{Entry, EntryOf, Key, KeyOf};
@@ -244,6 +246,48 @@ mod walks {
         // SAFETY: as for this function.
         unsafe { walked(b, Walker { put_of, deleted_of, merge_of, ..Walker::new(state) }) };
     }
+
+    /// See the header.
+    ///
+    /// # Safety
+    /// The batch is one of this library, and the functions are those of the state.
+    #[unsafe(no_mangle)]
+    pub unsafe extern "C" fn rocksdb_writebatch_iterate_cf_ld(
+        b: *mut BatchObject,
+        state: *mut c_void,
+        put_of: EntryOf,
+        deleted_of: KeyOf,
+        merge_of: EntryOf,
+        log_data: Key,
+    ) {
+        // SAFETY: as for this function.
+        unsafe { walked(b, Walker { put_of, deleted_of, merge_of, log_data, ..Walker::new(state) }) };
+    }
+}
+
+/// Sets the timestamps of the keys. Families without timestamps are passed over; the caller's function tells the length of those
+/// of each family.
+///
+/// # Safety
+/// The batch is one of this library, and the function is that of the state.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocksdb_writebatch_update_timestamps(
+    wb: *mut BatchObject,
+    ts: *const c_char,
+    tslen: usize,
+    state: *mut c_void,
+    get_ts_size: TimestampSize,
+    errptr: *mut *mut c_char,
+) {
+    crate::door::call(errptr, || {
+        // SAFETY: as for this function.
+        let b = unsafe { crate::door::borrowed(wb, "wb") }?;
+        // SAFETY: as for this function.
+        let timestamp = unsafe { crate::door::bytes(ts, tslen, "ts") }?;
+        let size_of = get_ts_size.ok_or_else(|| Error::invalid("get_ts_size is null"))?;
+        // SAFETY: as for this function.
+        check_timestamps(&b.complete()?.data()?, timestamp, |family| unsafe { size_of(state, family.0) })
+    });
 }
 
 /// Deletes a range of the family `default`, whose ends are pieces, which are joined.

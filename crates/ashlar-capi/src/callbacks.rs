@@ -50,6 +50,13 @@ impl State {
     }
 }
 
+impl State {
+    /// The name; empty: none.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+}
+
 impl Drop for State {
     fn drop(&mut self) {
         if let Some(destructor) = self.destructor {

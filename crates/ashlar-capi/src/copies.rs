@@ -1,9 +1,9 @@
 //! Checkpoints and backups.
 
 use crate::db::{DbObject, path};
-use crate::door::HasTexts;
+use crate::door::{HasTexts, call, changed};
 use crate::info::RateObject;
-use crate::objects::{CreateBackupObject, RestoreObject};
+use crate::objects::RestoreObject;
 use crate::options::{EnvObject, OptionsObject};
 use ashlar_compat::options::Texts;
 use ashlar_compat::status::{not_found, stopped};
@@ -11,7 +11,8 @@ use ashlardb::{
     BackupEngine, BackupInfo, BackupOptions, CheckpointOptions, Db, Error, RestoreOptions, Result,
 };
 use std::cell::RefCell;
-use std::ffi::CStr;
+use std::ffi::{CStr, c_void};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -103,6 +104,11 @@ impl BackupInfoObject {
 
 // Each function below is the body of the C function of its name.
 
+/// The directory of the backups.
+pub fn backup_engine_options_get_backup_dir(opt: &BackupOptionsObject) -> Option<&[u8]> {
+    Some(opt.dir.as_os_str().as_bytes())
+}
+
 /// Options for backups in a directory.
 pub fn backup_engine_options_create(dir: &CStr) -> BackupOptionsObject {
     BackupOptionsObject::new(path(dir))
@@ -192,17 +198,94 @@ pub fn backup_engine_create_new_backup_flush(
     db: &DbObject,
     flush_before_backup: bool,
 ) -> Result<()> {
-    made(be, db, BackupOptions::new().flush(flush_before_backup)).map(drop)
+    made(be, db, &BackupOptions::new().flush(flush_before_backup), None).map(drop)
 }
 
-fn made(be: &BackupObject, db: &DbObject, options: BackupOptions) -> Result<u32> {
+fn made(
+    be: &BackupObject,
+    db: &DbObject,
+    options: &BackupOptions,
+    progress: Option<Progress>,
+) -> Result<u32> {
     be.going()?;
-    Ok(be.0.borrow_mut().create_backup_with(&*db.0.db(), &options, |_| {})?.info.id)
+    let tell = |_: &ashlardb::Copied| progress.iter().for_each(|progress| progress.tell());
+    Ok(be.0.borrow_mut().create_backup_with(&*db.0.db(), options, tell)?.info.id)
+}
+
+/// A function of the caller that hears of each copied file.
+#[derive(Clone, Copy, Debug)]
+struct Progress {
+    state: *mut c_void,
+    function: unsafe extern "C" fn(*mut c_void),
+}
+
+impl Progress {
+    fn tell(self) {
+        // SAFETY: the contract of the header: the state is that of the function, and outlives the options.
+        unsafe { (self.function)(self.state) };
+    }
+}
+
+/// `rocksdb_create_backup_options_t`.
+#[derive(Clone, Debug)]
+pub struct CreateBackupObject {
+    texts: Texts,
+    progress: Option<Progress>,
+    excludes: bool,
+}
+
+has_texts!(CreateBackupObject => texts);
+
+/// All defaults.
+pub fn create_backup_options_create() -> CreateBackupObject {
+    let texts = Texts::listed(&[("background_thread_cpu_priority", "2")]);
+    CreateBackupObject { texts, progress: None, excludes: false }
+}
+
+/// The function that hears of each copied file; null: none.
+///
+/// # Safety
+/// The options are null or of this library, and the function is that of the state, which outlives the options.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocksdb_create_backup_options_set_progress_callback(
+    options: *mut CreateBackupObject,
+    state: *mut c_void,
+    callback: Option<unsafe extern "C" fn(*mut c_void)>,
+) {
+    call(std::ptr::null_mut(), || {
+        // SAFETY: as for this function.
+        let options = unsafe { changed(options, "options") }?;
+        options.progress = callback.map(|function| Progress { state, function });
+        Ok(())
+    });
+}
+
+/// The function that may leave files out of a backup. A backup with one is refused; null: none.
+///
+/// # Safety
+/// The options are null or of this library.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocksdb_create_backup_options_set_exclude_files_callback(
+    options: *mut CreateBackupObject,
+    _state: *mut c_void,
+    callback: Option<unsafe extern "C" fn()>,
+) {
+    call(std::ptr::null_mut(), || {
+        // SAFETY: as for this function.
+        unsafe { changed(options, "options") }?.excludes = callback.is_some();
+        Ok(())
+    });
 }
 
 /// The options of one backup.
-fn options_of(options: &CreateBackupObject) -> BackupOptions {
-    BackupOptions::new().flush(options.texts().get("flush_before_backup"))
+///
+/// # Errors
+/// `NotSupported`: files are to be left out.
+fn options_of(options: &CreateBackupObject) -> Result<BackupOptions> {
+    if options.excludes {
+        return Err(Error::not_supported("a backup that leaves files out"));
+    }
+    Ok(BackupOptions::new().flush(options.texts().get("flush_before_backup")))
 }
 
 /// Makes a backup with options, and answers its number.
@@ -215,7 +298,7 @@ pub fn backup_engine_create_new_backup_with_options(
     options: &CreateBackupObject,
     backup_id: &mut u32,
 ) -> Result<()> {
-    *backup_id = made(be, db, options_of(options))?;
+    *backup_id = made(be, db, &options_of(options)?, options.progress)?;
     Ok(())
 }
 
@@ -230,7 +313,7 @@ pub fn backup_engine_create_new_backup_with_metadata(
     metadata: &[u8],
     backup_id: &mut u32,
 ) -> Result<()> {
-    *backup_id = made(be, db, options_of(options).metadata(metadata))?;
+    *backup_id = made(be, db, &options_of(options)?.metadata(metadata), options.progress)?;
     Ok(())
 }
 

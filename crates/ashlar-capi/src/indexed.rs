@@ -329,7 +329,7 @@ fn writebatch_of_none() -> IndexedObject {
     writebatch_wi_create(0, true)
 }
 
-type TimestampSize = Option<unsafe extern "C" fn(*mut c_void, u32) -> usize>;
+pub(crate) type TimestampSize = Option<unsafe extern "C" fn(*mut c_void, u32) -> usize>;
 
 /// See the header.
 ///

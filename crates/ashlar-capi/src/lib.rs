@@ -21,7 +21,11 @@
 //! | [`txn`] | transaction databases and transactions |
 //! | [`info`] | metadata, memory, statistics, and objects that carry a number |
 //! | [`files`] | SST files of the caller, updates of the WAL |
-//! | [`listed`] | lists of files: live tables, WAL files |
+//! | [`listed`], [`storage`] | lists of files: live tables, WAL files, all files of one moment |
+//! | [`settings`] | settings without a number |
+//! | [`space`] | managers of the space of tables |
+//! | [`legacy`] | what RocksDB removed |
+//! | [`remote`], [`traces`] | what the engine does not have: compactions in other processes, traces |
 //!
 //! 1. `api/*.api` describes each function: its name, the types of C, whether it can fail. The build generates the exported
 //!    function, which converts and calls its body here; the tests generate the header. Few functions are written by hand.
@@ -51,14 +55,20 @@ pub mod info;
 pub mod iter;
 mod kept;
 pub mod jobs;
+pub mod legacy;
 pub mod listed;
 pub mod listeners;
 pub mod lists;
 pub mod memory;
 pub mod objects;
 pub mod options;
+pub mod remote;
+pub mod settings;
+pub mod space;
+pub mod storage;
 pub mod table_properties;
 pub mod timestamps;
+pub mod traces;
 pub mod txn;
 
 /// The functions that the build generates.

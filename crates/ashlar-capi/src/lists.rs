@@ -191,6 +191,28 @@ pub unsafe extern "C" fn rocksdb_create_iterators(
     });
 }
 
+/// Names and values of options.
+///
+/// # Errors
+/// `InvalidArgument`: none is named, null, or a text that is not UTF-8.
+/// # Safety
+/// See the header; the arrays have `count` elements.
+unsafe fn pairs<'a>(
+    count: c_int,
+    keys: *const *const c_char,
+    values: *const *const c_char,
+) -> Result<Vec<(&'a str, &'a str)>> {
+    let count = crate::door::count(count)?;
+    if count == 0 {
+        return Err(Error::invalid("no option is named"));
+    }
+    // SAFETY: as for this function.
+    let keys = unsafe { strings(keys, count, "keys", "a key") }?;
+    // SAFETY: as for this function.
+    let values = unsafe { strings(values, count, "values", "a value") }?;
+    keys.zip(values).map(|(key, value)| Ok((utf8(key?)?, utf8(value?)?))).collect()
+}
+
 /// # Safety
 /// See the header; the arrays have `count` elements.
 unsafe fn set_options(
@@ -203,17 +225,30 @@ unsafe fn set_options(
     call(errptr, || {
         // SAFETY: as for this function.
         let (db, family) = unsafe { target(db, family) }?;
-        let count = crate::door::count(count)?;
-        if count == 0 {
-            return Err(Error::invalid("no option is named"));
-        }
         // SAFETY: as for this function.
-        let keys = unsafe { strings(texts.0, count, "keys", "a key") }?;
-        // SAFETY: as for this function.
-        let values = unsafe { strings(texts.1, count, "values", "a value") }?;
-        let pairs = keys.zip(values).map(|(key, value)| Ok((utf8(key?)?, utf8(value?)?)));
-        let pairs = pairs.collect::<Result<Vec<_>>>()?;
+        let pairs = unsafe { pairs(count, texts.0, texts.1) }?;
         db.family(family)?.set_options(&pairs).map(drop)
+    });
+}
+
+/// Changes options of the database while it is open.
+///
+/// # Safety
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocksdb_set_db_options(
+    db: *mut DbObject,
+    count: c_int,
+    keys: *const *const c_char,
+    values: *const *const c_char,
+    errptr: *mut *mut c_char,
+) {
+    call(errptr, || {
+        // SAFETY: as for this function.
+        let (db, _) = unsafe { target(db, std::ptr::null_mut()) }?;
+        // SAFETY: as for this function.
+        let pairs = unsafe { pairs(count, keys, values) }?;
+        db.0.db().set_db_options(&pairs).map(drop)
     });
 }
 

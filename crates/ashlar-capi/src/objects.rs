@@ -49,8 +49,6 @@ objects! {
         ("file_opening_threads", "1"),
         ("prefetch_lmax_index_and_filter_blocks", "true"),
     ];
-    /// `rocksdb_create_backup_options_t`.
-    CreateBackupObject, create_backup_options_create = [("background_thread_cpu_priority", "2")];
     /// `rocksdb_restore_options_t`.
     RestoreObject, restore_options_create = [("mode", "65535")];
     /// `rocksdb_wal_readoptions_t`.
@@ -79,6 +77,16 @@ objects! {
     ClockObject, hyper_clock_cache_options_default = [];
     /// `rocksdb_import_column_family_options_t`.
     ImportObject, import_column_family_options_create = [];
+    /// `rocksdb_trace_options_t`: of traces, which are not written.
+    TraceOptionsObject, trace_options_create = [("max_trace_file_size", "68719476736"), ("sampling_frequency", "1")];
+    /// `rocksdb_block_cache_trace_options_t`.
+    BlockTraceObject, block_cache_trace_options_create = [("sampling_frequency", "1")];
+    /// `rocksdb_block_cache_trace_writer_options_t`.
+    BlockTraceWriterObject, block_cache_trace_writer_options_create = [("max_trace_file_size", "68719476736")];
+    /// `rocksdb_replay_options_t`.
+    ReplayOptionsObject, replay_options_create = [("num_threads", "1"), ("fast_forward", "1")];
+    /// `rocksdb_livefiles_storage_info_options_t`.
+    StorageOptionsObject, livefiles_storage_info_options_create = [];
     /// `rocksdb_lru_cache_options_t`.
     LruObject, lru_cache_options_create = [];
 }

@@ -4,11 +4,12 @@
 //! other objects or several values.
 
 use crate::callbacks::{
-    ComparatorObject, FactoryObject, FilterObject, LoggerObject, MergeObject, TransformObject,
+    ComparatorObject, FactoryObject, FilterObject, LoggerObject, MergeObject, State, TransformObject,
     built_in_operator,
 };
 use crate::door::HasTexts;
 use crate::objects::{ClockObject, CuckooObject, LruObject};
+use crate::settings::TableFilter;
 use ashlar_compat::calls::{CompactOptions, ReadOptions, WriteOptions};
 use ashlar_compat::options::{Group, Options, TableOptions, Texts};
 use ashlar_compat::value::{Names, Scalar};
@@ -29,7 +30,7 @@ pub struct TableObject(pub(crate) TableOptions);
 
 /// `rocksdb_readoptions_t`.
 #[derive(Clone, Debug, Default)]
-pub struct ReadObject(pub(crate) ReadOptions);
+pub struct ReadObject(pub(crate) ReadOptions, pub(crate) Option<TableFilter>);
 
 /// `rocksdb_writeoptions_t`.
 #[derive(Clone, Debug)]
@@ -50,7 +51,22 @@ pub struct StyleObject(Texts);
 
 /// `rocksdb_filterpolicy_t`.
 #[derive(Clone, Debug)]
-pub struct PolicyObject(String);
+pub struct PolicyObject {
+    text: String,
+    /// The state of a policy of the caller, whose destructor runs with it.
+    _state: Option<Arc<State>>,
+}
+
+impl PolicyObject {
+    fn of(text: String) -> PolicyObject {
+        PolicyObject { text, _state: None }
+    }
+
+    /// A policy of the caller, which makes no filters.
+    pub(crate) fn unused(state: State) -> PolicyObject {
+        PolicyObject { text: "nullptr".to_owned(), _state: Some(Arc::new(state)) }
+    }
+}
 
 /// `rocksdb_cache_t`: a size. Each database that is opened with it has a cache of that size.
 #[derive(Debug)]
@@ -497,7 +513,7 @@ pub fn readoptions_set_iter_start_ts(opt: &mut ReadObject, ts: Option<&[u8]>) {
 
 /// The filter, which the options take.
 pub fn block_based_options_set_filter_policy(options: &mut TableObject, policy: Option<Box<PolicyObject>>) {
-    let policy = policy.map_or("nullptr".to_owned(), |policy| policy.0);
+    let policy = policy.map_or("nullptr".to_owned(), |policy| policy.text);
     options.0.texts.set_text("filter_policy", policy);
 }
 
@@ -516,7 +532,7 @@ pub fn block_based_options_set_checksum(options: &mut TableObject, v: i8) {
 
 /// A filter of so many bits per key.
 pub fn filterpolicy_create_bloom(bits_per_key: f64) -> PolicyObject {
-    PolicyObject(format!("bloomfilter:{bits_per_key}:false"))
+    PolicyObject::of(format!("bloomfilter:{bits_per_key}:false"))
 }
 
 /// A filter of so many bits per key.
@@ -526,12 +542,12 @@ pub fn filterpolicy_create_bloom_full(bits_per_key: f64) -> PolicyObject {
 
 /// A ribbon filter as good as a Bloom filter of so many bits per key.
 pub fn filterpolicy_create_ribbon(bloom_equivalent_bits_per_key: f64) -> PolicyObject {
-    PolicyObject(format!("ribbonfilter:{bloom_equivalent_bits_per_key}"))
+    PolicyObject::of(format!("ribbonfilter:{bloom_equivalent_bits_per_key}"))
 }
 
 /// The same, with Bloom filters above a level.
 pub fn filterpolicy_create_ribbon_hybrid(bits: f64, bloom_before_level: i32) -> PolicyObject {
-    PolicyObject(format!("ribbonfilter:{bits}:{bloom_before_level}"))
+    PolicyObject::of(format!("ribbonfilter:{bits}:{bloom_before_level}"))
 }
 
 /// A cache of so many bytes.

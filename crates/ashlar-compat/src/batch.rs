@@ -2,6 +2,7 @@
 //!
 //! RocksDB's batches hold numbers of families. A batch here is that of `ashlardb`, which also refuses families of two databases.
 
+use crate::status::not_found;
 use ashlar_base::FamilyId;
 use ashlar_format::write_batch::{BatchOp, BatchReader};
 use ashlardb::{Error, Result, WriteBatch};
@@ -49,6 +50,31 @@ pub fn walk(batch: &WriteBatch, handler: &mut impl Handler) -> Result<()> {
             BatchOp::SingleDelete { family, .. } if family == FamilyId::DEFAULT => {}
             BatchOp::SingleDelete { .. } | BatchOp::DeleteRange { .. } | BatchOp::Entity { .. } => break,
             _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// What a change of the timestamps of all keys of a batch answers. `data`: the stored form; `size_of`: the length of the timestamps
+/// of a family, 0 without.
+///
+/// # Errors
+/// `InvalidArgument`: a timestamp that is empty, or of another length than those of a family. `Io(NotFound)`: a family that
+/// `size_of` does not know, for which it answers the largest number. `NotSupported`: a family with timestamps.
+pub fn check_timestamps(data: &[u8], timestamp: &[u8], size_of: impl Fn(FamilyId) -> usize) -> Result<()> {
+    let wrong = |e: ashlar_base::Malformed| Error::corruption(e.to_string());
+    for op in BatchReader::new(data).map_err(wrong)?.iter() {
+        let Some(family) = op.map_err(wrong)?.family() else { continue };
+        if timestamp.is_empty() {
+            return Err(Error::invalid("the timestamp is empty"));
+        }
+        match size_of(family) {
+            0 => {}
+            usize::MAX => return Err(not_found(format!("the timestamps of family {}", family.0))),
+            length if length != timestamp.len() => {
+                return Err(Error::invalid("a timestamp of another length than those of its family"));
+            }
+            _ => return Err(Error::not_supported("keys with timestamps")),
         }
     }
     Ok(())

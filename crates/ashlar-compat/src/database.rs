@@ -108,6 +108,7 @@ impl Database {
             return Err(Error::invalid("Default column family not specified"));
         }
         check_families(options, path, mode, named)?;
+        options.space.as_ref().map_or(Ok(()), |space| space.check())?;
         let telling =
             (!options.listeners.is_empty()).then(|| Arc::new(Telling::new(options.listeners.clone(), path)));
         let builder = builder(options, path, mode, named);
@@ -130,6 +131,9 @@ impl Database {
         let database = Database { db, default, path, has_times, secondary };
         if let Some(telling) = telling {
             telling.opened(&database);
+        }
+        if let Some(space) = &options.space {
+            space.opened(&database);
         }
         Ok((database, families))
     }

@@ -10,9 +10,10 @@
 //!
 //! Source: RocksDB `include/rocksdb/utilities/write_batch_with_index.h`.
 
+use crate::batch::check_timestamps;
 use crate::calls::ReadOptions;
 use crate::database::Database;
-use crate::status::{merge_in_progress, not_found};
+use crate::status::merge_in_progress;
 use ashlar_base::{FamilyId, Order};
 use ashlar_format::write_batch::{BatchOp, BatchReader};
 use ashlar_read::merge::Merger;
@@ -233,29 +234,12 @@ impl IndexedBatch {
         Ok(())
     }
 
-    /// What a change of the timestamps of all keys answers. `size_of`: the length of the timestamps of a family, 0 without.
+    /// What a change of the timestamps of all keys answers; see [`check_timestamps`].
     ///
     /// # Errors
-    /// `InvalidArgument`: a timestamp that is empty, or of another length than those of a family. `Io(NotFound)`: a family that
-    /// `size_of` does not know, for which it answers the largest number. `NotSupported`: a family with timestamps.
+    /// Those of [`check_timestamps`].
     pub fn check_timestamps(&self, timestamp: &[u8], size_of: impl Fn(FamilyId) -> usize) -> Result<()> {
-        let data = self.batch.data()?;
-        let wrong = |e: ashlar_base::Malformed| Error::corruption(e.to_string());
-        for op in BatchReader::new(&data).map_err(wrong)?.iter() {
-            let Some(family) = op.map_err(wrong)?.family() else { continue };
-            if timestamp.is_empty() {
-                return Err(Error::invalid("the timestamp is empty"));
-            }
-            match size_of(family) {
-                0 => {}
-                usize::MAX => return Err(not_found(format!("the timestamps of family {}", family.0))),
-                length if length != timestamp.len() => {
-                    return Err(Error::invalid("a timestamp of another length than those of its family"));
-                }
-                _ => return Err(Error::not_supported("keys with timestamps")),
-            }
-        }
-        Ok(())
+        check_timestamps(&self.batch.data()?, timestamp, size_of)
     }
 
     fn pending(&self, id: FamilyId, key: &[u8]) -> Result<Option<Ref<'_, Pending>>> {

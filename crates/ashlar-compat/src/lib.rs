@@ -16,6 +16,7 @@
 //! | [`compactions`] | compactions of named tables |
 //! | [`listener`] | listeners for events |
 //! | [`logger`] | loggers of the caller |
+//! | [`space`] | the space of the tables of several databases |
 //! | [`sizes`] | approximate sizes of key ranges |
 //! | [`batch`] | write batches, and the handlers that walk over them |
 //!
@@ -40,6 +41,7 @@ pub mod numbers;
 pub mod options;
 pub mod over;
 pub mod sizes;
+pub mod space;
 pub mod status;
 pub mod stored;
 pub mod transactions;

@@ -6,6 +6,7 @@
 use crate::clip::clip;
 use crate::listener::Listener;
 use crate::logger::Logger;
+use crate::space::Space;
 use crate::value::{Names, Scalar, Value};
 use ashlar_options::{OptionName, option_names};
 
@@ -14,7 +15,7 @@ use ashlardb::{
     Builder, CompactionFilter, CompactionFilterFactory, Comparator, Env, FamilyBuilder, MergeOperator,
     PrefixExtractor, SstPartitionerFactory, Statistics, TablePropertiesCollectorFactory,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
 /// The table, by struct and name.
@@ -108,6 +109,11 @@ impl Texts {
         self.set.insert(name.to_owned(), text);
     }
 
+    /// Takes back what was set.
+    pub fn reset(&mut self, name: &str) {
+        self.set.remove(name);
+    }
+
     /// Sets an option to a value of an enumeration. The open refuses a number that the enumeration does not have.
     pub fn set_named(&mut self, name: &str, names: Names, number: i32) {
         let text = names.name(number.into()).map_or_else(|| number.to_string(), str::to_owned);
@@ -195,6 +201,21 @@ fn is_of_database(name: &str) -> bool {
 /// Settings that belong to one open.
 const OF_THE_OPEN: [&str; 3] = ["create_if_missing", "error_if_exists", "create_missing_column_families"];
 
+/// RocksDB's numbers of kinds of files.
+#[derive(Clone, Debug, Default)]
+pub struct FileTypes(pub BTreeSet<i32>);
+
+/// RocksDB's numbers of compaction styles.
+#[derive(Clone, Debug)]
+pub struct Styles(pub BTreeSet<i32>);
+
+impl Default for Styles {
+    /// Leveled compaction, as in RocksDB.
+    fn default() -> Self {
+        Styles(BTreeSet::from([0]))
+    }
+}
+
 /// Options of a database and of a family; which of them count depends on the call.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
@@ -222,6 +243,12 @@ pub struct Options {
     pub statistics: Option<Arc<Statistics>>,
     /// Where lines of the info log go besides the file.
     pub logger: Option<Logger>,
+    /// RocksDB's `checksum_handoff_file_types`, which the engine has no use for.
+    pub handoff_files: FileTypes,
+    /// RocksDB's `calculate_sst_write_lifetime_hint_set`, which the engine has no use for.
+    pub lifetime_styles: Styles,
+    /// The manager of the space of tables.
+    pub space: Option<Arc<Space>>,
     /// Listeners for events, in the order of their calls.
     pub listeners: Vec<Arc<dyn Listener>>,
 }

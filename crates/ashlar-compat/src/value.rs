@@ -69,6 +69,23 @@ pub const DATA_INDEX: Names = Names(&[(0, "kDataBlockBinarySearch"), (1, "kDataB
 pub const CHECKSUM: Names =
     Names(&[(0, "kNoChecksum"), (1, "kCRC32c"), (2, "kxxHash"), (3, "kxxHash64"), (4, "kXXH3")]);
 
+/// `DBOptions::AccessHint`, which RocksDB dropped.
+pub const ACCESS_HINT: Names = Names(&[(0, "NONE"), (1, "NORMAL"), (2, "SEQUENTIAL"), (3, "WILLNEED")]);
+/// `Env::IOActivity`.
+pub const ACTIVITY: Names = Names(&[
+    (0, "kFlush"),
+    (1, "kCompaction"),
+    (2, "kDBOpen"),
+    (3, "kGet"),
+    (4, "kMultiGet"),
+    (5, "kDBIterator"),
+    (6, "kVerifyDBChecksum"),
+    (7, "kVerifyFileChecksums"),
+    (8, "kGetEntity"),
+    (9, "kMultiGetEntity"),
+    (10, "kGetFileChecksumsFromCurrentManifest"),
+    (255, "kUnknown"),
+]);
 /// `CompactionStopStyle`.
 pub const STOP: Names =
     Names(&[(0, "kCompactionStopStyleSimilarSize"), (1, "kCompactionStopStyleTotalSize")]);

@@ -108,6 +108,26 @@ typedef struct rocksdb_hyper_clock_cache_options_t rocksdb_hyper_clock_cache_opt
 typedef struct rocksdb_memory_allocator_t rocksdb_memory_allocator_t;
 typedef struct rocksdb_import_column_family_options_t rocksdb_import_column_family_options_t;
 typedef struct rocksdb_export_import_files_metadata_t rocksdb_export_import_files_metadata_t;
+typedef struct rocksdb_compactionservice_t rocksdb_compactionservice_t;
+typedef struct rocksdb_compactionservice_jobinfo_t rocksdb_compactionservice_jobinfo_t;
+typedef struct rocksdb_compactionservice_scheduleresponse_t rocksdb_compactionservice_scheduleresponse_t;
+typedef struct rocksdb_compaction_service_options_override_t rocksdb_compaction_service_options_override_t;
+typedef struct rocksdb_open_and_compact_options_t rocksdb_open_and_compact_options_t;
+typedef struct rocksdb_trace_options_t rocksdb_trace_options_t;
+typedef struct rocksdb_block_cache_trace_options_t rocksdb_block_cache_trace_options_t;
+typedef struct rocksdb_block_cache_trace_writer_options_t rocksdb_block_cache_trace_writer_options_t;
+typedef struct rocksdb_replay_options_t rocksdb_replay_options_t;
+typedef struct rocksdb_replayer_t rocksdb_replayer_t;
+typedef struct rocksdb_trace_reader_t rocksdb_trace_reader_t;
+typedef struct rocksdb_livefiles_storage_info_options_t rocksdb_livefiles_storage_info_options_t;
+typedef struct rocksdb_livefiles_storage_info_t rocksdb_livefiles_storage_info_t;
+typedef struct rocksdb_sst_file_manager_t rocksdb_sst_file_manager_t;
+typedef struct rocksdb_file_checksum_gen_factory_t rocksdb_file_checksum_gen_factory_t;
+typedef struct rocksdb_table_properties_collector_factory_t rocksdb_table_properties_collector_factory_t;
+typedef struct rocksdb_walfilter_t rocksdb_walfilter_t;
+typedef struct rocksdb_compactionfilterfactoryv2_t rocksdb_compactionfilterfactoryv2_t;
+typedef void (*rocksdb_create_backup_options_progress_cb)(void* state);
+typedef unsigned char (*rocksdb_create_backup_options_exclude_files_cb)(void* state, const char* relative_file, size_t relative_file_len);
 typedef void (*on_flush_begin_cb)(void*, rocksdb_t*, const rocksdb_flushjobinfo_t*);
 typedef void (*on_flush_completed_cb)(void*, rocksdb_t*, const rocksdb_flushjobinfo_t*);
 typedef void (*on_compaction_begin_cb)(void*, rocksdb_t*, const rocksdb_compactionjobinfo_t*);
@@ -118,6 +138,13 @@ typedef void (*on_external_file_ingested_cb)(void*, rocksdb_t*, const rocksdb_ex
 typedef void (*on_background_error_cb)(void*, uint32_t, rocksdb_status_ptr_t*);
 typedef void (*on_stall_conditions_changed_cb)(void*, const rocksdb_writestallinfo_t*);
 typedef void (*on_memtable_sealed_cb)(void*, const rocksdb_memtableinfo_t*);
+typedef rocksdb_compactionservice_scheduleresponse_t* (*rocksdb_compaction_service_schedule_cb)(void* state, const rocksdb_compactionservice_jobinfo_t* info, const char* compaction_service_input, size_t input_len);
+typedef int (*rocksdb_compaction_service_wait_cb)(void* state, const char* scheduled_job_id, char** result, size_t* result_len);
+typedef void (*rocksdb_compaction_service_cancel_awaiting_jobs_cb)(void* state);
+typedef void (*rocksdb_compaction_service_on_installation_cb)(void* state, const char* scheduled_job_id, int status);
+typedef void (*rocksdb_walfilter_column_family_log_number_map_cb)(void* state, const uint32_t* column_family_ids, const uint64_t* log_numbers, size_t column_family_log_number_count, const char* const* column_family_names, const size_t* column_family_name_lengths, const uint32_t* column_family_name_ids, size_t column_family_name_count);
+typedef int (*rocksdb_walfilter_log_record_found_cb)(void* state, unsigned long long log_number, const char* log_file_name, size_t log_file_name_len, const rocksdb_writebatch_t* batch, rocksdb_writebatch_t* new_batch, unsigned char* batch_changed);
+typedef unsigned char (*rocksdb_readoptions_table_filter_cb)(void* state, const rocksdb_table_properties_t* table_properties);
 
 enum {
   rocksdb_block_based_table_index_type_binary_search = 0,
@@ -257,6 +284,10 @@ void rocksdb_writebatch_delete_rangev(rocksdb_writebatch_t* b, int num_keys, con
 
 void rocksdb_writebatch_delete_rangev_cf(rocksdb_writebatch_t* b, rocksdb_column_family_handle_t* column_family, int num_keys, const char* const* start_keys_list, const size_t* start_keys_list_sizes, const char* const* end_keys_list, const size_t* end_keys_list_sizes);
 
+void rocksdb_writebatch_iterate_cf_ld(rocksdb_writebatch_t*, void* state, void (*put_cf)(void*, uint32_t cfid, const char* k, size_t klen, const char* v, size_t vlen), void (*deleted_cf)(void*, uint32_t cfid, const char* k, size_t klen), void (*merge_cf)(void*, uint32_t cfid, const char* k, size_t klen, const char* v, size_t vlen), void (*log_data)(void*, const char* blob, size_t blob_len));
+
+void rocksdb_writebatch_update_timestamps(rocksdb_writebatch_t* wb, const char* ts, size_t tslen, void* state, size_t (*get_ts_size)(void*, uint32_t), char** errptr);
+
 unsigned char rocksdb_compactionfiltercontext_is_full_compaction(rocksdb_compactionfiltercontext_t* context);
 
 unsigned char rocksdb_compactionfiltercontext_is_manual_compaction(rocksdb_compactionfiltercontext_t* context);
@@ -380,6 +411,16 @@ void rocksdb_backup_engine_options_destroy(rocksdb_backup_engine_options_t* obje
 void rocksdb_backup_engine_close(rocksdb_backup_engine_t* be);
 
 void rocksdb_backup_engine_info_destroy(const rocksdb_backup_engine_info_t* info);
+
+const char* rocksdb_backup_engine_options_get_backup_dir(rocksdb_backup_engine_options_t* opt, size_t* size);
+
+rocksdb_create_backup_options_t* rocksdb_create_backup_options_create(void);
+
+void rocksdb_create_backup_options_destroy(rocksdb_create_backup_options_t* options);
+
+void rocksdb_create_backup_options_set_progress_callback(rocksdb_create_backup_options_t* options, void* state, rocksdb_create_backup_options_progress_cb callback);
+
+void rocksdb_create_backup_options_set_exclude_files_callback(rocksdb_create_backup_options_t* options, void* state, rocksdb_create_backup_options_exclude_files_cb callback);
 
 rocksdb_t* rocksdb_open(const rocksdb_options_t* options, const char* name, char** errptr);
 
@@ -1187,6 +1228,66 @@ int rocksdb_subcompactionjobinfo_subcompaction_job_id(const rocksdb_subcompactio
 
 uint64_t rocksdb_subcompactionjobinfo_thread_id(const rocksdb_subcompactionjobinfo_t* info);
 
+void rocksdb_options_set_access_hint_on_compaction_start(rocksdb_options_t* object, int value);
+
+int rocksdb_options_get_access_hint_on_compaction_start(rocksdb_options_t* object);
+
+void rocksdb_options_set_max_write_buffer_number_to_maintain(rocksdb_options_t* object, int value);
+
+int rocksdb_options_get_max_write_buffer_number_to_maintain(rocksdb_options_t* object);
+
+void rocksdb_options_set_skip_checking_sst_file_sizes_on_db_open(rocksdb_options_t* object, unsigned char value);
+
+unsigned char rocksdb_options_get_skip_checking_sst_file_sizes_on_db_open(rocksdb_options_t* object);
+
+void rocksdb_options_set_allow_os_buffer(rocksdb_options_t* object, unsigned char value);
+
+void rocksdb_options_set_disable_data_sync(rocksdb_options_t* object, int value);
+
+void rocksdb_options_set_expanded_compaction_factor(rocksdb_options_t* object, int value);
+
+void rocksdb_options_set_filter_deletes(rocksdb_options_t* object, unsigned char value);
+
+void rocksdb_options_set_hard_rate_limit(rocksdb_options_t* object, double value);
+
+void rocksdb_options_set_max_grandparent_overlap_factor(rocksdb_options_t* object, int value);
+
+void rocksdb_options_set_max_mem_compaction_level(rocksdb_options_t* object, int value);
+
+void rocksdb_options_set_memtable_prefix_bloom_bits(rocksdb_options_t* object, uint32_t value);
+
+void rocksdb_options_set_memtable_prefix_bloom_probes(rocksdb_options_t* object, uint32_t value);
+
+void rocksdb_options_set_min_partial_merge_operands(rocksdb_options_t* object, uint32_t value);
+
+void rocksdb_options_set_purge_redundant_kvs_while_flush(rocksdb_options_t* object, unsigned char value);
+
+void rocksdb_options_set_rate_limit_delay_max_milliseconds(rocksdb_options_t* object, unsigned int value);
+
+void rocksdb_options_set_soft_rate_limit(rocksdb_options_t* object, double value);
+
+void rocksdb_options_set_source_compaction_factor(rocksdb_options_t* object, int value);
+
+void rocksdb_options_set_table_cache_remove_scan_count_limit(rocksdb_options_t* options, int limit);
+
+void rocksdb_options_set_compaction_filter_factory_v2(rocksdb_options_t* options, rocksdb_compactionfilterfactoryv2_t* factory);
+
+void rocksdb_block_based_options_set_block_cache_compressed(rocksdb_block_based_table_options_t* options, rocksdb_cache_t* block_cache_compressed);
+
+void rocksdb_block_based_options_set_hash_index_allow_collision(rocksdb_block_based_table_options_t* options, unsigned char allow);
+
+void rocksdb_delete_file(rocksdb_t* db, const char* name);
+
+void rocksdb_abort_all_compactions(rocksdb_t* db);
+
+void rocksdb_resume_all_compactions(rocksdb_t* db);
+
+rocksdb_filterpolicy_t* rocksdb_filterpolicy_create_bloom_format(double bits_per_key, bool original_format);
+
+rocksdb_filterpolicy_t* rocksdb_filterpolicy_create_ribbon_format(double bloom_equivalent_bits_per_key, int bloom_before_level);
+
+rocksdb_filterpolicy_t* rocksdb_filterpolicy_create(void* state, void (*destructor)(void*), char* (*create_filter)(void*, const char* const* key_array, const size_t* key_length_array, int num_keys, size_t* filter_length), unsigned char (*key_may_match)(void*, const char* key, size_t length, const char* filter, size_t filter_length), void (*delete_filter)(void*, const char* filter, size_t filter_length), const char* (*name)(void*));
+
 const rocksdb_livefiles_t* rocksdb_livefiles(rocksdb_t* db);
 
 int rocksdb_livefiles_count(const rocksdb_livefiles_t* a0);
@@ -1309,6 +1410,8 @@ void rocksdb_compactoptions_set_full_history_ts_low(rocksdb_compactoptions_t*, c
 
 void rocksdb_options_set_compression_per_level(rocksdb_options_t* opt, const int* level_values, size_t num_levels);
 
+void rocksdb_set_db_options(rocksdb_t* db, int count, const char* const keys[], const char* const values[], char** errptr);
+
 rocksdb_flushoptions_t* rocksdb_flushoptions_create(void);
 
 rocksdb_flushwaloptions_t* rocksdb_flushwaloptions_create(void);
@@ -1318,8 +1421,6 @@ rocksdb_wait_for_compact_options_t* rocksdb_wait_for_compact_options_create(void
 rocksdb_envoptions_t* rocksdb_envoptions_create(void);
 
 rocksdb_ingestexternalfileoptions_t* rocksdb_ingestexternalfileoptions_create(void);
-
-rocksdb_create_backup_options_t* rocksdb_create_backup_options_create(void);
 
 rocksdb_restore_options_t* rocksdb_restore_options_create(void);
 
@@ -1336,8 +1437,6 @@ rocksdb_optimistictransaction_options_t* rocksdb_optimistictransaction_options_c
 rocksdb_cuckoo_table_options_t* rocksdb_cuckoo_options_create(void);
 
 rocksdb_lru_cache_options_t* rocksdb_lru_cache_options_create(void);
-
-void rocksdb_create_backup_options_destroy(rocksdb_create_backup_options_t* options);
 
 void rocksdb_cuckoo_options_destroy(rocksdb_cuckoo_table_options_t* options);
 
@@ -1364,6 +1463,16 @@ void rocksdb_transactiondb_options_destroy(rocksdb_transactiondb_options_t* opt)
 void rocksdb_wait_for_compact_options_destroy(rocksdb_wait_for_compact_options_t* opt);
 
 void rocksdb_wal_readoptions_destroy(rocksdb_wal_readoptions_t* options);
+
+rocksdb_trace_options_t* rocksdb_trace_options_create(void);
+
+rocksdb_block_cache_trace_options_t* rocksdb_block_cache_trace_options_create(void);
+
+rocksdb_block_cache_trace_writer_options_t* rocksdb_block_cache_trace_writer_options_create(void);
+
+rocksdb_replay_options_t* rocksdb_replay_options_create(void);
+
+rocksdb_livefiles_storage_info_options_t* rocksdb_livefiles_storage_info_options_create(void);
 
 void rocksdb_options_set_WAL_size_limit_MB(rocksdb_options_t* object, uint64_t value);
 
@@ -3049,6 +3158,256 @@ void rocksdb_options_set_max_bytes_for_level_multiplier_additional(rocksdb_optio
 
 void rocksdb_options_set_plain_table_factory(rocksdb_options_t* opt, uint32_t user_key_len, int bloom_bits_per_key, double hash_table_ratio, size_t index_sparseness, size_t huge_page_tlb_size, char encoding_type, unsigned char full_scan_mode, unsigned char store_index_in_file);
 
+rocksdb_compactionservice_t* rocksdb_compactionservice_create(void* state, void (*destructor)(void*), rocksdb_compaction_service_schedule_cb schedule, const char* name, rocksdb_compaction_service_wait_cb wait, rocksdb_compaction_service_cancel_awaiting_jobs_cb cancel_awaiting_jobs, rocksdb_compaction_service_on_installation_cb on_installation);
+
+void rocksdb_options_set_compaction_service(rocksdb_options_t* options, rocksdb_compactionservice_t* service);
+
+const char* rocksdb_compactionservice_jobinfo_t_get_db_name(const rocksdb_compactionservice_jobinfo_t* info, size_t* len);
+
+const char* rocksdb_compactionservice_jobinfo_t_get_db_id(const rocksdb_compactionservice_jobinfo_t* info, size_t* len);
+
+const char* rocksdb_compactionservice_jobinfo_t_get_db_session_id(const rocksdb_compactionservice_jobinfo_t* info, size_t* len);
+
+const char* rocksdb_compactionservice_jobinfo_t_get_cf_name(const rocksdb_compactionservice_jobinfo_t* info, size_t* len);
+
+uint32_t rocksdb_compactionservice_jobinfo_t_get_cf_id(const rocksdb_compactionservice_jobinfo_t* info);
+
+uint64_t rocksdb_compactionservice_jobinfo_t_get_job_id(const rocksdb_compactionservice_jobinfo_t* info);
+
+int rocksdb_compactionservice_jobinfo_t_get_priority(const rocksdb_compactionservice_jobinfo_t* info);
+
+int rocksdb_compactionservice_jobinfo_t_get_compaction_reason(const rocksdb_compactionservice_jobinfo_t* info);
+
+int rocksdb_compactionservice_jobinfo_t_get_base_input_level(const rocksdb_compactionservice_jobinfo_t* info);
+
+int rocksdb_compactionservice_jobinfo_t_get_output_level(const rocksdb_compactionservice_jobinfo_t* info);
+
+unsigned char rocksdb_compactionservice_jobinfo_t_is_full_compaction(const rocksdb_compactionservice_jobinfo_t* info);
+
+unsigned char rocksdb_compactionservice_jobinfo_t_is_manual_compaction(const rocksdb_compactionservice_jobinfo_t* info);
+
+unsigned char rocksdb_compactionservice_jobinfo_t_is_bottommost_level(const rocksdb_compactionservice_jobinfo_t* info);
+
+rocksdb_compactionservice_scheduleresponse_t* rocksdb_compactionservice_scheduleresponse_create(const char* scheduled_job_id, int status, char** errptr);
+
+rocksdb_compactionservice_scheduleresponse_t* rocksdb_compactionservice_scheduleresponse_create_with_status(int status, char** errptr);
+
+int rocksdb_compactionservice_scheduleresponse_getstatus(const rocksdb_compactionservice_scheduleresponse_t* response);
+
+const char* rocksdb_compactionservice_scheduleresponse_get_scheduled_job_id(const rocksdb_compactionservice_scheduleresponse_t* response, size_t* len);
+
+void rocksdb_compactionservice_scheduleresponse_t_destroy(rocksdb_compactionservice_scheduleresponse_t* response);
+
+rocksdb_compaction_service_options_override_t* rocksdb_compaction_service_options_override_create(void);
+
+rocksdb_compaction_service_options_override_t* rocksdb_compaction_service_options_override_create_from_options(rocksdb_options_t* option);
+
+void rocksdb_compaction_service_options_override_destroy(rocksdb_compaction_service_options_override_t* override_options);
+
+void rocksdb_compaction_service_options_override_set_env(rocksdb_compaction_service_options_override_t* override_options, rocksdb_env_t* env);
+
+void rocksdb_compaction_service_options_override_set_comparator(rocksdb_compaction_service_options_override_t* override_options, rocksdb_comparator_t* comparator);
+
+void rocksdb_compaction_service_options_override_set_merge_operator(rocksdb_compaction_service_options_override_t* override_options, rocksdb_mergeoperator_t* merge_operator);
+
+void rocksdb_compaction_service_options_override_set_compaction_filter(rocksdb_compaction_service_options_override_t* override_options, rocksdb_compactionfilter_t* compaction_filter);
+
+void rocksdb_compaction_service_options_override_set_compaction_filter_factory(rocksdb_compaction_service_options_override_t* override_options, rocksdb_compactionfilterfactory_t* compaction_filter_factory);
+
+void rocksdb_compaction_service_options_override_set_prefix_extractor(rocksdb_compaction_service_options_override_t* override_options, rocksdb_slicetransform_t* prefix_extractor);
+
+void rocksdb_compaction_service_options_override_set_block_based_table_factory(rocksdb_compaction_service_options_override_t* override_options, rocksdb_block_based_table_options_t* table_options);
+
+void rocksdb_compaction_service_options_override_set_cuckoo_table_factory(rocksdb_compaction_service_options_override_t* override_options, rocksdb_cuckoo_table_options_t* table_options);
+
+void rocksdb_compaction_service_options_override_add_event_listener(rocksdb_compaction_service_options_override_t* override_options, rocksdb_eventlistener_t* event_listener);
+
+void rocksdb_compaction_service_options_override_set_statistics(rocksdb_compaction_service_options_override_t* override_options, rocksdb_options_t* options);
+
+void rocksdb_compaction_service_options_override_set_info_log(rocksdb_compaction_service_options_override_t* override_options, rocksdb_logger_t* logger);
+
+void rocksdb_compaction_service_options_override_set_option(rocksdb_compaction_service_options_override_t* override_options, const char* key, const char* value);
+
+void rocksdb_compaction_service_options_override_set_file_checksum_gen_factory(rocksdb_compaction_service_options_override_t* override_options, rocksdb_file_checksum_gen_factory_t* factory);
+
+void rocksdb_compaction_service_options_override_set_sst_partitioner_factory(rocksdb_compaction_service_options_override_t* override_options, rocksdb_sst_partitioner_factory_t* factory);
+
+void rocksdb_compaction_service_options_override_add_table_properties_collector_factory(rocksdb_compaction_service_options_override_t* override_options, rocksdb_table_properties_collector_factory_t* factory);
+
+rocksdb_open_and_compact_options_t* rocksdb_open_and_compact_options_create(void);
+
+void rocksdb_open_and_compact_options_destroy(rocksdb_open_and_compact_options_t* options);
+
+void rocksdb_open_and_compact_options_set_allow_resumption(rocksdb_open_and_compact_options_t* object, unsigned char value);
+
+unsigned char rocksdb_open_and_compact_options_get_allow_resumption(rocksdb_open_and_compact_options_t* object);
+
+unsigned char* rocksdb_open_and_compact_canceled_create(void);
+
+void rocksdb_open_and_compact_canceled_set(unsigned char* canceled, unsigned char value);
+
+void rocksdb_open_and_compact_canceled_destroy(unsigned char* canceled);
+
+void rocksdb_open_and_compact_options_set_canceled(rocksdb_open_and_compact_options_t* options, unsigned char* canceled);
+
+char* rocksdb_open_and_compact(const char* db_path, const char* output_directory, const char* input, size_t input_len, size_t* output_len, const rocksdb_compaction_service_options_override_t* override_options, char** errptr);
+
+char* rocksdb_open_and_compact_with_options(const rocksdb_open_and_compact_options_t* options, const char* db_path, const char* output_directory, const char* input, size_t input_len, size_t* output_len, const rocksdb_compaction_service_options_override_t* override_options, char** errptr);
+
+const char* rocksdb_options_get_db_log_dir(rocksdb_options_t* opt, size_t* size);
+
+const char* rocksdb_options_get_wal_dir(rocksdb_options_t* opt, size_t* size);
+
+const char* rocksdb_options_get_db_host_id(rocksdb_options_t* opt, size_t* size);
+
+void rocksdb_options_set_db_host_id(rocksdb_options_t* opt, const char* v);
+
+const char* rocksdb_options_get_daily_offpeak_time_utc(rocksdb_options_t* opt, size_t* size);
+
+void rocksdb_options_set_daily_offpeak_time_utc(rocksdb_options_t* opt, const char* v);
+
+void rocksdb_options_set_block_protection_bytes_per_key(rocksdb_options_t* opt, uint8_t v);
+
+uint8_t rocksdb_options_get_block_protection_bytes_per_key(rocksdb_options_t* opt);
+
+void rocksdb_options_checksum_handoff_file_types_clear(rocksdb_options_t* opt);
+
+void rocksdb_options_checksum_handoff_file_types_add(rocksdb_options_t* opt, int file_type);
+
+void rocksdb_options_checksum_handoff_file_types_remove(rocksdb_options_t* opt, int file_type);
+
+unsigned char rocksdb_options_checksum_handoff_file_types_contains(rocksdb_options_t* opt, int file_type);
+
+size_t rocksdb_options_checksum_handoff_file_types_count(rocksdb_options_t* opt);
+
+void rocksdb_options_calculate_sst_write_lifetime_hint_set_clear(rocksdb_options_t* opt);
+
+void rocksdb_options_calculate_sst_write_lifetime_hint_set_add(rocksdb_options_t* opt, int compaction_style);
+
+void rocksdb_options_calculate_sst_write_lifetime_hint_set_remove(rocksdb_options_t* opt, int compaction_style);
+
+unsigned char rocksdb_options_calculate_sst_write_lifetime_hint_set_contains(rocksdb_options_t* opt, int compaction_style);
+
+size_t rocksdb_options_calculate_sst_write_lifetime_hint_set_count(rocksdb_options_t* opt);
+
+rocksdb_file_checksum_gen_factory_t* rocksdb_file_checksum_gen_crc32c_factory_create(void);
+
+void rocksdb_file_checksum_gen_factory_destroy(rocksdb_file_checksum_gen_factory_t* factory);
+
+void rocksdb_options_set_file_checksum_gen_factory(rocksdb_options_t* opt, rocksdb_file_checksum_gen_factory_t* factory);
+
+void rocksdb_options_add_table_properties_collector_factory(rocksdb_options_t* opt, rocksdb_table_properties_collector_factory_t* factory);
+
+void rocksdb_table_properties_collector_factory_destroy(rocksdb_table_properties_collector_factory_t* factory);
+
+rocksdb_walfilter_t* rocksdb_walfilter_create(void* state, void (*destructor)(void*), rocksdb_walfilter_column_family_log_number_map_cb column_family_log_number_map, rocksdb_walfilter_log_record_found_cb log_record_found, const char* (*name)(void*));
+
+void rocksdb_walfilter_destroy(rocksdb_walfilter_t* filter);
+
+void rocksdb_options_set_wal_filter(rocksdb_options_t* opt, rocksdb_walfilter_t* filter);
+
+void rocksdb_options_clear_wal_filter(rocksdb_options_t* opt);
+
+void rocksdb_compactionfilter_set_ignore_snapshots(rocksdb_compactionfilter_t* filter, unsigned char whether_ignore);
+
+int rocksdb_block_based_options_get_checksum(rocksdb_block_based_table_options_t* opt);
+
+void rocksdb_block_based_options_set_user_defined_index_factory_from_string(rocksdb_block_based_table_options_t* options, const char* value, size_t value_len, char** errptr);
+
+const char* rocksdb_block_based_options_get_user_defined_index_factory_name(const rocksdb_block_based_table_options_t* options, size_t* name_len);
+
+void rocksdb_block_based_options_clear_user_defined_index_factory(rocksdb_block_based_table_options_t* options);
+
+void rocksdb_readoptions_set_table_index_factory_from_string(rocksdb_readoptions_t* opt, const char* value, size_t value_len, char** errptr);
+
+const char* rocksdb_readoptions_get_table_index_factory_name(const rocksdb_readoptions_t* opt, size_t* name_len);
+
+void rocksdb_readoptions_clear_table_index_factory(rocksdb_readoptions_t* opt);
+
+void rocksdb_readoptions_set_table_filter(rocksdb_readoptions_t* opt, void* state, void (*destructor)(void*), rocksdb_readoptions_table_filter_cb table_filter);
+
+unsigned char rocksdb_readoptions_has_table_filter(const rocksdb_readoptions_t* opt);
+
+void rocksdb_readoptions_clear_table_filter(rocksdb_readoptions_t* opt);
+
+unsigned char rocksdb_readoptions_has_merge_operand_count_threshold(rocksdb_readoptions_t* opt);
+
+void rocksdb_readoptions_clear_merge_operand_count_threshold(rocksdb_readoptions_t* opt);
+
+void rocksdb_readoptions_set_io_activity(rocksdb_readoptions_t* object, int value);
+
+int rocksdb_readoptions_get_io_activity(rocksdb_readoptions_t* object);
+
+size_t rocksdb_cache_get_occupancy_count(const rocksdb_cache_t* cache);
+
+size_t rocksdb_cache_get_table_address_count(const rocksdb_cache_t* cache);
+
+rocksdb_sst_file_manager_t* rocksdb_sst_file_manager_create(rocksdb_env_t* env);
+
+void rocksdb_sst_file_manager_destroy(rocksdb_sst_file_manager_t* sfm);
+
+void rocksdb_options_set_sst_file_manager(rocksdb_options_t* opt, rocksdb_sst_file_manager_t* sfm);
+
+void rocksdb_sst_file_manager_set_max_allowed_space_usage(rocksdb_sst_file_manager_t* sfm, uint64_t max_allowed_space);
+
+void rocksdb_sst_file_manager_set_compaction_buffer_size(rocksdb_sst_file_manager_t* sfm, uint64_t compaction_buffer_size);
+
+bool rocksdb_sst_file_manager_is_max_allowed_space_reached(rocksdb_sst_file_manager_t* sfm);
+
+bool rocksdb_sst_file_manager_is_max_allowed_space_reached_including_compactions(rocksdb_sst_file_manager_t* sfm);
+
+uint64_t rocksdb_sst_file_manager_get_total_size(rocksdb_sst_file_manager_t* sfm);
+
+int64_t rocksdb_sst_file_manager_get_delete_rate_bytes_per_second(rocksdb_sst_file_manager_t* sfm);
+
+void rocksdb_sst_file_manager_set_delete_rate_bytes_per_second(rocksdb_sst_file_manager_t* sfm, int64_t delete_rate);
+
+double rocksdb_sst_file_manager_get_max_trash_db_ratio(rocksdb_sst_file_manager_t* sfm);
+
+void rocksdb_sst_file_manager_set_max_trash_db_ratio(rocksdb_sst_file_manager_t* sfm, double ratio);
+
+uint64_t rocksdb_sst_file_manager_get_total_trash_size(rocksdb_sst_file_manager_t* sfm);
+
+void rocksdb_livefiles_storage_info_options_destroy(rocksdb_livefiles_storage_info_options_t* options);
+
+void rocksdb_livefiles_storage_info_options_set_atomic_flush(rocksdb_livefiles_storage_info_options_t* object, unsigned char value);
+
+unsigned char rocksdb_livefiles_storage_info_options_get_atomic_flush(rocksdb_livefiles_storage_info_options_t* object);
+
+void rocksdb_livefiles_storage_info_options_set_include_checksum_info(rocksdb_livefiles_storage_info_options_t* object, unsigned char value);
+
+unsigned char rocksdb_livefiles_storage_info_options_get_include_checksum_info(rocksdb_livefiles_storage_info_options_t* object);
+
+void rocksdb_livefiles_storage_info_options_set_wal_size_for_flush(rocksdb_livefiles_storage_info_options_t* object, uint64_t value);
+
+uint64_t rocksdb_livefiles_storage_info_options_get_wal_size_for_flush(rocksdb_livefiles_storage_info_options_t* object);
+
+rocksdb_livefiles_storage_info_t* rocksdb_get_livefiles_storage_info(rocksdb_t* db, const rocksdb_livefiles_storage_info_options_t* options, char** errptr);
+
+size_t rocksdb_livefiles_storage_info_count(const rocksdb_livefiles_storage_info_t* info);
+
+const char* rocksdb_livefiles_storage_info_relative_filename(const rocksdb_livefiles_storage_info_t* info, size_t index);
+
+const char* rocksdb_livefiles_storage_info_directory(const rocksdb_livefiles_storage_info_t* info, size_t index);
+
+uint64_t rocksdb_livefiles_storage_info_file_number(const rocksdb_livefiles_storage_info_t* info, size_t index);
+
+int rocksdb_livefiles_storage_info_file_type(const rocksdb_livefiles_storage_info_t* info, size_t index);
+
+uint64_t rocksdb_livefiles_storage_info_size(const rocksdb_livefiles_storage_info_t* info, size_t index);
+
+int rocksdb_livefiles_storage_info_temperature(const rocksdb_livefiles_storage_info_t* info, size_t index);
+
+const char* rocksdb_livefiles_storage_info_file_checksum(const rocksdb_livefiles_storage_info_t* info, size_t index);
+
+const char* rocksdb_livefiles_storage_info_file_checksum_func_name(const rocksdb_livefiles_storage_info_t* info, size_t index);
+
+const char* rocksdb_livefiles_storage_info_replacement_contents(const rocksdb_livefiles_storage_info_t* info, size_t index, size_t* size);
+
+unsigned char rocksdb_livefiles_storage_info_trim_to_size(const rocksdb_livefiles_storage_info_t* info, size_t index);
+
+void rocksdb_livefiles_storage_info_destroy(rocksdb_livefiles_storage_info_t* info);
+
 uint64_t rocksdb_table_properties_column_family_id(const rocksdb_table_properties_t* props);
 
 const char* rocksdb_table_properties_column_family_name(const rocksdb_table_properties_t* props, size_t* size);
@@ -3174,6 +3533,80 @@ void rocksdb_multi_get_with_ts(rocksdb_t* db, const rocksdb_readoptions_t* optio
 void rocksdb_multi_get_cf_with_ts(rocksdb_t* db, const rocksdb_readoptions_t* options, const rocksdb_column_family_handle_t* const* column_families, size_t num_keys, const char* const* keys_list, const size_t* keys_list_sizes, char** values_list, size_t* values_list_sizes, char** timestamps_list, size_t* timestamps_list_sizes, char** errs);
 
 rocksdb_t* rocksdb_open_and_trim_history(const rocksdb_options_t* options, const char* name, int num_column_families, const char* const* column_family_names, const rocksdb_options_t* const* column_family_options, rocksdb_column_family_handle_t** column_family_handles, char* trim_ts, size_t trim_tslen, char** errptr);
+
+void rocksdb_trace_options_destroy(rocksdb_trace_options_t* options);
+
+void rocksdb_trace_options_set_filter(rocksdb_trace_options_t* object, uint64_t value);
+
+uint64_t rocksdb_trace_options_get_filter(rocksdb_trace_options_t* object);
+
+void rocksdb_trace_options_set_max_trace_file_size(rocksdb_trace_options_t* object, uint64_t value);
+
+uint64_t rocksdb_trace_options_get_max_trace_file_size(rocksdb_trace_options_t* object);
+
+void rocksdb_trace_options_set_preserve_write_order(rocksdb_trace_options_t* object, unsigned char value);
+
+unsigned char rocksdb_trace_options_get_preserve_write_order(rocksdb_trace_options_t* object);
+
+void rocksdb_trace_options_set_sampling_frequency(rocksdb_trace_options_t* object, uint64_t value);
+
+uint64_t rocksdb_trace_options_get_sampling_frequency(rocksdb_trace_options_t* object);
+
+void rocksdb_block_cache_trace_options_destroy(rocksdb_block_cache_trace_options_t* options);
+
+void rocksdb_block_cache_trace_options_set_sampling_frequency(rocksdb_block_cache_trace_options_t* object, uint64_t value);
+
+uint64_t rocksdb_block_cache_trace_options_get_sampling_frequency(rocksdb_block_cache_trace_options_t* object);
+
+void rocksdb_block_cache_trace_writer_options_destroy(rocksdb_block_cache_trace_writer_options_t* options);
+
+void rocksdb_block_cache_trace_writer_options_set_max_trace_file_size(rocksdb_block_cache_trace_writer_options_t* object, uint64_t value);
+
+uint64_t rocksdb_block_cache_trace_writer_options_get_max_trace_file_size(rocksdb_block_cache_trace_writer_options_t* object);
+
+void rocksdb_replay_options_destroy(rocksdb_replay_options_t* options);
+
+void rocksdb_replay_options_set_fast_forward(rocksdb_replay_options_t* object, double value);
+
+double rocksdb_replay_options_get_fast_forward(rocksdb_replay_options_t* object);
+
+void rocksdb_replay_options_set_num_threads(rocksdb_replay_options_t* object, uint32_t value);
+
+uint32_t rocksdb_replay_options_get_num_threads(rocksdb_replay_options_t* object);
+
+void rocksdb_start_trace(rocksdb_t* db, rocksdb_env_t* env, const rocksdb_envoptions_t* env_options, const rocksdb_trace_options_t* options, const char* trace_path, char** errptr);
+
+void rocksdb_end_trace(rocksdb_t* db, char** errptr);
+
+void rocksdb_start_io_trace(rocksdb_t* db, rocksdb_env_t* env, const rocksdb_envoptions_t* env_options, const rocksdb_trace_options_t* options, const char* trace_path, char** errptr);
+
+void rocksdb_end_io_trace(rocksdb_t* db, char** errptr);
+
+void rocksdb_start_block_cache_trace(rocksdb_t* db, rocksdb_env_t* env, const rocksdb_envoptions_t* env_options, const rocksdb_trace_options_t* options, const char* trace_path, char** errptr);
+
+void rocksdb_start_block_cache_trace_with_options(rocksdb_t* db, rocksdb_env_t* env, const rocksdb_envoptions_t* env_options, const rocksdb_block_cache_trace_options_t* options, const rocksdb_block_cache_trace_writer_options_t* writer_options, const char* trace_path, char** errptr);
+
+void rocksdb_end_block_cache_trace(rocksdb_t* db, char** errptr);
+
+rocksdb_replayer_t* rocksdb_new_default_replayer(rocksdb_t* db, rocksdb_column_family_handle_t** column_families, size_t num_column_families, rocksdb_env_t* env, const rocksdb_envoptions_t* env_options, const char* trace_path, char** errptr);
+
+void rocksdb_replayer_prepare(rocksdb_replayer_t* replayer, char** errptr);
+
+void rocksdb_replayer_replay(rocksdb_replayer_t* replayer, const rocksdb_replay_options_t* options, char** errptr);
+
+uint64_t rocksdb_replayer_get_header_timestamp(const rocksdb_replayer_t* replayer);
+
+void rocksdb_replayer_destroy(rocksdb_replayer_t* replayer);
+
+rocksdb_trace_reader_t* rocksdb_trace_reader_create(rocksdb_env_t* env, const rocksdb_envoptions_t* env_options, const char* trace_path, char** errptr);
+
+char* rocksdb_trace_reader_read(rocksdb_trace_reader_t* reader, size_t* size, char** errptr);
+
+void rocksdb_trace_reader_reset(rocksdb_trace_reader_t* reader, char** errptr);
+
+void rocksdb_trace_reader_close(rocksdb_trace_reader_t* reader, char** errptr);
+
+void rocksdb_trace_reader_destroy(rocksdb_trace_reader_t* reader);
 
 rocksdb_transactiondb_t* rocksdb_transactiondb_open(const rocksdb_options_t* options, const rocksdb_transactiondb_options_t* txn_db_options, const char* name, char** errptr);
 

@@ -1,4 +1,4 @@
-/* Listeners: what they are told about flushes, compactions and ingestions, and what tables say about themselves. The functions
+/* Listeners: what they hear about flushes, compactions and ingestions, and what tables say about themselves. The functions
  * run on threads of the library. So they write their lines into a buffer, and the program waits for the last line of a step. */
 
 #define _POSIX_C_SOURCE 200809L

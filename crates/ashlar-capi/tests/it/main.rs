@@ -19,4 +19,5 @@ mod listeners;
 mod options;
 mod phases;
 mod prefixes;
+mod settings;
 mod written;

@@ -54,7 +54,19 @@ fn class(param: &str) -> &'static str {
     let words = [
         (
             "pointer",
-            &["*", "Option<", "Destructor", "Name", "DeleteValue", "Entry", "Key", "TimestampSize", "["][..],
+            &[
+                "*",
+                "Option<",
+                "Destructor",
+                "Name",
+                "DeleteValue",
+                "Entry",
+                "Key",
+                "TimestampSize",
+                "On",
+                "_cb ",
+                "[",
+            ][..],
         ),
         ("byte", &["uint8_t", "u8", "c_char"]),
         ("size", &["size_t", "usize", "uint64_t", "u64", "int64_t", "i64"]),
@@ -92,14 +104,14 @@ fn functions_by_hand_have_the_parameters_of_their_declarations() {
     assert!(compared > 30, "{compared}");
 }
 
-/// The page for users that move says how many functions there are.
+/// The page for users that move says that every function is there.
 #[test]
-fn the_page_on_moving_counts_the_functions() {
+fn the_header_has_every_function_that_the_page_on_moving_promises() {
     let page =
         std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/moving.md")).unwrap();
     let count = api().functions.len();
-    let said = format!("{},{:03}\nof the 1,749", count / 1000, count % 1000);
-    assert!(page.contains(&said), "docs/moving.md does not say {said:?}");
+    assert_eq!(count, 1_749 + 30);
+    assert!(page.contains("all 1,749 functions of RocksDB 11.9, and 30 older ones"), "docs/moving.md");
 }
 
 #[test]
