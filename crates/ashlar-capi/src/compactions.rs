@@ -107,6 +107,7 @@ unsafe fn compact(
     if flag.is_some_and(|flag| flag.load(Ordering::Acquire) != 0) {
         return Err(paused());
     }
+    db.0.check_requests()?;
     if request.path > 0 {
         return Err(Error::not_supported("an output path of compact_files"));
     }

@@ -408,6 +408,7 @@ fn compacted(
     options: &CompactObject,
     range: (Option<&[u8]>, Option<&[u8]>),
 ) -> Result<()> {
+    db.0.check_requests()?;
     db.family(family)?.compact_range(bounds(range.0, range.1), options.0.range()?)
 }
 
@@ -488,16 +489,13 @@ pub fn delete_file_in_range_cf(
 }
 
 /// Refuses compactions on request; running ones end.
-///
-/// # Errors
-/// Those of [`ashlardb::Db::abort_compactions`].
 pub fn disable_manual_compaction(db: &DbObject) {
-    drop(db.0.db().abort_compactions());
+    db.0.disable_requests();
 }
 
 /// Takes requests again.
 pub fn enable_manual_compaction(db: &DbObject) {
-    drop(db.0.db().resume_compactions());
+    db.0.enable_requests();
 }
 
 /// Files cannot be held by a call. A checkpoint or backup holds what it copies.

@@ -38,8 +38,8 @@ pub fn checkpoint_export_column_family(
         let name = file.path.file_name().map(OsStr::as_bytes).unwrap_or_default();
         let (smallest, largest) = file.keys().unwrap_or_default();
         TableObject {
-            family: c_text(&export.family),
             name: CString::new([b"/", name].concat()).unwrap_or_default(),
+            // RocksDB names no family there.
             directory: dir.to_owned(),
             level: file.level.0.into(),
             bytes: file.bytes().and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(0),

@@ -311,15 +311,17 @@ unsafe fn may_exist(
         let len = unsafe { found.1.as_mut() };
         // SAFETY: as above.
         let is_found = unsafe { found.2.as_mut() };
-        let view = match &answer {
+        // RocksDB takes the absence of a key for a value that it found, and answers empty bytes.
+        let known: Option<&[u8]> = match &answer {
             MayExist::Value(view) => Some(view),
-            _ => None,
+            MayExist::No => Some(&[]),
+            MayExist::Maybe => None,
         };
         if let Some(is_found) = is_found {
-            *is_found = view.is_some().into();
-        }
-        if let (Some(value), Some(len), Some(view)) = (value, len, view) {
-            (*value, *len) = (new_bytes(view), view.len());
+            *is_found = known.is_some().into();
+            if let (Some(value), Some(len), Some(bytes)) = (value, len, known) {
+                (*value, *len) = (new_bytes(bytes), bytes.len());
+            }
         }
         Ok(u8::from(!matches!(answer, MayExist::No)))
     })

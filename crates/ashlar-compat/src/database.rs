@@ -4,6 +4,7 @@ use crate::calls::ReadOptions;
 use crate::iterator::{Iterator, Make};
 use crate::listener::Telling;
 use crate::options::Options;
+use crate::status::paused;
 use ashlardb::{
     Builder, Db, Env, Error, ErrorKind, Family, IoKind, PrefixExtractor, Result, Secondary, WeakDb,
     list_families,
@@ -11,6 +12,7 @@ use ashlardb::{
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 /// How a database is opened.
@@ -46,6 +48,9 @@ pub struct Database {
     path: PathBuf,
     /// Opened as RocksDB's `DBWithTTL`: values of new families end in the time of their write too.
     has_times: bool,
+    /// How often requests for a compaction were disabled, less how often they were enabled. As in RocksDB the number may be
+    /// negative; then one more disabling changes nothing.
+    disabled: Arc<AtomicI64>,
     /// A secondary: its view is a database of its own after each catch-up, and families are found there by their names.
     secondary: Option<Secondary>,
 }
@@ -56,6 +61,7 @@ pub struct WeakDatabase {
     db: WeakDb,
     path: PathBuf,
     has_times: bool,
+    disabled: Arc<AtomicI64>,
 }
 
 impl WeakDatabase {
@@ -63,7 +69,14 @@ impl WeakDatabase {
     pub fn upgrade(&self) -> Option<Database> {
         let db = self.db.upgrade()?;
         let default = db.default_family();
-        Some(Database { db, default, path: self.path.clone(), has_times: self.has_times, secondary: None })
+        Some(Database {
+            db,
+            default,
+            path: self.path.clone(),
+            has_times: self.has_times,
+            disabled: Arc::clone(&self.disabled),
+            secondary: None,
+        })
     }
 }
 
@@ -128,7 +141,7 @@ impl Database {
         let default = db.default_family();
         let path = path.to_owned();
         let has_times = named.iter().any(|family| family.ttl.is_some());
-        let database = Database { db, default, path, has_times, secondary };
+        let database = Database { db, default, path, has_times, disabled: Arc::default(), secondary };
         if let Some(telling) = telling {
             telling.opened(&database);
         }
@@ -140,7 +153,12 @@ impl Database {
 
     /// A handle that does not keep the database open. That of a secondary stays with the view of the open.
     pub fn downgrade(&self) -> WeakDatabase {
-        WeakDatabase { db: self.db.downgrade(), path: self.path.clone(), has_times: self.has_times }
+        WeakDatabase {
+            db: self.db.downgrade(),
+            path: self.path.clone(),
+            has_times: self.has_times,
+            disabled: Arc::clone(&self.disabled),
+        }
     }
 
     /// The engine's handle.
@@ -215,6 +233,26 @@ impl Database {
 
     fn extractor(&self, family: Option<&Family>) -> Option<PrefixExtractor> {
         self.family(family).ok()?.options().table.prefix_extractor.clone()
+    }
+
+    /// Refuses requests for a compaction from now on. Running compactions end; the engine begins those again that no request began.
+    pub fn disable_requests(&self) {
+        self.disabled.fetch_add(1, Ordering::SeqCst);
+        if self.db.abort_compactions().is_ok() {
+            // The call above counts, and a database that is open takes it back.
+            drop(self.db.resume_compactions());
+        }
+    }
+
+    /// Takes back one [`Database::disable_requests`].
+    pub fn enable_requests(&self) {
+        self.disabled.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    /// # Errors
+    /// RocksDB's `Incomplete`: requests for a compaction are refused.
+    pub fn check_requests(&self) -> Result<()> {
+        if self.disabled.load(Ordering::SeqCst) > 0 { Err(paused()) } else { Ok(()) }
     }
 
     /// Makes the newest writes of the other process visible.
