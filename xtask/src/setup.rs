@@ -20,6 +20,7 @@ Fetches what the tests hold us against:
   rocksdb-judge    our own program that drives the libraries, built from crates/ashlar-testkit
   chromium         Debian's browser, headless, for the pages: apt-get install chromium
   valgrind         Debian's, which counts instructions where the machine has no counters: apt-get install valgrind
+  grocksdb         RocksDB's binding for Go, with its tests: the module v1.11.1 (needs go: apt-get install golang-go)
 Notes where they lie in target/judges/paths. What is missing is printed as \"skipped: why\"; the tests that need it say so
 too. Runs again in a moment when everything is there.";
 
@@ -28,6 +29,8 @@ const JAR: &str = "rocksdbjni-11.8.1.jar";
 const JAR_SHA256: &str = "628ed387887f4a431df480857954df2a28b4389bfe24858ccdec611cabf65dbf";
 const MEMBER: &str = "librocksdbjni-linux64.so";
 const MEMBER_SHA256: &str = "265c656af5c6502cb8d71db1a74858509f706cc47f1a5b6f603c736d11ce677d";
+const GROCKSDB: &str = "github.com/linxGnu/grocksdb@v1.11.1";
+const GROCKSDB_SUM: &str = "h1:/gjcsviJimrQCDDlQCVuvzmeVAvgapQKaFQkQSe48bQ=";
 const COPY_GOAL: &str = "org.apache.maven.plugins:maven-dependency-plugin:copy";
 
 /// Runs the chore.
@@ -58,6 +61,7 @@ pub fn judges() -> Result<Vec<String>, String> {
         ("rocksdb-judge", Ok(build_judge(&folder)?)),
         ("chromium", browser()),
         ("valgrind", valgrind()),
+        ("grocksdb", grocksdb(&folder)),
     ];
     let note = |(name, place): &(&str, Result<PathBuf, String>)| match place {
         Ok(path) => format!("{name}\t{}\n", path.display()),
@@ -157,6 +161,36 @@ fn maven_library(folder: &Path) -> Result<PathBuf, String> {
     // 92 MB that are not needed any more; a failure to remove them does no harm.
     let _ = fs::remove_file(folder.join(JAR));
     Ok(library)
+}
+
+/// A copy of the module with what its tests need, so that a test builds it without the network.
+fn grocksdb(folder: &Path) -> Result<PathBuf, String> {
+    let place = folder.join("grocksdb");
+    if place.join("vendor").is_dir() {
+        return Ok(place);
+    }
+    on_path("go").or_else(|_| {
+        install(&["golang-go"])?;
+        on_path("go")
+    })?;
+    let answer = run::quiet("go", &["mod", "download", "-json", GROCKSDB])
+        .ok_or_else(|| format!("go cannot fetch {GROCKSDB}: no network?"))?;
+    let said = |name: &str| {
+        let line = answer.lines().find(|line| line.trim_start().starts_with(&format!("\"{name}\"")));
+        line.and_then(|line| line.split('"').nth(3)).unwrap_or_default()
+    };
+    if said("Sum") != GROCKSDB_SUM {
+        return Err(format!("{GROCKSDB} has the sum {}, not the pinned one: not used", said("Sum")));
+    }
+    // A copy that an earlier run did not finish.
+    let _ = fs::remove_dir_all(&place);
+    let into = place.to_string_lossy();
+    run::quiet("cp", &["-r", "--no-preserve=mode", said("Dir"), &into])
+        .ok_or("the module cannot be copied")?;
+    // The sums of the module's own file pin what its tests need.
+    run::quiet("go", &["-C", &into, "mod", "vendor"])
+        .map(|_| place.clone())
+        .ok_or_else(|| format!("go cannot fetch what the tests of {GROCKSDB} need: no network?"))
 }
 
 fn fetch_jar(folder: &Path) -> Result<(), String> {

@@ -19,5 +19,6 @@ mod listeners;
 mod options;
 mod phases;
 mod prefixes;
+mod programs;
 mod settings;
 mod written;
