@@ -10,6 +10,7 @@
 #![deny(clippy::print_stderr, reason = "eprintln! panics when it cannot write; see ashlar_bench::say")]
 
 mod bench;
+mod blob;
 mod bytes_text;
 mod cli;
 mod db;

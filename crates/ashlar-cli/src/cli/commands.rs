@@ -1,6 +1,6 @@
 //! The commands of `ashlar db`, with their arguments, and the flags that each of them takes.
 
-use super::{Common, Range};
+use super::{Common, Range, TreeCommand};
 use clap::{ArgAction, Args, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -27,12 +27,18 @@ pub(crate) struct Dump {
     /// Prints only the number of entries
     #[arg(long = "count_only")]
     pub(crate) count_only: bool,
-    /// A table, a WAL file or a MANIFEST to print instead of a database
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["count_only", "count_delim", "from", "to", "prefix", "max_keys", "tsv"])]
+    /// A table, a blob file, a WAL file or a MANIFEST to print instead of a database
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["count_only", "count_delim", "stats", "from", "to", "prefix", "max_keys", "tsv"])]
     pub(crate) path: Option<PathBuf>,
     /// With --path: shows where in which blob file a value is
     #[arg(long = "decode_blob_index", requires = "path")]
     pub(crate) decode_blob_index: bool,
+    /// With --path: prints the values of a blob file, not their stored bytes
+    #[arg(long = "dump_uncompressed_blobs", requires = "path")]
+    pub(crate) dump_uncompressed_blobs: bool,
+    /// Begins with the property rocksdb.stats
+    #[arg(long)]
+    pub(crate) stats: bool,
     /// Prints the number and bytes of the entries whose keys agree up to the character
     #[arg(long = "count_delim", value_name = "CHARACTER", num_args = 0..=1, require_equals = true,
           default_missing_value = ".", conflicts_with = "count_only")]
@@ -200,15 +206,6 @@ pub(crate) enum DbCommand {
     /// Opens the database for reading, which compares its files with the MANIFEST, and prints OK. `check` reads them all
     #[command(name = "checkconsistency")]
     CheckConsistency,
-    /// Lists the table and blob files that the database needs, with their levels and families
-    ///
-    /// Needs the LOCK.
-    #[command(name = "list_live_files_metadata")]
-    LiveFiles {
-        /// One list by file name, instead of one for each family
-        #[arg(long = "sort_by_filename")]
-        sort_by_filename: bool,
-    },
     /// Prints the batches of a WAL file, one per line. `ashlar wal` explains each record
     #[command(name = "dump_wal")]
     DumpWal {
@@ -416,6 +413,8 @@ pub(crate) enum DbCommand {
     Level,
     /// Rewrites every file in the format of a RocksDB release (--level), and checks the result
     Rewrite,
+    #[command(flatten)]
+    Tree(TreeCommand),
 }
 
 /// Which of the shared flags a command uses.
@@ -444,6 +443,20 @@ impl Uses {
     const FILES: Uses = Uses { tuning: false, ..Uses::DATABASE };
     /// A command that shows names or files.
     const SHOWN: Uses = Uses { hex_alone: true, ..Uses::FILES };
+    /// A command that shows keys and values of files.
+    const PRINTED: Uses = Uses { hex: true, ..Uses::FILES };
+}
+
+impl TreeCommand {
+    fn uses(&self) -> Uses {
+        use TreeCommand as C;
+        match self {
+            C::InternalDump(_) => Uses { tuning: false, ..Uses::KEYS },
+            C::RangeDeletes { .. } => Uses { tuning: false, ..Uses::FAMILY },
+            C::DumpLiveFiles { .. } | C::LiveFiles { .. } => Uses::FILES,
+            C::FileChecksums { .. } => Uses::SHOWN,
+        }
+    }
 }
 
 impl DbCommand {
@@ -458,13 +471,14 @@ impl DbCommand {
             C::Delete { .. } | C::SingleDelete { .. } | C::DeleteRange { .. } => Uses::ENTRIES,
             C::Ingest { .. } => Uses { hex: false, ..Uses::ENTRIES },
             C::Get { .. } | C::MultiGet { .. } | C::GetEntity { .. } | C::ApproxSize { .. } => Uses::KEYS,
-            C::Dump(Dump { path: Some(_), .. }) => Uses::SHOWN,
+            C::Dump(Dump { path: Some(_), .. }) => Uses::PRINTED,
+            C::Tree(command) => command.uses(),
             C::Scan { .. } | C::Dump(_) | C::Explain { .. } | C::Compact { .. } => Uses::KEYS,
             C::Property { .. } | C::ExportFamily { .. } => Uses::FAMILY,
             C::CreateFamily { .. } | C::ImportFamily { .. } => {
                 Uses { create_if_missing: true, ..Uses::DATABASE }
             }
-            C::DropFamily { .. } | C::Info | C::LiveFiles { .. } | C::CheckConsistency => Uses::DATABASE,
+            C::DropFamily { .. } | C::Info | C::CheckConsistency => Uses::DATABASE,
             C::Checkpoint { .. } | C::Backup { .. } => Uses::DATABASE,
             C::Transactions | C::CommitTransaction { .. } | C::RollbackTransaction { .. } => Uses::SHOWN,
             C::Families | C::Check { .. } | C::Repair { .. } | C::Restore { .. } | C::Backups { .. } => {
@@ -480,6 +494,7 @@ impl DbCommand {
         matches!(
             self,
             DbCommand::DumpWal { .. }
+                | DbCommand::Tree(TreeCommand::FileChecksums { path: Some(_) })
                 | DbCommand::ManifestDump { path: Some(_), .. }
                 | DbCommand::Dump(Dump { path: Some(_), .. })
         )

@@ -1,6 +1,7 @@
 //! The command line of `ashlar`, and of `ldb` if the program has that name. Names and flags of `ashlar db` are ldb's.
 
 mod commands;
+mod tree;
 mod tuning;
 
 use crate::manifest::ManifestArguments;
@@ -13,6 +14,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 pub(crate) use commands::{DbCommand, Dump};
+pub(crate) use tree::{InternalDump, TreeCommand};
 pub(crate) use tuning::Tuning;
 
 /// AshlarDB on the command line. Opens RocksDB's directories without a conversion.

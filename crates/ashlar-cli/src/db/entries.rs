@@ -1,7 +1,8 @@
 //! get, multi_get, get_entity, scan, dump, compact.
 
+use super::counts::Counts;
 use super::text::Form;
-use super::{Target, close, files};
+use super::{Target, close, files, info};
 use crate::Done;
 use crate::cli::{Dump, Range};
 use crate::outcome::Outcome;
@@ -9,7 +10,6 @@ use ashlardb::{CompactRangeOptions, Cursor, Family, Read as _};
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::ops::Bound;
-use std::os::unix::ffi::OsStrExt;
 
 const NOT_FOUND: &str = "Key not found";
 
@@ -70,7 +70,10 @@ pub(super) fn scan(target: &Target, range: &Range, no_value: bool, out: &mut dyn
 /// Prints the entries of a range, or one file.
 pub(super) fn dump(target: &Target, dump: &Dump, out: &mut dyn Write) -> Done {
     if let Some(path) = &dump.path {
-        return files::dump(target, path, dump.decode_blob_index, out);
+        return files::dump(target, path, dump, out);
+    }
+    if dump.stats {
+        info::stats(target, out)?;
     }
     if let Some(delimiter) = &dump.count_delim {
         return dump_counts(target, &dump.range, delimiter, out);
@@ -82,28 +85,11 @@ pub(super) fn dump(target: &Target, dump: &Dump, out: &mut dyn Write) -> Done {
     Ok(())
 }
 
-/// Prints a line for each run of keys that agree up to the first byte of `delimiter`: their number, and the bytes of their
-/// keys and values.
+/// Prints a line for each run of keys that agree up to the character `delimiter`.
 fn dump_counts(target: &Target, range: &Range, delimiter: &OsStr, out: &mut dyn Write) -> Done {
-    let [delimiter] = delimiter.as_bytes() else {
-        return Err(Outcome::Usage("--count_delim is one character".to_owned()));
-    };
-    let form = target.form(range.tsv);
-    let mut run: Option<(Vec<u8>, u64, usize)> = None;
-    let mut print = |run: Option<(Vec<u8>, u64, usize)>| match run {
-        Some((group, count, bytes)) => form.print_counts(out, &group, count, bytes),
-        None => Ok(()),
-    };
-    each(target, range, |entry| {
-        let bytes = entry.key.len() + entry.value.len();
-        let group = entry.key.split(|byte| byte == delimiter).next().unwrap_or_default();
-        match &mut run {
-            Some((last, count, all)) if last == group => (*count, *all) = (*count + 1, *all + bytes),
-            _ => print(run.replace((group.to_vec(), 1, bytes)))?,
-        }
-        Ok(())
-    })?;
-    Ok(print(run)?)
+    let mut counts = Counts::new(delimiter, target.form(range.tsv))?;
+    each(target, range, |entry| Ok(counts.add(entry.key, entry.value, out)?))?;
+    counts.finish(out)
 }
 
 /// An entry of a range.

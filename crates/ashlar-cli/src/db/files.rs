@@ -1,12 +1,14 @@
-//! approxsize, checkconsistency, list_live_files_metadata, and dump of one file.
+//! approxsize, checkconsistency, and dump of one file.
 
 use super::Target;
+use crate::blob::BlobForm;
+use crate::cli::Dump;
 use crate::outcome::Outcome;
 use crate::wal::Rows;
-use crate::{Done, manifest, sst};
+use crate::{Done, blob, manifest, sst};
 use ashlar_bench::say;
 use ashlar_format::filename::FileKind;
-use ashlardb::{Db, SizeOptions, StorageFile, StorageKind};
+use ashlardb::SizeOptions;
 use std::ffi::OsStr;
 use std::io::Write;
 use std::path::Path;
@@ -36,62 +38,24 @@ pub(super) fn consistency(target: &Target, out: &mut dyn Write) -> Done {
     Ok(writeln!(out, "OK")?)
 }
 
-/// Lists the tables and blob files, in ldb's lines.
-pub(super) fn list(target: &Target, sort_by_filename: bool, out: &mut dyn Write) -> Done {
-    let db = target.open()?;
-    let live = db.live_files()?;
-    let stored = |file: &&StorageFile| matches!(file.kind, StorageKind::Table | StorageKind::Blob);
-    let mut files: Vec<&StorageFile> = live.iter().filter(stored).collect();
-    files.sort_by_key(|file| file.path());
-    if sort_by_filename {
-        by_name(&files, out)?;
-    } else {
-        by_family(&db, &files, out)?;
-    }
-    writeln!(out, "------------------------------")?;
-    drop(live);
-    Ok(db.close()?)
-}
-
-fn by_name(files: &[&StorageFile], out: &mut dyn Write) -> Done {
-    writeln!(out, "Live SST and Blob Files:")?;
-    for file in files {
-        let level = file.level.map(|level| format!(" : level {}", level.0)).unwrap_or_default();
-        let family = file.family.as_deref().unwrap_or_default();
-        writeln!(out, "{}{level}, column family '{family}'", file.path().display())?;
-    }
-    Ok(())
-}
-
-fn by_family(db: &Db, files: &[&StorageFile], out: &mut dyn Write) -> Done {
-    for family in db.families() {
-        let name = family.name();
-        writeln!(out, "===== Column Family: {name} =====\nLive SST Files:")?;
-        let own = || files.iter().filter(|file| file.family.as_deref() == Some(&*name));
-        for level in 0..family.options().compaction.num_levels {
-            writeln!(out, "---------- level {level} ----------")?;
-            for file in own().filter(|file| file.level.is_some_and(|of| usize::from(of.0) == level)) {
-                writeln!(out, "{}", file.path().display())?;
-            }
-        }
-        writeln!(out, "Live Blob Files:")?;
-        for file in own().filter(|file| file.kind == StorageKind::Blob) {
-            writeln!(out, "{}", file.path().display())?;
-        }
-    }
-    Ok(())
-}
-
-/// Prints a table, WAL file or MANIFEST as ldb does.
-pub(super) fn dump(target: &Target, path: &Path, decode_blob_index: bool, out: &mut dyn Write) -> Done {
+/// Prints a table, blob file, WAL file or MANIFEST as ldb does.
+pub(super) fn dump(target: &Target, path: &Path, how: &Dump, out: &mut dyn Write) -> Done {
+    let common = &target.common;
+    let form = BlobForm {
+        key_hex: common.hex || common.key_hex,
+        value_hex: common.hex || common.value_hex,
+        uncompressed: how.dump_uncompressed_blobs,
+    };
     match path.file_name().and_then(|name| FileKind::parse(name.to_str()?)) {
         Some(FileKind::Table(_) | FileKind::LevelDbTable(_)) => {
-            sst::dump(path, target.common.hex, decode_blob_index, out)
+            sst::dump(path, form.key_hex, how.decode_blob_index, out)
         }
+        Some(FileKind::Blob(_)) => blob::dump(path, form, out),
         Some(FileKind::Wal(_)) => Rows { header: true, values: true }.print(path, out),
-        Some(FileKind::Manifest(_)) => manifest::dump(path, target.common.hex, out),
+        Some(FileKind::Manifest(_)) => manifest::dump(path, form.key_hex, out),
         _ => {
-            Err(Outcome::Usage(format!("{}: not the name of a table, WAL file or MANIFEST", path.display())))
+            let path = path.display();
+            Err(Outcome::Usage(format!("{path}: not the name of a table, blob file, WAL file or MANIFEST")))
         }
     }
 }

@@ -21,6 +21,13 @@ pub(super) fn run(target: &Target, out: &mut dyn Write) -> Done {
     health(&db, out)
 }
 
+/// Prints the statistics of the family, for `--stats`.
+pub(super) fn stats(target: &Target, out: &mut dyn Write) -> Done {
+    let db = target.open_to_read()?;
+    let stats = target.family(&db)?.property("rocksdb.stats").unwrap_or_default();
+    Ok(writeln!(out, "{stats}")?)
+}
+
 /// Prints the property `name` of the family. One that is a map has a line for each of its values.
 pub(super) fn property(target: &Target, name: &str, out: &mut dyn Write) -> Done {
     let db = target.open_to_read()?;

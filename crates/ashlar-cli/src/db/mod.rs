@@ -7,21 +7,25 @@
 mod backups;
 mod check;
 mod checkpoint;
+mod counts;
 mod entries;
 mod explain;
 mod exports;
 mod files;
 mod info;
+mod internal;
 mod level;
 mod lines;
+mod live;
 mod load;
 mod repair;
 mod sst_files;
+mod stored;
 mod text;
 mod transactions;
 mod writes;
 
-use crate::cli::{Common, DbArguments, DbCommand};
+use crate::cli::{Common, DbArguments, DbCommand, TreeCommand};
 use crate::outcome::{Outcome, answer};
 use crate::wal::Rows;
 use crate::{Done, manifest};
@@ -32,7 +36,7 @@ use std::path::{Path, PathBuf};
 use text::{Form, Separator};
 
 /// The commands, for messages.
-pub(crate) const COMMANDS: &str = "put, get, batchput, multi_get, put_entity, get_entity, delete, singledelete, deleterange, approxsize, scan, dump, load, families, create_family, drop_family, explain, compact, property, check, checkconsistency, list_live_files_metadata, dump_wal, manifest_dump, repair, checkpoint, export_family, import_family, backup, restore, backups, write_sst, ingest, info, transactions, commit_transaction, rollback_transaction, level, rewrite (see ashlar db --help)";
+pub(crate) const COMMANDS: &str = "put, get, batchput, multi_get, put_entity, get_entity, delete, singledelete, deleterange, approxsize, scan, dump, load, families, create_family, drop_family, explain, compact, property, check, checkconsistency, list_live_files_metadata, dump_live_files, file_checksum_dump, list_file_range_deletes, idump, dump_wal, manifest_dump, repair, checkpoint, export_family, import_family, backup, restore, backups, write_sst, ingest, info, transactions, commit_transaction, rollback_transaction, level, rewrite (see ashlar db --help)";
 
 /// A command with its database.
 struct Target {
@@ -118,7 +122,6 @@ pub(crate) fn run(arguments: DbArguments) -> Done {
         DbCommand::DeleteRange { begin, end } => writes::delete_range(&target, &begin, &end, &mut out),
         DbCommand::ApproxSize { from, to } => files::approximate_size(&target, &from, &to, &mut out),
         DbCommand::CheckConsistency => files::consistency(&target, &mut out),
-        DbCommand::LiveFiles { sort_by_filename } => files::list(&target, sort_by_filename, &mut out),
         DbCommand::Scan { range, no_value } => entries::scan(&target, &range, no_value, &mut out),
         DbCommand::Dump(dump) => entries::dump(&target, &dump, &mut out),
         DbCommand::Load { tsv, disable_wal, compact } => {
@@ -170,8 +173,24 @@ pub(crate) fn run(arguments: DbArguments) -> Done {
         DbCommand::RollbackTransaction { name } => transactions::decide(&target, &name, false, &mut out),
         DbCommand::Level => level::show(&target, &mut out),
         DbCommand::Rewrite => level::rewrite(&target, &mut out),
+        DbCommand::Tree(command) => tree(&target, command, &mut out),
     }?;
     Ok(out.flush()?)
+}
+
+/// Runs a command on the files and levels of a database.
+fn tree(target: &Target, command: TreeCommand, out: &mut dyn Write) -> Done {
+    match command {
+        TreeCommand::InternalDump(dump) => internal::dump(target, &dump, out),
+        TreeCommand::LiveFiles { sort_by_filename } => live::list(target, sort_by_filename, out),
+        TreeCommand::DumpLiveFiles { decode_blob_index, dump_uncompressed_blobs } => {
+            live::dump(target, decode_blob_index, dump_uncompressed_blobs, out)
+        }
+        TreeCommand::FileChecksums { path } => {
+            manifest::checksums(path.as_ref().unwrap_or(&target.directory), target.common.hex, out)
+        }
+        TreeCommand::RangeDeletes { max_keys } => live::range_deletes(target, max_keys, out),
+    }
 }
 
 /// The command and its directory. The parser takes a word that is not a command for the directory. With `--db`, or

@@ -59,17 +59,17 @@ impl Family {
             files.sort_by(|a, b| before(&order, level, a, b));
             files.into_iter().try_for_each(|file| table(file, hex, out))?;
         }
-        let blobs: Vec<_> =
-            self.blobs.iter().map(|(number, blob)| (*number, blob, self.linked(*number))).collect();
-        // A blob file goes when no table refers to it and all of it is garbage.
-        let mut live = blobs
-            .iter()
-            .filter(|(_, blob, linked)| !linked.is_empty() || blob.garbage.0 < blob.count)
-            .peekable();
+        let mut live = self.live_blobs().peekable();
         if live.peek().is_some() {
             writeln!(out, "--- blob files --- version# {version} ---")?;
         }
-        live.try_for_each(|(number, blob, linked)| blob.dump(*number, linked, out))
+        live.try_for_each(|(number, blob)| blob.dump(number, &self.linked(number), out))
+    }
+
+    /// The blob files. One goes when no table refers to it and all of it is garbage.
+    pub(super) fn live_blobs(&self) -> impl Iterator<Item = (FileNumber, &Blob)> {
+        let all = self.blobs.iter().map(|(number, blob)| (*number, blob));
+        all.filter(|(number, blob)| blob.garbage.0 < blob.count || !self.linked(*number).is_empty())
     }
 
     /// The tables whose oldest blob file has this number.

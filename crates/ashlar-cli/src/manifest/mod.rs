@@ -4,12 +4,14 @@
 //! |---|---|
 //! | `words` | an edit as lines |
 //! | `summary` | the state after all edits: families, tables per level |
+//! | `checksums` | the checksums of files in that state, as ldb's file_checksum_dump prints them |
 //! | `dump` | that state as ldb's manifest_dump prints it |
 //!
 //! 1. All records before damage are shown and summed up. Damage is reported with offset and cause, and the exit status is
 //!    1. A torn last record counts as damage here, though every other reader drops it silently.
 //! 2. The command reads no other file, takes no lock and changes nothing.
 
+mod checksums;
 mod dump;
 mod summary;
 mod words;
@@ -108,6 +110,15 @@ pub(crate) fn dump(path: &Path, hex: bool, out: &mut dyn Write) -> Done {
     let path = if path.is_dir() { the_only(&*env.fs, path)? } else { path.to_path_buf() };
     let (summary, damage) = read(env.fs.open_read(&path)?, |_, _| Ok(()))?;
     summary.dump(hex, out)?;
+    damage.map_or(Ok(()), |e| Err(e.into()))
+}
+
+/// Prints the checksums of live files. `path`: the MANIFEST, or the directory of a database.
+pub(crate) fn checksums(path: &Path, hex: bool, out: &mut dyn Write) -> Done {
+    let env = Env::os()?;
+    let path = find(&*env.fs, path)?;
+    let (summary, damage) = read(env.fs.open_read(&path)?, |_, _| Ok(()))?;
+    summary.checksums(hex, out)?;
     damage.map_or(Ok(()), |e| Err(e.into()))
 }
 

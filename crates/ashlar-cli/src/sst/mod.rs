@@ -3,6 +3,7 @@
 //! | file | subject |
 //! |---|---|
 //! | `arguments` | the command line |
+//! | `entry` | an entry as a line |
 //! | `scan` | entries in the order of the index: scan, check |
 //! | `properties` | the properties in sst_dump's words, the summary |
 //! | `raw` | the whole content of a table, as text |
@@ -16,11 +17,13 @@
 
 mod arguments;
 mod blocks;
+mod entry;
 mod properties;
 mod raw;
 mod scan;
 
 pub(crate) use arguments::{SstArguments, SstCli};
+pub(crate) use entry::EntryForm;
 
 use crate::Done;
 use crate::bytes_text::{Hex, parse_bytes};

@@ -3,13 +3,11 @@
 //! `--to` and `--prefix` end the scan of a table at the first key beyond them in byte order, as in sst_dump. `--from`
 //! follows the comparator of the table if that is a built-in one.
 
-use super::SstArguments;
+use super::{EntryForm, SstArguments};
 use crate::Done;
-use crate::bytes_text::{Hex, parse_bytes, write_bytes};
+use crate::bytes_text::{Hex, parse_bytes};
 use crate::outcome::Outcome;
-use ashlar_base::{Error, InternalKey, Order, Result, Trailer, ValueType};
-use ashlar_format::blob::BlobIndex;
-use ashlar_format::compress::Compression;
+use ashlar_base::{Error, InternalKey, Order, Result};
 use ashlar_table::Anatomy;
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -67,6 +65,9 @@ enum Stop {
 /// Reads the entries in `range`, and prints them when the command is `scan`.
 pub(super) fn run(table: &Anatomy, range: &mut Range, arguments: &SstArguments, out: &mut dyn Write) -> Done {
     let shown = arguments.command == super::SstCommand::Scan;
+    let hex = arguments.output_hex;
+    let form =
+        EntryForm { key_hex: hex, value_hex: hex, blob_places: arguments.decode_blob_index, columns: false };
     let properties = table.properties()?;
     let order = properties.comparator.as_deref().and_then(Order::by_name).unwrap_or_default();
     let global_seq = properties.global_seqno.filter(|seq| *seq != 0);
@@ -91,7 +92,7 @@ pub(super) fn run(table: &Anatomy, range: &mut Range, arguments: &SstArguments, 
             range.left = range.left.map(|left| left.saturating_sub(1));
             if shown {
                 let seq = global_seq.unwrap_or(trailer.seq().get());
-                let line = print(arguments, (user_key, seq, trailer), value, out);
+                let line = form.print((user_key, seq, trailer), value, out);
                 stop = line.err().map(Stop::Output);
             }
             Ok(())
@@ -104,41 +105,6 @@ pub(super) fn run(table: &Anatomy, range: &mut Range, arguments: &SstArguments, 
         }
     }
     Ok(())
-}
-
-fn print(
-    arguments: &SstArguments,
-    (user_key, seq, trailer): (&[u8], u64, Trailer),
-    value: &[u8],
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    let hex = arguments.output_hex;
-    out.write_all(b"'")?;
-    write_bytes(out, user_key, hex)?;
-    write!(out, "' seq:{seq}, type:{} => ", trailer.type_byte())?;
-    match blob_words(arguments, trailer, value) {
-        Some(words) => out.write_all(words.as_bytes())?,
-        None => write_bytes(out, value, hex)?,
-    }
-    out.write_all(b"\n")
-}
-
-/// A decoded reference into a blob file, if `--decode_blob_index` is given.
-fn blob_words(arguments: &SstArguments, trailer: Trailer, value: &[u8]) -> Option<String> {
-    if !arguments.decode_blob_index || trailer.value_type() != Some(ValueType::BlobIndex) {
-        return None;
-    }
-    Some(match BlobIndex::decode(value) {
-        Ok(BlobIndex::Blob(place)) => {
-            let compression = Compression::from_byte(place.compression).map_or("Unknown", Compression::name);
-            format!(
-                "[blob ref] file:{} offset:{} size:{} compression: {compression}",
-                place.file.0, place.offset, place.size
-            )
-        }
-        Ok(_) => format!("[blob with an expiration] {}", Hex(value)),
-        Err(e) => format!("[{e}]"),
-    })
 }
 
 /// All range tombstones of a table, as stored.

@@ -6,7 +6,7 @@ use ashlar_testkit::golden::golden;
 use std::path::{Path, PathBuf};
 
 /// A directory, and our program in it under the name `ldb`.
-fn place() -> (tempfile::TempDir, PathBuf) {
+pub(crate) fn place() -> (tempfile::TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
     let ldb = dir.path().join("ldb");
     std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_ashlar"), &ldb).unwrap();
@@ -14,7 +14,7 @@ fn place() -> (tempfile::TempDir, PathBuf) {
 }
 
 /// Runs `ldb` with the words of `line` on the database `db`.
-fn run(ldb: &Path, db: &Path, line: &str) -> Ran {
+pub(crate) fn run(ldb: &Path, db: &Path, line: &str) -> Ran {
     let db = format!("--db={}", db.display());
     let words: Vec<&str> = std::iter::once(db.as_str()).chain(line.split_whitespace()).collect();
     program(ldb, &words, b"")

@@ -12,6 +12,7 @@ mod check;
 mod db;
 mod explain;
 mod ldb;
+mod ldb_files;
 mod level;
 mod manifest;
 mod messages;

@@ -1,0 +1,78 @@
+//! The commands on the files and levels of a database, with their arguments.
+
+use clap::{Args, Subcommand};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// What `idump` prints.
+#[derive(Debug, Args)]
+pub(crate) struct InternalDump {
+    /// The first key to show
+    #[arg(long, value_name = "KEY")]
+    pub(crate) from: Option<OsString>,
+    /// The end of the range; this key is not shown
+    #[arg(long, value_name = "KEY")]
+    pub(crate) to: Option<OsString>,
+    /// --from and --to are 0x and hexadecimal digits. (--hex is for the output alone, as in ldb)
+    #[arg(long = "input_key_hex")]
+    pub(crate) input_key_hex: bool,
+    /// The greatest number of versions to show; negative: all
+    #[arg(long = "max_keys", value_name = "N", allow_negative_numbers = true)]
+    pub(crate) max_keys: Option<i64>,
+    /// Prints only the number of versions
+    #[arg(long = "count_only")]
+    pub(crate) count_only: bool,
+    /// Prints the number and bytes of the versions whose keys agree up to the character
+    #[arg(long = "count_delim", value_name = "CHARACTER", num_args = 0..=1, require_equals = true,
+          default_missing_value = ".", conflicts_with = "count_only")]
+    pub(crate) count_delim: Option<OsString>,
+    /// Begins with the property rocksdb.stats
+    #[arg(long)]
+    pub(crate) stats: bool,
+    /// Shows where in which blob file a value is
+    #[arg(long = "decode_blob_index")]
+    pub(crate) decode_blob_index: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum TreeCommand {
+    /// Prints every version of every key that the files hold, deletions among them: 'KEY' seq:N, type:T => VALUE
+    ///
+    /// The types are 0 deletion, 1 value, 2 merge operand, 7 single deletion, 17 value in a blob file, 22 row of columns. Takes
+    /// no lock.
+    #[command(name = "idump")]
+    InternalDump(InternalDump),
+    /// Lists the table and blob files that the database needs, with their levels and families
+    ///
+    /// Takes no lock.
+    #[command(name = "list_live_files_metadata")]
+    LiveFiles {
+        /// One list by file name, instead of one for each family
+        #[arg(long = "sort_by_filename")]
+        sort_by_filename: bool,
+    },
+    /// Prints the content of every file that the database needs: MANIFEST, tables, blob files, WAL files
+    #[command(name = "dump_live_files")]
+    DumpLiveFiles {
+        /// Shows where in which blob file a value is
+        #[arg(long = "decode_blob_index")]
+        decode_blob_index: bool,
+        /// Prints the values of blob files, not their stored bytes
+        #[arg(long = "dump_uncompressed_blobs")]
+        dump_uncompressed_blobs: bool,
+    },
+    /// Prints the checksums of tables and blob files that the MANIFEST has: NUMBER, FUNCTION, CHECKSUM
+    #[command(name = "file_checksum_dump")]
+    FileChecksums {
+        /// The MANIFEST. Default: the one in use
+        #[arg(long, value_name = "FILE")]
+        path: Option<PathBuf>,
+    },
+    /// Prints the range deletions of the family's tables, in hexadecimal digits
+    #[command(name = "list_file_range_deletes")]
+    RangeDeletes {
+        /// The greatest number of range deletions to print
+        #[arg(long = "max_keys", value_name = "N", default_value_t = 1000, allow_negative_numbers = true)]
+        max_keys: i64,
+    },
+}

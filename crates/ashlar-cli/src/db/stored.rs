@@ -1,0 +1,186 @@
+//! The state of a database as its files give it, without an open: families, tables, and the writes in the WAL files.
+//!
+//! 1. Takes no lock and writes nothing.
+//! 2. A process that has the database open may delete a WAL file between the read of the MANIFEST and that of the WAL. It first
+//!    records in the MANIFEST that the WAL file is not needed. The state is then read again.
+
+use super::Target;
+use crate::outcome::Outcome;
+use ashlar_base::{Error, FamilyId, Result, SeqNum, ValueType};
+use ashlar_cache::FramePool;
+use ashlar_env::{Env, ReadFile};
+use ashlar_format::filename::FileKind;
+use ashlar_format::write_batch::{BatchOp, BatchReader};
+use ashlar_log::RecoveryMode;
+use ashlar_memtable::{MemtableRep, Op, WriterSlot, memtable};
+use ashlar_options::FormatLevel;
+use ashlar_recovery::{
+    BatchPlace, Families, FamilyFilter, FoundWals, Others, Policy, Recovered, ReplaySink, logs_needed_from,
+    recover_in, replay_found, sequenced_ops,
+};
+use ashlar_tree::files::hold_directory;
+use ashlar_tree::places::{Entered, Purpose, enter};
+use ashlar_tree::version::{FamilyState, OpenTables};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Memory for the blocks of tables, in bytes.
+const POOL_BYTES: usize = 8 << 20;
+
+/// A family may have as many levels.
+const LEVELS: usize = 64;
+
+/// Reads of the state beside a process that changes it.
+const ATTEMPTS: u32 = 64;
+
+/// See the module.
+pub(super) struct Stored {
+    entered: Entered,
+    recovered: Recovered,
+    directory: PathBuf,
+}
+
+impl Stored {
+    /// Reads the MANIFEST.
+    pub(super) fn read(target: &Target) -> Result<Stored> {
+        let directory = target.directory.clone();
+        let env = hold_directory(&Env::os()?, &directory)?;
+        let entered = enter(&env, &directory, &target.common.places(), Purpose::Read)?;
+        let tables = OpenTables::new(FramePool::new(POOL_BYTES));
+        let families = Families { listed: Vec::new(), others: Others::OpenKnown { levels: LEVELS } };
+        let recovered = recover_in(&entered, &directory, FormatLevel::default(), &tables, &families)?;
+        Ok(Stored { entered, recovered, directory })
+    }
+
+    /// Reads the MANIFEST, and the writes to a family that are in WAL files only.
+    pub(super) fn read_with_wal(
+        target: &Target,
+    ) -> Result<(Arc<FamilyState>, Arc<dyn MemtableRep>), Outcome> {
+        for _ in 0..ATTEMPTS {
+            let mut stored = Stored::read(target)?;
+            let family = stored.family(target.common.family_name())?;
+            if family.version.order.timestamp_len() > 0 {
+                let text = format!(
+                    "family {:?} has keys with timestamps, whose WAL files are not read",
+                    family.name
+                );
+                let e = Error::not_supported(text).at_path(&target.directory);
+                return Err(e.hint("`ashlar sst` reads its tables").into());
+            }
+            match stored.replay(&family) {
+                Ok(Some(writes)) => return Ok((family, writes)),
+                // Another process deleted a WAL file.
+                Ok(None) => {}
+                Err(e) if e.is_not_found() => {}
+                Err(e) => return Err(e.into()),
+            }
+        }
+        let directory = target.directory.display();
+        Err(Outcome::Failed(format!(
+            "{directory}: another process changes the database; close it there, or read a checkpoint"
+        )))
+    }
+
+    /// The families whose comparators are built in.
+    pub(super) fn families(&self) -> Vec<Arc<FamilyState>> {
+        self.recovered.versions.families()
+    }
+
+    pub(super) fn family(&self, name: &str) -> Result<Arc<FamilyState>, Outcome> {
+        let found = self.families().into_iter().find(|family| family.name == name);
+        found.ok_or_else(|| {
+            let directory = self.directory.display();
+            Outcome::Failed(format!(
+                "{directory}: there is no column family {name:?} with a built-in comparator; `families` lists them"
+            ))
+        })
+    }
+
+    /// The path of a file of the database, which may be in another directory.
+    pub(super) fn path_of(&self, name: &str) -> PathBuf {
+        self.entered.env.fs.real_path(&self.directory.join(name))
+    }
+
+    /// Opens a file of the database.
+    pub(super) fn open(&self, name: &str) -> Result<Arc<dyn ReadFile>> {
+        self.entered.env.fs.open_read(&self.directory.join(name))
+    }
+
+    /// The names of the files in the directories of the database.
+    pub(super) fn names(&self) -> Result<Vec<String>> {
+        let entries = self.entered.env.fs.files(&self.directory)?;
+        Ok(entries.into_iter().map(|entry| entry.name).collect())
+    }
+
+    /// The MANIFEST in use.
+    pub(super) fn manifest(&self) -> PathBuf {
+        self.path_of(&FileKind::Manifest(self.recovered.versions.manifest_number()).name())
+    }
+
+    /// The writes to a family that are in WAL files only. `None`: another process may have deleted one of these files.
+    fn replay(&mut self, family: &FamilyState) -> Result<Option<Arc<dyn MemtableRep>>> {
+        let (env, dir) = (&self.entered.env, &self.directory);
+        let Recovered { versions, report, logs_from, .. } = &mut self.recovered;
+        let wals = FoundWals::open(env, dir, versions)?;
+        if logs_needed_from(&*env.fs, dir)? != *logs_from {
+            return Ok(None);
+        }
+        // The second policy is for WAL files of transactions that write before they commit.
+        for policy in [Policy::AtCommit, Policy::BeforeCommit] {
+            let mut sink = Writes::new(family);
+            let how = (RecoveryMode::PointInTime, policy);
+            let outcome = replay_found(&wals, dir, versions, how, &mut sink, &mut report.clone())?;
+            if outcome.policy == policy {
+                return Ok(Some(sink.memtable));
+            }
+        }
+        Err(Error::corruption("the WAL files mix two policies of transactions").at_path(dir))
+    }
+}
+
+/// Takes the writes to one family.
+struct Writes {
+    family: FamilyId,
+    memtable: Arc<dyn MemtableRep>,
+    slot: WriterSlot,
+}
+
+impl Writes {
+    fn new(family: &FamilyState) -> Writes {
+        let memtable = memtable(family.version.order.clone());
+        Writes { family: family.id, memtable, slot: WriterSlot::default() }
+    }
+
+    fn insert(&mut self, seq: SeqNum, op: Op<'_>) -> Result<()> {
+        let prepared = self.memtable.prepare(&mut self.slot, &mut std::iter::once(op));
+        let prepared =
+            prepared.map_err(|_| Error::not_supported("more than 16 GiB of writes in WAL files"))?;
+        self.memtable.insert(&mut self.slot, prepared, seq);
+        Ok(())
+    }
+}
+
+impl ReplaySink for Writes {
+    fn apply(&mut self, _: BatchPlace, batch: &BatchReader<'_>, filter: &FamilyFilter<'_>) -> Result<()> {
+        for op in sequenced_ops(batch) {
+            let (seq, op) = op?;
+            if op.family() != Some(self.family) || !filter.takes(self.family) {
+                continue;
+            }
+            let (value_type, key, value): (ValueType, &[u8], &[u8]) = match op {
+                BatchOp::Put { key, value, .. } | BatchOp::TimedPut { key, value, .. } => {
+                    (ValueType::Put, key, value)
+                }
+                BatchOp::Delete { key, .. } => (ValueType::Delete, key, &[]),
+                BatchOp::SingleDelete { key, .. } => (ValueType::SingleDelete, key, &[]),
+                BatchOp::Merge { key, value, .. } => (ValueType::Merge, key, value),
+                BatchOp::BlobIndex { key, index, .. } => (ValueType::BlobIndex, key, index),
+                BatchOp::Entity { key, entity, .. } => (ValueType::Entity, key, entity),
+                BatchOp::DeleteRange { begin, end, .. } => (ValueType::RangeDelete, begin, end),
+                _ => continue,
+            };
+            self.insert(seq, Op { key, value, value_type, seq_delta: 0 })?;
+        }
+        Ok(())
+    }
+}
