@@ -89,6 +89,13 @@ pub(crate) enum DbCommand {
         /// The key; with --hex or --key_hex as 0x and hexadecimal digits
         key: OsString,
     },
+    /// Prints the rows of several keys, one per line, and which keys there are not
+    #[command(name = "multi_get_entity")]
+    MultiGetEntity {
+        /// The keys, each as for `get_entity`
+        #[arg(required = true)]
+        keys: Vec<OsString>,
+    },
     /// Removes a key
     Delete {
         /// The key; with --hex or --key_hex as 0x and hexadecimal digits
@@ -108,6 +115,8 @@ pub(crate) enum DbCommand {
         /// The end of the range; this key stays
         end: OsString,
     },
+    /// Takes get, put, delete and count from standard input, one per line, and answers each; `help` lists them
+    Query,
     /// Prints about how many bytes of tables the keys of a range have
     #[command(name = "approxsize")]
     ApproxSize {
@@ -206,33 +215,6 @@ pub(crate) enum DbCommand {
     /// Opens the database for reading, which compares its files with the MANIFEST, and prints OK. `check` reads them all
     #[command(name = "checkconsistency")]
     CheckConsistency,
-    /// Prints the batches of a WAL file, one per line. `ashlar wal` explains each record
-    #[command(name = "dump_wal")]
-    DumpWal {
-        /// The file, or a directory with WAL files
-        #[arg(long, value_name = "FILE|DIRECTORY")]
-        walfile: PathBuf,
-        /// Begins with a line that names the columns
-        #[arg(long)]
-        header: bool,
-        /// Prints values beside keys
-        #[arg(long = "print_value")]
-        print_value: bool,
-        /// As in ldb, without effect: the marks of transactions are printed under every policy
-        #[arg(long = "write_committed", value_name = "true|false", num_args = 0..=1, require_equals = true,
-              default_missing_value = "true", value_parser = ["true", "false"])]
-        write_committed: Option<String>,
-    },
-    /// Prints the state after the MANIFEST: families, and tables by level. `ashlar manifest` explains each record
-    #[command(name = "manifest_dump")]
-    ManifestDump {
-        /// The MANIFEST. Default: that of the database, which has one
-        #[arg(long, value_name = "FILE")]
-        path: Option<PathBuf>,
-        /// As in ldb, without effect: the state is printed whole
-        #[arg(long)]
-        verbose: bool,
-    },
     /// Turns a damaged directory into a database that opens, and reports every loss. Uses the settings of the OPTIONS file.
     /// Damaged files move to lost/ in the directory
     ///
@@ -454,7 +436,10 @@ impl TreeCommand {
             C::InternalDump(_) => Uses { tuning: false, ..Uses::KEYS },
             C::RangeDeletes { .. } => Uses { tuning: false, ..Uses::FAMILY },
             C::DumpLiveFiles { .. } | C::LiveFiles { .. } => Uses::FILES,
-            C::FileChecksums { .. } => Uses::SHOWN,
+            C::DumpWal { .. } => Uses::FILES,
+            C::FileChecksums { .. } | C::ManifestDump { .. } => Uses::SHOWN,
+            C::ReduceLevels { .. } | C::ChangeStyle { .. } => Uses::FAMILY,
+            C::UpdateManifest { .. } => Uses::FILES,
         }
     }
 }
@@ -469,8 +454,10 @@ impl DbCommand {
             | C::Load { .. }
             | C::WriteSst { .. } => Uses::ENTRIES,
             C::Delete { .. } | C::SingleDelete { .. } | C::DeleteRange { .. } => Uses::ENTRIES,
+            C::Query => Uses::ENTRIES,
             C::Ingest { .. } => Uses { hex: false, ..Uses::ENTRIES },
-            C::Get { .. } | C::MultiGet { .. } | C::GetEntity { .. } | C::ApproxSize { .. } => Uses::KEYS,
+            C::Get { .. } | C::MultiGet { .. } | C::GetEntity { .. } | C::MultiGetEntity { .. } => Uses::KEYS,
+            C::ApproxSize { .. } => Uses::KEYS,
             C::Dump(Dump { path: Some(_), .. }) => Uses::PRINTED,
             C::Tree(command) => command.uses(),
             C::Scan { .. } | C::Dump(_) | C::Explain { .. } | C::Compact { .. } => Uses::KEYS,
@@ -484,19 +471,20 @@ impl DbCommand {
             C::Families | C::Check { .. } | C::Repair { .. } | C::Restore { .. } | C::Backups { .. } => {
                 Uses::FILES
             }
-            C::Level | C::Rewrite | C::DumpWal { .. } => Uses::FILES,
-            C::ManifestDump { .. } => Uses::SHOWN,
+            C::Level | C::Rewrite => Uses::FILES,
         }
     }
 
     /// Whether the command works on a file that it names itself.
     pub(crate) fn names_its_file(&self) -> bool {
+        use TreeCommand as C;
         matches!(
             self,
-            DbCommand::DumpWal { .. }
-                | DbCommand::Tree(TreeCommand::FileChecksums { path: Some(_) })
-                | DbCommand::ManifestDump { path: Some(_), .. }
-                | DbCommand::Dump(Dump { path: Some(_), .. })
+            DbCommand::Tree(
+                C::DumpWal { .. }
+                    | C::ManifestDump { path: Some(_), .. }
+                    | C::FileChecksums { path: Some(_) }
+            ) | DbCommand::Dump(Dump { path: Some(_), .. })
         )
     }
 

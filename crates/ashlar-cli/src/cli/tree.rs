@@ -61,6 +61,33 @@ pub(crate) enum TreeCommand {
         #[arg(long = "dump_uncompressed_blobs")]
         dump_uncompressed_blobs: bool,
     },
+    /// Prints the batches of a WAL file, one per line. `ashlar wal` explains each record
+    #[command(name = "dump_wal")]
+    DumpWal {
+        /// The file, or a directory with WAL files
+        #[arg(long, value_name = "FILE|DIRECTORY")]
+        walfile: PathBuf,
+        /// Begins with a line that names the columns
+        #[arg(long)]
+        header: bool,
+        /// Prints values beside keys
+        #[arg(long = "print_value")]
+        print_value: bool,
+        /// As in ldb, without effect: the marks of transactions are printed under every policy
+        #[arg(long = "write_committed", value_name = "true|false", num_args = 0..=1, require_equals = true,
+              default_missing_value = "true", value_parser = ["true", "false"])]
+        write_committed: Option<String>,
+    },
+    /// Prints the state after the MANIFEST: families, and tables by level. `ashlar manifest` explains each record
+    #[command(name = "manifest_dump")]
+    ManifestDump {
+        /// The MANIFEST. Default: that of the database, which has one
+        #[arg(long, value_name = "FILE")]
+        path: Option<PathBuf>,
+        /// As in ldb, without effect: the state is printed whole
+        #[arg(long)]
+        verbose: bool,
+    },
     /// Prints the checksums of tables and blob files that the MANIFEST has: NUMBER, FUNCTION, CHECKSUM
     #[command(name = "file_checksum_dump")]
     FileChecksums {
@@ -74,5 +101,41 @@ pub(crate) enum TreeCommand {
         /// The greatest number of range deletions to print
         #[arg(long = "max_keys", value_name = "N", default_value_t = 1000, allow_negative_numbers = true)]
         max_keys: i64,
+    },
+    /// Moves the tables of the family into its first N levels, if deeper levels have some
+    ///
+    /// The family is compacted first. The OPTIONS file has num_levels=N afterwards, so the next open has that many levels.
+    #[command(name = "reduce_levels")]
+    ReduceLevels {
+        /// The number of levels, level 0 included
+        #[arg(long = "new_levels", value_name = "N", value_parser = clap::value_parser!(u8).range(2..=64))]
+        new_levels: u8,
+        /// Prints the number of levels with tables before the change
+        #[arg(long = "print_old_levels")]
+        print_old_levels: bool,
+    },
+    /// Turns a leveled family into a universal one, which has one table in its last level then
+    ///
+    /// The OPTIONS file has the new style afterwards. A compaction writes all entries of the family once, so the device needs room
+    /// for a second copy. A universal family becomes leveled without a change of files: open it with
+    /// compaction_style=kCompactionStyleLevel.
+    #[command(name = "change_compaction_style")]
+    ChangeStyle {
+        /// The style that the family has: 0 leveled, 1 universal
+        #[arg(long = "old_compaction_style", value_name = "0|1", value_parser = clap::value_parser!(u8).range(..=1))]
+        old: u8,
+        /// The style to have: 0 leveled, 1 universal
+        #[arg(long = "new_compaction_style", value_name = "0|1", value_parser = clap::value_parser!(u8).range(..=1))]
+        new: u8,
+    },
+    /// As in ldb, where it records the temperatures of files. AshlarDB has one tier of storage, so the command is refused
+    #[command(name = "update_manifest")]
+    UpdateManifest {
+        /// As in ldb
+        #[arg(long = "update_temperatures")]
+        update_temperatures: bool,
+        /// As in ldb
+        #[arg(long)]
+        verbose: bool,
     },
 }

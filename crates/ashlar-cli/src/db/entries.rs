@@ -39,10 +39,7 @@ pub(super) fn multi_get(target: &Target, words: &[OsString], out: &mut dyn Write
     for (key, value) in keys.iter().zip(values) {
         match value {
             Some(value) => form.print(out, key, &value)?,
-            None => {
-                write!(out, "{NOT_FOUND}: ")?;
-                form.print_key(out, key)?;
-            }
+            None => not_found(&form, key, out)?,
         }
     }
     Ok(())
@@ -56,6 +53,27 @@ pub(super) fn get_entity(target: &Target, key: &OsStr, out: &mut dyn Write) -> D
         Some(columns) => Ok(form.print_row(out, &columns)?),
         None => missing(out),
     }
+}
+
+/// Prints the rows of the keys. A key that is not there has a line, too, and is no failure.
+pub(super) fn multi_get_entity(target: &Target, words: &[OsString], out: &mut dyn Write) -> Done {
+    let form = target.form(false);
+    let keys =
+        words.iter().map(|word| form.key(word)).collect::<Result<Vec<_>, _>>().map_err(Outcome::Usage)?;
+    let db = target.open_to_read()?;
+    let family = target.family(&db)?;
+    for key in keys {
+        match family.get_entity(&key)? {
+            Some(columns) => form.print_entity(out, &key, &columns)?,
+            None => not_found(&form, &key, out)?,
+        }
+    }
+    Ok(())
+}
+
+fn not_found(form: &Form, key: &[u8], out: &mut dyn Write) -> std::io::Result<()> {
+    write!(out, "{NOT_FOUND}: ")?;
+    form.print_key(out, key)
 }
 
 pub(super) fn scan(target: &Target, range: &Range, no_value: bool, out: &mut dyn Write) -> Done {

@@ -15,9 +15,11 @@ mod files;
 mod info;
 mod internal;
 mod level;
+mod levels;
 mod lines;
 mod live;
 mod load;
+mod query;
 mod repair;
 mod sst_files;
 mod stored;
@@ -36,7 +38,7 @@ use std::path::{Path, PathBuf};
 use text::{Form, Separator};
 
 /// The commands, for messages.
-pub(crate) const COMMANDS: &str = "put, get, batchput, multi_get, put_entity, get_entity, delete, singledelete, deleterange, approxsize, scan, dump, load, families, create_family, drop_family, explain, compact, property, check, checkconsistency, list_live_files_metadata, dump_live_files, file_checksum_dump, list_file_range_deletes, idump, dump_wal, manifest_dump, repair, checkpoint, export_family, import_family, backup, restore, backups, write_sst, ingest, info, transactions, commit_transaction, rollback_transaction, level, rewrite (see ashlar db --help)";
+pub(crate) const COMMANDS: &str = "put, get, batchput, multi_get, put_entity, get_entity, multi_get_entity, delete, singledelete, deleterange, query, approxsize, scan, dump, load, families, create_family, drop_family, explain, compact, property, check, checkconsistency, list_live_files_metadata, dump_live_files, file_checksum_dump, list_file_range_deletes, idump, reduce_levels, change_compaction_style, update_manifest, dump_wal, manifest_dump, repair, checkpoint, export_family, import_family, backup, restore, backups, write_sst, ingest, info, transactions, commit_transaction, rollback_transaction, level, rewrite (see ashlar db --help)";
 
 /// A command with its database.
 struct Target {
@@ -117,6 +119,8 @@ pub(crate) fn run(arguments: DbArguments) -> Done {
         DbCommand::Get { key } => entries::get(&target, &key, &mut out),
         DbCommand::MultiGet { keys } => entries::multi_get(&target, &keys, &mut out),
         DbCommand::GetEntity { key } => entries::get_entity(&target, &key, &mut out),
+        DbCommand::MultiGetEntity { keys } => entries::multi_get_entity(&target, &keys, &mut out),
+        DbCommand::Query => query::run(&target, &mut io::stdin().lock(), &mut out),
         DbCommand::Delete { key } => writes::delete(&target, &key, false, &mut out),
         DbCommand::SingleDelete { key } => writes::delete(&target, &key, true, &mut out),
         DbCommand::DeleteRange { begin, end } => writes::delete_range(&target, &begin, &end, &mut out),
@@ -161,12 +165,6 @@ pub(crate) fn run(arguments: DbArguments) -> Done {
             let options = sst_files::options(move_files, ingest_behind, allow_blocking_flush);
             sst_files::ingest(&target, &files, options, &mut out)
         }
-        DbCommand::DumpWal { walfile, header, print_value, .. } => {
-            Rows { header, values: print_value }.print(&walfile, &mut out)
-        }
-        DbCommand::ManifestDump { path, .. } => {
-            manifest::dump(path.as_ref().unwrap_or(&target.directory), target.common.hex, &mut out)
-        }
         DbCommand::Info => info::run(&target, &mut out),
         DbCommand::Transactions => transactions::list(&target, &mut out),
         DbCommand::CommitTransaction { name } => transactions::decide(&target, &name, true, &mut out),
@@ -189,7 +187,28 @@ fn tree(target: &Target, command: TreeCommand, out: &mut dyn Write) -> Done {
         TreeCommand::FileChecksums { path } => {
             manifest::checksums(path.as_ref().unwrap_or(&target.directory), target.common.hex, out)
         }
+        TreeCommand::DumpWal { walfile, header, print_value, .. } => {
+            Rows { header, values: print_value }.print(&walfile, out)
+        }
+        TreeCommand::ManifestDump { path, .. } => {
+            manifest::dump(path.as_ref().unwrap_or(&target.directory), target.common.hex, out)
+        }
         TreeCommand::RangeDeletes { max_keys } => live::range_deletes(target, max_keys, out),
+        TreeCommand::ReduceLevels { new_levels, print_old_levels } => {
+            levels::reduce(target, new_levels, print_old_levels, out)
+        }
+        TreeCommand::ChangeStyle { old: 0, new: 1 } => levels::to_universal(target, out),
+        TreeCommand::ChangeStyle { old, new } if old == new => Err(Outcome::Failed(
+            "the old compaction style is the same as the new one: nothing to do".to_owned(),
+        )),
+        TreeCommand::ChangeStyle { .. } => Err(Outcome::Failed(
+            "from universal to leveled no file has to change: open the database with compaction_style=kCompactionStyleLevel"
+                .to_owned(),
+        )),
+        TreeCommand::UpdateManifest { .. } => Err(Outcome::Failed(
+            "update_manifest records the temperatures of files, and AshlarDB has one tier of storage: nothing was changed"
+                .to_owned(),
+        )),
     }
 }
 

@@ -13,6 +13,8 @@ mod db;
 mod explain;
 mod ldb;
 mod ldb_files;
+mod ldb_levels;
+mod ldb_query;
 mod level;
 mod manifest;
 mod messages;
