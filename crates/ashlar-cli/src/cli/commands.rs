@@ -28,7 +28,8 @@ pub(crate) struct Dump {
     #[arg(long = "count_only")]
     pub(crate) count_only: bool,
     /// A table, a blob file, a WAL file or a MANIFEST to print instead of a database
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["count_only", "count_delim", "stats", "from", "to", "prefix", "max_keys", "tsv"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["count_only", "count_delim", "stats", "bucket", "from", "to", "prefix", "max_keys", "tsv",
+          "timestamp", "start_time", "end_time"])]
     pub(crate) path: Option<PathBuf>,
     /// With --path: shows where in which blob file a value is
     #[arg(long = "decode_blob_index", requires = "path")]
@@ -36,6 +37,9 @@ pub(crate) struct Dump {
     /// With --path: prints the values of a blob file, not their stored bytes
     #[arg(long = "dump_uncompressed_blobs", requires = "path")]
     pub(crate) dump_uncompressed_blobs: bool,
+    /// With --ttl: prints the number of entries that were written in each N seconds, in place of their number
+    #[arg(long, value_name = "N")]
+    pub(crate) bucket: Option<i32>,
     /// Begins with the property rocksdb.stats
     #[arg(long)]
     pub(crate) stats: bool,
@@ -433,13 +437,12 @@ impl TreeCommand {
     fn uses(&self) -> Uses {
         use TreeCommand as C;
         match self {
-            C::InternalDump(_) => Uses { tuning: false, ..Uses::KEYS },
-            C::RangeDeletes { .. } => Uses { tuning: false, ..Uses::FAMILY },
-            C::DumpLiveFiles { .. } | C::LiveFiles { .. } => Uses::FILES,
+            C::InternalDump(_) => Uses::KEYS,
+            C::DumpLiveFiles { .. } | C::LiveFiles { .. } => Uses::DATABASE,
             C::DumpWal { .. } => Uses::FILES,
             C::FileChecksums { .. } | C::ManifestDump { .. } => Uses::SHOWN,
-            C::ReduceLevels { .. } | C::ChangeStyle { .. } => Uses::FAMILY,
-            C::UpdateManifest { .. } => Uses::FILES,
+            C::RangeDeletes { .. } | C::ReduceLevels { .. } | C::ChangeStyle { .. } => Uses::FAMILY,
+            C::UpdateManifest { .. } | C::UnsafeRemove { .. } => Uses::FILES,
         }
     }
 }

@@ -172,6 +172,22 @@ pub(crate) struct Range {
     /// Prints lines of key, tab, value
     #[arg(long)]
     pub(crate) tsv: bool,
+    #[command(flatten)]
+    pub(crate) times: Times,
+}
+
+/// The times of writes that a command on a database with times to live shows, or is bounded by.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct Times {
+    /// With --ttl: prints the time of the write before each entry, in UTC
+    #[arg(long)]
+    pub(crate) timestamp: bool,
+    /// With --ttl: only entries that were written at this time or later, in seconds since 1970
+    #[arg(long = "start_time", value_name = "SECONDS")]
+    pub(crate) start_time: Option<i32>,
+    /// With --ttl: only entries that were written before this time, in seconds since 1970
+    #[arg(long = "end_time", value_name = "SECONDS")]
+    pub(crate) end_time: Option<i32>,
 }
 
 #[cfg(test)]

@@ -128,6 +128,12 @@ pub(crate) enum TreeCommand {
         #[arg(long = "new_compaction_style", value_name = "0|1", value_parser = clap::value_parser!(u8).range(..=1))]
         new: u8,
     },
+    /// As in ldb, where it takes a table out of the MANIFEST. The engine has no such call, so the command is refused
+    #[command(name = "unsafe_remove_sst_file")]
+    UnsafeRemove {
+        /// The number of the table
+        number: u64,
+    },
     /// As in ldb, where it records the temperatures of files. AshlarDB has one tier of storage, so the command is refused
     #[command(name = "update_manifest")]
     UpdateManifest {

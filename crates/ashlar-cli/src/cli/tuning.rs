@@ -2,6 +2,7 @@
 
 use ashlardb::Builder;
 use clap::Args;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// The settings that the user has given.
@@ -17,6 +18,9 @@ pub(crate) struct Tuning {
     /// As in ldb, with --use_txn: when RocksDB's transactions write. It changes no single write
     #[arg(long = "txn_write_policy", global = true, value_name = "0|1|2", requires = "use_txn")]
     txn_write_policy: Option<u32>,
+    /// As in ldb: reads beside the process that writes the database, and refuses writes. Nothing is written to DIRECTORY
+    #[arg(long = "secondary_path", global = true, value_name = "DIRECTORY", conflicts_with_all = ["ttl", "use_txn"])]
+    secondary_path: Option<PathBuf>,
     /// As in ldb. The OPTIONS file is always read, so only true is taken
     #[arg(long = "try_load_options", global = true, value_name = "true", num_args = 0..=1, require_equals = true,
           default_missing_value = "true", value_parser = ["true"])]
@@ -98,7 +102,26 @@ fn codec(name: &str) -> Result<&'static str, String> {
 impl Tuning {
     /// Whether a flag is given.
     pub(crate) fn is_given(&self) -> bool {
-        self.ttl || self.use_txn || self.try_load_options.is_some() || !self.options().is_empty()
+        self.ttl
+            || self.use_txn
+            || self.is_secondary()
+            || self.try_load_options.is_some()
+            || !self.options().is_empty()
+    }
+
+    /// Whether values have times.
+    pub(crate) fn has_ttl(&self) -> bool {
+        self.ttl
+    }
+
+    /// The settings with values as they are stored, with their times.
+    pub(crate) fn without_ttl(&self) -> Tuning {
+        Tuning { ttl: false, ..self.clone() }
+    }
+
+    /// Whether the open is that of a secondary.
+    pub(crate) fn is_secondary(&self) -> bool {
+        self.secondary_path.is_some()
     }
 
     /// Applies the settings to an open.

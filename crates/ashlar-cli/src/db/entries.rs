@@ -2,6 +2,7 @@
 
 use super::counts::Counts;
 use super::text::Form;
+use super::times::WriteTimes;
 use super::{Target, close, files, info};
 use crate::Done;
 use crate::cli::{Dump, Range};
@@ -78,9 +79,14 @@ fn not_found(form: &Form, key: &[u8], out: &mut dyn Write) -> std::io::Result<()
 
 pub(super) fn scan(target: &Target, range: &Range, no_value: bool, out: &mut dyn Write) -> Done {
     let form = target.form(range.tsv);
-    each(target, range, |entry| match no_value {
-        true => Ok(form.print_key(out, entry.key)?),
-        false => entry.print(&form, out),
+    let mut times = WriteTimes::of(target, &range.times, None)?;
+    times.as_ref().map_or(Ok(()), |times| times.heading("Scanning", out))?;
+    each(target, range, &mut times, |entry, times| {
+        entry.time(times, true, out)?;
+        match no_value {
+            true => Ok(form.print_key(out, entry.key)?),
+            false => entry.print(&form, out),
+        }
     })
     .map(drop)
 }
@@ -93,21 +99,30 @@ pub(super) fn dump(target: &Target, dump: &Dump, out: &mut dyn Write) -> Done {
     if dump.stats {
         info::stats(target, out)?;
     }
-    if let Some(delimiter) = &dump.count_delim {
-        return dump_counts(target, &dump.range, delimiter, out);
-    }
     let form = target.form(dump.range.tsv);
-    let count =
-        each(target, &dump.range, |entry| if dump.count_only { Ok(()) } else { entry.print(&form, out) })?;
-    writeln!(out, "Keys in range: {count}")?;
-    Ok(())
-}
-
-/// Prints a line for each run of keys that agree up to the character `delimiter`.
-fn dump_counts(target: &Target, range: &Range, delimiter: &OsStr, out: &mut dyn Write) -> Done {
-    let mut counts = Counts::new(delimiter, target.form(range.tsv))?;
-    each(target, range, |entry| Ok(counts.add(entry.key, entry.value, out)?))?;
-    counts.finish(out)
+    let mut counts = dump.count_delim.as_deref().map(|of| Counts::new(of, form)).transpose()?;
+    let mut times = WriteTimes::of(target, &dump.range.times, dump.bucket)?;
+    let shown = !dump.count_only && counts.is_none();
+    if let Some(times) = times.as_ref().filter(|_| shown) {
+        times.heading("Dumping", out)?;
+    }
+    let count = each(target, &dump.range, &mut times, |entry, times| {
+        entry.time(times, shown, out)?;
+        match &mut counts {
+            Some(counts) => Ok(counts.add(entry.key, entry.value, out)?),
+            None if dump.count_only => Ok(()),
+            None => entry.print(&form, out),
+        }
+    })?;
+    if let Some(times) = times
+        && times.print_buckets(out)?
+    {
+        return Ok(());
+    }
+    match counts {
+        Some(counts) => counts.finish(out),
+        None => Ok(writeln!(out, "Keys in range: {count}")?),
+    }
 }
 
 /// An entry of a range.
@@ -115,9 +130,19 @@ struct Entry<'a> {
     key: &'a [u8],
     value: &'a [u8],
     cursor: &'a Cursor,
+    /// The time of the write, if the command asks for times.
+    time: Option<i32>,
 }
 
 impl Entry<'_> {
+    /// Counts the time of the entry, and prints it if `show` is true and the command shows times.
+    fn time(&self, times: &mut Option<WriteTimes>, show: bool, out: &mut dyn Write) -> Done {
+        match (times, self.time) {
+            (Some(times), Some(time)) => times.take(time, show, out),
+            _ => Ok(()),
+        }
+    }
+
     /// Prints the entry as a line: a row with its columns, if it has others than the default one.
     fn print(&self, form: &Form, out: &mut dyn Write) -> Done {
         match self.cursor.columns()? {
@@ -129,8 +154,13 @@ impl Entry<'_> {
     }
 }
 
-/// Calls `see` with each entry of `range`. Returns the number of entries.
-fn each(target: &Target, range: &Range, mut see: impl FnMut(&Entry<'_>) -> Done) -> Result<u64, Outcome> {
+/// Calls `see` with each entry of `range` that is within the bounds of `times`. Returns the number of entries.
+fn each(
+    target: &Target,
+    range: &Range,
+    times: &mut Option<WriteTimes>,
+    mut see: impl FnMut(&Entry<'_>, &mut Option<WriteTimes>) -> Done,
+) -> Result<u64, Outcome> {
     let (from, to) = bounds(target, range)?;
     let most = range.max_keys.and_then(|n| u64::try_from(n).ok()).unwrap_or(u64::MAX);
     let db = target.open_to_read()?;
@@ -143,7 +173,11 @@ fn each(target: &Target, range: &Range, mut see: impl FnMut(&Entry<'_>) -> Done)
     let mut count = 0;
     while count < most && cursor.next()?.is_some() {
         let Some((key, value)) = cursor.entry() else { break };
-        see(&Entry { key, value, cursor: &cursor })?;
+        let time = times.as_ref().map(|times| times.find(key)).transpose()?;
+        if time == Some(None) {
+            continue;
+        }
+        see(&Entry { key, value, cursor: &cursor, time: time.flatten() }, times)?;
         count += 1;
     }
     Ok(count)

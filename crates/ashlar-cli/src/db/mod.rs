@@ -24,6 +24,7 @@ mod repair;
 mod sst_files;
 mod stored;
 mod text;
+mod times;
 mod transactions;
 mod writes;
 
@@ -38,7 +39,7 @@ use std::path::{Path, PathBuf};
 use text::{Form, Separator};
 
 /// The commands, for messages.
-pub(crate) const COMMANDS: &str = "put, get, batchput, multi_get, put_entity, get_entity, multi_get_entity, delete, singledelete, deleterange, query, approxsize, scan, dump, load, families, create_family, drop_family, explain, compact, property, check, checkconsistency, list_live_files_metadata, dump_live_files, file_checksum_dump, list_file_range_deletes, idump, reduce_levels, change_compaction_style, update_manifest, dump_wal, manifest_dump, repair, checkpoint, export_family, import_family, backup, restore, backups, write_sst, ingest, info, transactions, commit_transaction, rollback_transaction, level, rewrite (see ashlar db --help)";
+pub(crate) const COMMANDS: &str = "put, get, batchput, multi_get, put_entity, get_entity, multi_get_entity, delete, singledelete, deleterange, query, approxsize, scan, dump, load, families, create_family, drop_family, explain, compact, property, check, checkconsistency, list_live_files_metadata, dump_live_files, file_checksum_dump, list_file_range_deletes, idump, reduce_levels, change_compaction_style, dump_wal, manifest_dump, repair, checkpoint, export_family, import_family, backup, restore, backups, write_sst, ingest, info, transactions, commit_transaction, rollback_transaction, level, rewrite (see ashlar db --help)";
 
 /// A command with its database.
 struct Target {
@@ -49,7 +50,17 @@ struct Target {
 impl Target {
     /// Opens an existing database for reading only. Other processes may have it open. Writes nothing.
     fn open_to_read(&self) -> Result<Db, Outcome> {
-        Ok(self.builder().read_only(true).open()?)
+        match self.common.tuning.is_secondary() {
+            true => Ok(self.builder().open_secondary()?.db()),
+            false => Ok(self.builder().read_only(true).open()?),
+        }
+    }
+
+    /// Opens an existing database with times to live for reading only. Values are as they are stored, with their times.
+    fn open_without_ttl(&self) -> Result<Db, Outcome> {
+        let tuning = self.common.tuning.without_ttl();
+        let common = Common { tuning, ..self.common.clone() };
+        Target { directory: self.directory.clone(), common }.open_to_read()
     }
 
     /// Opens an existing database.
@@ -63,6 +74,12 @@ impl Target {
     }
 
     fn open_with(&self, create: bool) -> Result<Db, Outcome> {
+        if self.common.tuning.is_secondary() {
+            let directory = self.directory.display();
+            return Err(Outcome::Failed(format!(
+                "{directory}: this command needs the LOCK, and a secondary only reads; leave out --secondary_path"
+            )));
+        }
         self.warn_one_way();
         Ok(self.builder().create(create).open()?)
     }
@@ -205,6 +222,9 @@ fn tree(target: &Target, command: TreeCommand, out: &mut dyn Write) -> Done {
             "from universal to leveled no file has to change: open the database with compaction_style=kCompactionStyleLevel"
                 .to_owned(),
         )),
+        TreeCommand::UnsafeRemove { number } => Err(Outcome::Failed(format!(
+            "table {number} stays: to take out what is missing or damaged, use `ashlar db DIR repair`, which names the keys at risk"
+        ))),
         TreeCommand::UpdateManifest { .. } => Err(Outcome::Failed(
             "update_manifest records the temperatures of files, and AshlarDB has one tier of storage: nothing was changed"
                 .to_owned(),

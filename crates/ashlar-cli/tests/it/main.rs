@@ -14,6 +14,7 @@ mod explain;
 mod ldb;
 mod ldb_files;
 mod ldb_levels;
+mod ldb_opens;
 mod ldb_query;
 mod level;
 mod manifest;
