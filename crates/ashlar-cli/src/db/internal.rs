@@ -7,11 +7,12 @@
 //! ```
 //! 1. The versions of a key come newest first. Compactions drop versions that no read needs, so some may be missing.
 //! 2. A version that a range deletion covers is left out, as in ldb. `list_file_range_deletes` prints range deletions.
+//! 3. All tables are open before the first version is printed, so a process that replaces them meanwhile does not matter.
 //!
 //! Source: RocksDB `tools/ldb_cmd.cc` (`idump`, by its output).
 
 use super::counts::Counts;
-use super::stored::Stored;
+use super::stored::{Entries, OpenFile, Stored};
 use super::{Target, info};
 use crate::Done;
 use crate::bytes_text::parse_bytes;
@@ -23,7 +24,6 @@ use ashlar_base::range_del::FragmentedTombstones;
 use ashlar_base::{InternalKey, LookupKey, Order, Result, RunCursor, SeqNum, Window};
 use ashlar_compaction::rewrite::Merge;
 use ashlar_memtable::MemtableRep;
-use ashlar_tree::version::{FamilyState, FileMeta, Version};
 use std::cmp::Ordering;
 use std::ffi::OsString;
 use std::io::Write;
@@ -77,10 +77,10 @@ fn each(
     most: u64,
     mut see: impl FnMut(InternalKey<'_>, &[u8]) -> Done,
 ) -> std::result::Result<u64, Outcome> {
-    let (family, writes) = Stored::read_with_wal(target)?;
+    let Entries { family, writes, levels } = Stored::read_entries(target)?;
     let order = &family.version.order;
-    let covers = tombstones(&family.version, &*writes)?;
-    let mut runs = runs(&family, writes);
+    let covers = Covers::of(&*writes, &levels);
+    let mut runs = runs(writes, levels, order);
     let from = from.as_ref().map(|from| LookupKey::new(from, SeqNum::MAX));
     runs.iter_mut().try_for_each(|run| run.seek(from.as_ref()))?;
     let mut merge = Merge::new(ByOrder(order.clone()), 0, runs)?;
@@ -92,8 +92,7 @@ fn each(
         if to.as_ref().is_some_and(|to| order.compare(user_key, to).is_ge()) {
             break;
         }
-        let covered = covers.iter().filter_map(|part| part.covering_seq(user_key, SeqNum::MAX)).max();
-        if covered.is_none_or(|seq| seq <= trailer.seq()) {
+        if covers.newest(order, user_key).is_none_or(|seq| seq <= trailer.seq()) {
             see(entry.key, entry.value)?;
             count += 1;
         }
@@ -102,57 +101,69 @@ fn each(
     Ok(count)
 }
 
-/// The range deletions of the family.
-fn tombstones(version: &Version, writes: &dyn MemtableRep) -> Result<Vec<Arc<FragmentedTombstones>>> {
-    let mut all: Vec<_> = writes.range_tombstones().iter().flat_map(|parts| parts.iter().cloned()).collect();
-    for (_, file) in version.files() {
-        let of_file = version.survey(file)?;
-        if !of_file.is_empty() {
-            all.push(Arc::new(of_file));
-        }
+/// The range deletions of a family.
+struct Covers {
+    of_wal: Vec<Arc<FragmentedTombstones>>,
+    /// Those of a table count only between the first and the last key of the table.
+    of_tables: Vec<OpenFile>,
+}
+
+impl Covers {
+    fn of(writes: &dyn MemtableRep, levels: &[Vec<OpenFile>]) -> Covers {
+        let of_wal = writes.range_tombstones().iter().flat_map(|parts| parts.iter().cloned()).collect();
+        let has_any = |file: &&OpenFile| !file.1.range_tombstones().is_empty();
+        Covers { of_wal, of_tables: levels.iter().flatten().filter(has_any).cloned().collect() }
     }
-    Ok(all)
+
+    /// The sequence of the newest range deletion over a key.
+    fn newest(&self, order: &Order, user_key: &[u8]) -> Option<SeqNum> {
+        let of_tables = self.of_tables.iter().filter(|(file, _)| file.holds(order, user_key));
+        let of_tables = of_tables.map(|(_, table)| table.range_tombstones());
+        let all = self.of_wal.iter().chain(of_tables);
+        all.filter_map(|part| part.covering_seq(user_key, SeqNum::MAX)).max()
+    }
 }
 
 /// The writes of the WAL, each table of level 0, and each deeper level as a run.
-fn runs(family: &FamilyState, writes: Arc<dyn MemtableRep>) -> Vec<Box<dyn RunCursor>> {
+fn runs(writes: Arc<dyn MemtableRep>, levels: Vec<Vec<OpenFile>>, order: &Order) -> Vec<Box<dyn RunCursor>> {
     let mut runs = vec![writes.cursor()];
-    let mut push = |files: &[Arc<FileMeta>]| {
-        let version = Arc::clone(&family.version);
-        runs.push(Box::new(Chain { version, files: files.to_vec(), next: 0, cursor: None }));
-    };
-    for (level, files) in family.version.levels.iter().enumerate() {
+    for (level, files) in levels.into_iter().enumerate() {
         match level {
-            0 => files.chunks(1).for_each(&mut push),
+            0 => runs.extend(files.into_iter().map(|(_, table)| table.cursor(READAHEAD))),
             _ if files.is_empty() => {}
-            _ => push(files),
+            _ => runs.push(Box::new(Chain { order: order.clone(), files, next: 0, cursor: None })),
         }
     }
     runs
 }
 
-/// Tables whose keys ascend, as one run. At most one of them is open.
+/// Tables whose keys ascend, as one run.
 struct Chain {
-    version: Arc<Version>,
-    files: Vec<Arc<FileMeta>>,
+    order: Order,
+    files: Vec<OpenFile>,
     next: usize,
     cursor: Option<Box<dyn RunCursor>>,
 }
 
+impl Chain {
+    /// Goes to the next table, before its first entry at or after `key`. False behind the last table.
+    fn go_on(&mut self, key: Option<&LookupKey<'_>>) -> Result<bool> {
+        self.cursor = None;
+        let Some((_, table)) = self.files.get(self.next) else { return Ok(false) };
+        let mut cursor = table.cursor(READAHEAD);
+        cursor.seek(key)?;
+        (self.next, self.cursor) = (self.next + 1, Some(cursor));
+        Ok(true)
+    }
+}
+
 impl RunCursor for Chain {
     fn seek(&mut self, key: Option<&LookupKey<'_>>) -> Result<()> {
-        let order = &self.version.order;
-        let before = |file: &Arc<FileMeta>| {
-            key.is_some_and(|key| order.compare(file.largest().user_key(), key.user_key).is_lt())
+        let before = |(file, _): &OpenFile| {
+            key.is_some_and(|key| self.order.compare(file.largest().user_key(), key.user_key).is_lt())
         };
         self.next = self.files.partition_point(before);
-        self.cursor = None;
-        if let Some(file) = self.files.get(self.next) {
-            let mut cursor = self.version.table_for_pass(file)?.cursor(READAHEAD);
-            cursor.seek(key)?;
-            (self.next, self.cursor) = (self.next + 1, Some(cursor));
-        }
-        Ok(())
+        self.go_on(key).map(drop)
     }
 
     fn window(&mut self, window: &mut Window) -> Result<bool> {
@@ -162,14 +173,10 @@ impl RunCursor for Chain {
             {
                 return Ok(true);
             }
-            self.cursor = None;
-            let Some(file) = self.files.get(self.next) else {
+            if !self.go_on(None)? {
                 window.clear();
                 return Ok(false);
-            };
-            let mut cursor = self.version.table_for_pass(file)?.cursor(READAHEAD);
-            cursor.seek(None)?;
-            (self.next, self.cursor) = (self.next + 1, Some(cursor));
+            }
         }
     }
 }

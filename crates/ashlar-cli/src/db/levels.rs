@@ -51,7 +51,9 @@ pub(super) fn to_universal(target: &Target, out: &mut dyn Write) -> Done {
     let numbers: Vec<_> = family.live_files()?.iter().map(|table| table.number).collect();
     let last = family.options().compaction.num_levels.saturating_sub(1);
     let last = Level(u8::try_from(last).unwrap_or(u8::MAX));
-    family.compact_files_reported(&numbers, last, 1, u64::MAX)?;
+    if !numbers.is_empty() {
+        family.compact_files_reported(&numbers, last, 1, u64::MAX)?;
+    }
     let shape = per_level(&family)?;
     if family.live_files()?.len() > 1 {
         return Err(Outcome::Failed(format!("the family has more than one table, {shape}; try again")));

@@ -1,7 +1,7 @@
 //! list_live_files_metadata: the tables and blob files that the database needs. dump_live_files: their content.
 //! list_file_range_deletes: the range deletions of tables.
 //!
-//! They take no lock. A file that a process with the open database deletes meanwhile is an error.
+//! They take no lock. For dump_live_files, a file that another process deletes or extends meanwhile is an error.
 //!
 //! Source: RocksDB `tools/ldb_cmd.cc` (by its output).
 
@@ -11,14 +11,13 @@ use crate::blob::BlobForm;
 use crate::bytes_text::Hex;
 use crate::wal::Rows;
 use crate::{Done, blob, manifest, sst};
-use ashlar_base::{FileNumber, Level, Result};
+use ashlar_base::{FileNumber, Result};
 use ashlar_format::filename::FileKind;
 use ashlar_log::{LogReader, RecoveryMode};
 use ashlar_tree::version::{FamilyState, FileMeta};
 use ashlardb::Db;
 use std::io::Write;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 const LINE: &str = "==============================";
 const THIN_LINE: &str = "------------------------------";
@@ -26,6 +25,7 @@ const THIN_LINE: &str = "------------------------------";
 /// Lists the tables and blob files, in ldb's lines.
 pub(super) fn list(target: &Target, sort_by_filename: bool, out: &mut dyn Write) -> Done {
     let stored = Stored::read(target)?;
+    stored.check_comparators()?;
     match sort_by_filename {
         true => by_name(&stored, out)?,
         false => by_family(&stored, &target.open_to_read()?, out)?,
@@ -80,6 +80,7 @@ pub(super) fn dump(
     out: &mut dyn Write,
 ) -> Done {
     let stored = Stored::read(target)?;
+    stored.check_comparators()?;
     let path = stored.manifest();
     writeln!(out, "Manifest File\n{LINE}\n{}", path.display())?;
     manifest::dump(&path, false, out)?;
@@ -130,17 +131,15 @@ fn wal_files(stored: &Stored) -> Result<Vec<FileNumber>> {
 
 /// Prints the range deletions of the family's tables, by table, at most `most` of them.
 pub(super) fn range_deletes(target: &Target, most: i64, out: &mut dyn Write) -> Done {
-    let stored = Stored::read(target)?;
-    let family = stored.family(target.common.family_name())?;
+    let (stored, family, levels) = Stored::read_tables(target)?;
     let mut left = u64::try_from(most).unwrap_or_default();
     let any = left > 0;
-    let files: Vec<(Level, &Arc<FileMeta>)> = family.version.files().collect();
-    for (_, file) in files {
+    for (file, open) in levels.iter().flatten() {
         if left == 0 {
             break;
         }
         writeln!(out, "=== file : {} ===", table(&stored, &family, file).display())?;
-        for fragment in family.version.survey(file)?.fragments() {
+        for fragment in open.range_tombstones().fragments() {
             for seq in fragment.seqs() {
                 if left == 0 {
                     break;

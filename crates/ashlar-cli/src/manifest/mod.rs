@@ -16,6 +16,8 @@ mod dump;
 mod summary;
 mod words;
 
+pub(crate) use checksums::checksums;
+
 use crate::Done;
 use crate::bytes_text::counted;
 use crate::outcome::Outcome;
@@ -110,15 +112,6 @@ pub(crate) fn dump(path: &Path, hex: bool, out: &mut dyn Write) -> Done {
     let path = if path.is_dir() { the_only(&*env.fs, path)? } else { path.to_path_buf() };
     let (summary, damage) = read(env.fs.open_read(&path)?, |_, _| Ok(()))?;
     summary.dump(hex, out)?;
-    damage.map_or(Ok(()), |e| Err(e.into()))
-}
-
-/// Prints the checksums of live files. `path`: the MANIFEST, or the directory of a database.
-pub(crate) fn checksums(path: &Path, hex: bool, out: &mut dyn Write) -> Done {
-    let env = Env::os()?;
-    let path = find(&*env.fs, path)?;
-    let (summary, damage) = read(env.fs.open_read(&path)?, |_, _| Ok(()))?;
-    summary.checksums(hex, out)?;
     damage.map_or(Ok(()), |e| Err(e.into()))
 }
 

@@ -4,7 +4,11 @@ use super::ldb::{place, run};
 use super::{Ran, program};
 use ashlar_testkit::Tools;
 use ashlar_testkit::golden::golden;
+use ashlardb::Comparator;
+use ashlardb::prelude::*;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Databases that RocksDB wrote.
 const GOLDEN: [&str; 15] = [
@@ -211,4 +215,88 @@ fn checksums_are_those_of_the_manifest() {
     let manifest = files.into_iter().find(|file| file.to_string_lossy().contains("MANIFEST")).unwrap();
     let path = format!("--path={}", manifest.display());
     assert_eq!(program(&ldb, &["file_checksum_dump", "--hex", &path], b"").out, all.out);
+}
+
+/// The commands take no lock: each answers while the program writes, flushes and compacts.
+#[test]
+fn files_are_read_beside_the_writer() {
+    let (dir, ldb) = place();
+    let path = dir.path().join("db");
+    let db = Db::builder(&path).options("write_buffer_size=65536").open().unwrap();
+    db.put("first", "v").unwrap();
+    let done = AtomicBool::new(false);
+    /// Ends the writer also when an assertion fails.
+    struct Ends<'a>(&'a AtomicBool);
+    impl Drop for Ends<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            let mut round = 0_u32;
+            while !done.load(Ordering::Relaxed) {
+                for key in 0..100 {
+                    db.put(format!("k{key}"), format!("{round} {}", "v".repeat(300))).unwrap();
+                }
+                if round.is_multiple_of(10) {
+                    db.compact().unwrap();
+                }
+                round += 1;
+            }
+            round
+        });
+        let ends = Ends(&done);
+        for line in [
+            "idump --count_only",
+            "list_live_files_metadata",
+            "list_file_range_deletes",
+            "file_checksum_dump",
+        ] {
+            for _ in 0..10 {
+                let ran = run(&ldb, &path, line);
+                assert_eq!((ran.status, ran.err.as_str()), (0, ""), "{line}: {ran:?}");
+            }
+        }
+        drop(ends);
+        assert!(writer.join().unwrap() > 10);
+    });
+}
+
+/// An order of the user's own.
+#[derive(Debug)]
+struct ByLength;
+
+impl Comparator for ByLength {
+    fn name(&self) -> &str {
+        "ByLength"
+    }
+
+    fn compare(&self, a: &[u8], b: &[u8]) -> std::cmp::Ordering {
+        a.len().cmp(&b.len()).then_with(|| a.cmp(b))
+    }
+}
+
+/// A family in an order that the program does not know is named, and not left out unseen.
+#[test]
+fn a_family_of_an_unknown_order_is_named() {
+    let (dir, ldb) = place();
+    let path = dir.path().join("db");
+    let db = Db::builder(&path).family("odd", |family| family.comparator(Arc::new(ByLength))).open().unwrap();
+    db.put("k", "v").unwrap();
+    db.family("odd").unwrap().put("k", "v").unwrap();
+    db.close().unwrap();
+    for (line, said) in [
+        ("list_live_files_metadata", "the comparator of family \"odd\" is not built in"),
+        ("dump_live_files", "the comparator of family \"odd\" is not built in"),
+        ("idump --column_family=odd", "no column family \"odd\" with a built-in comparator"),
+        (
+            "list_file_range_deletes --column_family=odd",
+            "no column family \"odd\" with a built-in comparator",
+        ),
+    ] {
+        let ran = run(&ldb, &path, line);
+        assert!(ran.status == 1 && ran.out.is_empty() && ran.err.contains(said), "{line}: {ran:?}");
+    }
+    assert_eq!(run(&ldb, &path, "idump").out, "'k' seq:1, type:1 => v\nInternal keys in range: 1\n");
 }

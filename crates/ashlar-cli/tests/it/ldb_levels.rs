@@ -78,6 +78,9 @@ fn a_leveled_family_becomes_universal() {
     let (dir, ldb) = place();
     let db = dir.path().join("db");
     deep(&ldb, &db);
+    for name in ["two", "three"] {
+        good(&ldb, &db, &format!("create_column_family {name}"));
+    }
     for line in ["put e 5 --auto_compaction=false", "put f 6 --auto_compaction=false"] {
         good(&ldb, &db, line);
     }
@@ -91,6 +94,20 @@ fn a_leveled_family_becomes_universal() {
         "the OPTIONS file has the style"
     );
     assert_eq!(good(&ldb, &db, "scan --no_value"), "a\nb\nc\nd\ne\nf\n");
+    // An empty family has nothing to compact, and other families keep their style.
+    let two = format!("{change} --column_family=two");
+    let said =
+        "files per level before compaction: 0,0,0,0,0,0,0\nfiles per level after compaction: 0,0,0,0,0,0,0\n";
+    assert_eq!(good(&ldb, &db, &two), said);
+    let styles = options(&db);
+    let universal = styles.matches("compaction_style=kCompactionStyleUniversal").count();
+    assert_eq!((universal, styles.matches("compaction_style=").count()), (2, 3), "{styles}");
+    // Tables of a universal family move too.
+    assert_eq!(good(&ldb, &db, "reduce_levels --new_levels=3"), "Compacting the db...\n");
+    assert_eq!(
+        (used_levels(&ldb, &db), good(&ldb, &db, "get f")),
+        (vec!["level 2".to_owned()], "6\n".to_owned())
+    );
     let again = run(&ldb, &db, change);
     assert!(again.status == 1 && again.err.contains("another style than leveled"), "{again:?}");
     for (line, status, said) in [

@@ -1,6 +1,6 @@
 //! The program from outside: words in, text and statuses out.
 //!
-//! `db` the commands on databases, `ldb` those of RocksDB's tool beside it, `transactions` those on prepared transactions, `level` the proof of a format level, `bench` the benchmark, `sst`, `manifest` and `wal`
+//! `db` the commands on databases, `ldb` and `ldb_*` those of RocksDB's tool beside it, `transactions` those on prepared transactions, `level` the proof of a format level, `bench` the benchmark, `sst`, `manifest` and `wal`
 //! the files explained, `options` the names of options, `messages` what standard error does not take.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "in a test a panic is the report")]
