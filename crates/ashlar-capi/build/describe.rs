@@ -112,7 +112,7 @@ pub struct Param {
 /// A function.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Function {
-    /// Without `rocksdb_`.
+    /// Without the prefix.
     pub name: String,
     /// The module of its body; `None`: written by hand.
     pub body: Option<Body>,
@@ -153,6 +153,8 @@ pub struct Handle {
 /// The whole description.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Api {
+    /// What all names begin with: `rocksdb_`.
+    pub prefix: String,
     pub handles: Vec<Handle>,
     pub functions: Vec<Function>,
     /// The names and numbers of each enumeration.
@@ -163,13 +165,13 @@ pub struct Api {
 
 impl Api {
     /// All files of a directory, by name.
-    pub fn read(dir: &Path) -> Result<Api, String> {
+    pub fn read(dir: &Path, prefix: &str) -> Result<Api, String> {
         let wrong = |e: std::io::Error| format!("{}: {e}", dir.display());
         let entries = std::fs::read_dir(dir).map_err(wrong)?;
         let mut paths: Vec<_> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
         paths.retain(|path| path.extension().is_some_and(|extension| extension == "api"));
         paths.sort();
-        let mut api = Api::default();
+        let mut api = Api { prefix: prefix.to_owned(), ..Api::default() };
         for path in paths {
             let text = std::fs::read_to_string(&path).map_err(wrong)?;
             api.add(&text).map_err(|why| format!("{}: {why}", path.display()))?;
@@ -258,7 +260,7 @@ impl Api {
     fn raw(&mut self, declaration: &str) -> Result<(), String> {
         let before = declaration.split('(').next().unwrap_or_default();
         let name = before.rsplit([' ', '*']).next().unwrap_or_default();
-        let name = name.strip_prefix("rocksdb_").ok_or("no name")?.to_owned();
+        let name = name.strip_prefix(&*self.prefix).ok_or("no name")?.to_owned();
         let raw = Some(declaration.to_owned());
         self.functions.push(Function {
             name,

@@ -1,34 +1,15 @@
-//! The header `rocksdb/c.h`.
+//! A header for C.
 
 use crate::describe::{Api, Function, Param, Type};
 use std::fmt::Write;
 
-const HEAD: &str = "\
-/* The C interface of RocksDB, served by AshlarDB.
- *
- * Generated from crates/ashlar-capi/api: REWRITE=1 cargo test -p ashlar-capi --test it header
- *
- * An object is a pointer that this library returned. Memory that a call returns is freed with rocksdb_free or free. A call with
- * `errptr` puts a string there if it fails; its words before the first colon are those of RocksDB. */
-
-#ifndef ASHLARDB_ROCKSDB_C_H
-#define ASHLARDB_ROCKSDB_C_H
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#ifdef __cplusplus
-extern \"C\" {
-#endif
-
-/* Borrowed bytes. */
-typedef struct rocksdb_slice_t {
-  const char* data;
-  size_t size;
-} rocksdb_slice_t;
-
-";
+/// The beginning of a header: what it says first, its guard, and what stands before the types.
+#[derive(Clone, Copy, Debug)]
+pub struct Head {
+    pub comment: &'static str,
+    pub guard: &'static str,
+    pub types: &'static str,
+}
 
 const END: &str = "
 #ifdef __cplusplus
@@ -38,11 +19,15 @@ const END: &str = "
 #endif
 ";
 
-/// The whole header.
-pub fn header(api: &Api) -> String {
-    let mut out = String::from(HEAD);
+/// The whole header of a description.
+pub fn header(api: &Api, head: Head) -> String {
+    let Head { comment, guard, types } = head;
+    let mut out = format!(
+        "{comment}\n#ifndef {guard}\n#define {guard}\n\n#include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n\n\
+         #ifdef __cplusplus\nextern \"C\" {{\n#endif\n\n{types}"
+    );
     for handle in &api.handles {
-        let pointer = c_type(&handle.name);
+        let pointer = c_type(api, &handle.name);
         let name = pointer.trim_end_matches('*');
         // Writing to a String cannot fail.
         let _ = writeln!(out, "typedef struct {name} {name};");
@@ -56,40 +41,42 @@ pub fn header(api: &Api) -> String {
         let _ = write!(out, "\nenum {{\n{}\n}};\n", values.join(",\n"));
     }
     for function in &api.functions {
-        let _ = writeln!(out, "\n{};", declaration(function));
+        let _ = writeln!(out, "\n{};", declaration(api, function));
     }
     out + END
 }
 
-fn c_type(handle: &str) -> String {
-    if handle == "t" { "rocksdb_t*".into() } else { format!("rocksdb_{handle}_t*") }
+fn c_type(api: &Api, handle: &str) -> String {
+    if handle == "t" { format!("{}t*", api.prefix) } else { format!("{}{handle}_t*", api.prefix) }
 }
 
-fn pointer(handle: &str, constant: bool) -> String {
-    format!("{}{}", if constant { "const " } else { "" }, c_type(handle))
+fn pointer(api: &Api, handle: &str, constant: bool) -> String {
+    format!("{}{}", if constant { "const " } else { "" }, c_type(api, handle))
 }
 
 /// The declaration of a function.
-pub fn declaration(function: &Function) -> String {
+pub fn declaration(api: &Api, function: &Function) -> String {
     if let Some(raw) = &function.raw {
         return raw.clone();
     }
-    let mut params: Vec<String> = function.params.iter().flat_map(parameters).collect();
+    let mut params: Vec<String> = function.params.iter().flat_map(|param| parameters(api, param)).collect();
     let (result, len) = match &function.result {
         None => ("void".to_owned(), None),
-        Some((of, len)) => (result_type(of), len.as_ref()),
+        Some((of, len)) => (result_type(api, of), len.as_ref()),
     };
     params.extend(len.map(|len| format!("size_t* {len}")));
     params.extend(function.fails.then(|| "char** errptr".to_owned()));
     let params = if params.is_empty() { "void".to_owned() } else { params.join(", ") };
-    format!("{result} rocksdb_{}({params})", function.name)
+    format!("{result} {}{}({params})", api.prefix, function.name)
 }
 
-fn parameters(param: &Param) -> Vec<String> {
+fn parameters(api: &Api, param: &Param) -> Vec<String> {
     let name = |at: usize| param.names.get(at).map_or("", String::as_str);
     match &param.of {
-        Type::Ref { handle, constant, .. } => vec![format!("{} {}", pointer(handle, *constant), name(0))],
-        Type::Taken { handle, constant } => vec![format!("{} {}", pointer(handle, *constant), name(0))],
+        Type::Ref { handle, constant, .. } => {
+            vec![format!("{} {}", pointer(api, handle, *constant), name(0))]
+        }
+        Type::Taken { handle, constant } => vec![format!("{} {}", pointer(api, handle, *constant), name(0))],
         Type::Scalar(scalar) => vec![format!("{} {}", scalar.c, name(0))],
         Type::Out(scalar) | Type::Places(scalar) => vec![format!("{}* {}", scalar.c, name(0))],
         Type::Str => vec![format!("const char* {}", name(0))],
@@ -119,10 +106,10 @@ fn parameters(param: &Param) -> Vec<String> {
     }
 }
 
-fn result_type(of: &Type) -> String {
+fn result_type(api: &Api, of: &Type) -> String {
     match of {
-        Type::New { handle, constant, .. } => pointer(handle, *constant),
-        Type::Lent { handle } => pointer(handle, true),
+        Type::New { handle, constant, .. } => pointer(api, handle, *constant),
+        Type::Lent { handle } => pointer(api, handle, true),
         Type::Scalar(scalar) => scalar.c.into(),
         Type::Buffer | Type::Text => "char*".into(),
         Type::View | Type::BorrowedText => "const char*".into(),

@@ -11,7 +11,7 @@ fn main() -> Result<(), String> {
     let dir = std::env::var("CARGO_MANIFEST_DIR").map_err(|e| e.to_string())?;
     let out = std::env::var("OUT_DIR").map_err(|e| e.to_string())?;
     println!("cargo::rerun-if-changed=api");
-    let api = describe::Api::read(&Path::new(&dir).join("api"))?;
+    let api = describe::Api::read(&Path::new(&dir).join("api"), "rocksdb_")?;
     let path = Path::new(&out).join("exports.rs");
     std::fs::write(&path, wrap::exports(&api)).map_err(|e| format!("{}: {e}", path.display()))
 }

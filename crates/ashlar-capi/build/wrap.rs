@@ -83,7 +83,7 @@ fn result(api: &Api, function: &Function) -> (String, &'static str) {
 }
 
 fn export(out: &mut String, api: &Api, function: &Function, body: &Body) {
-    let name = &function.name;
+    let (prefix, name) = (&api.prefix, &function.name);
     let mut params: Vec<(String, String)> = function.params.iter().flat_map(|p| ffi(api, p)).collect();
     let (returned, convert) = result(api, function);
     let returned = if function.result.is_some() { format!(" -> {returned}") } else { String::new() };
@@ -101,7 +101,7 @@ fn export(out: &mut String, api: &Api, function: &Function, body: &Body) {
     let _ = write!(
         out,
         "\n/// See the header.\n///\n/// # Safety\n/// As `lib.rs` says: pointers are those of objects of their kind, and lengths those of what they point to.\n\
-         #[unsafe(no_mangle)]\npub unsafe extern \"C\" fn rocksdb_{name}({listed}){returned} {{\n"
+         #[unsafe(no_mangle)]\npub unsafe extern \"C\" fn {prefix}{name}({listed}){returned} {{\n"
     );
     let errptr = if function.fails { "p_errptr" } else { "std::ptr::null_mut()" };
     let _ = writeln!(out, "    door::call({errptr}, || {{");

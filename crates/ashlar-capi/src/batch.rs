@@ -9,7 +9,8 @@ use crate::door::{List, Ranges};
 use crate::indexed::TimestampSize;
 use crate::kept::{FirstError, Shown};
 use crate::timestamps;
-use ashlar_compat::batch::{check_timestamps, walk};
+use ashlar_base::FamilyId;
+use ashlar_compat::batch::{Handler, check_timestamps, walk};
 use ashlar_compat::status::not_found;
 use ashlardb::{Error, Result, Write, WriteBatch};
 use std::ffi::{c_char, c_void};
@@ -43,6 +44,24 @@ impl BatchObject {
     fn walk(&self, mut walker: Walker) {
         self.refused.note(walk(&self.batch, &mut walker));
     }
+}
+
+/// Puts the operations of one batch behind those of another.
+struct Appending<'a>(&'a BatchObject);
+
+impl Handler for Appending<'_> {
+    fn put(&mut self, _: FamilyId, key: &[u8], value: &[u8]) {
+        writebatch_put(self.0, key, value);
+    }
+
+    fn delete(&mut self, _: FamilyId, key: &[u8]) {
+        writebatch_delete(self.0, key);
+    }
+}
+
+/// Puts the puts and deletions of `source`, all of the family `default`, behind those of `b`. They may be the same batch.
+pub fn append(b: &BatchObject, source: &BatchObject) {
+    b.refused.note(source.complete().and_then(|source| walk(source, &mut Appending(b))));
 }
 
 /// An empty batch.
@@ -183,7 +202,7 @@ pub fn writebatch_verify_checksum(b: &BatchObject) -> Result<()> {
 }
 
 /// The walks over a batch.
-mod walks {
+pub mod walks {
     use super::{BatchObject, Walker};
     use crate::callbacks::{Entry, EntryOf, Key, KeyOf};
     use std::ffi::c_void;

@@ -29,8 +29,10 @@ unsafe impl Send for State {}
 // SAFETY: as above; several threads may call them at a time.
 unsafe impl Sync for State {}
 
-pub(crate) type Name = Option<unsafe extern "C" fn(*mut c_void) -> *const c_char>;
-pub(crate) type Destructor = Option<unsafe extern "C" fn(*mut c_void)>;
+/// The function that names a state.
+pub type Name = Option<unsafe extern "C" fn(*mut c_void) -> *const c_char>;
+/// The function that ends a state.
+pub type Destructor = Option<unsafe extern "C" fn(*mut c_void)>;
 
 impl State {
     /// # Safety
@@ -70,7 +72,8 @@ const fn text(bytes: &[u8]) -> *const c_char {
     bytes.as_ptr().cast()
 }
 
-type Compare = unsafe extern "C" fn(*mut c_void, *const c_char, usize, *const c_char, usize) -> c_int;
+/// The function of a comparator.
+pub type Compare = unsafe extern "C" fn(*mut c_void, *const c_char, usize, *const c_char, usize) -> c_int;
 
 /// A comparator of C.
 #[derive(Debug)]
@@ -521,9 +524,9 @@ pub fn slicetransform_create_noop() -> TransformObject {
 }
 
 /// A function that gets a key and a value.
-pub(crate) type Entry = Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize, *const c_char, usize)>;
+pub type Entry = Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize, *const c_char, usize)>;
 /// A function that gets a key.
-pub(crate) type Key = Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize)>;
+pub type Key = Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize)>;
 /// A function that gets the number of a family, a key and a value.
 pub(crate) type EntryOf =
     Option<unsafe extern "C" fn(*mut c_void, u32, *const c_char, usize, *const c_char, usize)>;

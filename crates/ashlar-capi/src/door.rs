@@ -6,6 +6,7 @@ pub use crate::families::families;
 use crate::memory::{new_bytes, new_text};
 use ashlar_compat::options::Texts;
 use ashlar_compat::status;
+pub use ashlar_compat::value::COMPRESSION;
 use ashlar_compat::value::{Names, Scalar};
 use ashlardb::{Error, Result};
 use std::ffi::{CStr, c_char, c_int};
@@ -67,7 +68,10 @@ impl<T> Answer for *const T {
 }
 
 /// Runs the body of a call. An error or a panic goes to `errptr`, if the call has one; the call then answers zero.
-pub(crate) fn call<R: Answer>(errptr: *mut *mut c_char, body: impl FnOnce() -> Result<R>) -> R {
+///
+/// `errptr` is null, or points to null or to a string of `malloc`, as the contract of the function that calls this says.
+#[allow(clippy::not_unsafe_ptr_arg_deref, reason = "the generated functions, which call this, are unsafe")]
+pub fn call<R: Answer>(errptr: *mut *mut c_char, body: impl FnOnce() -> Result<R>) -> R {
     let done = catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| {
         let said = panic.downcast_ref::<&str>().map(|said| (*said).to_owned());
         let said = said.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();

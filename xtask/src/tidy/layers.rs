@@ -3,7 +3,7 @@
 use super::finding::Finding;
 
 /// Each crate's layer. Programs may use the libraries of layer 6, which is below their own.
-const LAYERS: [(&str, u8); 33] = [
+const LAYERS: [(&str, u8); 34] = [
     ("ashlar-base", 0),
     ("ashlar-sync", 0),
     ("ashlar-kernels", 0),
@@ -31,6 +31,7 @@ const LAYERS: [(&str, u8); 33] = [
     ("ashlar-report", 60),
     ("ashlar-rigs", 60),
     ("ashlar-capi", 60),
+    ("ashlar-leveldb", 61),
     ("ashlar-java", 60),
     ("ashlar-python", 60),
     ("ashlar-cli", 70),

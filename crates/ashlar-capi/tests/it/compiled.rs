@@ -1,6 +1,7 @@
 //! Programs of C, compiled with our header and linked to a library.
 
 use crate::describe::Api;
+use crate::{LIBRARY, PREFIX, THEIRS};
 use ashlar_testkit::judge::{Skip, place};
 use ashlar_testkit::report::figure;
 use std::path::{Path, PathBuf};
@@ -8,7 +9,7 @@ use std::process::Command;
 
 /// The description.
 pub fn api() -> Api {
-    Api::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("api")).unwrap()
+    Api::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("api"), PREFIX).unwrap()
 }
 
 /// The directory of the header.
@@ -24,14 +25,14 @@ pub fn program(name: &str) -> PathBuf {
 /// Our library, which cargo built beside the tests.
 pub fn ours() -> PathBuf {
     let tests = std::env::current_exe().unwrap();
-    let built = tests.parent().unwrap().join("librocksdb.so");
+    let built = tests.parent().unwrap().join(LIBRARY);
     assert!(built.exists(), "{} is not built", built.display());
     built
 }
 
-/// RocksDB's library.
+/// The library of the others.
 pub fn theirs() -> Result<PathBuf, Skip> {
-    place("rocksdb-11.8.1")
+    place(THEIRS)
 }
 
 /// Compiles a program.
@@ -54,12 +55,20 @@ pub fn run(source: &Path, library: &Path) -> String {
 
 /// [`run`], by another program with these words.
 fn run_under(source: &Path, library: &Path, by: &Path, words: &[&str]) -> String {
+    let data = tempfile::tempdir().unwrap();
+    run_on(source, library, data.path(), (by, words))
+}
+
+/// [`run`] with this directory.
+pub fn run_in(source: &Path, library: &Path, data: &Path) -> String {
+    run_on(source, library, data, (Path::new("env"), &[]))
+}
+
+fn run_on(source: &Path, library: &Path, data: &Path, (by, words): (&Path, &[&str])) -> String {
     let dir = tempfile::tempdir().unwrap();
     let program = dir.path().join("program");
     compile(&["-std=c99", "-xc"], source, Some(library), &program).unwrap();
-    let data = dir.path().join("data");
-    std::fs::create_dir(&data).unwrap();
-    let done = Command::new(by).args(words).arg(&program).arg(&data).output().unwrap();
+    let done = Command::new(by).args(words).arg(&program).arg(data).output().unwrap();
     let said = String::from_utf8_lossy(&done.stderr).into_owned();
     assert!(done.status.success(), "{}: {}\n{}", done.status, said, String::from_utf8_lossy(&done.stdout));
     String::from_utf8_lossy(&done.stdout).into_owned()
@@ -70,7 +79,7 @@ pub fn assert_same(theirs: &str, ours: &str, differ: &[&str]) {
     let mut wrong = Vec::new();
     for (at, (their, our)) in theirs.lines().zip(ours.lines()).enumerate() {
         if their != our && !differ.iter().any(|known| their.starts_with(known)) {
-            wrong.push(format!("line {}: RocksDB '{their}', here '{our}'", at + 1));
+            wrong.push(format!("line {}: {THEIRS} '{their}', here '{our}'", at + 1));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -78,7 +87,7 @@ pub fn assert_same(theirs: &str, ours: &str, differ: &[&str]) {
 }
 
 /// Runs a program of `tests/c` over both libraries, and compares what it prints. Lines that begin as one of `differ` may differ.
-/// `test` names the test in the message about a missing library of RocksDB, `what` names the program in the report.
+/// `test` names the test in the message about a missing library, `what` names the program in the report.
 pub fn prints_the_same(test: &str, name: &str, what: &str, differ: &[&str]) {
     let source = program(name);
     let here = run(&source, &ours());
@@ -86,7 +95,7 @@ pub fn prints_the_same(test: &str, name: &str, what: &str, differ: &[&str]) {
         Ok(library) => {
             assert_same(&run(&source, &library), &here, differ);
             let count = here.lines().count();
-            figure(&format!("{what}: {count} lines of a program, the same over RocksDB 11.8.1"));
+            figure(&format!("{what}: {count} lines of a program, the same over {THEIRS}"));
         }
         Err(skip) => skip.announce(test),
     }

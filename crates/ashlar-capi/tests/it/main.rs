@@ -12,6 +12,14 @@ mod describe;
 #[path = "../../build/header.rs"]
 mod header;
 
+/// What the names of functions begin with.
+const PREFIX: &str = "rocksdb_";
+/// The file of our library.
+const LIBRARY: &str = "librocksdb.so";
+/// The judge with the same interface.
+const THEIRS: &str = "rocksdb-11.8.1";
+
+#[allow(dead_code, reason = "the tests of ashlar-leveldb use more of it")]
 mod compiled;
 mod details;
 mod indexed;

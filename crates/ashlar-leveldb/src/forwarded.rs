@@ -1,0 +1,71 @@
+//! Functions with functions of the caller, which are those of RocksDB's interface under LevelDB's names.
+
+use rocksdb::batch::BatchObject;
+use rocksdb::callbacks::{ComparatorObject, Compare, Destructor, Entry, Key, Name};
+use rocksdb::options::PolicyObject;
+use std::ffi::c_void;
+
+/// A comparator.
+///
+/// # Safety
+/// The functions are those of the state, and keep their contracts.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leveldb_comparator_create(
+    state: *mut c_void,
+    destructor: Destructor,
+    compare: Option<Compare>,
+    name: Name,
+) -> *mut ComparatorObject {
+    // SAFETY: as for this function.
+    unsafe { rocksdb::callbacks::rocksdb_comparator_create(state, destructor, compare, name) }
+}
+
+/// A filter policy of the caller, whose functions are not called: tables get no filter, and reads are right without.
+///
+/// # Safety
+/// The destructor and the function for the name are those of the state.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leveldb_filterpolicy_create(
+    state: *mut c_void,
+    destructor: Destructor,
+    create_filter: Option<unsafe extern "C" fn()>,
+    key_may_match: Option<unsafe extern "C" fn()>,
+    name: Name,
+) -> *mut PolicyObject {
+    // SAFETY: as for this function.
+    unsafe {
+        rocksdb::legacy::rocksdb_filterpolicy_create(
+            state,
+            destructor,
+            create_filter,
+            key_may_match,
+            None,
+            name,
+        )
+    }
+}
+
+/// Shows the puts and deletions of a batch, in order.
+///
+/// # Safety
+/// The batch is null or one of this library, and the functions are those of the state.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leveldb_writebatch_iterate(
+    b: *const BatchObject,
+    state: *mut c_void,
+    put: Entry,
+    deleted: Key,
+) {
+    // SAFETY: as for this function.
+    unsafe { rocksdb::batch::walks::rocksdb_writebatch_iterate(b.cast_mut(), state, put, deleted) };
+}
+
+/// Frees memory that a call returned.
+///
+/// # Safety
+/// The pointer is null or one that a call returned, and is not used again.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leveldb_free(ptr: *mut c_void) {
+    // SAFETY: as for this function.
+    unsafe { libc::free(ptr) };
+}
