@@ -8,7 +8,7 @@
 
 use super::parts::{Part, files_of, newest_options, parts};
 use ashlar_base::{FileNumber, Level, Result, SeqNum};
-use ashlar_engine::{Db, HeldFiles, Moment};
+use ashlar_engine::{Db, KeptFiles, Moment};
 use ashlar_format::filename::{FileKind, current_content};
 use ashlar_format::version_edit::NewFile;
 use ashlar_tree::files::options_of_copy;
@@ -95,7 +95,7 @@ impl StorageFile {
 pub struct LiveFiles {
     files: Vec<StorageFile>,
     sequence: SeqNum,
-    _held: HeldFiles,
+    _held: KeptFiles,
 }
 
 impl LiveFiles {

@@ -498,19 +498,20 @@ pub fn enable_manual_compaction(db: &DbObject) {
     db.0.enable_requests();
 }
 
-/// Files cannot be held by a call. A checkpoint or backup holds what it copies.
+/// Keeps all files from now on, also those that the engine needs no longer. Calls add up.
 ///
 /// # Errors
-/// `NotSupported`.
-pub fn disable_file_deletions(_: &DbObject) -> Result<()> {
-    Err(Error::not_supported("disable_file_deletions: make a checkpoint or a backup"))
+/// Those of [`ashlardb::Db::live_files`].
+pub fn disable_file_deletions(db: &DbObject) -> Result<()> {
+    db.0.hold_files()
 }
 
-/// Nothing was held.
+/// Takes back one [`disable_file_deletions`].
 ///
 /// # Errors
 /// None.
-pub fn enable_file_deletions(_: &DbObject) -> Result<()> {
+pub fn enable_file_deletions(db: &DbObject) -> Result<()> {
+    db.0.release_files();
     Ok(())
 }
 

@@ -6,13 +6,13 @@ use crate::listener::Telling;
 use crate::options::Options;
 use crate::status::paused;
 use ashlardb::{
-    Builder, Db, Env, Error, ErrorKind, Family, IoKind, PrefixExtractor, Result, Secondary, WeakDb,
-    list_families,
+    Builder, Db, Env, Error, ErrorKind, Family, IoKind, LiveFiles, PrefixExtractor, Result, Secondary,
+    WeakDb, list_families,
 };
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 /// How a database is opened.
@@ -48,11 +48,19 @@ pub struct Database {
     path: PathBuf,
     /// Opened as RocksDB's `DBWithTTL`: values of new families end in the time of their write too.
     has_times: bool,
-    /// How often requests for a compaction were disabled, less how often they were enabled. As in RocksDB the number may be
-    /// negative; then one more disabling changes nothing.
-    disabled: Arc<AtomicI64>,
+    holds: Arc<Holds>,
     /// A secondary: its view is a database of its own after each catch-up, and families are found there by their names.
     secondary: Option<Secondary>,
+}
+
+/// What calls on a database hold back.
+#[derive(Debug, Default)]
+struct Holds {
+    /// How often requests for a compaction were disabled, less how often they were enabled. As in RocksDB the number may be
+    /// negative; then one more disabling changes nothing.
+    requests: AtomicI64,
+    /// One for each call that disabled the deletion of files.
+    files: Mutex<Vec<LiveFiles>>,
 }
 
 /// A [`Database`] that does not keep it open.
@@ -61,20 +69,20 @@ pub struct WeakDatabase {
     db: WeakDb,
     path: PathBuf,
     has_times: bool,
-    disabled: Arc<AtomicI64>,
+    holds: Weak<Holds>,
 }
 
 impl WeakDatabase {
     /// The database; `None`: the last handle is gone.
     pub fn upgrade(&self) -> Option<Database> {
-        let db = self.db.upgrade()?;
+        let (db, holds) = (self.db.upgrade()?, self.holds.upgrade()?);
         let default = db.default_family();
         Some(Database {
             db,
             default,
             path: self.path.clone(),
             has_times: self.has_times,
-            disabled: Arc::clone(&self.disabled),
+            holds,
             secondary: None,
         })
     }
@@ -141,7 +149,7 @@ impl Database {
         let default = db.default_family();
         let path = path.to_owned();
         let has_times = named.iter().any(|family| family.ttl.is_some());
-        let database = Database { db, default, path, has_times, disabled: Arc::default(), secondary };
+        let database = Database { db, default, path, has_times, holds: Arc::default(), secondary };
         if let Some(telling) = telling {
             telling.opened(&database);
         }
@@ -157,7 +165,7 @@ impl Database {
             db: self.db.downgrade(),
             path: self.path.clone(),
             has_times: self.has_times,
-            disabled: Arc::clone(&self.disabled),
+            holds: Arc::downgrade(&self.holds),
         }
     }
 
@@ -237,7 +245,7 @@ impl Database {
 
     /// Refuses requests for a compaction from now on. Running compactions end; the engine begins those again that no request began.
     pub fn disable_requests(&self) {
-        self.disabled.fetch_add(1, Ordering::SeqCst);
+        self.holds.requests.fetch_add(1, Ordering::SeqCst);
         if self.db.abort_compactions().is_ok() {
             // The call above counts, and a database that is open takes it back.
             drop(self.db.resume_compactions());
@@ -246,13 +254,34 @@ impl Database {
 
     /// Takes back one [`Database::disable_requests`].
     pub fn enable_requests(&self) {
-        self.disabled.fetch_sub(1, Ordering::SeqCst);
+        self.holds.requests.fetch_sub(1, Ordering::SeqCst);
     }
 
     /// # Errors
     /// RocksDB's `Incomplete`: requests for a compaction are refused.
     pub fn check_requests(&self) -> Result<()> {
-        if self.disabled.load(Ordering::SeqCst) > 0 { Err(paused()) } else { Ok(()) }
+        if self.holds.requests.load(Ordering::SeqCst) > 0 { Err(paused()) } else { Ok(()) }
+    }
+
+    /// Keeps all files from now on, also those that the engine needs no longer. Calls add up.
+    ///
+    /// # Errors
+    /// Those of [`Db::live_files`].
+    pub fn hold_files(&self) -> Result<()> {
+        let files = self.db.live_files()?;
+        self.held_files().push(files);
+        Ok(())
+    }
+
+    /// Takes back one [`Database::hold_files`]. As in RocksDB one more changes nothing.
+    pub fn release_files(&self) {
+        let released = self.held_files().pop();
+        // Outside the lock: the release removes files.
+        drop(released);
+    }
+
+    fn held_files(&self) -> MutexGuard<'_, Vec<LiveFiles>> {
+        self.holds.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Makes the newest writes of the other process visible.

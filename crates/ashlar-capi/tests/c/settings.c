@@ -1,7 +1,10 @@
 /* Settings without a number, the files of one moment, managers of space, and the functions of backups: what both libraries answer
  * alike. */
 
+#define _POSIX_C_SOURCE 200809L
 #include "prints.h"
+#include <dirent.h>
+#include <time.h>
 
 /* Prints a text whose length is in `len`. */
 static void text(const char* what, const char* bytes, const size_t* len) { printf("%s: '%.*s'\n", what, (int)*len, bytes); }
@@ -150,6 +153,49 @@ static void files(rocksdb_t* db) {
   rocksdb_livefiles_storage_info_options_destroy(options);
 }
 
+/* The number of tables in a directory. */
+static int tables(const char* dir) {
+  int count = 0;
+  DIR* all = opendir(dir);
+  for (struct dirent* entry = readdir(all); entry != NULL; entry = readdir(all)) {
+    size_t len = strlen(entry->d_name);
+    count += len > 4 && strcmp(entry->d_name + len - 4, ".sst") == 0;
+  }
+  closedir(all);
+  return count;
+}
+
+static void held_files(rocksdb_t* db, const char* dir) {
+  start("files that are held");
+  char* err = NULL;
+  rocksdb_disable_file_deletions(db, &err);
+  said("disabled", &err);
+  rocksdb_disable_file_deletions(db, &err);
+  said("disabled again", &err);
+  rocksdb_flushoptions_t* flush = rocksdb_flushoptions_create();
+  rocksdb_compactoptions_t* force = rocksdb_compactoptions_create();
+  rocksdb_compactoptions_set_bottommost_level_compaction(force, 2);
+  int before = tables(dir);
+  for (int round = 0; round < 3; round++) {
+    put(db, "held", round == 0 ? "1" : "2");
+    rocksdb_flush(db, flush, &err);
+    must(err);
+    rocksdb_compact_range_opt(db, force, NULL, 0, NULL, 0);
+  }
+  printf("tables are kept: %d\n", tables(dir) >= before + 5);
+  rocksdb_enable_file_deletions(db, &err);
+  said("enabled once", &err);
+  printf("tables are kept: %d\n", tables(dir) >= before + 5);
+  rocksdb_enable_file_deletions(db, &err);
+  said("enabled", &err);
+  for (int tries = 0; tries < 5000 && tables(dir) > 1; tries++) nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+  printf("tables: %d\n", tables(dir));
+  rocksdb_enable_file_deletions(db, &err);
+  said("enabled once more", &err);
+  rocksdb_compactoptions_destroy(force);
+  rocksdb_flushoptions_destroy(flush);
+}
+
 static int copied;
 static void progress(void* state) {
   (void)state;
@@ -269,6 +315,7 @@ int main(int argc, char** argv) {
   said("changed", &err);
 
   files(db);
+  held_files(db, path(argv[1], "db"));
   backups(db, path(argv[1], "backups"));
   rocksdb_close(db);
   rocksdb_options_destroy(options);

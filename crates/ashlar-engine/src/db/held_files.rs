@@ -24,13 +24,20 @@ use ashlar_tree::version::Version;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+/// One of the counts that keep the files of a database.
+struct Hold(Arc<Core>);
+
 /// The files of an open database, none of which is removed while this value lives. It counts as running work: a close and
-/// a pause of background work wait until it is dropped, unless [`HeldFiles::without_claim`] says otherwise.
+/// a pause of background work wait until it is dropped. [`HeldFiles::without_claim`] makes a value that they do not wait for.
 pub struct HeldFiles {
-    core: Arc<Core>,
-    // Dropped after the count below, and schedules the purge.
-    claim: Option<Claim>,
+    hold: Hold,
+    // Dropped after the hold, and schedules the purge.
+    _claim: Claim,
 }
+
+/// The files of a database as [`HeldFiles`], in a value that a caller may keep and hand to another thread. A close does not wait
+/// for it, and removes no file; the next open does.
+pub struct KeptFiles(Option<Hold>);
 
 /// The lengths of the growing files at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,7 +69,7 @@ impl Db {
         }
         let claim = core.claim()?;
         core.state().file_holds += 1;
-        let held = HeldFiles { core: Arc::clone(core), claim: Some(claim) };
+        let held = HeldFiles { hold: Hold(Arc::clone(core)), _claim: claim };
         core.wait_until(|state| !state.work.is_awaited(Work::Purge))?;
         Ok(held)
     }
@@ -82,7 +89,7 @@ impl HeldFiles {
     /// `Aborted`: background work is paused, and a flush is needed or writers wait for it. `Io`: a table could not be
     /// written. The error that refuses writes. `Shutdown`.
     pub fn moment(&self) -> Result<Moment> {
-        self.moment_after(|| match self.core.committer.has_unlogged() {
+        self.moment_after(|| match self.hold.0.committer.has_unlogged() {
             true => self.flush_as_leader(),
             false => Ok(()),
         })
@@ -97,7 +104,7 @@ impl HeldFiles {
     }
 
     fn moment_after(&self, prepare: impl FnOnce() -> Result<()>) -> Result<Moment> {
-        let core = &self.core;
+        let core = &self.hold.0;
         core.committer.lead_alone(|| {
             prepare()?;
             let set = core.committer.current();
@@ -113,11 +120,9 @@ impl HeldFiles {
         })
     }
 
-    /// The same files, in a value that a caller may keep: a close does not wait for it. The close removes no file then, and
-    /// the next open does.
-    pub fn without_claim(mut self) -> HeldFiles {
-        self.claim = None;
-        self
+    /// The same files, in a value that a caller may keep.
+    pub fn without_claim(self) -> KeptFiles {
+        KeptFiles(Some(self.hold))
     }
 
     /// The present tables of a family.
@@ -125,19 +130,19 @@ impl HeldFiles {
     /// # Errors
     /// `InvalidArgument`: the family was dropped, or belongs to another database.
     pub fn version(&self, family: &Family) -> Result<Arc<Version>> {
-        self.core.check_live(family)?;
-        let live = self.core.state().families.get(family.id()).map(|live| Arc::clone(&live.version));
+        self.hold.0.check_live(family)?;
+        let live = self.hold.0.state().families.get(family.id()).map(|live| Arc::clone(&live.version));
         live.ok_or_else(|| Error::invalid(format!("column family {:?} was dropped", family.name())))
     }
 
     /// The format level of the database.
     pub fn format_level(&self) -> FormatLevel {
-        self.core.options().format_level
+        self.hold.0.options().format_level
     }
 
     /// Writes all memtables to tables. The caller leads the writers.
     fn flush_as_leader(&self) -> Result<()> {
-        let core = &self.core;
+        let core = &self.hold.0;
         Core::check_unpaused(core.state().pauses)?;
         let families: Vec<_> = core.state().families.iter().map(|f| f.family.id()).collect();
         core.seal(&families)?;
@@ -145,18 +150,25 @@ impl HeldFiles {
     }
 }
 
-impl Drop for HeldFiles {
+impl Drop for Hold {
     fn drop(&mut self) {
-        if self.core.database.is_inherited() {
+        if self.0.database.is_inherited() {
             // A thread of the parent may have held the lock at the fork.
             return;
         }
-        let mut state = self.core.state();
+        let mut state = self.0.state();
         state.file_holds -= 1;
         state.purge_wanted = true;
-        drop(state);
-        if self.claim.is_none() && !self.core.is_closed() {
-            self.core.after_job();
+    }
+}
+
+impl Drop for KeptFiles {
+    fn drop(&mut self) {
+        let Some(hold) = self.0.take() else { return };
+        let core = Arc::clone(&hold.0);
+        drop(hold);
+        if !core.database.is_inherited() && !core.is_closed() {
+            core.after_job();
         }
     }
 }

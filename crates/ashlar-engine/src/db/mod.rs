@@ -76,7 +76,7 @@ mod two_phase;
 mod work;
 mod writes;
 
-pub use held_files::{HeldFiles, Moment};
+pub use held_files::{HeldFiles, KeptFiles, Moment};
 pub use import::NewFamily;
 pub use ingest::{Brought, IngestMode, IngestOptions, Ingested, sst_writer};
 pub use live_files::LiveFile;
