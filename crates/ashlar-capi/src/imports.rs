@@ -108,7 +108,8 @@ pub fn create_column_family_with_import(
     let moves = import_options.texts().get::<bool>("move_files");
     let mode = if moves { IngestMode::Move } else { IngestMode::Copy };
     let import = ImportOptions::new().mode(mode);
-    let made = db.0.db().import_family_with(utf8(name)?, &export, import, |set| options.0.on_family(set))?;
+    let made =
+        db.0.db().import_family_with(utf8(name)?, &export, import, |set| options.0.on_other_family(set))?;
     Ok(FamilyObject::new(made))
 }
 
@@ -123,6 +124,7 @@ pub fn create_column_family_with_ttl(
     ttl: i32,
 ) -> Result<FamilyObject> {
     let ttl = Duration::from_secs(u64::try_from(ttl).unwrap_or_default());
-    let made = db.0.db().create_family_with(utf8(name)?, |family| options.0.on_family(family).ttl(ttl))?;
+    let made =
+        db.0.db().create_family_with(utf8(name)?, |family| options.0.on_other_family(family).ttl(ttl))?;
     Ok(FamilyObject::new(made))
 }

@@ -203,7 +203,7 @@ impl Database {
     /// Those of [`Db::create_family_with`].
     pub fn create_family(&self, options: &Options, name: &str) -> Result<Family> {
         self.db.create_family_with(name, |family| {
-            let family = options.on_family(family);
+            let family = options.on_other_family(family);
             if self.has_times { family.ttl(Duration::ZERO) } else { family }
         })
     }
@@ -371,7 +371,8 @@ fn builder(options: &Options, path: &Path, mode: Mode, named: &[Named<'_>]) -> B
     let builder = options.on_database(Db::builder(path)).read_only(matches!(mode, Mode::Read { .. }));
     named.iter().fold(builder, |builder, family| {
         let set = |f| {
-            let f = family.options.on_family(f);
+            let is_default = family.name == DEFAULT;
+            let f = if is_default { family.options.on_family(f) } else { family.options.on_other_family(f) };
             let ttl = |ttl: i32| Duration::from_secs(u64::try_from(ttl).unwrap_or_default());
             family.ttl.map_or(f.clone(), |seconds| f.ttl(ttl(seconds)))
         };

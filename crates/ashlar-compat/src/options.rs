@@ -8,7 +8,7 @@ use crate::listener::Listener;
 use crate::logger::Logger;
 use crate::space::Space;
 use crate::value::{Names, Scalar, Value};
-use ashlar_options::{OptionName, option_names};
+use ashlar_options::{FamilyOptions, OptionName, option_names};
 
 pub use ashlar_options::Group;
 use ashlardb::{
@@ -291,6 +291,11 @@ impl Options {
             builder = builder.listener(logger.listener(&env));
         }
         builder
+    }
+
+    /// The settings of a family that is not `default`, on its builder: nothing of the family `default` counts, as in RocksDB.
+    pub fn on_other_family(&self, family: FamilyBuilder) -> FamilyBuilder {
+        self.on_family(family.tune(|settings| *settings = FamilyOptions::default()))
     }
 
     /// The settings of a family, on its builder.

@@ -196,6 +196,56 @@ static void held_files(rocksdb_t* db, const char* dir) {
   rocksdb_flushoptions_destroy(flush);
 }
 
+/* A family whose options were not set has RocksDB's defaults, not the options of the family `default`. */
+static void own_options(const char* dir) {
+  start("options of a family");
+  char* err = NULL;
+  rocksdb_options_t* fifo = rocksdb_options_create();
+  rocksdb_options_set_create_if_missing(fifo, 1);
+  rocksdb_options_set_create_missing_column_families(fifo, 1);
+  rocksdb_options_set_compaction_style(fifo, 2);
+  rocksdb_fifo_compaction_options_t* small = rocksdb_fifo_compaction_options_create();
+  rocksdb_fifo_compaction_options_set_max_table_files_size(small, 100000);
+  rocksdb_options_set_fifo_compaction_options(fifo, small);
+  rocksdb_options_t* plain = rocksdb_options_create();
+  rocksdb_options_set_compression(plain, rocksdb_no_compression);
+  const char* names[] = {"default", "listed"};
+  const rocksdb_options_t* options[] = {fifo, plain};
+  rocksdb_column_family_handle_t* handles[3];
+  rocksdb_t* db = rocksdb_open_column_families(fifo, dir, 2, names, options, handles, &err);
+  must(err);
+  handles[2] = rocksdb_create_column_family(db, plain, "made", &err);
+  must(err);
+  rocksdb_flushoptions_t* flush = rocksdb_flushoptions_create();
+  char key[16], value[1000];
+  memset(value, 'v', sizeof value);
+  for (int n = 0; n < 400; n++) {
+    snprintf(key, sizeof key, "key%06d", n);
+    for (int family = 1; family < 3; family++) {
+      rocksdb_put_cf(db, wo, handles[family], key, 9, value, sizeof value, &err);
+      if (n % 100 == 99) rocksdb_flush_cf(db, flush, handles[family], &err);
+    }
+  }
+  must(err);
+  rocksdb_wait_for_compact_options_t* wait = rocksdb_wait_for_compact_options_create();
+  rocksdb_wait_for_compact(db, wait, &err);
+  must(err);
+  for (int family = 1; family < 3; family++) {
+    int count = 0;
+    rocksdb_iterator_t* iter = rocksdb_create_iterator_cf(db, ro, handles[family]);
+    for (rocksdb_iter_seek_to_first(iter); rocksdb_iter_valid(iter); rocksdb_iter_next(iter)) count++;
+    rocksdb_iter_destroy(iter);
+    printf("entries: %d\n", count);
+  }
+  for (int family = 0; family < 3; family++) rocksdb_column_family_handle_destroy(handles[family]);
+  rocksdb_close(db);
+  rocksdb_wait_for_compact_options_destroy(wait);
+  rocksdb_flushoptions_destroy(flush);
+  rocksdb_fifo_compaction_options_destroy(small);
+  rocksdb_options_destroy(plain);
+  rocksdb_options_destroy(fifo);
+}
+
 static int copied;
 static void progress(void* state) {
   (void)state;
@@ -273,6 +323,7 @@ int main(int argc, char** argv) {
   options_and_sets();
   unused_objects();
   batches();
+  own_options(path(argv[1], "families"));
 
   start("space");
   rocksdb_env_t* env = rocksdb_create_default_env();

@@ -90,7 +90,7 @@ fn codec(name: &str) -> Result<&'static str, String> {
         "no" => "kNoCompression",
         "snappy" => "kSnappyCompression",
         "zlib" => "kZlibCompression",
-        "bzip2" => "kBZip2",
+        "bzip2" => "kBZip2Compression",
         "lz4" => "kLZ4Compression",
         "lz4hc" => "kLZ4HCCompression",
         "xpress" => "kXpressCompression",

@@ -52,7 +52,6 @@ pub(super) struct CompactionJob {
 
 /// The state that all jobs of one compaction share.
 struct Shared {
-    /// Its number in events.
     job: u64,
     core: Arc<Core>,
     family: Arc<Family>,

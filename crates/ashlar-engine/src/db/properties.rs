@@ -9,6 +9,7 @@ use ashlar_base::memory::MemoryUse;
 use ashlar_base::{Error, Result};
 use ashlar_compaction::picker::{Shape, Targets, scores};
 use ashlar_env::FsEntry;
+use ashlar_format::blob::{BlobFooter, BlobHeader};
 use ashlar_format::filename::FileKind;
 use ashlar_observe::{
     Answer, BlobNow, CacheRoles, FamilyShape, TableSums, find_property, levelstats, live_data_bytes,
@@ -254,10 +255,12 @@ impl<'a> Look<'a> {
 
     pub(super) fn blobs(&self) -> BlobNow {
         let mut now = BlobNow::default();
+        // The MANIFEST counts the records alone.
+        let around = (BlobHeader::LEN + BlobFooter::LEN) as u64;
         for file in self.sv.version.blobs().files().values() {
             let live = file.live();
             now.files += 1;
-            now.bytes = now.bytes.saturating_add(live.total.bytes);
+            now.bytes = now.bytes.saturating_add(live.total.bytes).saturating_add(around);
             now.garbage = now.garbage.saturating_add(live.garbage.bytes);
         }
         now
