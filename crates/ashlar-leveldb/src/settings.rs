@@ -85,7 +85,7 @@ pub fn filterpolicy_create_bloom(bits_per_key: i32) -> PolicyObject {
     options::filterpolicy_create_bloom_full(bits_per_key.into())
 }
 
-/// Whether the environment is that of these options; null: that of the machine.
+/// Where files and clock come from; null: the machine.
 pub fn options_set_env(options: &mut LevelOptions, env: Option<&EnvObject>) {
     options::options_set_env(&mut options.database, env);
 }

@@ -173,16 +173,12 @@ fn steady<T>(target: &Target, mut read: impl FnMut() -> Result<Option<T>>) -> Re
     let fs = Env::os()?.fs;
     let mut overtaken = None;
     for _ in 0..ATTEMPTS {
-        let before = fs.files(&target.directory);
+        let before = fs.files(&target.directory)?;
         match read() {
             Ok(Some(state)) => return Ok(state),
             Ok(None) => {}
             Err(e) if !e.is_not_found() && !e.is_corruption() => return Err(e),
-            Err(e)
-                if before.is_ok_and(|before| fs.files(&target.directory).is_ok_and(|now| now == before)) =>
-            {
-                return Err(e);
-            }
+            Err(e) if fs.files(&target.directory).is_ok_and(|now| now == before) => return Err(e),
             Err(e) => overtaken = Some(e),
         }
     }
