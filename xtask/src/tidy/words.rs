@@ -5,7 +5,7 @@ use super::finding::Finding;
 use super::source::{code, words};
 
 /// The only crates where `unsafe` may appear.
-pub const STARRED: [&str; 12] = [
+pub const STARRED: [&str; 11] = [
     "ashlar-sync",
     "ashlar-kernels",
     "ashlar-env",
@@ -13,7 +13,6 @@ pub const STARRED: [&str; 12] = [
     "ashlar-memtable",
     "ashlar-testkit",
     "ashlar-capi",
-    "ashlar-leveldb",
     "ashlar-java",
     "ashlar-python",
     "ashlar-ffi",

@@ -2,9 +2,9 @@
 
 #![allow(clippy::disallowed_methods, reason = "a build script reads files")]
 
-#[path = "../../ashlar-capi/build/describe.rs"]
+#[path = "../../build/describe.rs"]
 mod describe;
-#[path = "../../ashlar-capi/build/wrap.rs"]
+#[path = "../../build/wrap.rs"]
 mod wrap;
 
 use std::path::Path;
@@ -15,7 +15,7 @@ fn main() -> Result<(), String> {
     println!("cargo::rerun-if-changed=api");
     // The functions of RocksDB's interface are not exported: a program may have RocksDB's library beside this one.
     println!("cargo::rustc-cdylib-link-arg=-Wl,--exclude-libs,ALL");
-    println!("cargo::rerun-if-changed=../ashlar-capi/build");
+    println!("cargo::rerun-if-changed=../build");
     let api = describe::Api::read(&Path::new(&dir).join("api"), "leveldb_")?;
     let path = Path::new(&out).join("exports.rs");
     std::fs::write(&path, wrap::exports(&api)).map_err(|e| format!("{}: {e}", path.display()))

@@ -7,9 +7,9 @@
     reason = "tests fail by panicking, and run programs"
 )]
 
-#[path = "../../../ashlar-capi/build/describe.rs"]
+#[path = "../../../build/describe.rs"]
 mod describe;
-#[path = "../../../ashlar-capi/build/header.rs"]
+#[path = "../../../build/header.rs"]
 mod header;
 
 /// What the names of functions begin with.
@@ -19,7 +19,7 @@ const LIBRARY: &str = "libleveldb.so";
 /// The judge with the same interface.
 const THEIRS: &str = "leveldb-1.23";
 
-#[path = "../../../ashlar-capi/tests/it/compiled.rs"]
+#[path = "../../../tests/it/compiled.rs"]
 #[allow(dead_code, reason = "the other crate uses more of it")]
 mod compiled;
 

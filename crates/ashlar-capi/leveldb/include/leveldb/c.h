@@ -1,6 +1,6 @@
 /* The C interface of LevelDB, served by AshlarDB.
  *
- * Generated from crates/ashlar-leveldb/api: REWRITE=1 cargo test -p ashlar-leveldb --test it header
+ * Generated from crates/ashlar-capi/leveldb/api: REWRITE=1 cargo test -p ashlar-leveldb --test it header
  *
  * An object is a pointer that this library returned. Memory that a call returns is freed with leveldb_free or free. A call with
  * `errptr` puts a string there if it fails; its words before the first colon are those of LevelDB. */
