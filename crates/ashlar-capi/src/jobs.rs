@@ -54,20 +54,20 @@ pub fn compactionjobinfo_create() -> JobObject {
     JobObject::default()
 }
 
-/// The error of the compaction: none, because a listener hears of errors elsewhere, and a call answers its own.
+/// The error of the compaction.
 ///
 /// # Errors
-/// None.
-pub fn compactionjobinfo_status(_: &JobObject) -> Result<()> {
-    Ok(())
+/// Why the compaction ended without a change of the tree.
+pub fn compactionjobinfo_status(info: &JobObject) -> Result<()> {
+    info.report.error.clone().map_or(Ok(()), Err)
 }
 
-/// The error of the part: none, as of the compaction.
+/// The error of the part: that of the compaction.
 ///
 /// # Errors
-/// None.
-pub fn subcompactionjobinfo_status(_: &PartObject) -> Result<()> {
-    Ok(())
+/// Those of [`compactionjobinfo_status`].
+pub fn subcompactionjobinfo_status(info: &PartObject) -> Result<()> {
+    compactionjobinfo_status(&info.0)
 }
 
 /// The name of the family.
@@ -339,8 +339,8 @@ figures! {
     compactionjobinfo_compression(JobObject) -> u32 = |info| info.report.compression;
     /// RocksDB's number of the compression of blobs.
     compactionjobinfo_blob_compression_type(JobObject) -> u32 = |info| info.report.blob_compression;
-    /// Whether the compaction was given up: never, because a listener hears of finished ones only.
-    compactionjobinfo_aborted(JobObject) -> bool = |_info| false;
+    /// Whether a call ended all compactions.
+    compactionjobinfo_aborted(JobObject) -> bool = |info| info.report.is_aborted();
     /// The number of tables whose properties are known.
     compactionjobinfo_table_properties_count(JobObject) -> usize = |info| info.properties().len();
     /// The number of the family.

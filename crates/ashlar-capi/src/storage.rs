@@ -8,8 +8,10 @@ use crate::db::DbObject;
 use crate::door::HasTexts;
 use crate::listed::c_text;
 use crate::objects::StorageOptionsObject;
+use ashlar_compat::compactions::file_number;
 use ashlardb::{LiveFiles, Result, StorageFile, StorageKind};
 use std::ffi::{CStr, CString};
+use std::path::Path;
 
 /// `rocksdb_livefiles_storage_info_t`.
 #[derive(Debug)]
@@ -97,7 +99,7 @@ macro_rules! figures {
 }
 figures! {
     /// The number in the name of a file; 0: the name has none.
-    livefiles_storage_info_file_number -> u64 = |file| number(&file.name);
+    livefiles_storage_info_file_number -> u64 = |file| file_number(Path::new(&file.name)).0;
     /// RocksDB's number of the kind of a file.
     livefiles_storage_info_file_type -> i32 = |file| kind(file.kind);
     /// The bytes that a copy needs.
@@ -111,13 +113,6 @@ figures! {
 /// What to write in place of a copy; empty: copy the file.
 pub fn livefiles_storage_info_replacement_contents(info: &StorageObject, index: usize) -> Option<&[u8]> {
     info.files.get(index).map(|file| file.content.as_deref().unwrap_or_default())
-}
-
-/// The number in a name such as `000012.sst` or `MANIFEST-000005`.
-fn number(name: &str) -> u64 {
-    let digits = name.find(|c: char| c.is_ascii_digit()).map_or("", |at| &name[at..]);
-    let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
-    digits[..end].parse().unwrap_or(0)
 }
 
 fn kind(kind: StorageKind) -> i32 {

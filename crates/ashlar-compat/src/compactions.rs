@@ -1,9 +1,11 @@
 //! Compactions of tables that the caller names, with RocksDB's options.
 
 use crate::options::Texts;
+use crate::status::is_paused;
 use crate::value::COMPRESSION;
+use ashlar_format::filename::FileKind;
 use ashlar_options::FamilyOptions;
-use ashlardb::{BlobsEvent, CompactionEvent, Error, Family, FileNumber, Level, Result};
+use ashlardb::{BlobsEvent, CompactionEvent, Error, ErrorKind, Family, FileNumber, Level, Result};
 use std::path::Path;
 
 /// RocksDB's defaults that are not zero.
@@ -39,7 +41,7 @@ impl Blobs {
     pub(crate) fn all(dir: &Path, events: &[BlobsEvent]) -> Vec<Blobs> {
         let named = |event: &BlobsEvent| Blobs {
             number: event.file,
-            path: path(dir, event.file, "blob"),
+            path: path(dir, FileKind::Blob(event.file)),
             count: event.count,
             bytes: event.bytes,
         };
@@ -48,8 +50,8 @@ impl Blobs {
 }
 
 /// The path of a file in the directory of a database.
-pub(crate) fn path(dir: &Path, number: FileNumber, extension: &str) -> String {
-    dir.join(format!("{:06}.{extension}", number.0)).to_string_lossy().into_owned()
+pub(crate) fn path(dir: &Path, file: FileKind) -> String {
+    dir.join(file.name()).to_string_lossy().into_owned()
 }
 
 /// What a compaction does, or did.
@@ -97,15 +99,23 @@ pub struct Report {
     pub compression: u32,
     /// RocksDB's number of the compression of blobs.
     pub blob_compression: u32,
+    /// Why the compaction ended without a change of the tree.
+    pub error: Option<Error>,
 }
 
 impl Report {
+    /// Whether a call ended all compactions.
+    pub fn is_aborted(&self) -> bool {
+        let kind = self.error.as_ref().map(|e| (e.kind(), is_paused(e)));
+        kind == Some((ErrorKind::Aborted, false))
+    }
+
     /// The report of an event of the database in `dir`; `options` are those of the family.
     pub(crate) fn of(event: &CompactionEvent, dir: &Path, options: Option<&FamilyOptions>) -> Report {
         let named = |number: FileNumber, level: Level| NamedFile {
             number,
             level: level.0.into(),
-            path: path(dir, number, "sst"),
+            path: path(dir, FileKind::Table(number)),
         };
         let of_level = |(level, files): &(Level, Vec<FileNumber>)| {
             files.iter().map(|number| named(*number, *level)).collect::<Vec<_>>()
@@ -133,6 +143,7 @@ impl Report {
             level0: event.levels.first().map_or(0, |count| i32::try_from(*count).unwrap_or(i32::MAX)),
             compression: table.map_or(0, |table| table.compression.byte().into()),
             blob_compression: options.map_or(0, |options| options.blob.compression.byte().into()),
+            error: None,
         }
     }
 }
@@ -156,10 +167,10 @@ fn reason(name: &str) -> u32 {
     }
 }
 
-/// The number in the name of a table; 0, which no table has, for another name.
+/// The number in the name of a file of a database; 0, which no file has, for another name.
 pub fn file_number(name: &Path) -> FileNumber {
-    let stem = name.file_stem().and_then(|stem| stem.to_str());
-    FileNumber(stem.and_then(|stem| stem.parse().ok()).unwrap_or(0))
+    let kind = name.file_name().and_then(|name| name.to_str()).and_then(FileKind::parse);
+    kind.and_then(FileKind::number).unwrap_or(FileNumber(0))
 }
 
 /// Compacts tables of a family of the database in `dir` into a level.

@@ -8,8 +8,10 @@
 
 use crate::compactions::{Blobs, Report, path};
 use crate::database::{Database, WeakDatabase};
+use crate::status::paused;
+use ashlar_format::filename::FileKind;
 use ashlardb::{
-    Error, Event, EventListener, Family, FileNumber, FlushEvent, IngestEvent, StallCondition,
+    Error, ErrorKind, Event, EventListener, Family, FileNumber, FlushEvent, IngestEvent, StallCondition,
     StoredProperties,
 };
 use std::collections::BTreeMap;
@@ -53,7 +55,7 @@ impl FlushReport {
             family: event.family.clone(),
             family_id: event.family_id.0,
             number: number.unwrap_or(FileNumber(0)),
-            path: number.map_or_else(String::new, |number| path(dir, number, "sst")),
+            path: number.map_or_else(String::new, |number| path(dir, FileKind::Table(number))),
             blobs: Blobs::all(dir, &event.blobs),
             slowdown: options.is_some_and(|options| level0 >= options.compaction.l0_slowdown),
             stop: options.is_some_and(|options| level0 >= options.compaction.l0_stop),
@@ -84,7 +86,7 @@ impl IngestReport {
             family: event.family.clone(),
             source: event.source.clone(),
             number: event.number,
-            path: path(dir, event.number, "sst"),
+            path: path(dir, FileKind::Table(event.number)),
             sequence: event.sequence.get(),
         }
     }
@@ -110,7 +112,7 @@ pub enum Notice {
     FlushCompleted(FlushReport),
     /// A compaction begins.
     CompactionBegin(Report),
-    /// A compaction has ended, and its change is durable.
+    /// A compaction has ended. Its change is durable, or the report has an error.
     CompactionCompleted(Report),
     /// A file that was written outside is in the tree.
     Ingested(IngestReport),
@@ -217,6 +219,14 @@ impl Telling {
             Event::CompactionCompleted(event) => {
                 let options = family(&event.family).map(|family| family.options());
                 Notice::CompactionCompleted(Report::of(event, dir, options.as_deref()))
+            }
+            Event::CompactionFailed { compaction, cause } => {
+                let options = family(&compaction.family).map(|family| family.options());
+                let report = Report::of(compaction, dir, options.as_deref());
+                let is_refused = db.is_some_and(|db| db.check_requests().is_err());
+                let is_paused = report.manual && is_refused && cause.kind() == ErrorKind::Aborted;
+                let error = Some(if is_paused { paused() } else { cause.clone() });
+                Notice::CompactionCompleted(Report { error, ..report })
             }
             Event::FileIngested(event) => Notice::Ingested(IngestReport::of(event, dir)),
             Event::MemtableSealed { family, entries, deletions, .. } => {

@@ -23,6 +23,11 @@ pub fn paused() -> Error {
     Error::new(ErrorKind::Aborted, PAUSED)
 }
 
+/// Whether an error is that of [`paused`].
+pub fn is_paused(e: &Error) -> bool {
+    e.kind() == ErrorKind::Aborted && e.message() == PAUSED
+}
+
 /// Backups were stopped.
 const STOPPED: &str = "Backup stopped";
 

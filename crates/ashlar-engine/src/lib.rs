@@ -23,5 +23,5 @@ pub mod for_repair;
 pub use ashlar_table::{SstSummary, SstWriter};
 pub use db::{
     Brought, Db, HeldFiles, IngestMode, IngestOptions, Ingested, KeptFiles, LiveFile, MemtableStats, Moment,
-    NewFamily, OpenFamily, Pins, SizeOptions, SnapshotPins, TableProperties, WeakDb, sst_writer,
+    NewFamily, OpenFamily, Pins, SizeOptions, SnapshotPins, WeakDb, sst_writer,
 };

@@ -5,9 +5,10 @@ use crate::{CompactionEvent, Db, Family, RepairReport, Result, WalFile};
 use ashlar_backup::BackupSource;
 pub use ashlar_backup::{Change, Checkpoint, CheckpointOptions, Copied, Update, Updates};
 use ashlar_base::{FileNumber, Level, SeqNum};
-pub use ashlar_engine::{LiveFile, TableProperties};
+pub use ashlar_engine::LiveFile;
 pub use ashlar_format::table::Properties as StoredProperties;
 pub use ashlar_options::CompactRangeOptions;
+pub use ashlar_tree::version::TableProperties;
 use std::path::Path;
 
 impl Db {

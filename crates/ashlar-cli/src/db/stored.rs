@@ -5,11 +5,11 @@
 //!    deletes only after the MANIFEST says that the WAL file is not needed. The state is then read again.
 
 use super::Target;
-use ashlar_base::{Error, FamilyId, Result, SeqNum, ValueType};
+use ashlar_base::{Error, FamilyId, Result, SeqNum};
 use ashlar_cache::FramePool;
 use ashlar_env::{Env, ReadFile};
 use ashlar_format::filename::FileKind;
-use ashlar_format::write_batch::{BatchOp, BatchReader};
+use ashlar_format::write_batch::BatchReader;
 use ashlar_log::RecoveryMode;
 use ashlar_memtable::{MemtableRep, Op, WriterSlot, memtable};
 use ashlar_options::FormatLevel;
@@ -216,18 +216,7 @@ impl ReplaySink for Writes {
             if op.family() != Some(self.family) || !filter.takes(self.family) {
                 continue;
             }
-            let (value_type, key, value): (ValueType, &[u8], &[u8]) = match op {
-                BatchOp::Put { key, value, .. } | BatchOp::TimedPut { key, value, .. } => {
-                    (ValueType::Put, key, value)
-                }
-                BatchOp::Delete { key, .. } => (ValueType::Delete, key, &[]),
-                BatchOp::SingleDelete { key, .. } => (ValueType::SingleDelete, key, &[]),
-                BatchOp::Merge { key, value, .. } => (ValueType::Merge, key, value),
-                BatchOp::BlobIndex { key, index, .. } => (ValueType::BlobIndex, key, index),
-                BatchOp::Entity { key, entity, .. } => (ValueType::Entity, key, entity),
-                BatchOp::DeleteRange { begin, end, .. } => (ValueType::RangeDelete, begin, end),
-                _ => continue,
-            };
+            let Some((value_type, key, value)) = op.entry() else { continue };
             self.insert(seq, Op { key, value, value_type, seq_delta: 0 })?;
         }
         Ok(())

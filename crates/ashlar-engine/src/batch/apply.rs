@@ -1,6 +1,6 @@
 //! From an encoded batch to memtable operations, per family. Used by commit and by replay.
 
-use ashlar_base::{Error, FamilyId, Result, ValueType};
+use ashlar_base::{Error, FamilyId, Result};
 use ashlar_format::write_batch::{BatchOp, BatchReader};
 use ashlar_memtable::Op;
 
@@ -62,20 +62,11 @@ pub(crate) fn only_deletes(batch: &BatchReader<'_>) -> Result<bool> {
 /// # Errors
 /// `NotSupported`: an operation that this engine does not serve, by name.
 pub(crate) fn memtable_op<'a>(op: &BatchOp<'a>, seq_delta: u32) -> Result<Option<Op<'a>>> {
-    let (value_type, key, value): (ValueType, &[u8], &[u8]) = match *op {
-        BatchOp::Put { key, value, .. } => (ValueType::Put, key, value),
-        BatchOp::Delete { key, .. } => (ValueType::Delete, key, &[]),
-        BatchOp::SingleDelete { key, .. } => (ValueType::SingleDelete, key, &[]),
-        BatchOp::Merge { key, value, .. } => (ValueType::Merge, key, value),
-        BatchOp::BlobIndex { key, index, .. } => (ValueType::BlobIndex, key, index),
-        BatchOp::Entity { key, entity, .. } => (ValueType::Entity, key, entity),
-        BatchOp::DeleteRange { begin, end, .. } => (ValueType::RangeDelete, begin, end),
-        // The write time only decides the storage tier of a value; this engine has one tier.
-        BatchOp::TimedPut { key, value, .. } => (ValueType::Put, key, value),
-        BatchOp::LogData(_) | BatchOp::Noop => return Ok(None),
-        _ => return Err(Error::not_supported("records of two-phase commit")),
-    };
-    Ok(Some(Op { key, value, value_type, seq_delta }))
+    match (op.entry(), op) {
+        (Some((value_type, key, value)), _) => Ok(Some(Op { key, value, value_type, seq_delta })),
+        (None, BatchOp::LogData(_) | BatchOp::Noop) => Ok(None),
+        (None, _) => Err(Error::not_supported("records of two-phase commit")),
+    }
 }
 
 #[cfg(test)]

@@ -68,8 +68,12 @@ struct Parts {
     /// The number of parts that are not finished.
     unfinished: usize,
     finished: Vec<CompactionPart>,
+    /// The listeners heard of the beginning.
+    begun: bool,
     /// A part failed, so the other parts stop.
     failed: bool,
+    /// The error of the first part that failed.
+    cause: Option<Error>,
     /// The outputs are installed in the tree.
     installed: bool,
     /// The newest snapshot when the compaction began.
@@ -88,7 +92,9 @@ impl CompactionJob {
             jobs: 1,
             unfinished: 1,
             finished: Vec::new(),
+            begun: false,
             failed: false,
+            cause: None,
             installed: false,
             newest_snapshot: None,
         };
@@ -120,6 +126,7 @@ impl CompactionJob {
         match std::mem::replace(&mut self.phase, Phase::Over) {
             Phase::Over => Ok(true),
             Phase::Begin(version) => {
+                shared.parts.lock().begun = true;
                 shared.core.events.tell(&Event::CompactionBegin(begun(
                     shared.job,
                     &shared.family,
@@ -190,6 +197,19 @@ impl Shared {
         if let Some(report) = &self.report {
             let _ = report.set(event);
         }
+    }
+
+    /// Reports a compaction that began and changed nothing. A close is no news.
+    fn tell_failed(&self) {
+        let cause = {
+            let parts = self.parts.lock();
+            if !parts.begun || parts.installed || self.core.is_closed() {
+                return;
+            }
+            parts.cause.clone().unwrap_or_else(aborted)
+        };
+        let compaction = begun(self.job, &self.family, &self.plan);
+        self.core.events.tell(&Event::CompactionFailed { compaction, cause });
     }
 
     fn begin(&self, version: Arc<Version>) -> Result<Vec<CompactionPart>> {
@@ -343,7 +363,11 @@ impl Run for CompactionJob {
 
     fn failed(&mut self, core: &Arc<Core>, cause: &Error) -> Duration {
         self.phase = Phase::Over;
-        self.shared.parts.lock().failed = true;
+        {
+            let mut parts = self.shared.parts.lock();
+            parts.failed = true;
+            parts.cause.get_or_insert_with(|| cause.clone());
+        }
         core.background_failed(self.shared.family.id(), JobKind::Compaction, cause)
     }
 
@@ -362,6 +386,9 @@ impl Run for CompactionJob {
         };
         // Files of parts that finished but were not installed are removed before the caller gets its answer.
         drop(left);
+        if self.is_last {
+            shared.tell_failed();
+        }
     }
 
     fn release(&mut self, state: &mut State) {

@@ -85,7 +85,6 @@ pub use replace::{Claimed, Placed};
 pub use replay::{HoldsOperand, OptionsOf, replay_past_damage};
 pub use settings::{OpenFamily, Settings};
 pub use sizes::{MemtableStats, SizeOptions};
-pub use table_properties::TableProperties;
 
 use crate::health::{Health, Severity, lacks_space};
 use crate::pressure::{Resources, WritePressure};

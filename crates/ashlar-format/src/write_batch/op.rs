@@ -136,6 +136,24 @@ impl<'a> BatchOp<'a> {
         })
     }
 
+    /// The entry of a data record in a memtable: type, key and value; of a range deletion, the begin and the end of the range. The
+    /// write time of a put is left out: it only decides the storage tier of the value, and AshlarDB has one tier.
+    #[inline]
+    pub fn entry(&self) -> Option<(ValueType, &'a [u8], &'a [u8])> {
+        Some(match *self {
+            BatchOp::Put { key, value, .. } | BatchOp::TimedPut { key, value, .. } => {
+                (ValueType::Put, key, value)
+            }
+            BatchOp::Delete { key, .. } => (ValueType::Delete, key, &[]),
+            BatchOp::SingleDelete { key, .. } => (ValueType::SingleDelete, key, &[]),
+            BatchOp::Merge { key, value, .. } => (ValueType::Merge, key, value),
+            BatchOp::BlobIndex { key, index, .. } => (ValueType::BlobIndex, key, index),
+            BatchOp::Entity { key, entity, .. } => (ValueType::Entity, key, entity),
+            BatchOp::DeleteRange { begin, end, .. } => (ValueType::RangeDelete, begin, end),
+            _ => return None,
+        })
+    }
+
     /// The column family of a data record.
     #[inline]
     pub fn family(&self) -> Option<FamilyId> {
@@ -169,16 +187,7 @@ impl<'a> BatchOp<'a> {
 
     /// A checksum of a data record: family, type, key, value and time.
     pub(super) fn sum(&self) -> u64 {
-        let (key, value): (&[u8], &[u8]) = match *self {
-            BatchOp::Put { key, value, .. }
-            | BatchOp::Merge { key, value, .. }
-            | BatchOp::TimedPut { key, value, .. } => (key, value),
-            BatchOp::Delete { key, .. } | BatchOp::SingleDelete { key, .. } => (key, &[]),
-            BatchOp::DeleteRange { begin, end, .. } => (begin, end),
-            BatchOp::BlobIndex { key, index, .. } => (key, index),
-            BatchOp::Entity { key, entity, .. } => (key, entity),
-            _ => (&[], &[]),
-        };
+        let (_, key, value) = self.entry().unwrap_or((ValueType::Put, &[], &[]));
         let family = self.family().map_or(0, |family| u64::from(family.0));
         let seed = family << 8 | self.value_type().map_or(u64::from(u8::MAX), |t| t as u64);
         let time = if let BatchOp::TimedPut { write_time, .. } = *self { write_time } else { 0 };

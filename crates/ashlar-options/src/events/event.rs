@@ -240,6 +240,13 @@ pub enum Event {
     CompactionBegin(CompactionEvent),
     /// A compaction has ended, and the change of the tree is durable.
     CompactionCompleted(CompactionEvent),
+    /// A compaction that had begun has ended without a change of the tree. After a failure the engine begins a new one.
+    CompactionFailed {
+        /// The compaction, as in [`Event::CompactionBegin`].
+        compaction: CompactionEvent,
+        /// The cause: `Aborted` if a caller ended it.
+        cause: Error,
+    },
     /// A new table is in the tree.
     TableFileCreated(FileEvent),
     /// A file that was written outside is in the tree.
@@ -317,6 +324,7 @@ impl Event {
             Event::CompactionBegin(_) => "compaction_started",
             Event::CompactionCompleted(c) if c.trivial_move => "trivial_move",
             Event::CompactionCompleted(_) => "compaction_finished",
+            Event::CompactionFailed { .. } => "compaction_failed",
             Event::TableFileCreated(_) => "table_file_creation",
             Event::FileIngested(_) => "ingest_finished",
             Event::TableFileDeleted(_) => "table_file_deletion",
@@ -336,7 +344,9 @@ impl Event {
     pub fn level(&self) -> InfoLogLevel {
         match self {
             Event::BackgroundError { .. } | Event::DamageFound { .. } => InfoLogLevel::Error,
-            Event::CollectorFailed { .. } | Event::PartitionerFailed { .. } => InfoLogLevel::Warn,
+            Event::CompactionFailed { .. }
+            | Event::CollectorFailed { .. }
+            | Event::PartitionerFailed { .. } => InfoLogLevel::Warn,
             Event::StallConditionsChanged { now, .. } if *now != StallCondition::Normal => InfoLogLevel::Warn,
             _ => InfoLogLevel::Info,
         }
@@ -370,19 +380,10 @@ impl Event {
                 .number("flush_time_micros", f.micros)
                 .list("lsm_state", f.levels.iter().map(|n| *n as u64)),
             Event::CompactionBegin(c) => begun(c, job(c.job, &c.family)),
-            Event::CompactionCompleted(c) if c.trivial_move => job(c.job, &c.family)
-                .number("destination_level", c.output_level.0)
-                .number("files", c.outputs)
-                .number("total_files_size", c.input_bytes)
-                .list("lsm_state", c.levels.iter().map(|n| *n as u64)),
-            Event::CompactionCompleted(c) => job(c.job, &c.family)
-                .number("compaction_time_micros", c.micros)
-                .number("output_level", c.output_level.0)
-                .number("num_output_files", c.outputs)
-                .number("total_output_size", c.output_bytes)
-                .number("num_input_records", c.input_entries)
-                .number("num_output_records", c.output_entries)
-                .list("lsm_state", c.levels.iter().map(|n| *n as u64)),
+            Event::CompactionCompleted(c) => ended(c, job(c.job, &c.family)),
+            Event::CompactionFailed { compaction, cause } => {
+                begun(compaction, job(compaction.job, &compaction.family)).text("status", &cause.to_string())
+            }
             Event::TableFileCreated(f) | Event::BlobFileCreated(f) => {
                 named(&f.family).number("file_number", f.number.0).number("file_size", f.bytes)
             }
@@ -429,6 +430,25 @@ fn begun(c: &CompactionEvent, object: Object) -> Object {
         object = object.list(&format!("files_L{}", level.0), files.iter().map(|n| n.0));
     }
     object.number("output_level", c.output_level.0).number("input_data_size", c.input_bytes)
+}
+
+/// A compaction that has ended, in `object`.
+fn ended(c: &CompactionEvent, object: Object) -> Object {
+    let object = if c.trivial_move {
+        object
+            .number("destination_level", c.output_level.0)
+            .number("files", c.outputs)
+            .number("total_files_size", c.input_bytes)
+    } else {
+        object
+            .number("compaction_time_micros", c.micros)
+            .number("output_level", c.output_level.0)
+            .number("num_output_files", c.outputs)
+            .number("total_output_size", c.output_bytes)
+            .number("num_input_records", c.input_entries)
+            .number("num_output_records", c.output_entries)
+    };
+    object.list("lsm_state", c.levels.iter().map(|n| *n as u64))
 }
 
 #[cfg(test)]

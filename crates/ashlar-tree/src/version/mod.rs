@@ -25,6 +25,7 @@ mod replayed;
 mod set;
 mod snapshot;
 mod state;
+mod table_properties;
 mod tables;
 
 pub use beside::{read_manifest_beside, replay_manifest_beside};
@@ -45,4 +46,5 @@ pub use replayed::{DroppedTail, Replayed, ReplayedFamily};
 pub use set::Beginning;
 pub use set::{MANIFEST_BOUND, VersionSet};
 pub use state::{Carried, DbFacts, FamilyState};
+pub use table_properties::TableProperties;
 pub use tables::Tables;

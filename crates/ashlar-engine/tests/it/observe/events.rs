@@ -109,6 +109,33 @@ fn a_flush_of_a_resume_has_a_begin_and_an_end() {
     assert_eq!(flushes, [&"flush_started", &"flush_finished"], "{names:?}");
 }
 
+/// Each compaction that began has one end, with its number: after a failure, and after the retry.
+#[test]
+fn a_compaction_that_fails_has_an_end() {
+    let _readers = crate::beside_others();
+    let (options, ear) = listening();
+    let sim = SimEnv::new(9);
+    let store = Store::open(sim.env(), options);
+    for round in 0..2 {
+        store.put(b"k", &[round]);
+        store.flush();
+    }
+    ear.forget();
+    sim.fail_call(CallClass::Sync, sim.calls_of(CallClass::Sync) + 1, Repeat::Once, IoKind::Other);
+    let failed = store.db.compact_range(&store.family, None, None);
+    store.compact();
+    let ends = |event: &Event| match event {
+        Event::CompactionBegin(compaction) => Some((compaction.job, "begin")),
+        Event::CompactionCompleted(compaction) => Some((compaction.job, "done")),
+        Event::CompactionFailed { compaction, .. } => Some((compaction.job, "failed")),
+        _ => None,
+    };
+    let told: Vec<_> = ear.0.lock().unwrap().iter().filter_map(ends).collect();
+    let first = told[0].0;
+    let expected = [(first, "begin"), (first, "failed"), (first + 1, "begin"), (first + 1, "done")];
+    assert_eq!(told, expected, "{failed:?}");
+}
+
 #[test]
 fn writers_that_are_held_are_told_of() {
     let _readers = crate::beside_others();
