@@ -18,7 +18,6 @@ pub type FileInfoObject = NamedFile;
 /// `rocksdb_compactionjobinfo_t`: what a compaction does.
 #[derive(Debug, Default)]
 pub struct JobObject {
-    report: Report,
     stats: StatsObject,
     tables: Tables,
 }
@@ -31,20 +30,21 @@ pub struct PartObject(pub(crate) JobObject);
 #[derive(Clone, Debug, Default)]
 pub struct StatsObject {
     report: Report,
-    inputs_at_output: usize,
 }
 
 impl JobObject {
     /// The report of a compaction of a database. Without the database, properties of tables are missing.
     pub(crate) fn new(db: Option<&Database>, report: Report) -> JobObject {
-        let inputs_at_output = report.inputs.iter().filter(|file| file.level == report.output_level).count();
-        let tables = Tables::new(db, &report.family);
-        JobObject { stats: StatsObject { report: report.clone(), inputs_at_output }, tables, report }
+        JobObject { tables: Tables::new(db, &report.family), stats: StatsObject { report } }
+    }
+
+    fn report(&self) -> &Report {
+        &self.stats.report
     }
 
     /// The properties of its tables, by path.
     fn properties(&self) -> &[PropertiesObject] {
-        let all = self.report.inputs.iter().chain(&self.report.outputs);
+        let all = self.report().inputs.iter().chain(&self.report().outputs);
         self.tables.properties(&all.map(|file| (file.number, file.path.as_str())).collect::<Vec<_>>())
     }
 }
@@ -59,7 +59,7 @@ pub fn compactionjobinfo_create() -> JobObject {
 /// # Errors
 /// Why the compaction ended without a change of the tree.
 pub fn compactionjobinfo_status(info: &JobObject) -> Result<()> {
-    info.report.error.clone().map_or(Ok(()), Err)
+    info.report().error.clone().map_or(Ok(()), Err)
 }
 
 /// The error of the part: that of the compaction.
@@ -72,7 +72,7 @@ pub fn subcompactionjobinfo_status(info: &PartObject) -> Result<()> {
 
 /// The name of the family.
 pub fn compactionjobinfo_cf_name(info: &JobObject) -> Option<&[u8]> {
-    Some(info.report.family.as_bytes())
+    Some(info.report().family.as_bytes())
 }
 
 /// The name of the family.
@@ -82,22 +82,22 @@ pub fn subcompactionjobinfo_cf_name(info: &PartObject) -> Option<&[u8]> {
 
 /// The path of a table that the compaction reads.
 pub fn compactionjobinfo_input_file_at(info: &JobObject, pos: usize) -> Option<&[u8]> {
-    info.report.inputs.get(pos).map(|file| file.path.as_bytes())
+    info.report().inputs.get(pos).map(|file| file.path.as_bytes())
 }
 
 /// The path of a table that the compaction wrote.
 pub fn compactionjobinfo_output_file_at(info: &JobObject, pos: usize) -> Option<&[u8]> {
-    info.report.outputs.get(pos).map(|file| file.path.as_bytes())
+    info.report().outputs.get(pos).map(|file| file.path.as_bytes())
 }
 
 /// A table that the compaction reads, valid as long as the object; null behind the last one.
 pub fn compactionjobinfo_input_file_info_at(info: &JobObject, pos: usize) -> Option<&FileInfoObject> {
-    info.report.inputs.get(pos)
+    info.report().inputs.get(pos)
 }
 
 /// A table that the compaction wrote, valid as long as the object; null behind the last one.
 pub fn compactionjobinfo_output_file_info_at(info: &JobObject, pos: usize) -> Option<&FileInfoObject> {
-    info.report.outputs.get(pos)
+    info.report().outputs.get(pos)
 }
 
 /// The sums of the compaction, valid as long as the object.
@@ -133,12 +133,12 @@ pub fn compactionjobinfo_table_properties_for_file<'a>(
 
 /// Blobs that the compaction wrote.
 pub fn compactionjobinfo_blob_file_addition_info_at(info: &JobObject, pos: usize) -> Option<&BlobsObject> {
-    info.report.blobs.get(pos)
+    info.report().blobs.get(pos)
 }
 
 /// Blobs that nothing reads after the compaction.
 pub fn compactionjobinfo_blob_file_garbage_info_at(info: &JobObject, pos: usize) -> Option<&BlobsObject> {
-    info.report.garbage.get(pos)
+    info.report().garbage.get(pos)
 }
 
 /// The path of the blob file.
@@ -274,43 +274,43 @@ macro_rules! figures {
 }
 figures! {
     /// The number of the family.
-    compactionjobinfo_cf_id(JobObject) -> u32 = |info| info.report.family_id;
+    compactionjobinfo_cf_id(JobObject) -> u32 = |info| info.report().family_id;
     /// The number of the compaction in this process.
-    compactionjobinfo_job_id(JobObject) -> i32 = |info| info.report.job;
+    compactionjobinfo_job_id(JobObject) -> i32 = |info| info.report().job;
     /// The level of the first table that the compaction read.
-    compactionjobinfo_base_input_level(JobObject) -> i32 = |info| info.report.inputs.first().map_or(0, |file| file.level);
+    compactionjobinfo_base_input_level(JobObject) -> i32 = |info| info.report().inputs.first().map_or(0, |file| file.level);
     /// The level of the outputs.
-    compactionjobinfo_output_level(JobObject) -> i32 = |info| info.report.output_level;
+    compactionjobinfo_output_level(JobObject) -> i32 = |info| info.report().output_level;
     /// RocksDB's number of the reason.
-    compactionjobinfo_compaction_reason(JobObject) -> u32 = |info| info.report.reason;
+    compactionjobinfo_compaction_reason(JobObject) -> u32 = |info| info.report().reason;
     /// The number of tables that the compaction read.
-    compactionjobinfo_input_files_count(JobObject) -> usize = |info| info.report.inputs.len();
+    compactionjobinfo_input_files_count(JobObject) -> usize = |info| info.report().inputs.len();
     /// The number of tables that the compaction read.
-    compactionjobinfo_input_file_infos_count(JobObject) -> usize = |info| info.report.inputs.len();
+    compactionjobinfo_input_file_infos_count(JobObject) -> usize = |info| info.report().inputs.len();
     /// The number of tables that the compaction wrote.
-    compactionjobinfo_output_files_count(JobObject) -> usize = |info| info.report.outputs.len();
+    compactionjobinfo_output_files_count(JobObject) -> usize = |info| info.report().outputs.len();
     /// The number of tables that the compaction wrote.
-    compactionjobinfo_output_file_infos_count(JobObject) -> usize = |info| info.report.outputs.len();
+    compactionjobinfo_output_file_infos_count(JobObject) -> usize = |info| info.report().outputs.len();
     /// The number of blob files that the compaction wrote.
-    compactionjobinfo_blob_file_addition_infos_count(JobObject) -> usize = |info| info.report.blobs.len();
+    compactionjobinfo_blob_file_addition_infos_count(JobObject) -> usize = |info| info.report().blobs.len();
     /// The number of blob files in which the compaction left garbage.
-    compactionjobinfo_blob_file_garbage_infos_count(JobObject) -> usize = |info| info.report.garbage.len();
+    compactionjobinfo_blob_file_garbage_infos_count(JobObject) -> usize = |info| info.report().garbage.len();
     /// Microseconds.
-    compactionjobinfo_elapsed_micros(JobObject) -> u64 = |info| info.report.micros;
+    compactionjobinfo_elapsed_micros(JobObject) -> u64 = |info| info.report().micros;
     /// The number of entries read.
-    compactionjobinfo_input_records(JobObject) -> u64 = |info| info.report.input_records;
+    compactionjobinfo_input_records(JobObject) -> u64 = |info| info.report().input_records;
     /// The number of entries written.
-    compactionjobinfo_output_records(JobObject) -> u64 = |info| info.report.output_records;
+    compactionjobinfo_output_records(JobObject) -> u64 = |info| info.report().output_records;
     /// The bytes of the tables read.
-    compactionjobinfo_total_input_bytes(JobObject) -> u64 = |info| info.report.input_bytes;
+    compactionjobinfo_total_input_bytes(JobObject) -> u64 = |info| info.report().input_bytes;
     /// The bytes written.
-    compactionjobinfo_total_output_bytes(JobObject) -> u64 = |info| info.report.output_bytes;
+    compactionjobinfo_total_output_bytes(JobObject) -> u64 = |info| info.report().output_bytes;
     /// The number of keys that could not be read: none, because such a table fails the compaction.
     compactionjobinfo_num_corrupt_keys(JobObject) -> u64 = |_info| 0;
     /// The number of tables that the compaction read.
-    compactionjobinfo_num_input_files(JobObject) -> usize = |info| info.report.inputs.len();
+    compactionjobinfo_num_input_files(JobObject) -> usize = |info| info.report().inputs.len();
     /// The number of tables among them that were in the level of the outputs.
-    compactionjobinfo_num_input_files_at_output_level(JobObject) -> usize = |info| info.stats.inputs_at_output;
+    compactionjobinfo_num_input_files_at_output_level(JobObject) -> usize = |info| compaction_job_stats_num_input_files_at_output_level(&info.stats);
     /// The number in the name.
     compaction_file_info_file_number(FileInfoObject) -> u64 = |info| info.number.0;
     /// The level.
@@ -320,7 +320,10 @@ figures! {
     /// The number of tables written.
     compaction_job_stats_num_output_files(StatsObject) -> usize = |stats| stats.report.outputs.len();
     /// The number of tables read in the level of the outputs.
-    compaction_job_stats_num_input_files_at_output_level(StatsObject) -> usize = |stats| stats.inputs_at_output;
+    compaction_job_stats_num_input_files_at_output_level(StatsObject) -> usize = |stats| {
+        let report = &stats.report;
+        report.inputs.iter().filter(|file| file.level == report.output_level).count()
+    };
     /// The number of entries read.
     compaction_job_stats_num_input_records(StatsObject) -> u64 = |stats| stats.report.input_records;
     /// The number of entries written.
@@ -334,33 +337,33 @@ figures! {
     /// The thread that calls the listener.
     compactionjobinfo_thread_id(JobObject) -> u64 = |_info| thread();
     /// The number of tables in level 0 after the compaction.
-    compactionjobinfo_num_l0_files(JobObject) -> i32 = |info| info.report.level0;
+    compactionjobinfo_num_l0_files(JobObject) -> i32 = |info| info.report().level0;
     /// RocksDB's number of the compression of the outputs.
-    compactionjobinfo_compression(JobObject) -> u32 = |info| info.report.compression;
+    compactionjobinfo_compression(JobObject) -> u32 = |info| info.report().compression;
     /// RocksDB's number of the compression of blobs.
-    compactionjobinfo_blob_compression_type(JobObject) -> u32 = |info| info.report.blob_compression;
+    compactionjobinfo_blob_compression_type(JobObject) -> u32 = |info| info.report().blob_compression;
     /// Whether a call ended all compactions.
-    compactionjobinfo_aborted(JobObject) -> bool = |info| info.report.is_aborted();
+    compactionjobinfo_aborted(JobObject) -> bool = |info| info.report().is_aborted();
     /// The number of tables whose properties are known.
     compactionjobinfo_table_properties_count(JobObject) -> usize = |info| info.properties().len();
     /// The number of the family.
-    subcompactionjobinfo_cf_id(PartObject) -> u32 = |info| info.0.report.family_id;
+    subcompactionjobinfo_cf_id(PartObject) -> u32 = |info| info.0.report().family_id;
     /// The thread that calls the listener.
     subcompactionjobinfo_thread_id(PartObject) -> u64 = |_info| thread();
     /// The number of the compaction.
-    subcompactionjobinfo_job_id(PartObject) -> i32 = |info| info.0.report.job;
+    subcompactionjobinfo_job_id(PartObject) -> i32 = |info| info.0.report().job;
     /// The number of the part.
     subcompactionjobinfo_subcompaction_job_id(PartObject) -> i32 = |_info| 0;
     /// The level of the first table that the compaction reads.
     subcompactionjobinfo_base_input_level(PartObject) -> i32 = |info| compactionjobinfo_base_input_level(&info.0);
     /// The level of the outputs.
-    subcompactionjobinfo_output_level(PartObject) -> i32 = |info| info.0.report.output_level;
+    subcompactionjobinfo_output_level(PartObject) -> i32 = |info| info.0.report().output_level;
     /// RocksDB's number of the reason.
-    subcompactionjobinfo_compaction_reason(PartObject) -> u32 = |info| info.0.report.reason;
+    subcompactionjobinfo_compaction_reason(PartObject) -> u32 = |info| info.0.report().reason;
     /// RocksDB's number of the compression of the outputs.
-    subcompactionjobinfo_compression(PartObject) -> u32 = |info| info.0.report.compression;
+    subcompactionjobinfo_compression(PartObject) -> u32 = |info| info.0.report().compression;
     /// RocksDB's number of the compression of blobs.
-    subcompactionjobinfo_blob_compression_type(PartObject) -> u32 = |info| info.0.report.blob_compression;
+    subcompactionjobinfo_blob_compression_type(PartObject) -> u32 = |info| info.0.report().blob_compression;
     /// The number of the blob file.
     blob_file_addition_info_blob_file_number(BlobsObject) -> u64 = |info| info.number.0;
     /// The number of blobs.

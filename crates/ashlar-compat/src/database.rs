@@ -247,7 +247,7 @@ impl Database {
     pub fn disable_requests(&self) {
         self.holds.requests.fetch_add(1, Ordering::SeqCst);
         if self.db.abort_compactions().is_ok() {
-            // The call above counts, and a database that is open takes it back.
+            // Aborts add up. Only requests stay refused, so this one is taken back.
             drop(self.db.resume_compactions());
         }
     }

@@ -202,8 +202,8 @@ impl SstWriter {
     /// Writes the rest of the file, syncs it, and gives it its name, durably.
     ///
     /// # Errors
-    /// `InvalidArgument`: the file has no entry, or a device or a pipe has its name. `Io`: there is no new file, except after a failed sync of the directory: then
-    /// the file is whole, and a power cut may take its name.
+    /// `InvalidArgument`: the file has no entry, or a device or a pipe has its name. `Io`: there is no new file, except after a
+    /// failed sync of the directory: then the file is whole, and a power cut may take its name.
     pub fn finish(mut self) -> Result<SstSummary> {
         let Some(mut builder) = self.builder.take() else { return Err(given_up(&self.path)) };
         let pieces = FragmentedTombstones::new(&self.order, &self.tombstones);

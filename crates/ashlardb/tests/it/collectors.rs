@@ -96,7 +96,7 @@ fn counting(counting: &Arc<Counting>) -> impl Fn(FamilyBuilder) -> FamilyBuilder
 fn said(table: &TableProperties) -> String {
     let show =
         |(name, value): (&Vec<u8>, &Vec<u8>)| format!("{}={}", name.escape_ascii(), value.escape_ascii());
-    table.collected.iter().map(show).collect::<Vec<_>>().join(" ")
+    table.stored.collected().iter().map(show).collect::<Vec<_>>().join(" ")
 }
 
 fn all_said(family: &Family) -> Vec<String> {
@@ -128,10 +128,14 @@ fn tables_of_flushes_compactions_replays_and_ingestions_have_what_was_collected(
     assert_eq!(all_said(&family), [merged]);
     let table = &family.properties_of_all_tables().unwrap()[0];
     assert_eq!(family.properties_of_table(table.number).unwrap().as_ref(), Some(table));
-    assert_eq!(table.stored.num_entries, table.entries);
     assert_eq!(family.properties_of_table(ashlardb::FileNumber(999_999)).unwrap(), None);
-    assert_eq!((table.entries, table.deletions, table.range_deletions), (Some(100), Some(0), Some(0)));
-    assert_eq!((table.collectors.as_str(), table.marked_for_compaction), ("[test.Census]", false));
+    let stored = &table.stored;
+    assert_eq!(
+        (stored.num_entries, stored.num_deletions, stored.num_range_deletions),
+        (Some(100), Some(0), Some(0))
+    );
+    assert_eq!(stored.property_collectors.as_deref(), Some("[test.Census]"));
+    assert!(!table.marked_for_compaction);
     let levels = std::mem::take(&mut *made.levels.lock().unwrap());
     assert_eq!(levels, [Level(0), Level(0), table.level]);
     // The replay of the log writes a table.
@@ -234,7 +238,7 @@ fn a_wrong_collector_is_reported_and_harms_nothing() {
             ["census.Put=50 census.longest=1"],
             "{wrong}"
         );
-        assert_eq!(tables[0].entries, Some(50));
+        assert_eq!(tables[0].stored.num_entries, Some(50));
         let reported = std::mem::take(&mut *ear.0.lock().unwrap());
         assert_eq!(reported.len(), 3, "{wrong}: {reported:?}");
         assert!(
@@ -401,7 +405,10 @@ fn deletions_meet_what_they_delete_by_the_name_of_the_collector() {
     db.wait_for_background().unwrap();
     let shape = |db: &Db| {
         let tables = db.default_family().properties_of_all_tables().unwrap();
-        tables.iter().map(|t| (t.level.0, t.entries.unwrap(), t.deletions.unwrap())).collect::<Vec<_>>()
+        tables
+            .iter()
+            .map(|t| (t.level.0, t.stored.num_entries.unwrap(), t.stored.num_deletions.unwrap()))
+            .collect::<Vec<_>>()
     };
     assert_eq!(shape(&db), [(0, 100, 40), (6, 1000, 0)], "too few deletions");
     for n in 100..160 {
