@@ -21,5 +21,5 @@ pub use engine::{
 };
 pub use family::{ExportedFile, FamilyExport, ImportOptions, export_family, import_family};
 pub use live::{LiveFiles, StorageFile, StorageKind, live_files};
-pub use updates::{Change, Update, Updates, updates_since};
+pub use updates::{Change, Update, Updates, updates_left, updates_since};
 pub use wal_list::{WalFile, wal_files};

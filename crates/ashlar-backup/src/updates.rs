@@ -180,6 +180,31 @@ impl Update {
 /// A read of the first record of each WAL file, newest first, up to the one where the reading begins. The files stay open
 /// until the value is dropped.
 pub fn updates_since(db: &Db, since: SeqNum) -> Result<Updates> {
+    let (updates, oldest, newest) = left(db, since)?;
+    let since = updates.since;
+    match oldest {
+        Some(first) if first > since => Err(gone(format!(
+            "the write with sequence number {since} is in no WAL file: the oldest begins with {first}"
+        ))),
+        None if since <= newest => {
+            Err(gone(format!("the write with sequence number {since} is in no WAL file: they are empty")))
+        }
+        _ => Ok(updates),
+    }
+}
+
+/// [`updates_since`], without the batches whose WAL files are gone.
+///
+/// # Errors
+/// Those of [`updates_since`], but for `Io(NotFound)`.
+/// # Cost
+/// That of [`updates_since`].
+pub fn updates_left(db: &Db, since: SeqNum) -> Result<Updates> {
+    left(db, since).map(|(updates, ..)| updates)
+}
+
+/// The batches since `since` that are left, the first sequence number of their WAL files, and the newest of the database.
+fn left(db: &Db, since: SeqNum) -> Result<(Updates, Option<SeqNum>, SeqNum)> {
     let held = db.hold_files("updates_since()")?;
     let moment = held.moment_of_log()?;
     let newest = moment.sequence;
@@ -188,28 +213,18 @@ pub fn updates_since(db: &Db, since: SeqNum) -> Result<Updates> {
         return Err(Error::invalid(what));
     }
     let since = since.max(SeqNum::new(1).unwrap_or_default());
-    let mut files = VecDeque::new();
-    if since > newest {
-        return Ok(Updates { files, since, ..Updates::default() });
-    }
-    let mut oldest = None;
-    for candidate in candidates(db, &moment)?.into_iter().rev() {
-        let first = first_sequence(&candidate.file, candidate.number)?;
-        files.push_front(candidate);
-        oldest = first.or(oldest);
-        if first.is_some_and(|first| first <= since) {
-            break;
+    let (mut files, mut oldest) = (VecDeque::new(), None);
+    if since <= newest {
+        for candidate in candidates(db, &moment)?.into_iter().rev() {
+            let first = first_sequence(&candidate.file, candidate.number)?;
+            files.push_front(candidate);
+            oldest = first.or(oldest);
+            if first.is_some_and(|first| first <= since) {
+                break;
+            }
         }
     }
-    match oldest {
-        Some(first) if first > since => Err(gone(format!(
-            "the write with sequence number {since} is in no WAL file: the oldest begins with {first}"
-        ))),
-        None => {
-            Err(gone(format!("the write with sequence number {since} is in no WAL file: they are empty")))
-        }
-        Some(_) => Ok(Updates { files, since, ..Updates::default() }),
-    }
+    Ok((Updates { files, since, ..Updates::default() }, oldest, newest))
 }
 
 fn gone(what: String) -> Error {

@@ -13,5 +13,6 @@ fn main() -> Result<(), String> {
     println!("cargo::rerun-if-changed=api");
     let api = describe::Api::read(&Path::new(&dir).join("api"), "rocksdb_")?;
     let path = Path::new(&out).join("exports.rs");
-    std::fs::write(&path, wrap::exports(&api)).map_err(|e| format!("{}: {e}", path.display()))
+    std::fs::write(&path, wrap::exports(&api) + &wrap::kinds(&api))
+        .map_err(|e| format!("{}: {e}", path.display()))
 }

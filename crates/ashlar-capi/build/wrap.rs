@@ -14,6 +14,23 @@ pub fn exports(api: &Api) -> String {
     out
 }
 
+/// The function that knows the names of kinds of objects in C.
+pub fn kinds(api: &Api) -> String {
+    let mut out = String::from(
+        "\n/// The name in C of a kind of objects, by its name in Rust.\npub fn kind_in_c(rust: &'static str) -> &'static str {\n",
+    );
+    for handle in &api.handles {
+        // Writing to a String cannot fail.
+        let _ = writeln!(
+            out,
+            "    if rust == std::any::type_name::<{}>() {{\n        return \"{}{}_t\";\n    }}",
+            handle.rust, api.prefix, handle.name
+        );
+    }
+    out.push_str("    rust\n}\n");
+    out
+}
+
 /// The kind of objects of that name.
 fn kind<'a>(api: &'a Api, name: &str) -> Option<&'a Handle> {
     api.handles.iter().find(|handle| handle.name == name)
@@ -104,7 +121,7 @@ fn export(out: &mut String, api: &Api, function: &Function, body: &Body) {
          #[unsafe(no_mangle)]\npub unsafe extern \"C\" fn {prefix}{name}({listed}){returned} {{\n"
     );
     let errptr = if function.fails { "p_errptr" } else { "std::ptr::null_mut()" };
-    let _ = writeln!(out, "    door::call({errptr}, || {{");
+    let _ = writeln!(out, "    checked::enter(\"{prefix}{name}\");\n    door::call({errptr}, || {{");
     function.params.iter().for_each(|param| convert_param(out, api, param, body));
     let call = called(function, body);
     let call = if function.fails { format!("{call}?") } else { call };

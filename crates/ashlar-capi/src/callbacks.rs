@@ -424,7 +424,7 @@ impl CompactionFilterFactory for CFactory {
     fn create(&self, context: &FilterContext<'_>) -> Option<Box<dyn CompactionFilter>> {
         let mut seen = FilterContextObject { full: context.is_full, manual: context.is_manual };
         // SAFETY: the context lives during the call.
-        let made = unsafe { (self.create)(self.state.state, &raw mut seen) };
+        let made = unsafe { (self.create)(self.state.state, crate::door::shown_mut(&mut seen)) };
         // SAFETY: the function answers null or a new filter of this library, which it gives up.
         let made = unsafe { crate::door::taken(made, "filter") }.ok()??;
         let mut filter = Arc::into_inner(made.0)?;

@@ -46,7 +46,7 @@ pub unsafe extern "C" fn rocksdb_compaction_options_canceled_create() -> *mut u8
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rocksdb_compaction_options_canceled_set(canceled: *mut u8, value: u8) {
     // SAFETY: as for this function; the flag is an `AtomicU8`, which is shared by reference only.
-    if let Some(flag) = unsafe { canceled.cast::<AtomicU8>().as_ref() } {
+    if let Ok(Some(flag)) = unsafe { borrowed_if(canceled.cast::<AtomicU8>(), "canceled") } {
         flag.store(u8::from(value != 0), Ordering::Release);
     }
 }
@@ -125,7 +125,7 @@ unsafe fn compact(
         *list = new_texts(names.into_iter());
     }
     // SAFETY: null, or an object of the caller.
-    if let Some(job) = unsafe { request.report.as_mut() } {
+    if let Some(job) = unsafe { crate::door::changed_if(request.report, "compaction_job_info") } {
         *job = JobObject::new(Some(&db.0), report);
     }
     Ok(())

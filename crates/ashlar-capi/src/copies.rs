@@ -148,7 +148,7 @@ pub fn backup_engine_open(options: &OptionsObject, dir: &CStr) -> Result<BackupO
 /// Opens a directory of backups with options.
 ///
 /// # Errors
-/// Those of [`BackupEngine::open`]. `NotSupported`: tables that are not shared, or `destroy_old_data`.
+/// Those of [`BackupEngine::open`]. `NotSupported`: tables that are not shared.
 pub fn backup_engine_open_opts(
     options: &BackupOptionsObject,
     env: Option<&EnvObject>,
@@ -160,10 +160,8 @@ pub fn backup_engine_open_opts(
 
 fn opened(options: &BackupOptionsObject) -> Result<BackupObject> {
     let texts = &options.texts;
-    for (name, served) in
-        [("share_table_files", true), ("share_files_with_checksum", true), ("destroy_old_data", false)]
-    {
-        if texts.get::<bool>(name) != served {
+    for name in ["share_table_files", "share_files_with_checksum"] {
+        if !texts.get::<bool>(name) {
             return Err(Error::not_supported(format!("the backup option {name}={}", texts.text(name))));
         }
     }
@@ -173,7 +171,11 @@ fn opened(options: &BackupOptionsObject) -> Result<BackupObject> {
     if let Some(env) = &options.env {
         builder = builder.env(env.0.clone());
     }
-    builder.open().map(|engine| BackupObject(engine.into(), AtomicBool::new(false)))
+    let mut engine = builder.open()?;
+    if texts.get("destroy_old_data") {
+        engine.delete_all()?;
+    }
+    Ok(BackupObject(engine.into(), AtomicBool::new(false)))
 }
 
 /// Refuses backups and restores with this object from now on. One that runs is completed. Another thread may call it.

@@ -3,6 +3,7 @@
 use crate::batch::BatchObject;
 use crate::door::HasTexts;
 use crate::iter::PinnedObject;
+use crate::lists::at_one_moment;
 use crate::objects::{FlushObject, FlushWalObject, WaitObject};
 use crate::options::{CompactObject, EnvObject, OptionsObject, ReadObject, SnapshotObject, WriteObject};
 use crate::timestamps;
@@ -55,14 +56,22 @@ impl DbObject {
         options.0.of(&*self.family(family)?)?.get(key)
     }
 
-    /// The values of keys of one family, read together.
+    /// The values of keys of one family, read together. If that fails, each key is read alone, so that a key has its own error.
     pub(crate) fn multi_get_of(
         &self,
         family: Option<&FamilyObject>,
         options: &ReadObject,
         keys: Vec<&[u8]>,
-    ) -> Result<Vec<Option<View>>> {
-        options.0.of(&*self.family(family)?)?.multi_get(keys)
+    ) -> Result<Vec<Result<Option<View>>>> {
+        let family = self.family(family)?;
+        match options.0.of(&family)?.multi_get(keys.iter().copied()) {
+            Ok(found) => Ok(found.into_iter().map(Ok).collect()),
+            Err(_) => {
+                let options = at_one_moment(self, options)?;
+                let one = |key: &[u8]| options.0.of(&family)?.get(key);
+                Ok(keys.into_iter().map(one).collect())
+            }
+        }
     }
 
     fn write_to(
@@ -553,9 +562,9 @@ pub fn verify_checksum(db: &DbObject) -> Result<()> {
 /// Compares the checksums of all files.
 ///
 /// # Errors
-/// `Corruption`: the first damage. `Io`.
+/// Those of [`ashlar_compat::database::Database::verify_file_checksums`].
 pub fn verify_file_checksums(db: &DbObject) -> Result<()> {
-    db.0.db().verify_file_checksums(|_| {}).map(drop)
+    db.0.verify_file_checksums()
 }
 
 /// Compares the checksums of all blocks. The options of a read are hints.
@@ -569,7 +578,7 @@ pub fn verify_checksum_with_options(db: &DbObject, _: Option<&ReadObject>) -> Re
 /// Compares the checksums of all files. The options of a read are hints.
 ///
 /// # Errors
-/// `Corruption`: the first damage. `Io`.
+/// Those of [`ashlar_compat::database::Database::verify_file_checksums`].
 pub fn verify_file_checksums_with_options(db: &DbObject, _: Option<&ReadObject>) -> Result<()> {
     verify_file_checksums(db)
 }

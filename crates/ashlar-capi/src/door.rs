@@ -2,6 +2,7 @@
 //!
 //! The generated functions call nothing else that is unsafe. Each conversion names what the caller must keep to.
 
+use crate::checked;
 pub use crate::families::families;
 use crate::memory::{new_bytes, new_text};
 use ashlar_compat::options::Texts;
@@ -103,6 +104,14 @@ pub fn error_text(e: &Error) -> *mut c_char {
     new_text(&status::text(e).replace('\0', "\\0"))
 }
 
+/// Checks a pointer that is not null, if handles are checked.
+#[inline]
+fn check<T>(pointer: *const T, name: &str) {
+    if checked::is_on() && !pointer.is_null() {
+        checked::used(pointer, name);
+    }
+}
+
 fn null(name: &str) -> Error {
     Error::invalid(format!("{name} is null"))
 }
@@ -113,7 +122,9 @@ fn null(name: &str) -> Error {
 /// `InvalidArgument`: the pointer is null.
 /// # Safety
 /// The pointer is null or that of an object that no other call changes or gives up meanwhile.
+#[inline]
 pub unsafe fn borrowed<'a, T>(pointer: *const T, name: &str) -> Result<&'a T> {
+    check(pointer, name);
     // SAFETY: as for this function.
     unsafe { pointer.as_ref() }.ok_or_else(|| null(name))
 }
@@ -124,7 +135,9 @@ pub unsafe fn borrowed<'a, T>(pointer: *const T, name: &str) -> Result<&'a T> {
 /// None.
 /// # Safety
 /// As [`borrowed`].
-pub unsafe fn borrowed_if<'a, T>(pointer: *const T, _: &str) -> Result<Option<&'a T>> {
+#[inline]
+pub unsafe fn borrowed_if<'a, T>(pointer: *const T, name: &str) -> Result<Option<&'a T>> {
+    check(pointer, name);
     // SAFETY: as for this function.
     Ok(unsafe { pointer.as_ref() })
 }
@@ -135,9 +148,22 @@ pub unsafe fn borrowed_if<'a, T>(pointer: *const T, _: &str) -> Result<Option<&'
 /// `InvalidArgument`: the pointer is null.
 /// # Safety
 /// The pointer is null or that of an object that no other call uses meanwhile.
+#[inline]
 pub unsafe fn changed<'a, T>(pointer: *mut T, name: &str) -> Result<&'a mut T> {
+    check(pointer, name);
     // SAFETY: as for this function.
     unsafe { pointer.as_mut() }.ok_or_else(|| null(name))
+}
+
+/// [`changed`], of an object that may be left out.
+///
+/// # Safety
+/// As [`changed`].
+#[inline]
+pub unsafe fn changed_if<'a, T>(pointer: *mut T, name: &str) -> Option<&'a mut T> {
+    check(pointer, name);
+    // SAFETY: as for this function.
+    unsafe { pointer.as_mut() }
 }
 
 /// [`changed`], where the header has a pointer to const.
@@ -157,9 +183,13 @@ pub unsafe fn changed_const<'a, T>(pointer: *const T, name: &str) -> Result<&'a 
 /// None.
 /// # Safety
 /// The pointer is null or that of an object that no other call uses from now on.
-pub unsafe fn taken<T>(pointer: *mut T, _: &str) -> Result<Option<Box<T>>> {
+pub unsafe fn taken<T>(pointer: *mut T, name: &str) -> Result<Option<Box<T>>> {
     if pointer.is_null() {
         return Ok(None);
+    }
+    if checked::is_on() {
+        // SAFETY: as for this function.
+        return Ok(Some(unsafe { checked::taken(pointer, name) }));
     }
     // SAFETY: each object of the library is a box.
     Ok(Some(unsafe { Box::from_raw(pointer) }))
@@ -437,7 +467,24 @@ impl Length {
 
 /// A new object.
 pub fn made<T>(object: T) -> *mut T {
-    Box::into_raw(Box::new(object))
+    let object = Box::into_raw(Box::new(object));
+    if checked::is_on() {
+        checked::made(object);
+    }
+    object
+}
+
+/// An object that lives until the function of the caller returns.
+pub fn shown<T>(object: &T) -> *const T {
+    lent(Some(object))
+}
+
+/// [`shown`], of an object that the function may change.
+pub fn shown_mut<T>(object: &mut T) -> *mut T {
+    if checked::is_on() {
+        checked::lent(object);
+    }
+    object
 }
 
 /// A new object, or null.
@@ -457,7 +504,11 @@ pub fn made_const_if<T>(object: Option<T>) -> *const T {
 
 /// An object that another one keeps, or null.
 pub fn lent<T>(object: Option<&T>) -> *const T {
-    object.map_or(std::ptr::null(), std::ptr::from_ref)
+    let Some(object) = object else { return std::ptr::null() };
+    if checked::is_on() {
+        checked::lent(object);
+    }
+    object
 }
 
 /// New bytes of the caller, or null.

@@ -221,11 +221,10 @@ pub struct UpdatesObject {
 }
 
 impl UpdatesObject {
-    fn since(db: &ashlardb::Db, next: SeqNum) -> Result<UpdatesObject> {
-        let updates = db.updates_since(next)?;
+    fn new(db: &ashlardb::Db, updates: Updates, next: SeqNum) -> UpdatesObject {
         let mut object = UpdatesObject { db: db.clone(), updates, next, here: None, status: None };
         object.step();
-        Ok(object)
+        object
     }
 
     fn step(&mut self) {
@@ -245,24 +244,25 @@ impl UpdatesObject {
     fn next(&mut self) {
         self.step();
         if self.here.is_none() && self.status.is_none() && self.db.sequence() >= self.next {
-            match UpdatesObject::since(&self.db, self.next) {
-                Ok(newer) => *self = newer,
+            match self.db.updates_since(self.next) {
+                Ok(newer) => *self = UpdatesObject::new(&self.db, newer, self.next),
                 Err(e) => self.status = Some(e),
             }
         }
     }
 }
 
-/// The batches since a sequence number.
+/// The batches since a sequence number, or since the first one that is left in the WAL files.
 ///
 /// # Errors
-/// Those of [`ashlardb::Db::updates_since`]. `Io(NotFound)`: nothing of that number is written yet.
+/// Those of [`ashlardb::Db::updates_left`]. `Io(NotFound)`: nothing of that number is written yet.
 pub fn get_updates_since(db: &DbObject, seq_number: u64, _: Option<&WalReadObject>) -> Result<UpdatesObject> {
     let since = SeqNum::new(seq_number).ok_or_else(|| Error::invalid("a sequence number of 2^56 or more"))?;
     if since > db.0.db().sequence() {
         return Err(not_found("Requested sequence not yet written in the db"));
     }
-    UpdatesObject::since(&db.0.db(), since)
+    let db = db.0.db();
+    Ok(UpdatesObject::new(&db, db.updates_left(since)?, since))
 }
 
 /// Whether there is a batch.

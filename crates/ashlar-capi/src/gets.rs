@@ -135,12 +135,15 @@ impl ManyPlaces<'_> {
         Ok(ManyPlaces { values, errs })
     }
 
-    /// Puts each value into its place; an error of the read goes to all keys.
-    pub(crate) fn fill(self, found: Result<Vec<Option<View>>>) {
+    /// Puts each value or error into its place; an error of the whole read goes to all keys.
+    pub(crate) fn fill(self, found: Result<Vec<Result<Option<View>>>>) {
         match found {
             Ok(found) => {
-                for (place, found) in self.values.iter_mut().zip(found) {
-                    *place = crate::door::made_if(found.map(PinnedObject));
+                for (at, found) in found.into_iter().enumerate().take(self.values.len()) {
+                    match found {
+                        Ok(value) => self.values[at] = crate::door::made_if(value.map(PinnedObject)),
+                        Err(e) => self.errs[at] = error_text(&e),
+                    }
                 }
             }
             Err(e) => self.errs.iter_mut().for_each(|err| *err = error_text(&e)),
@@ -157,7 +160,7 @@ unsafe fn together(
     options: *const ReadObject,
     family: *mut FamilyObject,
     (keys, count): (*const Slice, usize),
-) -> Result<Vec<Option<View>>> {
+) -> Result<Vec<Result<Option<View>>>> {
     // SAFETY: as for this function.
     let (db, family) = unsafe { target(db, family) }?;
     // SAFETY: as for this function.
@@ -192,11 +195,14 @@ pub unsafe extern "C" fn rocksdb_batched_multi_get_cf_slice(
     });
 }
 
-/// `rocksdb_pinnable_multi_get_t`: the values of many keys, or the error of the read.
+/// A result with the text of its error.
+type Said<T> = std::result::Result<T, CString>;
+
+/// `rocksdb_pinnable_multi_get_t`: of each of many keys the value or the error, or the error of the whole read.
 #[derive(Debug)]
 pub struct ManyObject {
     count: usize,
-    found: std::result::Result<Vec<Option<View>>, CString>,
+    found: Said<Vec<Said<Option<View>>>>,
 }
 
 /// The values of many keys of one family, read together, which the object keeps.
@@ -216,6 +222,7 @@ pub unsafe extern "C" fn rocksdb_batched_multi_get_pinned_cf(
         // SAFETY: as for this function.
         let found = unsafe { together(db, options, column_family, (keys, num_keys)) };
         let said = |e: Error| CString::new(status::text(&e).replace('\0', "\\0")).unwrap_or_default();
+        let found = found.map(|found| found.into_iter().map(|one| one.map_err(said)).collect());
         Ok(crate::door::made(ManyObject { count: num_keys, found: found.map_err(said) }))
     })
 }
@@ -253,19 +260,20 @@ pub unsafe extern "C" fn rocksdb_pinnable_multi_get_result(
         let error = (unsafe { out(error, "error") }?, unsafe { out(error_size, "error_size") }?);
         (*value.0, *value.1) = (std::ptr::null(), 0);
         (*error.0, *error.1) = (std::ptr::null(), 0);
-        Ok(match &many.found {
-            _ if index >= many.count => OUT_OF_BOUNDS,
-            Err(said) => {
+        if index >= many.count {
+            return Ok(OUT_OF_BOUNDS);
+        }
+        let found = many.found.as_ref().map(|found| found.get(index));
+        Ok(match found {
+            Ok(Some(Ok(Some(found)))) => {
+                (*value.0, *value.1) = (found.as_ptr().cast(), found.len());
+                FOUND
+            }
+            Ok(Some(Err(said))) | Err(said) => {
                 (*error.0, *error.1) = (said.as_ptr(), said.as_bytes().len());
                 FAILED
             }
-            Ok(found) => match found.get(index) {
-                Some(Some(found)) => {
-                    (*value.0, *value.1) = (found.as_ptr().cast(), found.len());
-                    FOUND
-                }
-                _ => NOT_FOUND,
-            },
+            _ => NOT_FOUND,
         })
     })
 }

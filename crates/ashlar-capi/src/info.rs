@@ -11,6 +11,7 @@ use ashlar_base::stats::{Distribution, Histogram, Ticker};
 use ashlar_compat::numbers::{HISTOGRAMS, PERF, TICKERS};
 use ashlardb::options::Order;
 use ashlardb::{LiveFile, Result};
+use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -46,7 +47,6 @@ pub struct LevelObject {
 /// `rocksdb_sst_file_metadata_t`: a live table.
 #[derive(Clone, Debug)]
 pub struct FileObject {
-    dir: String,
     file: LiveFile,
 }
 
@@ -82,13 +82,12 @@ impl LevelObject {
 
 fn metadata(db: &DbObject, family: Option<&FamilyObject>) -> Result<MetadataObject> {
     let family = db.family(family)?;
-    let dir = db.0.path().to_string_lossy().into_owned();
     let levels = family.shape().levels.len();
     let level = |level| LevelObject { level, files: Vec::new() };
     let mut levels: Vec<LevelObject> = (0..i32::try_from(levels).unwrap_or(0)).map(level).collect();
     for file in family.live_files()? {
         if let Some(level) = levels.get_mut(usize::from(file.level.0)) {
-            level.files.push(FileObject { dir: dir.clone(), file });
+            level.files.push(FileObject { file });
         }
     }
     Ok(MetadataObject { name: family.name().to_owned(), levels })
@@ -190,7 +189,7 @@ pub fn sst_file_metadata_get_relative_filename(file_meta: &FileObject) -> Option
 
 /// The directory of the table.
 pub fn sst_file_metadata_get_directory(file_meta: &FileObject) -> Option<String> {
-    Some(file_meta.dir.clone())
+    Some(file_meta.file.dir.to_string_lossy().into_owned())
 }
 
 /// The bytes of the table.
@@ -625,8 +624,14 @@ const fn approximate(number: u64) -> f64 {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PerfObject;
 
+thread_local! {
+    /// Whether the thread said how much it counts.
+    static LEVEL_IS_SET: Cell<bool> = const { Cell::new(false) };
+}
+
 /// How much the calling thread counts. Times are not taken.
 pub fn set_perf_level(v: i32) {
+    LEVEL_IS_SET.set(true);
     let level = match v {
         2 => Level::EnableCount,
         3 => Level::EnableTimeExceptForMutex,
@@ -636,8 +641,11 @@ pub fn set_perf_level(v: i32) {
     perf::set_level(level, None);
 }
 
-/// The sums of the calling thread.
+/// The sums of the calling thread. A thread that set no level counts from now on. In RocksDB it counts from its beginning.
 pub fn perfcontext_create() -> PerfObject {
+    if !LEVEL_IS_SET.replace(true) {
+        perf::set_level(Level::EnableCount, None);
+    }
     PerfObject
 }
 

@@ -35,7 +35,8 @@ pub struct StatsObject {
 impl JobObject {
     /// The report of a compaction of a database. Without the database, properties of tables are missing.
     pub(crate) fn new(db: Option<&Database>, report: Report) -> JobObject {
-        JobObject { tables: Tables::new(db, &report.family), stats: StatsObject { report } }
+        let tables = Tables::new(db, &report.family, report.input_tables.clone());
+        JobObject { tables, stats: StatsObject { report } }
     }
 
     fn report(&self) -> &Report {
@@ -177,7 +178,7 @@ struct TableOf {
 
 impl TableOf {
     fn new(db: Option<&Database>, family: &str) -> TableOf {
-        TableOf { tables: Tables::new(db, family), none: OnceLock::new() }
+        TableOf { tables: Tables::new(db, family, Vec::new()), none: OnceLock::new() }
     }
 
     fn properties(&self, number: FileNumber, path: &str) -> &PropertiesObject {

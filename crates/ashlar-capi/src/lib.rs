@@ -3,6 +3,7 @@
 //! | module | idea |
 //! |---|---|
 //! | [`door`] | pointers of C to values of Rust and back, errors, panics |
+//! | [`checked`] | pointers that are checked, on request |
 //! | [`options`], [`objects`] | option objects |
 //! | [`callbacks`] | functions of C as comparators, merge operators and compaction filters |
 //! | [`batch`], [`indexed`] | write batches, and those that are read back |
@@ -33,7 +34,8 @@
 //! 3. A null pointer for an object is the error `Invalid argument`; a function without `errptr` then answers zero.
 //! 4. No panic reaches C: it becomes an error, or zero. A database that panicked goes on.
 //! 5. What a program must keep to: a pointer is one that this library returned for that kind of object, and is not used after the
-//!    call that gives it up; lengths are those of the memory; iterators and batches belong to one thread at a time.
+//!    call that gives it up; lengths are those of the memory; iterators and batches belong to one thread at a time. On request
+//!    [`checked`] ends a program that breaks the rule for pointers.
 //!
 //! Source: RocksDB `include/rocksdb/c.h` (names, types, ownership).
 
@@ -42,6 +44,7 @@ mod handles;
 
 pub mod batch;
 pub mod callbacks;
+pub mod checked;
 pub mod compactions;
 pub mod copies;
 pub mod db;
@@ -73,7 +76,7 @@ pub mod txn;
 
 /// The functions that the build generates.
 pub mod exports {
-    use crate::door;
+    use crate::{checked, door};
     use std::ffi::c_char;
     include!(concat!(env!("OUT_DIR"), "/exports.rs"));
 }

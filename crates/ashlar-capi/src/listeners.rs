@@ -8,6 +8,7 @@
 
 use crate::callbacks::{Destructor, State};
 use crate::db::DbObject;
+use crate::door::{shown, shown_mut};
 use crate::jobs::{FlushJobObject, IngestedObject, JobObject, PartObject, SealedObject};
 use crate::options::OptionsObject;
 use ashlar_compat::compactions::Report;
@@ -111,7 +112,7 @@ impl Lent {
     }
 
     fn pointer(&mut self) -> *mut DbObject {
-        self.0.as_deref_mut().map_or(std::ptr::null_mut(), std::ptr::from_mut)
+        self.0.as_deref_mut().map_or(std::ptr::null_mut(), shown_mut)
     }
 }
 
@@ -120,14 +121,14 @@ impl CListener {
         let Some(on_flush) = on_flush else { return };
         let mut lent = Lent::new(db);
         // SAFETY: the contract of the header; both objects live until the call returns.
-        unsafe { on_flush(self.state.state, lent.pointer(), info) };
+        unsafe { on_flush(self.state.state, lent.pointer(), shown(info)) };
     }
 
     fn compaction(&self, on_compaction: OnCompaction, db: Option<&Database>, info: &JobObject) {
         let Some(on_compaction) = on_compaction else { return };
         let mut lent = Lent::new(db);
         // SAFETY: as in `flush`.
-        unsafe { on_compaction(self.state.state, lent.pointer(), info) };
+        unsafe { on_compaction(self.state.state, lent.pointer(), shown(info)) };
     }
 
     fn part(&self, on_part: OnPart, db: Option<&Database>, report: &Report) {
@@ -135,21 +136,21 @@ impl CListener {
         let Some(on_part) = on_part.filter(|_| !report.trivial_move) else { return };
         let info = PartObject(JobObject::new(db, report.clone()));
         // SAFETY: as in `flush`.
-        unsafe { on_part(self.state.state, &raw const info) };
+        unsafe { on_part(self.state.state, shown(&info)) };
     }
 
     fn error(&self, reason: u32, cause: &Error) {
         let Some(on_error) = self.error else { return };
         let mut status = StatusObject(Mutex::new(Some(cause.clone())));
         // SAFETY: as in `flush`.
-        unsafe { on_error(self.state.state, reason, &raw mut status) };
+        unsafe { on_error(self.state.state, reason, shown_mut(&mut status)) };
     }
 
     fn stall(&self, before: i32, now: i32) {
         let Some(on_stall) = self.stall else { return };
         let info = StallObject { before: ConditionObject(before), now: ConditionObject(now) };
         // SAFETY: as in `flush`.
-        unsafe { on_stall(self.state.state, &raw const info) };
+        unsafe { on_stall(self.state.state, shown(&info)) };
     }
 }
 
@@ -174,12 +175,12 @@ impl Listener for CListener {
                 let Some(on_ingested) = self.ingested else { return };
                 let (mut lent, info) = (Lent::new(db), IngestedObject::new(db, report.clone()));
                 // SAFETY: as in `flush`.
-                unsafe { on_ingested(self.state.state, lent.pointer(), &raw const info) };
+                unsafe { on_ingested(self.state.state, lent.pointer(), shown(&info)) };
             }
             Notice::MemtableSealed(report) => {
                 let Some(on_sealed) = self.sealed else { return };
                 // SAFETY: as in `flush`.
-                unsafe { on_sealed(self.state.state, report) };
+                unsafe { on_sealed(self.state.state, shown(report)) };
             }
             Notice::StallChanged { before, now } => self.stall(*before, *now),
             Notice::BackgroundError { reason, cause } => self.error(*reason, cause),

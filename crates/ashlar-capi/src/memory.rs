@@ -47,5 +47,9 @@ pub(crate) fn new_texts<'a>(texts: impl Iterator<Item = &'a str>) -> *mut *mut c
 /// A copy of the bytes of an object that the library keeps; null if there is no memory. Calls read the copy by reference and
 /// never change it. `rocksdb_free` frees the bytes without dropping the object. The object must live longer than the copy.
 pub(crate) fn lent_copy<T>(object: &T) -> *mut T {
-    copied(std::slice::from_ref(object))
+    let copy = copied(std::slice::from_ref(object));
+    if crate::checked::is_on() && !copy.is_null() {
+        crate::checked::lent(copy);
+    }
+    copy
 }

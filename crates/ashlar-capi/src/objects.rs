@@ -64,7 +64,7 @@ objects! {
     ];
     /// `rocksdb_optimistictransaction_options_t`.
     OptimisticOptionsObject, optimistictransaction_options_create = [];
-    /// `rocksdb_cuckoo_table_options_t`: of tables that no open accepts.
+    /// `rocksdb_cuckoo_table_options_t`: of a kind of tables that AshlarDB does not write.
     CuckooObject, cuckoo_options_create = [
         ("hash_ratio", "0.9"),
         ("max_search_depth", "100"),

@@ -10,6 +10,7 @@ use crate::callbacks::{
 use crate::door::HasTexts;
 use crate::objects::{ClockObject, CuckooObject, LruObject};
 use crate::settings::TableFilter;
+use ashlar_compat::cache::Cache;
 use ashlar_compat::calls::{CompactOptions, ReadOptions, WriteOptions};
 use ashlar_compat::options::{Group, Options, TableOptions, Texts};
 use ashlar_compat::value::{Names, Scalar};
@@ -68,9 +69,9 @@ impl PolicyObject {
     }
 }
 
-/// `rocksdb_cache_t`: a size. Each database that is opened with it has a cache of that size.
+/// `rocksdb_cache_t`.
 #[derive(Debug)]
-pub struct CacheObject(std::sync::atomic::AtomicUsize);
+pub struct CacheObject(Arc<Cache>);
 
 /// `rocksdb_env_t`.
 #[derive(Clone, Debug)]
@@ -432,10 +433,8 @@ pub fn options_enable_statistics(opt: &mut OptionsObject) {
     opt.0.statistics.get_or_insert_with(|| Arc::new(Statistics::new()));
 }
 
-/// Tables of a kind that AshlarDB does not write: the open refuses the options.
-pub fn options_set_cuckoo_table_factory(opt: &mut OptionsObject, _: Option<&CuckooObject>) {
-    opt.0.texts.set_text("table_factory", "CuckooTable".into());
-}
+/// A hint: tables are block-based, whatever kind a program asks for.
+pub fn options_set_cuckoo_table_factory(_: &mut OptionsObject, _: Option<&CuckooObject>) {}
 
 /// Marks tables with so many deletions among so many entries for a compaction.
 pub fn options_add_compact_on_deletion_collector_factory(
@@ -517,11 +516,11 @@ pub fn block_based_options_set_filter_policy(options: &mut TableObject, policy: 
     options.0.texts.set_text("filter_policy", policy);
 }
 
-/// The size of the cache.
+/// The object for the block cache; null changes nothing.
 pub fn block_based_options_set_block_cache(options: &mut TableObject, cache: Option<&CacheObject>) {
-    if let Some(cache) = cache {
-        let size = cache.0.load(std::sync::atomic::Ordering::Relaxed);
-        options.0.texts.set("block_cache", size.max(1 << 20));
+    if let Some(CacheObject(cache)) = cache {
+        options.0.texts.set("block_cache", cache.capacity().max(1 << 20));
+        options.0.cache = Some(Arc::clone(cache));
     }
 }
 
@@ -542,7 +541,8 @@ pub fn filterpolicy_create_bloom_full(bits_per_key: f64) -> PolicyObject {
 
 /// A ribbon filter as good as a Bloom filter of so many bits per key.
 pub fn filterpolicy_create_ribbon(bloom_equivalent_bits_per_key: f64) -> PolicyObject {
-    PolicyObject::of(format!("ribbonfilter:{bloom_equivalent_bits_per_key}"))
+    // -1: the tables of flushes have ribbon filters too.
+    PolicyObject::of(format!("ribbonfilter:{bloom_equivalent_bits_per_key}:-1"))
 }
 
 /// The same, with Bloom filters above a level.
@@ -552,7 +552,7 @@ pub fn filterpolicy_create_ribbon_hybrid(bits: f64, bloom_before_level: i32) -> 
 
 /// A cache of so many bytes.
 pub fn cache_create_lru(capacity: usize) -> CacheObject {
-    CacheObject(capacity.into())
+    CacheObject(Arc::new(Cache::new(capacity)))
 }
 
 /// A cache of so many bytes.
@@ -572,17 +572,17 @@ pub fn cache_create_lru_with_strict_capacity_limit(capacity: usize) -> CacheObje
 
 /// Changes the size, for databases that are opened later.
 pub fn cache_set_capacity(cache: &CacheObject, capacity: usize) {
-    cache.0.store(capacity, std::sync::atomic::Ordering::Relaxed);
+    cache.0.set_capacity(capacity);
 }
 
-/// Nothing: blocks are in the caches of databases, whose property `rocksdb.block-cache-usage` has their bytes.
-pub fn cache_get_usage(_: &CacheObject) -> usize {
-    0
+/// The bytes in the caches of the open databases that were opened with the object.
+pub fn cache_get_usage(cache: &CacheObject) -> usize {
+    usize::try_from(cache.0.usage()).unwrap_or(usize::MAX)
 }
 
-/// Nothing, as for [`cache_get_usage`].
-pub fn cache_get_pinned_usage(_: &CacheObject) -> usize {
-    0
+/// The bytes among them that readers hold.
+pub fn cache_get_pinned_usage(cache: &CacheObject) -> usize {
+    usize::try_from(cache.0.pinned_usage()).unwrap_or(usize::MAX)
 }
 
 /// A cache of so many bytes.
@@ -636,7 +636,7 @@ pub fn readoptions_get_request_id(opt: &mut ReadObject) -> Option<&[u8]> {
 
 /// The size.
 pub fn cache_get_capacity(cache: &CacheObject) -> usize {
-    cache.0.load(std::sync::atomic::Ordering::Relaxed)
+    cache.0.capacity()
 }
 
 /// The operating system.

@@ -393,7 +393,7 @@ unsafe fn begun<D, O>(
 /// `old` is null or an object that no other call uses.
 unsafe fn placed(new: TxnObject, old: *mut TxnObject) -> *mut TxnObject {
     // SAFETY: as for this function.
-    match unsafe { old.as_mut() } {
+    match unsafe { crate::door::changed_if(old, "old_txn") } {
         Some(place) => {
             *place = new;
             old

@@ -4,6 +4,7 @@ use crate::rewrite::{Beneath, CutLimits, Grandparent, Partitioning, Retention};
 use ashlar_base::ext::sst_partitioner::{PartitionerContext, SstPartitionerFactory};
 use ashlar_base::range_del::FragmentedTombstones;
 use ashlar_base::{Level, Order, SeqNum};
+use ashlar_format::compress::Compression;
 use ashlar_tree::version::FileMeta;
 use std::fmt;
 use std::sync::Arc;
@@ -117,6 +118,8 @@ pub struct Compaction {
     pub overlap_bytes_max: u64,
     /// The largest number of parts; 0: as the database decides.
     pub parts_max: usize,
+    /// The compression of the outputs; `None`: that of the family for the level.
+    pub compression: Option<Compression>,
 }
 
 impl Compaction {

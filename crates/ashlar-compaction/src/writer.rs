@@ -51,11 +51,18 @@ impl Writer {
 
     /// The directory for a family's tables of `level`, with its index in the family's list.
     pub fn place(&self, dir: &Path, options: &FamilyOptions, level: u8) -> (PathBuf, u8) {
-        let own = !options.cf_paths.is_empty();
-        let paths = if own { &options.cf_paths } else { &self.db_paths };
-        let at = path_of_level(paths, level, &options.compaction);
-        let path = paths.get(at).map_or(dir, |path| &path.path);
-        (path.to_path_buf(), u8::try_from(at).unwrap_or(u8::MAX))
+        let at = path_of_level(self.paths(options), level, &options.compaction);
+        let at = u8::try_from(at).unwrap_or(u8::MAX);
+        (self.dir_of(dir, options, at).to_path_buf(), at)
+    }
+
+    /// The directory of the tables with that path id.
+    pub fn dir_of<'a>(&'a self, dir: &'a Path, options: &'a FamilyOptions, path_id: u8) -> &'a Path {
+        self.paths(options).get(usize::from(path_id)).map_or(dir, |path| &path.path)
+    }
+
+    fn paths<'a>(&'a self, options: &'a FamilyOptions) -> &'a [DbPath] {
+        if options.cf_paths.is_empty() { &self.db_paths } else { &options.cf_paths }
     }
 
     /// The plan for a family's next tables, as a flush writes them; compaction adjusts it by level.
@@ -74,8 +81,7 @@ impl Writer {
             ..TableIdentity::default()
         };
         let (place, path_id) = self.place(dir, options, 0);
-        let paths = if options.cf_paths.is_empty() { &self.db_paths } else { &options.cf_paths };
-        let blob_dir = paths.first().map_or(dir, |first| &first.path).to_path_buf();
+        let blob_dir = self.dir_of(dir, options, 0).to_path_buf();
         OutputPlan {
             fs: Arc::clone(&self.env.fs),
             dir: place,

@@ -1,11 +1,15 @@
 //! Compactions of tables that the caller names, with RocksDB's options.
 
+use crate::listener::TableReport;
 use crate::options::Texts;
 use crate::status::is_paused;
 use crate::value::COMPRESSION;
+use ashlar_format::compress::Compression;
 use ashlar_format::filename::FileKind;
 use ashlar_options::FamilyOptions;
-use ashlardb::{BlobsEvent, CompactionEvent, Error, ErrorKind, Family, FileNumber, Level, Result};
+use ashlardb::{
+    BlobsEvent, CompactFilesOptions, CompactionEvent, Error, ErrorKind, Family, FileNumber, Level, Result,
+};
 use std::path::Path;
 
 /// RocksDB's defaults that are not zero.
@@ -71,6 +75,8 @@ pub struct Report {
     pub output_level: i32,
     /// The tables that the compaction reads, by level.
     pub inputs: Vec<NamedFile>,
+    /// The properties of the inputs, as far as they could be read before the compaction.
+    pub input_tables: Vec<TableReport>,
     /// The tables that the compaction wrote.
     pub outputs: Vec<NamedFile>,
     /// Its tables change their level without being read.
@@ -129,6 +135,7 @@ impl Report {
             manual: matches!(event.reason, "manual" | "chosen"),
             output_level: event.output_level.0.into(),
             inputs: event.inputs.iter().flat_map(of_level).collect(),
+            input_tables: Vec::new(),
             outputs: event.output_tables.iter().map(|number| named(*number, event.output_level)).collect(),
             trivial_move: event.trivial_move,
             blobs: Blobs::all(dir, &event.output_blobs),
@@ -176,8 +183,7 @@ pub fn file_number(name: &Path) -> FileNumber {
 /// Compacts tables of a family of the database in `dir` into a level.
 ///
 /// # Errors
-/// Those of [`Family::compact_files`]. `InvalidArgument`: no table is named, or a level below zero. `NotSupported`: a
-/// compression of the outputs that is not that of the family.
+/// Those of [`Family::compact_files`]. `InvalidArgument`: no table is named, a level below zero, or an unknown compression.
 pub fn compact_files(
     family: &Family,
     dir: &Path,
@@ -185,11 +191,6 @@ pub fn compact_files(
     level: i32,
     options: &Texts,
 ) -> Result<Report> {
-    if options.get_named("compression", COMPRESSION) != 255 {
-        return Err(Error::not_supported(
-            "the compression of compact_files: set the compression of the family",
-        ));
-    }
     if numbers.is_empty() {
         return Err(Error::invalid("compact_files without a table"));
     }
@@ -198,7 +199,11 @@ pub fn compact_files(
     let jobs = options.get::<u32>("max_subcompactions");
     let jobs = usize::try_from(jobs).unwrap_or(usize::MAX);
     let limit = options.get::<u64>("output_file_size_limit");
-    let event = family.compact_files_reported(numbers, Level(output), jobs, limit)?;
+    let mut how = CompactFilesOptions::new().max_subcompactions(jobs).file_bytes(limit);
+    how.compression = compression(options)?;
+    let inputs = numbers.iter().map(|number| (*number, path(dir, FileKind::Table(*number))));
+    let input_tables = inputs.filter_map(|(number, path)| TableReport::read(family, number, &path)).collect();
+    let event = family.compact_files_with(numbers, Level(output), how)?;
     let options = family.options();
     let nothing = || {
         CompactionEvent::begun(
@@ -210,7 +215,17 @@ pub fn compact_files(
             0,
         )
     };
-    Ok(Report::of(&event.unwrap_or_else(nothing), dir, Some(&options)))
+    Ok(Report { input_tables, ..Report::of(&event.unwrap_or_else(nothing), dir, Some(&options)) })
+}
+
+/// The compression of the outputs; `None`: that of the family, which RocksDB's `kDisableCompressionOption` stands for.
+fn compression(options: &Texts) -> Result<Option<Compression>> {
+    let number = options.get_named("compression", COMPRESSION);
+    if number == 255 {
+        return Ok(None);
+    }
+    let known = u8::try_from(number).ok().and_then(Compression::from_byte);
+    known.map(Some).ok_or_else(|| Error::invalid(format!("compact_files with the compression {number}")))
 }
 
 #[cfg(test)]

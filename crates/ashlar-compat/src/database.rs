@@ -1,5 +1,6 @@
 //! An open database and its families.
 
+use crate::cache::Cache;
 use crate::calls::ReadOptions;
 use crate::iterator::{Iterator, Make};
 use crate::listener::Telling;
@@ -46,11 +47,19 @@ pub struct Database {
     db: Db,
     default: Family,
     path: PathBuf,
-    /// Opened as RocksDB's `DBWithTTL`: values of new families end in the time of their write too.
-    has_times: bool,
+    said: Said,
     holds: Arc<Holds>,
     /// A secondary: its view is a database of its own after each catch-up, and families are found there by their names.
     secondary: Option<Secondary>,
+}
+
+/// What the options of the open said.
+#[derive(Clone, Copy, Debug)]
+struct Said {
+    /// Opened as RocksDB's `DBWithTTL`: values of new families end in the time of their write too.
+    has_times: bool,
+    /// A `file_checksum_gen_factory` was set.
+    has_file_checksums: bool,
 }
 
 /// What calls on a database hold back.
@@ -68,7 +77,7 @@ struct Holds {
 pub struct WeakDatabase {
     db: WeakDb,
     path: PathBuf,
-    has_times: bool,
+    said: Said,
     holds: Weak<Holds>,
 }
 
@@ -77,14 +86,7 @@ impl WeakDatabase {
     pub fn upgrade(&self) -> Option<Database> {
         let (db, holds) = (self.db.upgrade()?, self.holds.upgrade()?);
         let default = db.default_family();
-        Some(Database {
-            db,
-            default,
-            path: self.path.clone(),
-            has_times: self.has_times,
-            holds,
-            secondary: None,
-        })
+        Some(Database { db, default, path: self.path.clone(), said: self.said, holds, secondary: None })
     }
 }
 
@@ -148,15 +150,40 @@ impl Database {
         let families = named.iter().map(|family| db.family(family.name)).collect::<Result<_>>()?;
         let default = db.default_family();
         let path = path.to_owned();
-        let has_times = named.iter().any(|family| family.ttl.is_some());
-        let database = Database { db, default, path, has_times, holds: Arc::default(), secondary };
+        let said = Said {
+            has_times: named.iter().any(|family| family.ttl.is_some()),
+            has_file_checksums: options.texts.differs("file_checksum_gen_factory"),
+        };
+        let database = Database { db, default, path, said, holds: Arc::default(), secondary };
         if let Some(telling) = telling {
             telling.opened(&database);
         }
         if let Some(space) = &options.space {
             space.opened(&database);
         }
+        // A cache that several families have counts the database once.
+        let mut caches: Vec<&Arc<Cache>> = Vec::new();
+        for cache in named.iter().filter_map(|family| family.options.table.as_ref()?.cache.as_ref()) {
+            if !caches.contains(&cache) {
+                cache.opened(&database);
+                caches.push(cache);
+            }
+        }
         Ok((database, families))
+    }
+
+    /// Compares the checksums of all files that have one.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: the options of the open have no `file_checksum_gen_factory`, as in RocksDB. `Corruption`: the first
+    /// damage. `Io`.
+    pub fn verify_file_checksums(&self) -> Result<()> {
+        if !self.said.has_file_checksums {
+            let e =
+                Error::invalid("Cannot verify file checksum if options.file_checksum_gen_factory is null");
+            return Err(e.hint("Open the database with a file_checksum_gen_factory"));
+        }
+        self.db().verify_file_checksums(|_| {}).map(drop)
     }
 
     /// A handle that does not keep the database open. That of a secondary stays with the view of the open.
@@ -164,7 +191,7 @@ impl Database {
         WeakDatabase {
             db: self.db.downgrade(),
             path: self.path.clone(),
-            has_times: self.has_times,
+            said: self.said,
             holds: Arc::downgrade(&self.holds),
         }
     }
@@ -204,7 +231,7 @@ impl Database {
     pub fn create_family(&self, options: &Options, name: &str) -> Result<Family> {
         self.db.create_family_with(name, |family| {
             let family = options.on_other_family(family);
-            if self.has_times { family.ttl(Duration::ZERO) } else { family }
+            if self.said.has_times { family.ttl(Duration::ZERO) } else { family }
         })
     }
 

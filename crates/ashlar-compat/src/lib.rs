@@ -16,6 +16,7 @@
 //! | [`compactions`] | compactions of named tables |
 //! | [`listener`] | listeners for events |
 //! | [`logger`] | loggers of the caller |
+//! | [`cache`] | block caches as objects |
 //! | [`space`] | the space of the tables of several databases |
 //! | [`sizes`] | approximate sizes of key ranges |
 //! | [`batch`] | write batches, and the handlers that walk over them |
@@ -29,6 +30,7 @@
 //! Source: RocksDB `db/c.cc` and `include/rocksdb/c.h` (names, defaults, meaning).
 
 pub mod batch;
+pub mod cache;
 pub mod calls;
 mod clip;
 pub mod compactions;
@@ -45,4 +47,5 @@ pub mod space;
 pub mod status;
 pub mod stored;
 pub mod transactions;
+mod users;
 pub mod value;

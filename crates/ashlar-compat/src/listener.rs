@@ -6,18 +6,18 @@
 //!
 //! Source: RocksDB `include/rocksdb/listener.h`.
 
-use crate::compactions::{Blobs, Report, path};
+use crate::compactions::{Blobs, NamedFile, Report, path};
 use crate::database::{Database, WeakDatabase};
 use crate::status::paused;
 use ashlar_format::filename::FileKind;
 use ashlardb::{
-    Error, ErrorKind, Event, EventListener, Family, FileNumber, FlushEvent, IngestEvent, StallCondition,
-    StoredProperties,
+    CompactionEvent, Error, ErrorKind, Event, EventListener, Family, FileNumber, FlushEvent, IngestEvent,
+    StallCondition, StoredProperties,
 };
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// A flush that begins or has ended.
 #[derive(Clone, Debug, Default)]
@@ -151,31 +151,36 @@ pub struct TableReport {
     pub collected: BTreeMap<Vec<u8>, Vec<u8>>,
 }
 
+impl TableReport {
+    /// The properties of a table of the family; `None`: the tree does not have the table now, or it cannot be read.
+    pub(crate) fn read(family: &Family, number: FileNumber, path: &str) -> Option<TableReport> {
+        let stored = family.properties_of_table(number).ok()??.stored;
+        Some(TableReport { path: path.to_owned(), collected: stored.collected_as_listed(), stored })
+    }
+}
+
 /// The properties of tables, read where a listener asks.
 #[derive(Debug, Default)]
 pub struct Tables {
     family: Option<Family>,
+    /// Read before, when the tree still had these tables.
+    before: Vec<TableReport>,
     known: OnceLock<Vec<TableReport>>,
 }
 
 impl Tables {
-    /// The tables of a family of the database.
-    pub fn new(db: Option<&Database>, family: &str) -> Tables {
+    /// The tables of a family of the database, and those whose properties were read before.
+    pub fn new(db: Option<&Database>, family: &str, before: Vec<TableReport>) -> Tables {
         let family = db.and_then(|db| db.db().family(family).ok());
-        Tables { family, known: OnceLock::new() }
+        Tables { family, before, known: OnceLock::new() }
     }
 
-    /// The properties of these tables. A table that the tree does not have now is left out.
+    /// The properties of these tables. A table that the tree does not have now, and that was not read before, is left out.
     pub fn properties(&self, files: &[(FileNumber, &str)]) -> &[TableReport] {
         self.known.get_or_init(|| {
-            let Some(family) = &self.family else { return Vec::new() };
             let read = |(number, path): &(FileNumber, &str)| {
-                let stored = family.properties_of_table(*number).ok()??.stored;
-                Some(TableReport {
-                    path: (*path).to_owned(),
-                    collected: stored.collected_as_listed(),
-                    stored,
-                })
+                let before = self.before.iter().find(|table| table.path == **path).cloned();
+                before.or_else(|| TableReport::read(self.family.as_ref()?, *number, path))
             };
             files.iter().filter_map(read).collect()
         })
@@ -188,18 +193,41 @@ pub(crate) struct Telling {
     listeners: Vec<Arc<dyn Listener>>,
     dir: PathBuf,
     db: OnceLock<WeakDatabase>,
+    /// The properties of the inputs of the running compactions, by job.
+    inputs: Mutex<BTreeMap<i32, Vec<TableReport>>>,
 }
 
 impl Telling {
     /// Listeners of the database in `dir`, which is not open yet.
     pub(crate) fn new(listeners: Vec<Arc<dyn Listener>>, dir: &Path) -> Telling {
-        Telling { listeners, dir: dir.to_owned(), db: OnceLock::new() }
+        Telling { listeners, dir: dir.to_owned(), db: OnceLock::new(), inputs: Mutex::default() }
     }
 
     /// The open has returned this database.
     pub(crate) fn opened(&self, db: &Database) {
         // The first database is the only one.
         let _ = self.db.set(db.downgrade());
+    }
+
+    fn inputs(&self) -> MutexGuard<'_, BTreeMap<i32, Vec<TableReport>>> {
+        self.inputs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The report of a compaction, with the properties of its inputs.
+    fn report(&self, family: Option<&Family>, event: &CompactionEvent) -> Report {
+        let options = family.map(Family::options);
+        let mut report = Report::of(event, &self.dir, options.as_deref());
+        let read = |file: &NamedFile| TableReport::read(family?, file.number, &file.path);
+        report.input_tables = report.inputs.iter().filter_map(read).collect();
+        report
+    }
+
+    /// The report of a compaction that has ended. The properties of its inputs are those of its begin.
+    fn report_at_end(&self, family: Option<&Family>, event: &CompactionEvent) -> Report {
+        let options = family.map(Family::options);
+        let report = Report::of(event, &self.dir, options.as_deref());
+        let input_tables = self.inputs().remove(&report.job).unwrap_or_default();
+        Report { input_tables, ..report }
     }
 
     fn notice(&self, db: Option<&Database>, event: &Event) -> Option<Notice> {
@@ -213,16 +241,15 @@ impl Telling {
                 Notice::FlushCompleted(FlushReport::of(flush, dir, family(&flush.family).as_ref()))
             }
             Event::CompactionBegin(event) => {
-                let options = family(&event.family).map(|family| family.options());
-                Notice::CompactionBegin(Report::of(event, dir, options.as_deref()))
+                let report = self.report(family(&event.family).as_ref(), event);
+                self.inputs().insert(report.job, report.input_tables.clone());
+                Notice::CompactionBegin(report)
             }
             Event::CompactionCompleted(event) => {
-                let options = family(&event.family).map(|family| family.options());
-                Notice::CompactionCompleted(Report::of(event, dir, options.as_deref()))
+                Notice::CompactionCompleted(self.report_at_end(family(&event.family).as_ref(), event))
             }
             Event::CompactionFailed { compaction, cause } => {
-                let options = family(&compaction.family).map(|family| family.options());
-                let report = Report::of(compaction, dir, options.as_deref());
+                let report = self.report_at_end(family(&compaction.family).as_ref(), compaction);
                 let is_refused = db.is_some_and(|db| db.check_requests().is_err());
                 let is_paused = report.manual && is_refused && cause.kind() == ErrorKind::Aborted;
                 let error = Some(if is_paused { paused() } else { cause.clone() });

@@ -3,6 +3,7 @@
 //! An object holds the texts that were set, by name, and the parts that have no text: a comparator, a merge operator, a filter.
 //! Names, groups and defaults come from the table of `ashlar-options`, which option strings and OPTIONS files use too.
 
+use crate::cache::Cache;
 use crate::clip::clip;
 use crate::listener::Listener;
 use crate::logger::Logger;
@@ -166,11 +167,13 @@ impl Texts {
 pub struct TableOptions {
     /// By RocksDB's names, without the struct.
     pub texts: Texts,
+    /// The object for the block cache, if a program gave one.
+    pub cache: Option<Arc<Cache>>,
 }
 
 impl Default for TableOptions {
     fn default() -> Self {
-        TableOptions { texts: Texts::of(Group::Table) }
+        TableOptions { texts: Texts::of(Group::Table), cache: None }
     }
 }
 

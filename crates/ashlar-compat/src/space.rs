@@ -1,15 +1,15 @@
 //! The space of the tables of several databases.
 
-use crate::database::{Database, WeakDatabase};
+use crate::database::Database;
+use crate::users::Users;
 use ashlardb::{Error, Result};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Databases that were opened with one manager.
 #[derive(Debug, Default)]
 pub struct Space {
     limit: AtomicU64,
-    databases: Mutex<Vec<WeakDatabase>>,
+    databases: Users,
 }
 
 impl Space {
@@ -30,15 +30,14 @@ impl Space {
 
     /// A database was opened.
     pub(crate) fn opened(&self, db: &Database) {
-        let mut databases = self.databases();
-        databases.retain(|known| known.upgrade().is_some());
-        databases.push(db.downgrade());
+        self.databases.add(db);
     }
 
     /// The bytes of all live tables.
     pub fn total(&self) -> u64 {
-        let open: Vec<Database> = self.databases().iter().filter_map(WeakDatabase::upgrade).collect();
-        open.iter()
+        self.databases
+            .open()
+            .iter()
             .flat_map(|db| db.db().families())
             .filter_map(|family| {
                 let files = family.live_files().ok()?;
@@ -51,9 +50,5 @@ impl Space {
     pub fn is_reached(&self) -> bool {
         let limit = self.limit.load(Ordering::Relaxed);
         limit > 0 && self.total() >= limit
-    }
-
-    fn databases(&self) -> MutexGuard<'_, Vec<WeakDatabase>> {
-        self.databases.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -36,6 +36,9 @@ pub fn stopped() -> Error {
     Error::new(ErrorKind::Aborted, STOPPED)
 }
 
+/// Part of the engine's message, and of RocksDB's.
+const OTHER_COMPARATOR: &str = ": does not match existing comparator ";
+
 /// An error as RocksDB's functions answer it: the sentence of the error, with RocksDB's words before the first colon.
 pub fn text(e: &Error) -> String {
     let said = e.to_string();
@@ -51,6 +54,10 @@ pub fn text(e: &Error) -> String {
         }
         (ErrorKind::Aborted, Some((_, rest))) if [PAUSED, STOPPED].contains(&e.message()) => {
             format!("Result incomplete:{rest}")
+        }
+        // Programs compare the whole text.
+        (ErrorKind::InvalidArgument, _) if e.message().contains(OTHER_COMPARATOR) => {
+            format!("Invalid argument: {}", e.message())
         }
         // What the caller named is not there; a missing file has a path.
         (ErrorKind::Io(IoKind::NotFound), Some((_, rest))) if e.path().is_none() => {

@@ -70,6 +70,8 @@ pub struct DbOptions {
     /// Keeps WAL records in the process, up to 1 MiB, until `flush_wal`, a synced write, `sync_wal`, a full memtable or
     /// the close. Saves a system call per write. A killed process loses the newest writes, and leaves no gap. Off.
     pub manual_wal_flush: bool,
+    /// The MANIFEST contains the id of the database (RocksDB: `write_dbid_to_manifest`). On.
+    pub id_in_manifest: bool,
     /// Stores WAL records into a mapping of the WAL file, and so saves most system calls of unsynced small writes. Only on
     /// ext4 and XFS of Linux on x86-64; elsewhere without effect, and with [`RecoveryMode::Absolute`] too. A killed process
     /// loses no write that returned. Installs a handler for SIGBUS in the process, which passes signals for other memory
@@ -118,6 +120,7 @@ impl Default for DbOptions {
             ingest_behind: false,
             wal_compression: Compression::None,
             manual_wal_flush: false,
+            id_in_manifest: true,
             mapped_wal: true,
             file_checksums: false,
             stats_dump_secs: 0,

@@ -44,7 +44,7 @@ pub use names::Together;
 pub use names::built_in_collectors;
 pub use names::id_of;
 pub use names::{AnswerKind, Group, Notice, OptionName, Range, explain, option_names};
-pub use operation::{CompactRangeOptions, ReadOptions, ReadTier, WriteOptions};
+pub use operation::{CompactFilesOptions, CompactRangeOptions, ReadOptions, ReadTier, WriteOptions};
 pub use options::Options;
 pub use page::markdown;
 pub use paths::DbPath;

@@ -2,6 +2,7 @@
 
 use ashlar_base::{Level, Result, SeqNum};
 use ashlar_env::Clock;
+use ashlar_format::compress::Compression;
 use ashlar_table::{ReadHow, ReadLimit};
 use std::sync::Arc;
 use std::time::Duration;
@@ -165,5 +166,40 @@ impl CompactRangeOptions {
     /// Sets [`CompactRangeOptions::max_subcompactions`].
     pub fn max_subcompactions(self, jobs: usize) -> Self {
         CompactRangeOptions { max_subcompactions: jobs, ..self }
+    }
+}
+
+/// Options of a compaction of named tables.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+#[must_use]
+pub struct CompactFilesOptions {
+    /// The greatest number of jobs that share the work. 0: the database's setting.
+    pub max_subcompactions: usize,
+    /// An output of this many bytes is full. `None`: as the settings of the family say.
+    pub file_bytes: Option<u64>,
+    /// The compression of the outputs. `None`: as the settings of the family say.
+    pub compression: Option<Compression>,
+}
+
+impl CompactFilesOptions {
+    /// The defaults: the settings of the database and the family.
+    pub fn new() -> Self {
+        CompactFilesOptions::default()
+    }
+
+    /// Sets [`CompactFilesOptions::max_subcompactions`].
+    pub fn max_subcompactions(self, jobs: usize) -> Self {
+        CompactFilesOptions { max_subcompactions: jobs, ..self }
+    }
+
+    /// Sets [`CompactFilesOptions::file_bytes`].
+    pub fn file_bytes(self, bytes: u64) -> Self {
+        CompactFilesOptions { file_bytes: Some(bytes), ..self }
+    }
+
+    /// Sets [`CompactFilesOptions::compression`].
+    pub fn compression(self, compression: Compression) -> Self {
+        CompactFilesOptions { compression: Some(compression), ..self }
     }
 }

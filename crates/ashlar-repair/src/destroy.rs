@@ -1,25 +1,27 @@
-//! Removing a database: every file of its directory that is a database's, and the directory if nothing else is in it.
+//! Removing a database: every file of its directories that is a database's, and each directory if nothing else is in it.
 //!
 //! 1. The LOCK is held, so that no process has the database open.
 //! 2. CURRENT goes first, and its removal is synced: an interrupted removal leaves no database that would open without its
 //!    tables. A second call removes the rest.
 //! 3. Names that no database uses stay, and keep the directory.
-//! 4. A database whose tables or WAL files lie elsewhere is refused. Another database may use that directory too.
+//! 4. Directories of tables and WAL files beside that of the database are those of the OPTIONS file. They are locked, and must
+//!    be the database's own, as at an open. They are emptied before the OPTIONS file goes, so that a second call finds them.
 //!
 //! Source: RocksDB `db/db_impl/db_impl.cc` (`DestroyDB`).
 
 use ashlar_base::{Error, Result};
 use ashlar_env::{EntryKind, Env, Fs};
 use ashlar_format::filename::FileKind;
-use ashlar_options::{find_latest_options, stored_places};
 use ashlar_tree::files::{LOST, archive_beside};
+use ashlar_tree::places::{Claims, OWNER, PlaceSettings, Purpose, enter};
 use std::path::Path;
 
 /// Removes the database in `dir`; without a directory there is nothing to do.
 ///
 /// # Errors
-/// `Busy(Locked)`: a process has the database open. `NotSupported`: the database has files in other directories.
-/// `InvalidArgument`: there is no database in the directory. `Io`: a file could not be removed.
+/// `Busy(Locked)`: a process has the database open. `InvalidArgument`: there is no database in the directory, or a directory of
+/// its tables or WAL files is that of another one. `NotSupported`: such a directory has tables that may be those of another
+/// database. `Io`: a file could not be removed.
 /// # Cost
 /// A removal per file, and two syncs of the directory.
 pub fn destroy(env: &Env, dir: &Path) -> Result<()> {
@@ -36,10 +38,16 @@ pub fn destroy(env: &Env, dir: &Path) -> Result<()> {
         return Err(Error::invalid("there is no database in this directory").at_path(dir));
     }
     let _lock = fs.lock(&dir.join(FileKind::Lock.name()))?;
-    check_places(fs, dir)?;
+    // The WAL files of a copied directory stay with the original.
+    let mut entered = enter(env, dir, &PlaceSettings::default(), Purpose::Repair)?;
+    let _places = entered.occupy(&*env.fs)?;
+    check_owner(dir, entered.claim()?)?;
     for (file, _) in kinds().filter(|(_, kind)| *kind == FileKind::Current) {
         fs.remove(&dir.join(&file.name))?;
         fs.sync_dir(dir)?;
+    }
+    for place in entered.beside() {
+        remove_below(&*env.fs, place)?;
     }
     for (file, _) in kinds().filter(|(_, kind)| ![FileKind::Current, FileKind::Lock].contains(kind)) {
         fs.remove(&dir.join(&file.name))?;
@@ -55,30 +63,30 @@ pub fn destroy(env: &Env, dir: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Keeps the claim on the further directories, unless they have tables that the MANIFEST does not name.
+///
 /// # Errors
-/// `NotSupported`: the stored settings name another directory.
-fn check_places(fs: &dyn Fs, dir: &Path) -> Result<()> {
-    let Some((_, options)) = find_latest_options(fs, dir)?.found else { return Ok(()) };
-    let stored = stored_places(&options);
-    let logs = [stored.wal_dir.as_ref(), stored.next_beside()].into_iter().flatten();
-    let tables = stored.db_paths.iter().chain(stored.cf_paths.values().flatten());
-    let elsewhere = logs.map(Into::into).chain(tables.map(|place| place.path.clone()));
-    match elsewhere.into_iter().find(|place| fs.real_path(place) != fs.real_path(dir)) {
-        None => Ok(()),
-        Some(place) => {
-            let e = Error::not_supported(format!("the database has files in {} too", place.display()));
-            Err(e.at_path(dir).hint("Remove the files there and here by hand"))
-        }
+/// `NotSupported`: they have such tables.
+fn check_owner(dir: &Path, mut claims: Claims) -> Result<()> {
+    if claims.strays {
+        let e = Error::not_supported(
+            "the directories beside the database have tables that may be those of another one",
+        );
+        return Err(e
+            .at_path(dir)
+            .hint("Open the database once, or remove the files there and here by hand"));
     }
+    claims.stand();
+    Ok(())
 }
 
-/// Removes the files of a database in a directory below, and the directory if it is empty then.
+/// Removes the files of a database in another directory, and the directory if it is empty then.
 fn remove_below(fs: &dyn Fs, below: &Path) -> Result<()> {
     if fs.metadata(below)?.is_none_or(|entry| entry.kind != EntryKind::Dir) {
         return Ok(());
     }
     for file in fs.files(below)? {
-        if FileKind::parse(&file.name).is_some() {
+        if FileKind::parse(&file.name).is_some() || file.name == OWNER {
             fs.remove(&below.join(&file.name))?;
         }
     }

@@ -7,7 +7,7 @@ pub use ashlar_backup::{Change, Checkpoint, CheckpointOptions, Copied, Update, U
 use ashlar_base::{FileNumber, Level, SeqNum};
 pub use ashlar_engine::LiveFile;
 pub use ashlar_format::table::Properties as StoredProperties;
-pub use ashlar_options::CompactRangeOptions;
+pub use ashlar_options::{CompactFilesOptions, CompactRangeOptions};
 pub use ashlar_tree::version::TableProperties;
 use std::path::Path;
 
@@ -156,6 +156,16 @@ impl Db {
         ashlar_backup::updates_since(self.engine(), since)
     }
 
+    /// [`Db::updates_since`], without the batches whose WAL files are gone: a copy that needs all of them must not use it.
+    ///
+    /// # Errors
+    /// Those of [`Db::updates_since`], but for `Io(NotFound)`.
+    /// # Cost
+    /// That of [`Db::updates_since`].
+    pub fn updates_left(&self, since: SeqNum) -> Result<Updates> {
+        ashlar_backup::updates_left(self.engine(), since)
+    }
+
     /// The WAL files at this moment, those of the archive included, in the order of their writes. The last one takes the next
     /// write. A file that a purge has yet to move to the archive is listed where it is. (RocksDB: `GetSortedWalFiles`,
     /// `GetCurrentWalFile`.)
@@ -248,22 +258,20 @@ impl Family {
         output: Level,
         max_subcompactions: usize,
     ) -> Result<()> {
-        self.db.engine().compact_files(&self.inner, numbers, output, (max_subcompactions, None)).map(drop)
+        let how = CompactFilesOptions::new().max_subcompactions(max_subcompactions);
+        self.compact_files_with(numbers, output, how).map(drop)
     }
 
-    /// [`Family::compact_files`] that tells what the compaction did; `None`: there was nothing to do. An output of `file_bytes`
-    /// bytes is full, whatever the settings of the family say.
+    /// [`Family::compact_files`] with options. Returns what the compaction did; `None`: there was nothing to do.
     ///
     /// # Errors
     /// Those of [`Family::compact_files`].
-    pub fn compact_files_reported(
+    pub fn compact_files_with(
         &self,
         numbers: &[FileNumber],
         output: Level,
-        max_subcompactions: usize,
-        file_bytes: u64,
+        how: CompactFilesOptions,
     ) -> Result<Option<CompactionEvent>> {
-        let how = (max_subcompactions, Some(file_bytes));
         self.db.engine().compact_files(&self.inner, numbers, output, how)
     }
 

@@ -36,6 +36,17 @@ impl BackupEngine {
         Ok(old)
     }
 
+    /// Deletes all backups, corrupt ones too.
+    ///
+    /// # Errors
+    /// Those of [`BackupEngine::delete`].
+    pub fn delete_all(&mut self) -> Result<()> {
+        self.check_writable()?;
+        self.refresh()?;
+        let all: Vec<u32> = self.catalog.backups.keys().chain(self.catalog.corrupt.keys()).copied().collect();
+        self.remove(&all)
+    }
+
     /// Removes what interrupted calls left. Each call that changes backups does that too. Files with foreign names stay. While
     /// there is a corrupt backup, shared files stay, because that backup may need them.
     ///

@@ -206,6 +206,164 @@ enum {
 };
 
 enum {
+  rocksdb_size_approximation_flags_none = 0,
+  rocksdb_size_approximation_flags_include_memtable = 1,
+  rocksdb_size_approximation_flags_include_files = 2,
+  rocksdb_size_approximation_flags_include_blob_files = 4
+};
+
+enum {
+  rocksdb_wal_file_type_archived_log = 0,
+  rocksdb_wal_file_type_alive_log = 1
+};
+
+enum {
+  rocksdb_block_based_k_fallback_pinning_tier = 0,
+  rocksdb_block_based_k_none_pinning_tier = 1,
+  rocksdb_block_based_k_flush_and_similar_pinning_tier = 2,
+  rocksdb_block_based_k_all_pinning_tier = 3
+};
+
+enum {
+  rocksdb_statistics_level_disable_all = 0
+};
+
+enum {
+  rocksdb_statistics_level_except_tickers = 0,
+  rocksdb_statistics_level_except_histogram_or_timers = 1,
+  rocksdb_statistics_level_except_timers = 2,
+  rocksdb_statistics_level_except_detailed_timers = 3,
+  rocksdb_statistics_level_except_time_for_mutex = 4,
+  rocksdb_statistics_level_all = 5
+};
+
+enum {
+  rocksdb_uninitialized = 0,
+  rocksdb_disable = 1,
+  rocksdb_enable_count = 2,
+  rocksdb_enable_time_except_for_mutex = 3,
+  rocksdb_enable_time = 4,
+  rocksdb_out_of_bounds = 5
+};
+
+enum {
+  rocksdb_user_key_comparison_count = 0,
+  rocksdb_block_cache_hit_count = 1,
+  rocksdb_block_read_count = 2,
+  rocksdb_block_read_byte = 3,
+  rocksdb_block_read_time = 4,
+  rocksdb_block_checksum_time = 5,
+  rocksdb_block_decompress_time = 6,
+  rocksdb_get_read_bytes = 7,
+  rocksdb_multiget_read_bytes = 8,
+  rocksdb_iter_read_bytes = 9,
+  rocksdb_internal_key_skipped_count = 10,
+  rocksdb_internal_delete_skipped_count = 11,
+  rocksdb_internal_recent_skipped_count = 12,
+  rocksdb_internal_merge_count = 13,
+  rocksdb_get_snapshot_time = 14,
+  rocksdb_get_from_memtable_time = 15,
+  rocksdb_get_from_memtable_count = 16,
+  rocksdb_get_post_process_time = 17,
+  rocksdb_get_from_output_files_time = 18,
+  rocksdb_seek_on_memtable_time = 19,
+  rocksdb_seek_on_memtable_count = 20,
+  rocksdb_next_on_memtable_count = 21,
+  rocksdb_prev_on_memtable_count = 22,
+  rocksdb_seek_child_seek_time = 23,
+  rocksdb_seek_child_seek_count = 24,
+  rocksdb_seek_min_heap_time = 25,
+  rocksdb_seek_max_heap_time = 26,
+  rocksdb_seek_internal_seek_time = 27,
+  rocksdb_find_next_user_entry_time = 28,
+  rocksdb_write_wal_time = 29,
+  rocksdb_write_memtable_time = 30,
+  rocksdb_write_delay_time = 31,
+  rocksdb_write_pre_and_post_process_time = 32,
+  rocksdb_db_mutex_lock_nanos = 33,
+  rocksdb_db_condition_wait_nanos = 34,
+  rocksdb_merge_operator_time_nanos = 35,
+  rocksdb_read_index_block_nanos = 36,
+  rocksdb_read_filter_block_nanos = 37,
+  rocksdb_new_table_block_iter_nanos = 38,
+  rocksdb_new_table_iterator_nanos = 39,
+  rocksdb_block_seek_nanos = 40,
+  rocksdb_find_table_nanos = 41,
+  rocksdb_bloom_memtable_hit_count = 42,
+  rocksdb_bloom_memtable_miss_count = 43,
+  rocksdb_bloom_sst_hit_count = 44,
+  rocksdb_bloom_sst_miss_count = 45,
+  rocksdb_key_lock_wait_time = 46,
+  rocksdb_key_lock_wait_count = 47,
+  rocksdb_env_new_sequential_file_nanos = 48,
+  rocksdb_env_new_random_access_file_nanos = 49,
+  rocksdb_env_new_writable_file_nanos = 50,
+  rocksdb_env_reuse_writable_file_nanos = 51,
+  rocksdb_env_new_random_rw_file_nanos = 52,
+  rocksdb_env_new_directory_nanos = 53,
+  rocksdb_env_file_exists_nanos = 54,
+  rocksdb_env_get_children_nanos = 55,
+  rocksdb_env_get_children_file_attributes_nanos = 56,
+  rocksdb_env_delete_file_nanos = 57,
+  rocksdb_env_create_dir_nanos = 58,
+  rocksdb_env_create_dir_if_missing_nanos = 59,
+  rocksdb_env_delete_dir_nanos = 60,
+  rocksdb_env_get_file_size_nanos = 61,
+  rocksdb_env_get_file_modification_time_nanos = 62,
+  rocksdb_env_rename_file_nanos = 63,
+  rocksdb_env_link_file_nanos = 64,
+  rocksdb_env_lock_file_nanos = 65,
+  rocksdb_env_unlock_file_nanos = 66,
+  rocksdb_env_new_logger_nanos = 67,
+  rocksdb_number_async_seek = 68,
+  rocksdb_blob_cache_hit_count = 69,
+  rocksdb_blob_read_count = 70,
+  rocksdb_blob_read_byte = 71,
+  rocksdb_blob_read_time = 72,
+  rocksdb_blob_checksum_time = 73,
+  rocksdb_blob_decompress_time = 74,
+  rocksdb_internal_range_del_reseek_count = 75,
+  rocksdb_block_read_cpu_time = 76,
+  rocksdb_internal_merge_point_lookup_count = 77,
+  rocksdb_data_block_read_byte = 78,
+  rocksdb_index_block_read_byte = 79,
+  rocksdb_filter_block_read_byte = 80,
+  rocksdb_compression_dict_block_read_byte = 81,
+  rocksdb_metadata_block_read_byte = 82,
+  rocksdb_blob_cache_read_byte = 83,
+  rocksdb_total_metric_count = 86
+};
+
+enum {
+  rocksdb_wal_filter_continue_processing = 0,
+  rocksdb_wal_filter_ignore_current_record = 1,
+  rocksdb_wal_filter_stop_replay = 2,
+  rocksdb_wal_filter_corrupted_record = 3
+};
+
+enum {
+  rocksdb_trace_filter_none = 0,
+  rocksdb_trace_filter_get = 1,
+  rocksdb_trace_filter_write = 2,
+  rocksdb_trace_filter_iterator_seek = 4,
+  rocksdb_trace_filter_iterator_seek_for_prev = 8,
+  rocksdb_trace_filter_multi_get = 16
+};
+
+enum {
+  rocksdb_txndb_write_policy_write_committed = 0,
+  rocksdb_txndb_write_policy_write_prepared = 1,
+  rocksdb_txndb_write_policy_write_unprepared = 2
+};
+
+enum {
+  rocksdb_compactionservice_jobstatus_success = 0,
+  rocksdb_compactionservice_jobstatus_failure = 1,
+  rocksdb_compactionservice_jobstatus_aborted = 2,
+  rocksdb_compactionservice_jobstatus_use_local = 3
+};
+
+enum {
   rocksdb_pinnable_multi_get_not_found = 0,
   rocksdb_pinnable_multi_get_found = 1,
   rocksdb_pinnable_multi_get_error = 2,

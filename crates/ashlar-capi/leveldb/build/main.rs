@@ -5,6 +5,7 @@
 #[path = "../../build/describe.rs"]
 mod describe;
 #[path = "../../build/wrap.rs"]
+#[allow(dead_code, reason = "the kinds of objects are those of RocksDB's interface")]
 mod wrap;
 
 use std::path::Path;

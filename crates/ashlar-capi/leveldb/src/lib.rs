@@ -7,14 +7,14 @@
 //!
 //! Source: LevelDB `include/leveldb/c.h` (names, types, ownership).
 
-pub use rocksdb::{batch, callbacks, db, door, iter, options};
+pub use rocksdb::{batch, callbacks, checked, db, door, iter, options};
 
 pub mod forwarded;
 pub mod settings;
 
 /// The functions that the build generates.
 pub mod exports {
-    use crate::door;
+    use crate::{checked, door};
     use std::ffi::c_char;
     include!(concat!(env!("OUT_DIR"), "/exports.rs"));
 }

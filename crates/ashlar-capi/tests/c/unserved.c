@@ -48,6 +48,37 @@ static unsigned char excludes(void* state, const char* name, size_t len) {
   return 1;
 }
 
+/* Programs that ask for plain or cuckoo tables get block-based ones. */
+static void kinds(const char* dir) {
+  char* err = NULL;
+  for (int run = 0; run < 2; run++) {
+    rocksdb_options_t* options = fresh();
+    rocksdb_cuckoo_table_options_t* cuckoo = rocksdb_cuckoo_options_create();
+    if (run == 0) {
+      rocksdb_options_set_prefix_extractor(options, rocksdb_slicetransform_create_fixed_prefix(3));
+      rocksdb_options_set_allow_mmap_reads(options, 1);
+      rocksdb_options_set_plain_table_factory(options, 13, 10, 0.75, 16, 0, 0, 0, 0);
+    } else {
+      rocksdb_options_set_cuckoo_table_factory(options, cuckoo);
+    }
+    rocksdb_t* db = rocksdb_open(options, path(dir, run == 0 ? "plain" : "cuckoo"), &err);
+    said(run == 0 ? "plain tables" : "cuckoo tables", &err);
+    put(db, "foo", "bar");
+    put(db, "foo1", "bar1");
+    rocksdb_flushoptions_t* flush = rocksdb_flushoptions_create();
+    rocksdb_flush(db, flush, &err);
+    said("flush", &err);
+    rocksdb_flushoptions_destroy(flush);
+    size_t len = 0;
+    char* value = rocksdb_get(db, ro, "foo1", 4, &len, &err);
+    said("get", &err);
+    show_and_free("foo1", value, len);
+    rocksdb_close(db);
+    rocksdb_cuckoo_options_destroy(cuckoo);
+    rocksdb_options_destroy(options);
+  }
+}
+
 int main(int argc, char** argv) {
   if (argc < 2) return 2;
   begin();
@@ -172,5 +203,6 @@ int main(int argc, char** argv) {
   rocksdb_options_destroy(options);
   rocksdb_filterpolicy_destroy(rocksdb_filterpolicy_create_bloom_format(10, 0));
   rocksdb_filterpolicy_destroy(rocksdb_filterpolicy_create_ribbon_format(10, 1));
+  kinds(argv[1]);
   return end();
 }

@@ -21,9 +21,11 @@ const THEIRS: &str = "rocksdb-11.8.1";
 
 #[allow(dead_code, reason = "the tests of ashlar-leveldb use more of it")]
 mod compiled;
+mod copies;
 mod details;
 mod indexed;
 mod listeners;
+mod misuse;
 mod options;
 mod phases;
 mod prefixes;

@@ -31,6 +31,14 @@ fn what_the_engine_does_not_have_is_refused() {
         "policy is destroyed",
         "kept: 2 3 1",
         "a: '1'",
+        "plain tables: ok",
+        "flush: ok",
+        "get: ok",
+        "foo1: 'bar1'",
+        "cuckoo tables: ok",
+        "flush: ok",
+        "get: ok",
+        "foo1: 'bar1'",
         "end",
     ];
     assert_eq!(others, expected, "{said}");

@@ -10,7 +10,7 @@ use super::Target;
 use super::stored::Stored;
 use crate::Done;
 use crate::outcome::Outcome;
-use ashlardb::{CompactRangeOptions, CompactionStyle, Family, Level};
+use ashlardb::{CompactFilesOptions, CompactRangeOptions, CompactionStyle, Family, Level};
 use std::io::Write;
 
 /// Moves the tables of the family above level `new`, if there are tables below.
@@ -52,7 +52,8 @@ pub(super) fn to_universal(target: &Target, out: &mut dyn Write) -> Done {
     let last = family.options().compaction.num_levels.saturating_sub(1);
     let last = Level(u8::try_from(last).unwrap_or(u8::MAX));
     if !numbers.is_empty() {
-        family.compact_files_reported(&numbers, last, 1, u64::MAX)?;
+        let whole = CompactFilesOptions::new().max_subcompactions(1).file_bytes(u64::MAX);
+        family.compact_files_with(&numbers, last, whole)?;
     }
     let shape = per_level(&family)?;
     if family.live_files()?.len() > 1 {

@@ -88,6 +88,7 @@ pub fn pick_refit(
         target_file_bytes: options.target_file_bytes,
         overlap_bytes_max: options.compaction_bytes(),
         parts_max: 0,
+        compression: None,
     };
     Ok(Some(plan))
 }

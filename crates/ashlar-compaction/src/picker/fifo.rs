@@ -103,5 +103,6 @@ fn deletion(
         target_file_bytes: options.target_file_bytes,
         overlap_bytes_max: u64::MAX,
         parts_max: 1,
+        compression: None,
     }
 }

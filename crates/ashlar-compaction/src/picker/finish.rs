@@ -116,5 +116,6 @@ pub(super) fn planned(
         target_file_bytes: options.target_file_bytes,
         overlap_bytes_max: options.compaction_bytes(),
         parts_max: 0,
+        compression: None,
     })
 }

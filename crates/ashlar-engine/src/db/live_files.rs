@@ -6,6 +6,7 @@ use super::Db;
 use crate::column_family::Family;
 use ashlar_base::{FileNumber, Level, Result, SeqNum};
 use ashlar_tree::version::{FileMeta, TableCounts};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// One table of a family.
@@ -14,6 +15,8 @@ use std::sync::Arc;
 pub struct LiveFile {
     /// The file number in the table's name.
     pub number: FileNumber,
+    /// The directory of the table.
+    pub dir: PathBuf,
     /// The level of the table.
     pub level: Level,
     /// The length of the file in bytes.
@@ -40,14 +43,17 @@ impl Db {
     /// Opens the tables that nothing has opened yet, for their counts.
     pub fn live_files(&self, family: &Family) -> Result<Vec<LiveFile>> {
         let version = &family.super_version.get().version;
-        self.core().check_open()?;
-        self.core().check_own(family)?;
+        let core = self.core();
+        core.check_open()?;
+        core.check_own(family)?;
+        let options = family.options();
         let file = |(level, meta): (Level, &Arc<FileMeta>)| {
             let opened =
                 || version.table_for_pass(meta).ok().and_then(|table| TableCounts::of(table.properties()));
             let counts = meta.counts.get().copied().or_else(opened);
             LiveFile {
                 number: meta.file.number,
+                dir: core.writer.dir_of(&core.dir, &options, meta.file.path_id).to_path_buf(),
                 level,
                 bytes: meta.file.size,
                 smallest: meta.smallest().user_key().to_vec(),

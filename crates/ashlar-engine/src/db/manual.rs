@@ -13,7 +13,7 @@ use ashlar_base::{Error, FamilyId, FileNumber, Level, Order, Result};
 use ashlar_compaction::picker::{ManualPick, ManualRange, Shape, Style, pick_chosen, pick_refit};
 use ashlar_compaction::{Action, Compaction, Running};
 use ashlar_env::JobKind;
-use ashlar_options::{CompactRangeOptions, CompactionEvent};
+use ashlar_options::{CompactFilesOptions, CompactRangeOptions, CompactionEvent};
 use std::sync::Arc;
 
 impl Db {
@@ -67,7 +67,7 @@ impl Db {
     /// Compacts tables by their numbers into the level `output`, and waits as [`Db::compact_range`] does. Includes
     /// further tables where an older version would otherwise end above a newer one. If a listed table is gone when the
     /// compaction begins, the call fails; retry with current numbers. Returns what the compaction did; `None`: there was nothing
-    /// to do. An output of `file_bytes` bytes is full; `None`: as the settings of the family say.
+    /// to do.
     ///
     /// # Errors
     /// `InvalidArgument`: a table that is not in the tree or is deeper than `output`, no such level. Else as
@@ -77,7 +77,7 @@ impl Db {
         family: &Family,
         numbers: &[FileNumber],
         output: Level,
-        (max_subcompactions, file_bytes): (usize, Option<u64>),
+        how: CompactFilesOptions,
     ) -> Result<Option<CompactionEvent>> {
         let core = self.core();
         core.check_open()?;
@@ -91,8 +91,9 @@ impl Db {
             let shape = Shape::within(&from.version, &options.compaction);
             let picked = pick_chosen(&shape, &options.compaction, &from.running, numbers, output)?;
             Ok(picked.map(|plan| Compaction {
-                parts_max: max_subcompactions,
-                target_file_bytes: file_bytes.unwrap_or(plan.target_file_bytes),
+                parts_max: how.max_subcompactions,
+                target_file_bytes: how.file_bytes.unwrap_or(plan.target_file_bytes),
+                compression: how.compression,
                 ..plan
             }))
         })?;

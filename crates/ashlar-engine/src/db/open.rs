@@ -111,7 +111,10 @@ pub(super) fn open(
 }
 
 /// The version set and the statistics of the open. The tables of all families count into these statistics.
-fn counted(env: &Env, options: &DbOptions, versions: VersionSet) -> (Arc<VersionSet>, Arc<Statistics>) {
+fn counted(env: &Env, options: &DbOptions, mut versions: VersionSet) -> (Arc<VersionSet>, Arc<Statistics>) {
+    if !options.id_in_manifest {
+        versions.keep_id_apart();
+    }
     let statistics = statistics(env, options);
     versions.families().iter().for_each(|family| family.version.tables().count_into(&statistics));
     (Arc::new(versions), statistics)

@@ -10,7 +10,8 @@ use ashlar_engine::{Db, OpenFamily};
 use ashlar_env::sim::{CallClass, Repeat, SimEnv};
 use ashlar_env::{Env, Lane};
 use ashlar_options::{
-    CompactRangeOptions, CompactionOptions, DbOptions, FamilyOptions, ReadOptions, WriteOptions,
+    CompactFilesOptions, CompactRangeOptions, CompactionOptions, DbOptions, FamilyOptions, ReadOptions,
+    WriteOptions,
 };
 use ashlar_read::iter::{DbIter, KeyBounds};
 use std::path::Path;
@@ -166,11 +167,11 @@ fn files_are_compacted_by_their_numbers() {
     table(&db, 50..150, Some(b"new"));
     let files = table_files(&sim.env());
     let newest = *files.last().unwrap();
-    db.compact_files(&default(&db), &[newest], Level(3), (1, None)).unwrap();
+    db.compact_files(&default(&db), &[newest], Level(3), CompactFilesOptions::new()).unwrap();
     let after = levels(&db);
     assert!(after[0] == 1 && after[3] > 0, "the older one came along, the other did not: {after:?}");
     assert_eq!(count(&db), 250);
-    let gone = db.compact_files(&default(&db), &[newest], Level(3), (1, None)).unwrap_err();
+    let gone = db.compact_files(&default(&db), &[newest], Level(3), CompactFilesOptions::new()).unwrap_err();
     assert_eq!(gone.kind(), ErrorKind::InvalidArgument, "{gone}");
 }
 
@@ -247,7 +248,7 @@ fn a_request_ends_when_what_it_replaced_is_removed() {
         db.compact_range(&default(&db), None, None).unwrap();
         assert_eq!(unneeded(), 0);
         table(&db, 0..10, Some(b"newest"));
-        db.compact_files(&default(&db), &table_files(&env), Level(6), (1, None)).unwrap();
+        db.compact_files(&default(&db), &table_files(&env), Level(6), CompactFilesOptions::new()).unwrap();
         assert_eq!((unneeded(), count(&db)), (0, 900));
     }
 }

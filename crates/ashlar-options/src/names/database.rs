@@ -43,7 +43,7 @@ pub(super) const DATABASE: &[Row<Options>] = &[
     ignored!("max_manifest_file_size", "1073741824", live, "Each open begins a new MANIFEST, and so does a commit when the file has grown far beyond its content."),
     ignored!("max_manifest_space_amp_pct", "500", live, "Each open begins a new MANIFEST, and so does a commit when the file has grown far beyond its content."),
     ignored!("manifest_preallocation_size", "4194304", live, "AshlarDB reserves a little disk space ahead of the MANIFEST, for a full disk. It appends and syncs records one by one."),
-    ignored!("write_dbid_to_manifest", "true", open, "The MANIFEST always contains the database's id."),
+    uses!("write_dbid_to_manifest", "true", open, db.id_in_manifest, Range::Flag, "The MANIFEST contains the database's id. false: only IDENTITY does, so that a copy without that file gets an id of its own."),
     ignored!("write_identity_file", "true", open, "AshlarDB always writes IDENTITY, because older releases look for it. If the stored setting is false, the report does not mention a missing IDENTITY."),
     ignored!("db_host_id", "__hostname__", open, "Tables do not record the machine that wrote them."),
     ignored!("is_fd_close_on_exec", "true", open, "Child processes never inherit open files."),

@@ -261,6 +261,7 @@ impl Repair<'_> {
             target_file_bytes,
             overlap_bytes_max: u64::MAX,
             parts_max: 1,
+            compression: None,
         };
         let mut parts = CompactionPart::start(CompactionInput {
             plan: plan.clone(),

@@ -11,7 +11,7 @@ use super::secondary::View;
 use super::store::Store;
 use super::updates::Bookmark;
 use ashlar_base::{ErrorKind, Level};
-use ashlar_options::{CompactRangeOptions, CompactionStyle};
+use ashlar_options::{CompactFilesOptions, CompactRangeOptions, CompactionStyle};
 use ashlar_testkit::Rng;
 use ashlar_testkit::ops::{Change, Mix, Op, draw};
 use ashlar_txn::Kind;
@@ -286,7 +286,7 @@ impl Store {
         let files: Vec<_> = files.iter().filter(|file| file.level < deepest).collect();
         let Some(file) = files.get(which % files.len().max(1)) else { return Ok(()) };
         let output = Level(file.level.0.saturating_add(deeper)).min(deepest);
-        let done = self.db.compact_files(&handle, &[file.number], output, (0, None));
+        let done = self.db.compact_files(&handle, &[file.number], output, CompactFilesOptions::new());
         // Background work may have compacted or moved the table meanwhile.
         if let Err(e) = &done
             && e.kind() == ErrorKind::InvalidArgument

@@ -24,3 +24,4 @@ pub use claims::{Claims, claim_new_place};
 pub use entered::{Entered, GIVE_PATHS, enter, take_place};
 pub use given::{PlaceSettings, Purpose, absolute_paths};
 pub use namespace::{Places, same_directory};
+pub use owner::OWNER;

@@ -146,8 +146,8 @@ impl VersionSet {
             first.max_family = first.max_family.or(Some(manifest_state.state.db.max_family));
         }
         self.raise_last_sequence(stamp(&mut records, self.next_file_number(), last_seq));
-        let mut all =
-            snapshot(&manifest_state.state.db, &manifest_state.state.families, last_seq, self.level);
+        let written = (self.level, self.has_id);
+        let mut all = snapshot(&manifest_state.state.db, &manifest_state.state.families, last_seq, written);
         all.append(&mut records);
         match Manifest::start(&self.env.fs, &self.dir, number, &all) {
             Ok(manifest) => {

@@ -50,6 +50,8 @@ pub struct VersionSet {
     pub(super) env: Env,
     pub(super) dir: PathBuf,
     pub(super) level: FormatLevel,
+    /// New MANIFESTs get the id of the database.
+    pub(super) has_id: bool,
     tables: Arc<OpenTables>,
     next_file: AtomicU64,
     last_seq: AtomicU64,
@@ -92,6 +94,7 @@ impl VersionSet {
             env,
             dir,
             level,
+            has_id: true,
             tables,
             next_file: AtomicU64::new(beginning.next_file.0),
             last_seq: AtomicU64::new(beginning.last_seq.get()),
@@ -144,6 +147,11 @@ impl VersionSet {
     /// Sets the size in bytes above which a MANIFEST is replaced by a new one. Default: [`MANIFEST_BOUND`].
     pub fn set_manifest_bound(&self, bytes: u64) {
         self.queue.lock().bound = bytes;
+    }
+
+    /// From now on a new MANIFEST does not get the id of the database (RocksDB: `write_dbid_to_manifest=false`).
+    pub fn keep_id_apart(&mut self) {
+        self.has_id = false;
     }
 
     /// The MANIFEST's data about the whole database.

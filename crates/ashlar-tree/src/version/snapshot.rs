@@ -17,15 +17,15 @@ use ashlar_options::FormatLevel;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The state as edits, one record each.
+/// The state as edits, one record each; with the id of the database if `has_id`.
 pub(super) fn snapshot(
     db: &DbFacts,
     families: &BTreeMap<FamilyId, Arc<FamilyState>>,
     last_seq: SeqNum,
-    level: FormatLevel,
+    (level, has_id): (FormatLevel, bool),
 ) -> Vec<VersionEdit> {
     let mut records = Vec::new();
-    if db.db_id.is_some() {
+    if has_id && db.db_id.is_some() {
         // Old readers skip the tag, so it is written at every level.
         records.push(VersionEdit { db_id: db.db_id.clone(), ..VersionEdit::default() });
     }

@@ -547,16 +547,50 @@ fn a_destroyed_database_is_gone_and_nothing_else() {
     assert_eq!(none.kind(), ErrorKind::InvalidArgument, "{none}");
     assert!(dir.join("notes.txt").exists());
 
-    // Tables elsewhere are not looked for.
+    // Tables elsewhere go too. Another database's stay, and what no database uses.
     let (home, tables) = (temp.path().join("home"), temp.path().join("tables"));
     let db = Db::builder(&home).db_path(&tables, 1 << 30).open().unwrap();
     db.put("k", "v").unwrap();
     db.flush().unwrap();
     db.close().unwrap();
     drop(db);
-    let refused = Db::builder(&home).destroy().unwrap_err();
-    assert_eq!(refused.kind(), ErrorKind::NotSupported, "{refused}");
-    assert_eq!(Db::open(&home).unwrap().get("k").unwrap().as_deref(), Some(&b"v"[..]));
+    std::fs::write(tables.join("notes.txt"), "mine").unwrap();
+    Db::builder(&home).destroy().unwrap();
+    let left: Vec<_> = std::fs::read_dir(&tables).unwrap().map(|e| e.unwrap().file_name()).collect();
+    assert!(!home.exists() && left == ["notes.txt"], "{left:?}");
+}
+
+/// Each database has directories of its own; one that is taken over by another database is not emptied.
+#[test]
+fn a_destroyed_database_leaves_the_directories_of_another() {
+    let temp = tempfile::tempdir().unwrap();
+    let (one, other) = (temp.path().join("one"), temp.path().join("other"));
+    let (wal, tables) = (temp.path().join("wal"), temp.path().join("tables"));
+    let open = |home: &Path| {
+        Db::builder(home).options(&format!("wal_dir={}", wal.display())).db_path(&tables, 1 << 30)
+    };
+    let db = open(&one).open().unwrap();
+    db.put("k", "v").unwrap();
+    db.flush().unwrap();
+    db.put("l", "w").unwrap();
+    db.close().unwrap();
+    drop(db);
+    // A copy of the directory has the same id, and the original keeps the other directories.
+    std::fs::create_dir(&other).unwrap();
+    for file in std::fs::read_dir(&one).unwrap().map(|entry| entry.unwrap()) {
+        std::fs::copy(file.path(), other.join(file.file_name())).unwrap();
+    }
+    let refused = Db::builder(&other).destroy().unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::InvalidArgument, "{refused}");
+    let db = Db::open(&one).unwrap();
+    assert_eq!(db.get("k").unwrap().as_deref(), Some(&b"v"[..]));
+    assert_eq!(db.get("l").unwrap().as_deref(), Some(&b"w"[..]));
+    let busy = Db::builder(&one).destroy().unwrap_err();
+    assert_eq!(busy.kind(), ErrorKind::Busy(BusyKind::Locked), "{busy}");
+    db.close().unwrap();
+    drop(db);
+    Db::builder(&one).destroy().unwrap();
+    assert!(!one.exists() && !wal.exists() && !tables.exists());
 }
 
 /// A crash before any change of a removal leaves the whole database, or none that opens. A second removal ends it.

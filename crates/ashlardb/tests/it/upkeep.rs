@@ -6,7 +6,10 @@ use ashlar_base::Level;
 use ashlar_testkit::ops::{Mix, draw};
 use ashlar_testkit::oracle::Model;
 use ashlar_testkit::{Op, Skip};
-use ashlardb::{CompactRangeOptions, Db, ErrorKind, Family, FileNumber, FormatLevel, Write as _};
+use ashlardb::{
+    CompactFilesOptions, CompactRangeOptions, Compression, Db, ErrorKind, Family, FileNumber, FormatLevel,
+    Write as _,
+};
 use std::path::Path;
 
 const LEVEL: FormatLevel = FormatLevel::V7_8;
@@ -111,7 +114,8 @@ fn a_compaction_of_named_files_tells_what_it_did() {
         db.flush().unwrap();
     }
     let numbers: Vec<_> = family.live_files().unwrap().iter().map(|file| file.number).collect();
-    let told = family.compact_files_reported(&numbers, Level(2), 1, 20_000).unwrap().unwrap();
+    let how = CompactFilesOptions::new().max_subcompactions(1);
+    let told = family.compact_files_with(&numbers, Level(2), how.file_bytes(20_000)).unwrap().unwrap();
     let after = family.live_files().unwrap();
     assert_eq!(told.inputs, [(Level(0), numbers.clone())]);
     assert_eq!(told.output_tables, after.iter().map(|file| file.number).collect::<Vec<_>>());
@@ -120,7 +124,14 @@ fn a_compaction_of_named_files_tells_what_it_did() {
     assert!((4..=8).contains(&after.len()), "100 values of 1000 bytes in tables of 20000: {}", after.len());
     // Another request has a report of its own.
     let again: Vec<_> = after.iter().map(|file| file.number).collect();
-    let told = family.compact_files_reported(&again, Level(3), 1, u64::MAX).unwrap().unwrap();
+    let told = family.compact_files_with(&again, Level(3), how.file_bytes(u64::MAX)).unwrap().unwrap();
     assert_eq!(told.inputs, [(Level(2), again)]);
-    assert!(family.compact_files_reported(&numbers, Level(3), 1, u64::MAX).is_err(), "these tables are gone");
+    assert!(family.compact_files_with(&numbers, Level(3), how).is_err(), "these tables are gone");
+    // The compression of one call.
+    let bytes = |family: &Family| family.live_files().unwrap().iter().map(|file| file.bytes).sum::<u64>();
+    let (there, whole) = (family.live_files().unwrap(), bytes(&family));
+    let there: Vec<_> = there.iter().map(|file| file.number).collect();
+    family.compact_files_with(&there, Level(4), how.compression(Compression::Lz4)).unwrap();
+    assert!(bytes(&family) * 5 < whole, "{} of {whole} bytes", bytes(&family));
+    assert_eq!(family.live_files().unwrap()[0].dir, dir.path());
 }

@@ -8,7 +8,9 @@ use ashlar_engine::column_family::Family;
 use ashlar_engine::health::Severity;
 use ashlar_env::sim::{CrashMode, SimEnv};
 use ashlar_env::{Clock, JobExecutor};
-use ashlar_options::{CompactionOptions, DbOptions, FamilyOptions, ReadOptions, WriteOptions};
+use ashlar_options::{
+    CompactFilesOptions, CompactionOptions, DbOptions, FamilyOptions, ReadOptions, WriteOptions,
+};
 use ashlar_testkit::Rng;
 use std::path::Path;
 use std::sync::Arc;
@@ -202,7 +204,7 @@ fn compactions_go_on_and_make_room() {
     let numbers: Vec<_> = tables.iter().map(|f| f.number).collect();
     assert_eq!(numbers.len(), 3);
     assert_eq!(db.health().severity, Severity::Full);
-    db.compact_files(&family, &numbers, ashlar_base::Level(6), (0, None)).unwrap();
+    db.compact_files(&family, &numbers, ashlar_base::Level(6), CompactFilesOptions::new()).unwrap();
     while db.health().severity != Severity::Healthy && sim.jobs().drive(1) > 0 {}
     assert_eq!(db.health().severity, Severity::Healthy);
     put(&db, 320, &mut rng).unwrap();

@@ -1,0 +1,95 @@
+/* Wrong uses of handles, one for each number. With the check of handles each ends the program, with a message. */
+
+#include "prints.h"
+
+static rocksdb_t* opened(const char* dir) {
+  char* err = NULL;
+  rocksdb_options_t* options = rocksdb_options_create();
+  rocksdb_options_set_create_if_missing(options, 1);
+  rocksdb_t* db = rocksdb_open(options, path(dir, "db"), &err);
+  must(err);
+  rocksdb_options_destroy(options);
+  return db;
+}
+
+/* The caller frees what is not its own: the infos of a listener belong to the call. */
+static void frees_what_is_lent(void* state, rocksdb_t* db, const rocksdb_flushjobinfo_t* info) {
+  (void)state;
+  (void)info;
+  rocksdb_close(db);
+}
+static void nothing(void* state) { (void)state; }
+
+int main(int argc, char** argv) {
+  if (argc < 3) return 2;
+  begin();
+  char* err = NULL;
+  size_t len;
+  switch (atoi(argv[2])) {
+    case 0: {
+      rocksdb_iterator_t* iter = rocksdb_create_iterator(opened(argv[1]), ro);
+      rocksdb_iter_destroy(iter);
+      rocksdb_iter_destroy(iter);
+      break;
+    }
+    case 1: {
+      rocksdb_t* db = opened(argv[1]);
+      rocksdb_close(db);
+      free(rocksdb_get(db, ro, "k", 1, &len, &err));
+      break;
+    }
+    case 2: {
+      rocksdb_writebatch_t* batch = rocksdb_writebatch_create();
+      rocksdb_iter_next((rocksdb_iterator_t*)batch);
+      break;
+    }
+    case 3: {
+      /* An object of another library, or none. */
+      char bytes[4096] = {0};
+      rocksdb_writebatch_clear((rocksdb_writebatch_t*)bytes);
+      break;
+    }
+    case 4: {
+      rocksdb_readoptions_t* old = rocksdb_readoptions_create();
+      rocksdb_readoptions_destroy(old);
+      /* The next object must not get the address of the old one. */
+      rocksdb_readoptions_t* next = rocksdb_readoptions_create();
+      printf("%s\n", old == next ? "the same address" : "another address");
+      fflush(stdout);
+      rocksdb_readoptions_set_fill_cache(old, 0);
+      break;
+    }
+    case 5: {
+      rocksdb_options_t* options = rocksdb_options_create();
+      rocksdb_options_set_create_if_missing(options, 1);
+      rocksdb_options_add_eventlistener(options, rocksdb_eventlistener_create(NULL, nothing, NULL, frees_what_is_lent, NULL, NULL, NULL,
+                                                                               NULL, NULL, NULL, NULL, NULL));
+      rocksdb_t* db = rocksdb_open(options, path(argv[1], "db"), &err);
+      must(err);
+      put(db, "k", "v");
+      rocksdb_flushoptions_t* flush = rocksdb_flushoptions_create();
+      rocksdb_flush(db, flush, &err);
+      rocksdb_close(db);
+      break;
+    }
+    case 6: {
+      rocksdb_t* db = opened(argv[1]);
+      rocksdb_column_family_handle_t* family = rocksdb_get_default_column_family_handle(db);
+      rocksdb_column_family_handle_destroy(family);
+      rocksdb_put_cf(db, wo, family, "k", 1, "v", 1, &err);
+      break;
+    }
+    case 7: {
+      rocksdb_options_t* options = rocksdb_options_create();
+      rocksdb_options_set_create_if_missing(options, 1);
+      rocksdb_options_destroy(options);
+      rocksdb_open(options, path(argv[1], "db"), &err);
+      break;
+    }
+    default:
+      printf("no such case\n");
+      return end();
+  }
+  printf("not noticed\n");
+  return 0;
+}
