@@ -5,6 +5,7 @@ mod check;
 mod coverage;
 mod fetch;
 mod fuzz;
+mod install;
 mod loom;
 mod nightly;
 mod peers;
@@ -29,6 +30,7 @@ usage: cargo xtask COMMAND [OPTIONS]          cargo xtask COMMAND --help says mo
   test      setup, check, all tests, with --all at full scale; ends with a line \"N passed, N failed, N skipped\"
   bench     measure the engine's parts beside their physical limits, and run ashlar's benchmark; release builds
   coverage  which code the tests run, and which errors they never produced
+  install   the C libraries below a prefix, with headers, pkg-config and CMake files
   fuzz      damage real files and feed them to every decoder
   rel       the reliability suites: crashes, failing calls, damage; any duration
   loom      check every order of threads in locks, queue, memtable and cache
@@ -57,6 +59,7 @@ fn main() -> ExitCode {
         "test" => (suite::HELP, suite::main),
         "bench" => (bench::HELP, bench::main),
         "coverage" => (coverage::HELP, coverage::main),
+        "install" => (install::HELP, install::main),
         "fuzz" => (fuzz::HELP, fuzz::main),
         "loom" => (loom::HELP, loom::main),
         "rel" => (rel::HELP, rel::main),

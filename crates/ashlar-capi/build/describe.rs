@@ -161,6 +161,8 @@ pub struct Api {
     pub enums: Vec<Vec<(String, i64)>>,
     /// Names for types of C, as C declares them.
     pub typedefs: Vec<String>,
+    /// Functions whose feature the engine does not have, each behind the feature.
+    pub refused: Vec<(String, String)>,
 }
 
 impl Api {
@@ -198,6 +200,7 @@ impl Api {
                     Ok(())
                 }
                 Some(("raw", declaration)) => self.raw(declaration),
+                Some(("refused", rest)) => self.refused(rest),
                 _ => function(line, &module).map(|function| self.functions.push(function)),
             };
             done.map_err(|why| format!("line {}: {why}: {line}", number + 1))?;
@@ -245,6 +248,14 @@ impl Api {
             let name = format!("{prefix}_{word}_{name}");
             self.functions.push(Function { name, body, params, result, fails: false, raw: None });
         }
+        Ok(())
+    }
+
+    /// `refused FEATURE NAME…`
+    fn refused(&mut self, rest: &str) -> Result<(), String> {
+        let (feature, names) = rest.split_once(' ').ok_or("refused FEATURE NAME…")?;
+        let feature = feature.replace('-', " ");
+        self.refused.extend(names.split_whitespace().map(|name| (feature.clone(), name.to_owned())));
         Ok(())
     }
 

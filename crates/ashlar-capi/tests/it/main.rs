@@ -22,8 +22,10 @@ const THEIRS: &str = "rocksdb-11.8.1";
 #[allow(dead_code, reason = "the tests of ashlar-leveldb use more of it")]
 mod compiled;
 mod copies;
+mod coverage;
 mod details;
 mod indexed;
+mod installed;
 mod listeners;
 mod misuse;
 mod options;

@@ -1,6 +1,7 @@
 //! Programs that others wrote for RocksDB, with their own tests, over both libraries.
 //!
-//! grocksdb, RocksDB's binding for Go, is built once, from its registry, and runs over RocksDB's library and ours.
+//! grocksdb, RocksDB's binding for Go, is built once, from its registry, and runs over RocksDB's library and ours. Python loads
+//! each library with its own `ctypes`.
 
 use crate::compiled::{include, ours, theirs};
 use ashlar_testkit::judge::{Skip, place};
@@ -89,4 +90,30 @@ fn grocksdbs_tests_pass_over_both_libraries() {
         passes(&there),
         passes(&here)
     ));
+}
+
+/// What the program of Python prints over a library.
+fn python(library: &Path) -> String {
+    let data = tempfile::tempdir().unwrap();
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python/smoke.py");
+    let mut run = Command::new("python3");
+    let done =
+        run.arg(program).arg(library).arg(data.path()).env("ASHLARDB_CHECK_HANDLES", "1").output().unwrap();
+    let said = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert!(done.status.success(), "{}: {said}", done.status);
+    String::from_utf8_lossy(&done.stdout).into_owned()
+}
+
+#[test]
+fn python_gets_the_same_over_both_libraries() {
+    let test = "python_gets_the_same_over_both_libraries";
+    if Command::new("python3").arg("--version").output().is_err() {
+        return Skip::because("python3 is not installed: apt-get install python3").announce(test);
+    }
+    let here = python(&ours());
+    assert!(here.ends_with("end\n"), "{here}");
+    match theirs() {
+        Ok(library) => assert_eq!(python(&library), here),
+        Err(skip) => skip.announce(test),
+    }
 }
