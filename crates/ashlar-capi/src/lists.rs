@@ -22,7 +22,7 @@ pub(crate) unsafe fn target<'a>(
     // SAFETY: as for this function.
     let db = unsafe { crate::door::borrowed(db, "db") }?;
     // SAFETY: as for this function.
-    Ok((db, unsafe { family.as_ref() }))
+    Ok((db, unsafe { crate::door::borrowed_if(family, "column_family") }?))
 }
 
 /// The arrays of a read of many keys.
@@ -42,7 +42,7 @@ impl Keys {
     pub(crate) unsafe fn read(
         self,
         families: Option<*const *const FamilyObject>,
-        get: impl Fn(Option<&FamilyObject>, &[u8]) -> Result<Option<View>>,
+        mut get: impl FnMut(Option<&FamilyObject>, &[u8]) -> Result<Option<View>>,
     ) -> Result<()> {
         // SAFETY: as for this function.
         let keys = unsafe { slice(self.keys.0, self.count, "keys") }?;
@@ -116,10 +116,92 @@ macro_rules! reads_of_many {
 }
 pub(crate) use reads_of_many;
 
-reads_of_many! {
-    /// The values of many keys, at one moment.
-    rocksdb_multi_get, rocksdb_multi_get_cf(DbObject) =
-        |db, asked| &at_one_moment(db, asked)?, |options, family, key| db.get_of(family, options, key)
+/// The values of many keys of one family, read together; null: of the family `default`.
+///
+/// # Safety
+/// As [`Keys::read`].
+unsafe fn together(
+    db: &DbObject,
+    options: &ReadObject,
+    family: Option<&FamilyObject>,
+    keys: Keys,
+) -> Result<()> {
+    // SAFETY: as for this function.
+    let given = unsafe { crate::door::list(keys.count, keys.keys.0, keys.keys.1, "keys") }?;
+    let Ok(all) = given.all() else {
+        // A key that is null has its own error.
+        // SAFETY: as for this function.
+        return unsafe { keys.read(None, |_, key| db.get_of(family, options, key)) };
+    };
+    let mut found = match db.multi_get_of(family, options, all) {
+        Ok(found) => found.into_iter(),
+        Err(e) => vec![Err(e); keys.count].into_iter(),
+    };
+    // SAFETY: as for this function.
+    unsafe { keys.read(None, |_, _| found.next().unwrap_or(Ok(None))) }
+}
+
+/// See the header. The keys are read together.
+///
+/// # Safety
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocksdb_multi_get(
+    db: *mut DbObject,
+    options: *const ReadObject,
+    num_keys: usize,
+    keys_list: *const *const c_char,
+    keys_list_sizes: *const usize,
+    values_list: *mut *mut c_char,
+    values_list_sizes: *mut usize,
+    errs: *mut *mut c_char,
+) {
+    call(std::ptr::null_mut(), || {
+        // SAFETY: as for this function.
+        let db = unsafe { crate::door::borrowed(db, "db") }?;
+        // SAFETY: as for this function.
+        let options = unsafe { crate::door::borrowed(options, "options") }?;
+        let (keys, values) = ((keys_list, keys_list_sizes), (values_list, values_list_sizes));
+        // SAFETY: as for this function.
+        unsafe { together(db, options, None, Keys { count: num_keys, keys, values, errs }) }
+    });
+}
+
+/// See the header. Keys of one family are read together.
+///
+/// # Safety
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocksdb_multi_get_cf(
+    db: *mut DbObject,
+    options: *const ReadObject,
+    column_families: *const *const FamilyObject,
+    num_keys: usize,
+    keys_list: *const *const c_char,
+    keys_list_sizes: *const usize,
+    values_list: *mut *mut c_char,
+    values_list_sizes: *mut usize,
+    errs: *mut *mut c_char,
+) {
+    call(std::ptr::null_mut(), || {
+        // SAFETY: as for this function.
+        let db = unsafe { crate::door::borrowed(db, "db") }?;
+        // SAFETY: as for this function.
+        let options = unsafe { crate::door::borrowed(options, "options") }?;
+        let (keys, values) = ((keys_list, keys_list_sizes), (values_list, values_list_sizes));
+        let keys = Keys { count: num_keys, keys, values, errs };
+        // SAFETY: as for this function.
+        let families = unsafe { slice(column_families, num_keys, "column_families") }?;
+        if let Some(first) = families.first().filter(|first| families.iter().all(|family| family == *first)) {
+            // SAFETY: as for this function.
+            let family = unsafe { crate::door::borrowed(*first, "a family") }?;
+            // SAFETY: as for this function.
+            return unsafe { together(db, options, Some(family), keys) };
+        }
+        let options = at_one_moment(db, options)?;
+        // SAFETY: as for this function.
+        unsafe { keys.read(Some(column_families), |family, key| db.get_of(family, &options, key)) }
+    });
 }
 
 /// The options with a snapshot, so that all keys are read at one moment.

@@ -94,7 +94,10 @@ pub fn add_batch(db: &Db, transaction: &Transaction, batch: &WriteBatch) -> Resu
             BatchOp::SingleDelete { family, key } => transaction.family(find(family)?).single_delete(key)?,
             BatchOp::Merge { family, key, value } => transaction.family(find(family)?).merge(key, value)?,
             BatchOp::LogData(_) | BatchOp::Noop => {}
-            op => return Err(Error::not_supported(format!("in a transaction: {op:?}"))),
+            BatchOp::DeleteRange { .. } => {
+                return Err(Error::invalid("a transaction takes no range deletion"));
+            }
+            _ => return Err(Error::not_supported("this kind of operation in a transaction")),
         }
     }
     Ok(())
