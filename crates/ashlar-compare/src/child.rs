@@ -1,23 +1,22 @@
 //! The child process: opens the engine, runs the steps of a job on one database, checks the content of the database, and
 //! prints a record for each measured step.
 
-use crate::engine::EngineName;
 use crate::figures::Figures;
 use crate::job::{Job, Step, TreeState, Workload};
-use crate::measure::{self, Moment};
-use crate::memory::Held;
 use crate::meter::Meter;
 use crate::null;
 use crate::oracle::Oracle;
-use crate::peer::{Peer, Result};
-#[cfg(feature = "fjall")]
-use crate::peers::Fjall;
-#[cfg(feature = "redb")]
-use crate::peers::Redb;
-use crate::peers::{Ashlar, Flawed, RocksDb, Shim};
-use crate::sampler;
-use crate::space::taken;
 use crate::work::{self, Done};
+use ashlar_peers::engine::EngineName;
+use ashlar_peers::memory::Held;
+use ashlar_peers::observed::Observed;
+use ashlar_peers::peer::{Peer, Result};
+#[cfg(feature = "fjall")]
+use ashlar_peers::peers::Fjall;
+#[cfg(feature = "redb")]
+use ashlar_peers::peers::Redb;
+use ashlar_peers::peers::{Ashlar, Flawed, RocksDb, Shim};
+use ashlar_peers::space::taken;
 use ashlar_report::record::Status;
 use std::path::Path;
 
@@ -31,14 +30,14 @@ pub fn run(job: &str) -> Result<()> {
         EngineName::Fjall => on::<Fjall>(&job),
         #[cfg(feature = "redb")]
         EngineName::Redb => on::<Redb>(&job),
-        EngineName::TestSlow | EngineName::TestCareless | EngineName::TestForgetful => on::<Flawed>(&job),
+        spoilt if spoilt.is_spoilt() => on::<Flawed>(&job),
         _ => on::<Shim>(&job),
     }
 }
 
 fn on<P: Peer>(job: &Job) -> Result<()> {
     let dir = Path::new(&job.dir);
-    let mut held = Held::enter(job)?;
+    let mut held = Held::enter(&job.settings, job.keys, job.group.as_deref())?;
     let peer = P::open(job.engine, dir, &job.settings, job.shared_object.as_deref())?;
     if job.probe {
         return probe(peer, job);
@@ -55,7 +54,7 @@ fn on<P: Peer>(job: &Job) -> Result<()> {
         let figures = held.tight(|| measured(&peer, paced, step))?;
         let done = figures.done.clone();
         if step.workload == Workload::Overwrite {
-            alone = done.ops as f64 / figures.worked.seconds.max(1e-9);
+            alone = done.ops as f64 / figures.observed.worked.seconds.max(1e-9);
         }
         let read_same = same_data;
         same_data &= leaves_same_data(step, &done);
@@ -127,30 +126,13 @@ fn prepare<P: Peer>(peer: &P, job: &Job, step: &Step) -> Result<()> {
 
 fn measured<P: Peer>(peer: &P, job: &Job, step: &Step) -> Result<Figures> {
     let driver_us = null::overhead(job, step);
-    let wrote = peer.written();
     let mut meter = Meter::new(step.seconds);
-    measure::forget_peak();
-    let start = Moment::now();
-    let (done, samples) = sampler::during(Path::new(&job.dir), || work::run(peer, job, step, &mut meter));
-    let (done, end) = (done?, Moment::now());
-    if done.wrong > 0 {
-        return Err(format!("{} of {} answers of {} are wrong", done.wrong, done.ops, step.row));
-    }
-    if step.workload.writes() && step.settles {
-        peer.settle()?;
-    }
-    let settled = Moment::now();
-    Ok(Figures {
-        done,
-        meter,
-        samples,
-        driver_us,
-        worked: start.until(&end),
-        settled: start.until(&settled),
-        memory: measure::memory(),
-        wrote,
-        written: peer.written(),
-        levels: peer.levels(),
-        version: peer.version(),
-    })
+    let work = || work::run(peer, job, step, &mut meter);
+    let (done, observed) = Observed::during(peer, Path::new(&job.dir), work, |done: &Done| {
+        if done.wrong > 0 {
+            return Err(format!("{} of {} answers of {} are wrong", done.wrong, done.ops, step.row));
+        }
+        Ok(step.workload.writes() && step.settles)
+    })?;
+    Ok(Figures { done, meter, driver_us, observed })
 }

@@ -1,12 +1,14 @@
 //! The command line.
 
-use crate::command::{Command, Shown};
-use crate::drive::{Matrix, Stop};
-use crate::engine::EngineName;
+use crate::command::Command;
+use crate::drive::Matrix;
 use crate::experiment::{self, Experiment, Session, Size, Wanted};
 use crate::job::{Step, TreeState, Workload};
-use crate::settings::{Class, Settings};
 use ashlar_bench::KeyShape;
+use ashlar_peers::engine::EngineName;
+use ashlar_peers::settings::{Class, Settings};
+use ashlar_peers::shown::Shown;
+use ashlar_peers::stop::Stop;
 use clap::Parser;
 use std::path::PathBuf;
 

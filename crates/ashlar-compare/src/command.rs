@@ -1,54 +1,10 @@
 //! Commands without an engine: theory by name, and pages of existing records.
 
 use crate::tables;
-use ashlar_report::record::Run;
-use ashlar_report::{aggregate, markdown, page, theory};
-use clap::{Args, Subcommand};
+use ashlar_peers::shown::{Shown, replace};
+use ashlar_report::{markdown, theory};
+use clap::Subcommand;
 use std::path::{Path, PathBuf};
-
-/// The outputs of a run.
-#[derive(Clone, Debug, Default, Args)]
-pub struct Shown {
-    /// Writes a page as one self-contained HTML file, replaced after every process
-    #[arg(long, value_name = "FILE")]
-    report: Option<PathBuf>,
-    /// Writes the same as Markdown
-    #[arg(long, value_name = "FILE")]
-    markdown: Option<PathBuf>,
-    /// Writes medians, spread and ratios of every number, as JSON
-    #[arg(long, value_name = "FILE")]
-    summary: Option<PathBuf>,
-}
-
-impl Shown {
-    /// True if no output file is requested.
-    pub fn nothing(&self) -> bool {
-        self.report.is_none() && self.markdown.is_none() && self.summary.is_none()
-    }
-
-    /// Writes the requested files. An old file stays until the new one is complete.
-    ///
-    /// # Errors
-    /// A file cannot be written; the text names the file and the cause.
-    pub fn write(&self, run: &Run) -> Result<(), String> {
-        type Form = fn(&Run) -> String;
-        let forms: [(_, Form); 3] =
-            [(&self.report, page), (&self.markdown, markdown), (&self.summary, aggregate)];
-        for (path, form) in forms {
-            if let Some(path) = path {
-                replace(path, &form(run)).map_err(|e| format!("{}: {e}", path.display()))?;
-            }
-        }
-        Ok(())
-    }
-}
-
-fn replace(path: &Path, text: &str) -> std::io::Result<()> {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(".new");
-    std::fs::write(&beside, text)?;
-    std::fs::rename(&beside, path)
-}
 
 /// The other commands.
 #[derive(Debug, Subcommand)]

@@ -1,15 +1,11 @@
 //! The result of a step, and its record.
 
 use crate::job::{Job, Step, Workload};
-use crate::measure::Passed;
 use crate::meter::Meter;
-use crate::peer::Written;
-use crate::sampler::Sample;
-use crate::space::Taken;
 use crate::work::Done;
-use ashlar_report::record::{
-    Amplification, Counters, Cpu, Engine, Hashes, Limit, Memory, Ops, Phase, Record, SCHEMA, Series, Space,
-};
+use ashlar_peers::observed::Observed;
+use ashlar_peers::space::Taken;
+use ashlar_report::record::{Engine, Hashes, Limit, Memory, Ops, Phase, Record, SCHEMA};
 
 /// All that was seen of a step.
 #[derive(Clone, Debug)]
@@ -18,24 +14,10 @@ pub struct Figures {
     pub done: Done,
     /// The times, per operation and per second.
     pub meter: Meter,
-    /// The samples taken during the loop.
-    pub samples: Vec<Sample>,
     /// Microseconds of the driver per operation.
     pub driver_us: Option<f64>,
-    /// From the beginning to the end of the loop.
-    pub worked: Passed,
-    /// The same until background work was idle.
-    pub settled: Passed,
-    /// At the end.
-    pub memory: Memory,
-    /// The bytes that the engine reported as written before the step.
-    pub wrote: Written,
-    /// The bytes that the engine reports as written after the step.
-    pub written: Written,
-    /// Tables per level.
-    pub levels: Vec<u64>,
-    /// The engine's statistics.
-    pub version: String,
+    /// What system and engine counted.
+    pub observed: Observed,
 }
 
 impl Figures {
@@ -49,8 +31,8 @@ impl Figures {
             params.options.insert("conflicts".into(), self.done.conflicts.to_string());
         }
         let seconds = self.meter.elapsed().as_secs_f64();
-        let counters = self.counters(writes);
-        let space = self.space(taken, live);
+        let counters = self.observed.counters(writes);
+        let space = self.observed.space(taken, Some(live));
         Record {
             schema: SCHEMA,
             experiment: job.experiment.clone(),
@@ -59,21 +41,24 @@ impl Figures {
             workload: step.workload.text().to_owned(),
             class: job.settings.class,
             size: job.size.clone(),
-            engine: Engine { name: job.engine.text().to_owned(), version: self.version.clone() },
+            engine: Engine { name: job.engine.text().to_owned(), version: self.observed.version.clone() },
             params,
             ops: Some(self.ops(step)),
             phase: Some(Phase {
                 seconds,
-                settle_seconds: writes.then(|| self.settling()),
+                settle_seconds: writes.then(|| self.observed.settling()),
                 load_seconds: None,
             }),
             latency_us: self.meter.latencies(),
-            series: self.series(),
-            cpu: self.cpu(),
-            mem: Memory { configured_bytes: Some(job.settings.memory_bytes()), ..self.memory.clone() },
-            amp: self.amplification(writes, &counters, &space),
-            io_end: self.worked.io.clone(),
-            io: self.settled.io.clone(),
+            series: self.observed.series(self.meter.seconds()),
+            cpu: self.observed.cpu(),
+            mem: Memory {
+                configured_bytes: Some(job.settings.memory_bytes()),
+                ..self.observed.memory.clone()
+            },
+            amp: self.observed.amplification(writes.then_some(self.done.bytes), &counters, &space),
+            io_end: self.observed.worked.io.clone(),
+            io: self.observed.settled.io.clone(),
             engine_counters: counters,
             space,
             hash: self.hashes(step),
@@ -81,14 +66,9 @@ impl Figures {
         }
     }
 
-    /// Seconds after the loop until background work was idle.
-    fn settling(&self) -> f64 {
-        (self.settled.seconds - self.worked.seconds).max(0.0)
-    }
-
     fn ops(&self, step: &Step) -> Ops {
         let done = &self.done;
-        let settling = if step.counts_settling { self.settling() } else { 0.0 };
+        let settling = if step.counts_settling { self.observed.settling() } else { 0.0 };
         let seconds = self.meter.elapsed().as_secs_f64() + settling;
         let each = |seconds: f64| seconds * 1e6 / done.ops.max(1) as f64;
         Ops {
@@ -99,73 +79,10 @@ impl Figures {
             user_bytes: done.bytes,
             us_wall_op: each(seconds),
             us_thread_op: Some(each(seconds * f64::from(step.threads))),
-            us_cpu_op: Some(each(self.settled.cpu)),
-            us_cpu_thread_op: (step.threads == 1).then_some(each(self.worked.cpu_thread)),
+            us_cpu_op: Some(each(self.observed.settled.cpu)),
+            us_cpu_thread_op: (step.threads == 1).then_some(each(self.observed.worked.cpu_thread)),
             driver_overhead_us: self.driver_us,
             instructions_op: None,
-        }
-    }
-
-    /// Second by second; nothing of a run that did not last one.
-    fn series(&self) -> Option<Series> {
-        let seconds = self.meter.seconds();
-        let samples = &self.samples[..self.samples.len().min(seconds.len())];
-        let sampled = |of: fn(&Sample) -> u64| samples.iter().map(of).collect();
-        (!seconds.is_empty()).then(|| Series {
-            interval_s: 1.0,
-            ops: seconds.iter().map(|second| second.ops).collect(),
-            longest_us: seconds.iter().map(|second| second.longest / 1000).collect(),
-            write_bytes: sampled(|sample| sample.written),
-            rss: sampled(|sample| sample.rss),
-            du: sampled(|sample| sample.du),
-        })
-    }
-
-    fn cpu(&self) -> Cpu {
-        Cpu {
-            process_s: Some(self.settled.cpu),
-            thread_s: Some(self.worked.cpu_thread),
-            ..self.settled.usage.clone()
-        }
-    }
-
-    fn counters(&self, writes: bool) -> Counters {
-        let more = |now: Option<u64>, then: Option<u64>| {
-            now.zip(then).filter(|_| writes).map(|(now, then)| now.saturating_sub(then))
-        };
-        Counters {
-            flush_bytes: more(self.written.flush, self.wrote.flush),
-            compact_write_bytes: more(self.written.compaction, self.wrote.compaction),
-            levels: self.levels.clone(),
-            ..Counters::default()
-        }
-    }
-
-    fn space(&self, taken: Taken, live: u64) -> Space {
-        let peak = self.samples.iter().map(|sample| sample.du).max().unwrap_or(0);
-        Space {
-            du: Some(taken.allocated),
-            apparent: Some(taken.apparent),
-            peak: Some(peak.max(taken.allocated)),
-            logical_live: Some(live),
-            after_compact: None,
-        }
-    }
-
-    fn amplification(&self, writes: bool, counters: &Counters, space: &Space) -> Amplification {
-        let per_byte = |bytes: u64| bytes as f64 / self.done.bytes.max(1) as f64;
-        let live = space.logical_live.filter(|&bytes| bytes > 0);
-        let per_live = |bytes: Option<u64>| Some(bytes? as f64 / live? as f64);
-        let flush = counters.flush_bytes.filter(|&bytes| bytes > 0);
-        let both = counters.flush_bytes.zip(counters.compact_write_bytes).map(|(f, c)| f + c);
-        Amplification {
-            wa_proc: self.settled.io.proc_wchar.filter(|_| writes).map(per_byte),
-            wa_eng: both.map(per_byte),
-            wa_tree: both.zip(flush).map(|(both, flush)| both as f64 / flush as f64),
-            sa_du: per_live(space.du),
-            sa_app: per_live(space.apparent),
-            sa_peak: per_live(space.peak),
-            ..Amplification::default()
         }
     }
 

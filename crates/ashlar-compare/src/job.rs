@@ -1,7 +1,7 @@
 //! The job of one process: steps on one database.
 
-use crate::engine::EngineName;
-use crate::settings::Settings;
+use ashlar_peers::engine::EngineName;
+use ashlar_peers::settings::Settings;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 

@@ -10,28 +10,16 @@
 mod child;
 mod cli;
 mod command;
-mod device;
 mod drive;
-mod engine;
 mod experiment;
 mod figures;
-mod measure;
-mod memory;
 mod meter;
 mod null;
 mod open_loop;
-mod operations;
 mod oracle;
-mod peer;
-mod peers;
-mod place;
 mod report;
-mod sampler;
-mod settings;
-mod space;
 mod tables;
 mod job;
-mod usage;
 mod work;
 
 use clap::Parser;
@@ -53,7 +41,7 @@ fn main() -> ExitCode {
         }),
     };
     match done {
-        Ok(()) if interrupted => ExitCode::from(drive::INTERRUPTED),
+        Ok(()) if interrupted => ExitCode::from(ashlar_peers::stop::STATUS),
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
             eprintln!("ashlar-compare: {why}");

@@ -3,13 +3,13 @@
 //! The loop makes keys and values, reads the clock, keeps latencies, and reads a value of the right length to its end, as
 //! around every engine.
 
-use crate::engine::EngineName;
 use crate::job::{Job, Step, Workload};
 use crate::meter::Meter;
-use crate::operations::{Operations, Transact};
-use crate::peer::{Cursor, Entries, Keys, Lent, NoWriter, Peer, Read, Result};
-use crate::settings::Settings;
 use crate::work::{self, PER_PREFIX};
+use ashlar_peers::engine::EngineName;
+use ashlar_peers::operations::{Operations, Transact};
+use ashlar_peers::peer::{Cursor, Entries, Keys, Lent, NoWriter, Peer, Read, Result};
+use ashlar_peers::settings::Settings;
 use std::hint::black_box;
 use std::path::Path;
 
@@ -72,6 +72,7 @@ impl Peer for Null {
     type Cursor<'a> = Same<'a>;
     type Reader<'a> = Same<'a>;
     type Writer<'a> = NoWriter;
+    type Client<'a> = NoWriter;
 
     fn open(_: EngineName, _: &Path, settings: &Settings, _: Option<&str>) -> Result<Self> {
         Ok(Null::of(settings))

@@ -5,13 +5,11 @@
 
 use crate::job::Job;
 use crate::meter::{Kind, Meter};
-use crate::peer::{Peer, Result};
 use crate::work::{Done, Stream};
 use ashlar_bench::{KeyMaker, Random, Values};
-use std::time::{Duration, Instant};
-
-/// Shorter waits are spun away: a sleep is not that exact.
-const SLEEP_FROM: Duration = Duration::from_micros(300);
+use ashlar_peers::meter::wait_until;
+use ashlar_peers::peer::{Peer, Result};
+use std::time::Duration;
 
 /// The entries, in the order of their due times.
 struct Source {
@@ -62,14 +60,4 @@ pub fn put<P: Peer>(peer: &P, job: &Job, meter: &mut Meter) -> Result<Done> {
     }
     done.bytes = done.ops * (s.key_bytes + s.value_bytes) as u64;
     Ok(done)
-}
-
-fn wait_until(due: Instant) {
-    loop {
-        let left = due.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return;
-        }
-        if left > SLEEP_FROM { std::thread::sleep(left - SLEEP_FROM / 2) } else { std::hint::spin_loop() }
-    }
 }

@@ -3,11 +3,11 @@
 //! The map keeps a sum of each value instead of the value. Reads of the loops find nothing in the map, and the keys that they
 //! draw do not depend on the results.
 
-use crate::engine::EngineName;
-use crate::operations::Operations;
-use crate::peer::{Cursor, Entries, Lent, NoWriter, Peer, Read, Result};
-use crate::settings::Settings;
 use crate::work::words;
+use ashlar_peers::engine::EngineName;
+use ashlar_peers::operations::Operations;
+use ashlar_peers::peer::{Cursor, Entries, Lent, NoWriter, Peer, Read, Result};
+use ashlar_peers::settings::Settings;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -86,6 +86,7 @@ impl Peer for Oracle {
     type Cursor<'a> = Nothing;
     type Reader<'a> = Nothing;
     type Writer<'a> = NoWriter;
+    type Client<'a> = NoWriter;
 
     fn open(_: EngineName, _: &Path, _: &Settings, _: Option<&str>) -> Result<Self> {
         Ok(Oracle::default())
@@ -172,7 +173,7 @@ impl Cursor for Nothing {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::peers::Ashlar;
+    use ashlar_peers::peers::Ashlar;
 
     #[test]
     fn lost_damaged_and_foreign_entries_are_named() {

@@ -1,8 +1,8 @@
 //! The report: medians and spread, each engine beside the others, and the figures of the document.
 
 use crate::drive::{Matrix, Outcome};
-use crate::engine::EngineName;
 use crate::experiment::Experiment;
+use ashlar_peers::engine::EngineName;
 use ashlar_report::record::{Class, Latency, Record, Status};
 use comfy_table::{CellAlignment, Table, presets};
 use std::collections::BTreeSet;

@@ -13,6 +13,9 @@ pub const OURS: &str = "ashlardb";
 /// The experiment whose processor times are shown for every row.
 pub const OPERATIONS: &str = "operations";
 
+/// Linkbench's experiment, whose cost per operation is shown as its document does.
+pub const LINKBENCH: &str = "s4";
+
 /// A file of records, in order.
 pub struct Summary<'a> {
     /// Every engine: AshlarDB first, then the reference, then in the order of the file.
@@ -144,6 +147,7 @@ impl<'a> Group<'a> {
             "ycsb" => "YCSB",
             "hot-paths" => "Hot paths",
             OPERATIONS => "Operations",
+            LINKBENCH => "Linkbench",
             "free" => "Workloads",
             other => other,
         };

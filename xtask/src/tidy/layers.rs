@@ -3,7 +3,7 @@
 use super::finding::Finding;
 
 /// Each crate's layer. Programs may use the libraries of layer 6, which is below their own.
-const LAYERS: [(&str, u8); 34] = [
+const LAYERS: [(&str, u8); 36] = [
     ("ashlar-base", 0),
     ("ashlar-sync", 0),
     ("ashlar-kernels", 0),
@@ -36,7 +36,9 @@ const LAYERS: [(&str, u8); 34] = [
     ("ashlar-python", 60),
     ("ashlar-cli", 70),
     ("ashlar-stress", 70),
+    ("ashlar-peers", 61),
     ("ashlar-compare", 70),
+    ("ashlar-linkbench", 70),
     ("ashlar-fuzz", 70),
 ];
 

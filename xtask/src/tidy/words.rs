@@ -16,7 +16,7 @@ pub const STARRED: [&str; 11] = [
     "ashlar-java",
     "ashlar-python",
     "ashlar-ffi",
-    "ashlar-compare",
+    "ashlar-peers",
 ];
 
 /// The crate a path belongs to.

@@ -7,7 +7,7 @@
 
 use super::{Matrix, process};
 use crate::job::{Job, Step, Workload};
-use crate::settings::Settings;
+use ashlar_peers::settings::Settings;
 use ashlar_report::record::{Record, Status};
 use std::collections::BTreeSet;
 use std::process::Command;

@@ -6,26 +6,22 @@ mod callgrind;
 mod durability;
 mod needs;
 mod process;
-mod quiet;
-mod stop;
 
-pub use stop::{STATUS as INTERRUPTED, Stop};
-
-use crate::command::Shown;
-use crate::device;
-use crate::engine::EngineName;
 use crate::experiment::Session;
 use crate::job::{Job, Step, Workload};
 use crate::report;
-use crate::settings::Class;
+use ashlar_peers::engine::EngineName;
+use ashlar_peers::header::{header, turns};
+use ashlar_peers::quiet;
+use ashlar_peers::settings::Class;
+use ashlar_peers::shown::Shown;
+use ashlar_peers::stop::Stop;
 use ashlar_report::history;
-use ashlar_report::machine::Machine;
-use ashlar_report::record::{Header, Line, Record, Run, SCHEMA, Status};
+use ashlar_report::record::{Line, Record, Run, Status};
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 
 /// The runs to do.
@@ -108,7 +104,7 @@ pub fn run(matrix: &Matrix) -> Result<(), String> {
         None => None,
     };
     let mut keep = |line: Line| json.as_mut().map_or(Ok(()), |file| write_line(file, &line));
-    let mut shown = Run { headers: vec![header(matrix)], records: Vec::new() };
+    let mut shown = Run { headers: vec![header("ashlar-compare", &matrix.dir)], records: Vec::new() };
     keep(Line::Machine(Box::new(shown.headers[0].clone())))?;
     let mut outcome = Outcome::default();
     matrix.stop.listen()?;
@@ -155,38 +151,6 @@ fn processes(matrix: &Matrix) -> Vec<Process<'_>> {
         }
     }
     all
-}
-
-/// Where and when.
-fn header(matrix: &Matrix) -> Header {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    let commit = Command::new("git").args(["-C", env!("CARGO_MANIFEST_DIR"), "rev-parse", "HEAD"]).output();
-    let commit = commit.ok().filter(|out| out.status.success());
-    Header {
-        schema: SCHEMA,
-        run_id: format!("{:x}-{:x}", now.as_micros(), std::process::id()),
-        time: ashlar_bench::utc(u64::try_from(now.as_micros()).unwrap_or(0)),
-        suite_version: env!("CARGO_PKG_VERSION").to_owned(),
-        suite_commit: commit.map(|out| String::from_utf8_lossy(&out.stdout).trim().to_owned()),
-        command: ["ashlar-compare".to_owned()]
-            .into_iter()
-            .chain(std::env::args().skip(1))
-            .collect::<Vec<_>>()
-            .join(" "),
-        machine: Machine {
-            disk: device::measure(&matrix.dir),
-            ..Machine::read(&matrix.dir, &|path| std::fs::read_to_string(path).ok())
-        },
-    }
-}
-
-/// Forwards and backwards in turn.
-fn turns(engines: &[EngineName], rep: u32) -> Vec<EngineName> {
-    let mut turn = engines.to_vec();
-    if rep.is_multiple_of(2) {
-        turn.reverse();
-    }
-    turn
 }
 
 fn names(session: &Session) -> String {
@@ -274,7 +238,8 @@ fn with_rate(matrix: &Matrix, job: Job, so_far: &[Record]) -> Result<Job, Status
             None => {
                 let records = process::run(matrix, &process::fill(matrix, &job)?)?;
                 let peak = peak(&records, job.engine);
-                peak.ok_or_else(|| process::failed("fillrandom gave no figure".into()))? * matrix.load
+                peak.ok_or_else(|| ashlar_peers::process::failed("fillrandom gave no figure".into()))?
+                    * matrix.load
             }
         },
     };
@@ -296,16 +261,4 @@ fn append(path: &Path) -> Result<File, String> {
 
 fn write_line(file: &mut File, line: &Line) -> Result<(), String> {
     writeln!(file, "{}", line.text()).map_err(|e| format!("the file of records: {e}"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn engines_take_turns() {
-        let (a, b) = (EngineName::Ashlardb, EngineName::Rocksdb);
-        let order: Vec<_> = (1..=4).flat_map(|rep| turns(&[a, b], rep)).collect();
-        assert_eq!(order, [a, b, b, a, a, b, b, a]);
-    }
 }

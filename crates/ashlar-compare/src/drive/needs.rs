@@ -1,7 +1,7 @@
 //! The disk and memory that a run needs, checked before it begins.
 
 use super::Matrix;
-use crate::memory::{self, ORACLE_BYTES};
+use ashlar_peers::memory::{self, ORACLE_BYTES};
 use std::fmt::Write;
 
 /// Bytes of disk per byte of puts: engines rewrite their data, and some copy all of it.
@@ -21,7 +21,7 @@ struct Amount {
 /// # Errors
 /// A text with the needed and the available bytes.
 pub fn check(matrix: &Matrix) -> Result<(), String> {
-    let (Some(disk), Some(memory)) = (free_disk(matrix), memory::free()) else { return Ok(()) };
+    let (Some(disk), Some(memory)) = (memory::free_disk(&matrix.dir), memory::free()) else { return Ok(()) };
     refuse(needed(matrix), Amount { disk, memory }, &matrix.dir.display().to_string())
 }
 
@@ -53,11 +53,6 @@ fn refuse(need: Amount, have: Amount, dir: &str) -> Result<(), String> {
         let _ = write!(why, "{and}too little memory: {need} MiB needed, {have} MiB free");
     }
     if why.is_empty() { Ok(()) } else { Err(why + "; a smaller --size, fewer keys, or another --dir") }
-}
-
-fn free_disk(matrix: &Matrix) -> Option<u64> {
-    let stat = rustix::fs::statvfs(&matrix.dir).ok()?;
-    Some(stat.f_bavail.saturating_mul(stat.f_frsize))
 }
 
 #[cfg(test)]

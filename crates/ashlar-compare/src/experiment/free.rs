@@ -3,7 +3,7 @@
 
 use super::{Session, special};
 use crate::job::{Step, TreeState, Workload};
-use crate::settings::Settings;
+use ashlar_peers::settings::Settings;
 
 /// The selection.
 #[derive(Clone, Copy, Debug)]

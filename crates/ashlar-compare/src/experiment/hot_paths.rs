@@ -7,8 +7,8 @@
 use super::free::{Wanted, sessions as selected, suffixed};
 use super::{Session, Size};
 use crate::job::{Step, TreeState, Workload};
-use crate::settings::Settings;
 use ashlar_bench::KeyShape;
+use ashlar_peers::settings::Settings;
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;

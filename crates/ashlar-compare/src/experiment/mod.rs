@@ -16,9 +16,9 @@ mod ycsb;
 
 pub use free::{Wanted, sessions as free};
 
-use crate::engine::EngineName;
 use crate::job::Step;
-use crate::settings::Settings;
+use ashlar_peers::engine::EngineName;
+use ashlar_peers::settings::Settings;
 use clap::ValueEnum;
 
 /// An experiment.

@@ -6,7 +6,7 @@
 
 use super::{Session, Size, settings};
 use crate::job::{Step, TreeState, Workload};
-use crate::settings::{Settings, Transactions};
+use ashlar_peers::settings::{Settings, Transactions};
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -152,7 +152,7 @@ fn filter(size: Size) -> Session {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::EngineName;
+    use ashlar_peers::engine::EngineName;
 
     #[test]
     fn other_engines_do_not_offer_them() {

@@ -7,7 +7,7 @@
 
 use super::{Session, Size, settings};
 use crate::job::{Step, TreeState, Workload};
-use crate::settings::Settings;
+use ashlar_peers::settings::Settings;
 use ashlar_report::history;
 
 const KIB: u64 = 1 << 10;

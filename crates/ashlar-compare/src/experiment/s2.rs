@@ -6,7 +6,7 @@
 
 use super::{Session, Size, settings};
 use crate::job::{Step, TreeState, Workload};
-use crate::settings::Settings;
+use ashlar_peers::settings::Settings;
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;

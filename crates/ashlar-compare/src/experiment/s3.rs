@@ -5,7 +5,7 @@
 
 use super::{CACHE_FLOOR, Session, Size, settings};
 use crate::job::{Step, TreeState, Workload};
-use crate::settings::Settings;
+use ashlar_peers::settings::Settings;
 use ashlar_report::history;
 
 const KEYS: u64 = 1_000_000;

@@ -3,7 +3,7 @@
 use super::Session;
 use super::free::{Wanted, by, suffixed};
 use crate::job::{Step, TreeState, Workload};
-use crate::settings::Settings;
+use ashlar_peers::settings::Settings;
 
 /// Entries in a batch of a bulk load.
 const BULK_BATCH: u64 = 1000;

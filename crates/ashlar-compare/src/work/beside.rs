@@ -4,8 +4,8 @@
 use super::{Done, Stream, together};
 use crate::job::{Job, Step, Workload};
 use crate::meter::{Kind, Meter};
-use crate::peer::{Peer, Read, Result};
 use ashlar_bench::{Random, Values};
+use ashlar_peers::peer::{Peer, Read, Result};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 

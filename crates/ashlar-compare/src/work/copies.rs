@@ -4,7 +4,7 @@ use super::Done;
 use crate::job::{Job, Step, Workload};
 use crate::meter::{Kind, Meter};
 use crate::oracle::Oracle;
-use crate::peer::{Peer, Result};
+use ashlar_peers::peer::{Peer, Result};
 use std::path::{Path, PathBuf};
 
 /// The directory `name` beside the database.

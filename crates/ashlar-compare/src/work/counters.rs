@@ -7,8 +7,8 @@
 use super::{Done, Stream};
 use crate::job::{Job, Step};
 use crate::meter::{Kind, Meter};
-use crate::peer::{Peer, Read, Result};
 use ashlar_bench::Random;
+use ashlar_peers::peer::{Peer, Read, Result};
 
 /// Operands of all counters, and the least number of counters.
 const OPERANDS: u64 = 250_000;

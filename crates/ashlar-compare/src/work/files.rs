@@ -3,9 +3,9 @@
 use super::Done;
 use crate::job::{Job, Step, Workload};
 use crate::meter::{Kind, Meter};
-use crate::operations::Append;
-use crate::peer::{Peer, Result};
 use ashlar_bench::{KeyMaker, Values};
+use ashlar_peers::operations::Append;
+use ashlar_peers::peer::{Peer, Result};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 

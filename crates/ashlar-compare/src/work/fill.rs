@@ -3,9 +3,9 @@
 use super::{Done, Stream};
 use crate::job::{Job, Step, Workload};
 use crate::meter::{Kind, Meter};
-use crate::peer::{Entries, Peer, Result};
-use crate::settings::Settings;
 use ashlar_bench::{KeyMaker, Random, Values};
+use ashlar_peers::peer::{Entries, Peer, Result};
+use ashlar_peers::settings::Settings;
 
 /// The entries of a step, one after the other.
 struct Source {

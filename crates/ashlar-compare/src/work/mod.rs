@@ -20,7 +20,7 @@ pub use read::warm;
 
 use crate::job::{Job, Step, Workload};
 use crate::meter::{Kind, Meter};
-use crate::peer::{Peer, Result};
+use ashlar_peers::peer::{Peer, Result};
 
 /// The work of a loop.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -189,7 +189,7 @@ fn remove_filtered<P: Peer>(peer: &P, job: &Job) -> Result<()> {
     let mut maker = job.settings.keys();
     (0..job.keys).try_for_each(|number| {
         let key = maker.key(number);
-        if crate::operations::is_removed(key, b"v") { peer.delete(key) } else { Ok(()) }
+        if ashlar_peers::operations::is_removed(key, b"v") { peer.delete(key) } else { Ok(()) }
     })
 }
 

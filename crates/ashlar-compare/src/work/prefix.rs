@@ -7,8 +7,8 @@
 use super::{Done, Stream};
 use crate::job::{Job, Step, Workload};
 use crate::meter::{Kind, Meter};
-use crate::peer::{Peer, Result};
 use ashlar_bench::{Random, Values};
+use ashlar_peers::peer::{Peer, Result};
 
 /// Entries of an owner.
 pub const PER_PREFIX: u64 = 10;

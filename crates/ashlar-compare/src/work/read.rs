@@ -3,8 +3,8 @@
 use super::{Done, Stream};
 use crate::job::{Job, Step, Workload};
 use crate::meter::{Kind, Meter, STEPS};
-use crate::peer::{Cursor, Keys, Peer, Read, Result};
 use ashlar_bench::Random;
+use ashlar_peers::peer::{Cursor, Keys, Peer, Read, Result};
 
 /// Keys of a call for many.
 const TOGETHER: u64 = 64;

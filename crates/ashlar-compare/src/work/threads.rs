@@ -4,8 +4,8 @@
 use super::{Done, Stream, together};
 use crate::job::{Job, Step};
 use crate::meter::{Kind, Meter};
-use crate::peer::{Peer, Result, Write};
 use ashlar_bench::{KeyMaker, Random, Values};
+use ashlar_peers::peer::{Peer, Result, Write};
 
 /// The entries of a thread, one after the other.
 struct Share {

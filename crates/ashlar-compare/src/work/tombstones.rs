@@ -9,8 +9,8 @@
 use super::{Done, Stream};
 use crate::job::{Job, Step};
 use crate::meter::{Kind, Meter};
-use crate::peer::{Cursor, Peer, Read, Result};
 use ashlar_bench::Random;
+use ashlar_peers::peer::{Cursor, Peer, Read, Result};
 
 const RANGES: u64 = 100_000;
 const LEAST_STRIDE: u64 = 10;

@@ -7,9 +7,9 @@
 use super::{Done, Stream, together};
 use crate::job::{Job, Step};
 use crate::meter::{Kind, Meter};
-use crate::operations::Transact;
-use crate::peer::{Peer, Result};
 use ashlar_bench::Random;
+use ashlar_peers::operations::Transact;
+use ashlar_peers::peer::{Peer, Result};
 
 /// The key numbers of a thread's transactions, one pair after the other.
 struct Pairs {

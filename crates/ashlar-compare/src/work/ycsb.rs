@@ -7,8 +7,8 @@
 use super::{Done, Stream};
 use crate::job::{Job, Step, Workload};
 use crate::meter::{Kind, Meter};
-use crate::peer::{Cursor, Peer, Read, Result};
 use ashlar_bench::{Access, KeyOrder, KeyStream, Random, Values};
+use ashlar_peers::peer::{Cursor, Peer, Read, Result};
 
 const THETA: f64 = 0.99;
 const LONGEST_SCAN: u64 = 100;

@@ -1,0 +1,160 @@
+//! The engines, by name.
+
+use crate::settings::Settings;
+use serde::{Deserialize, Serialize};
+
+/// Bytes of the longest key that LMDB takes as it is built.
+const LMDB_KEY: usize = 511;
+
+/// The engines that can be driven. The last four are AshlarDB spoilt on purpose: the suite's checks must catch them.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, clap::ValueEnum,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum EngineName {
+    /// This project.
+    Ashlardb,
+    /// RocksDB 11.8.1.
+    Rocksdb,
+    /// LevelDB 1.23.
+    Leveldb,
+    /// fjall.
+    Fjall,
+    /// TidesDB.
+    Tidesdb,
+    /// WiredTiger's LSM tree.
+    WiredtigerLsm,
+    /// WiredTiger's B-tree.
+    Wiredtiger,
+    /// Kyoto Cabinet's TreeDB.
+    Treedb,
+    /// SQLite with a write-ahead log.
+    Sqlite,
+    /// SQLite with a rollback journal.
+    SqliteRollback,
+    /// LMDB.
+    Lmdb,
+    /// redb.
+    Redb,
+    /// AshlarDB, with each put a millisecond late.
+    #[value(hide = true)]
+    TestSlow,
+    /// AshlarDB that never waits for the device.
+    #[value(hide = true)]
+    TestCareless,
+    /// AshlarDB that drops every thousandth put.
+    #[value(hide = true)]
+    TestForgetful,
+    /// AshlarDB whose clients lose one link.
+    #[value(hide = true)]
+    TestLosing,
+}
+
+impl EngineName {
+    /// All that are compared.
+    pub const ALL: [EngineName; 12] = [
+        EngineName::Ashlardb,
+        EngineName::Rocksdb,
+        EngineName::Leveldb,
+        EngineName::Fjall,
+        EngineName::Tidesdb,
+        EngineName::WiredtigerLsm,
+        EngineName::Wiredtiger,
+        EngineName::Treedb,
+        EngineName::Sqlite,
+        EngineName::SqliteRollback,
+        EngineName::Lmdb,
+        EngineName::Redb,
+    ];
+
+    /// The name on command lines and in tables.
+    pub fn text(self) -> &'static str {
+        match self {
+            EngineName::Ashlardb => "ashlardb",
+            EngineName::Rocksdb => "rocksdb",
+            EngineName::Leveldb => "leveldb",
+            EngineName::Fjall => "fjall",
+            EngineName::Tidesdb => "tidesdb",
+            EngineName::WiredtigerLsm => "wiredtiger-lsm",
+            EngineName::Wiredtiger => "wiredtiger",
+            EngineName::Treedb => "treedb",
+            EngineName::Sqlite => "sqlite",
+            EngineName::SqliteRollback => "sqlite-rollback",
+            EngineName::Lmdb => "lmdb",
+            EngineName::Redb => "redb",
+            EngineName::TestSlow => "test-slow",
+            EngineName::TestCareless => "test-careless",
+            EngineName::TestForgetful => "test-forgetful",
+            EngineName::TestLosing => "test-losing",
+        }
+    }
+
+    /// The shim of the engine, for engines in C and C++.
+    pub fn shim(self) -> Option<&'static str> {
+        match self {
+            EngineName::Leveldb => Some("leveldb"),
+            EngineName::Tidesdb => Some("tidesdb"),
+            EngineName::Wiredtiger | EngineName::WiredtigerLsm => Some("wiredtiger"),
+            EngineName::Treedb => Some("treedb"),
+            EngineName::Sqlite | EngineName::SqliteRollback => Some("sqlite"),
+            EngineName::Lmdb => Some("lmdb"),
+            _ => None,
+        }
+    }
+
+    /// True for AshlarDB spoilt on purpose.
+    pub fn is_spoilt(self) -> bool {
+        matches!(
+            self,
+            EngineName::TestSlow
+                | EngineName::TestCareless
+                | EngineName::TestForgetful
+                | EngineName::TestLosing
+        )
+    }
+
+    /// The settings that the engine has no equivalent for.
+    pub fn lacks(self, settings: &Settings) -> Option<&'static str> {
+        let ours = self == EngineName::Ashlardb || self.is_spoilt();
+        match self {
+            EngineName::Rocksdb => None,
+            _ if settings.direct_io && ours => {
+                Some("direct I/O; AshlarDB reads and writes through the operating system's cache")
+            }
+            _ if settings.direct_io => Some("direct I/O; of the peers it is driven on RocksDB only"),
+            _ if settings.bulk && !ours => Some("a load without compactions"),
+            _ if settings.merges && !ours => Some("merges; of the peers they are driven on RocksDB only"),
+            _ if settings.transactions.is_some() && !ours => {
+                Some("transactions; of the peers they are driven on RocksDB only")
+            }
+            _ if settings.universal && !ours => Some("universal compaction"),
+            _ if settings.prefix_bytes > 0 && !ours => Some("prefixes in filters"),
+            _ if settings.filters && !ours => {
+                Some("compaction filters; of the peers they are driven on RocksDB only")
+            }
+            EngineName::Lmdb if settings.key_bytes > LMDB_KEY => Some("keys of more than 511 bytes"),
+            _ => None,
+        }
+    }
+
+    /// The form of the engine that the shim opens.
+    pub fn variant(self) -> u32 {
+        u32::from(matches!(self, EngineName::SqliteRollback | EngineName::WiredtigerLsm))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::ValueEnum;
+
+    #[test]
+    fn names_are_the_same_everywhere() {
+        for engine in EngineName::value_variants() {
+            let value = engine.to_possible_value().unwrap();
+            assert_eq!(value.get_name(), engine.text());
+            assert_eq!(serde_json::to_string(engine).unwrap(), format!("\"{}\"", engine.text()));
+            assert_eq!(EngineName::ALL.contains(engine), !value.is_hide_set());
+        }
+    }
+}

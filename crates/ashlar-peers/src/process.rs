@@ -1,0 +1,175 @@
+//! Starts the process of an engine, watches it, and ends it when it takes too long.
+
+use crate::engine::EngineName;
+use crate::stop::Stop;
+use ashlar_report::record::Status;
+use rustix::process::{Pid, Signal, kill_process_group};
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+/// The beginning of an engine's message for a feature that it lacks.
+pub const NOT_OFFERED: &str = "not offered: ";
+
+/// The message of a process that failed without output.
+pub fn failed(why: String) -> Status {
+    Status::Failed { why, last_output: String::new() }
+}
+
+/// When a process is ended before it ends by itself.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits<'a> {
+    /// The time limit of the process.
+    pub timeout: Duration,
+    /// Whether the run should end early.
+    pub stop: &'a Stop,
+}
+
+/// Runs `command` with the JSON `job` as its last arguments, in a process group of its own. Returns the printed lines.
+///
+/// # Errors
+/// The process failed, took too long or was interrupted, or the engine does not offer what the job needs.
+pub fn watched(limits: Limits<'_>, job: &str, mut command: Command) -> Result<Vec<String>, Status> {
+    command.arg("--child").arg(job).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    let program = command.get_program().to_string_lossy().into_owned();
+    let mut child = command.spawn().map_err(|e| failed(format!("cannot start {program}: {e}")))?;
+    let (out, errors) = (child.stdout.take(), child.stderr.take());
+    let reader = std::thread::spawn(move || {
+        let lines = out.map(|out| BufReader::new(out).lines().map_while(Result::ok));
+        lines.into_iter().flatten().collect::<Vec<_>>()
+    });
+    let complaints = std::thread::spawn(move || {
+        let lines = errors.map(|errors| BufReader::new(errors).lines().map_while(Result::ok));
+        lines.into_iter().flatten().filter(|line| !shown(line)).collect::<Vec<_>>().join("\n")
+    });
+    let ended = wait(&mut child, limits);
+    let lines = reader.join().unwrap_or_default();
+    let said = complaints.join().unwrap_or_default();
+    let last_output = tail(&said);
+    match ended.map_err(failed)? {
+        Some(status) if status.success() => Ok(lines),
+        _ if limits.stop.asked() => Err(Status::Failed { why: "interrupted".into(), last_output }),
+        None => {
+            let why = format!("took longer than {} s and was ended", limits.timeout.as_secs());
+            Err(Status::Timeout { why, last_output })
+        }
+        Some(status) => Err(unsuccessful(status, last_output)),
+    }
+}
+
+/// The beginning of a line on standard error that is meant for people, at once.
+pub const PROGRESS: &str = "progress: ";
+
+/// Shows a line of progress. False: it is another line.
+fn shown(line: &str) -> bool {
+    let progress = line.strip_prefix(PROGRESS);
+    progress.into_iter().for_each(|text| eprintln!("{text}"));
+    progress.is_some()
+}
+
+/// Distinguishes an engine without the feature from one that fails.
+fn unsuccessful(status: ExitStatus, last_output: String) -> Status {
+    let last = last_output.lines().last().unwrap_or_default();
+    match last.split_once(NOT_OFFERED) {
+        Some((_, why)) => Status::NotHere { why: format!("{NOT_OFFERED}{why}") },
+        None => Status::Failed { why: status.to_string(), last_output },
+    }
+}
+
+/// The last lines of the output of a process.
+fn tail(said: &str) -> String {
+    let lines: Vec<&str> = said.trim().lines().collect();
+    lines[lines.len().saturating_sub(5)..].join("\n")
+}
+
+/// The exit status. `None`: the process was ended, because it took too long or the run was interrupted.
+fn wait(child: &mut Child, limits: Limits<'_>) -> Result<Option<ExitStatus>, String> {
+    let start = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().map_err(|e| e.to_string())? {
+            return Ok(Some(status));
+        }
+        if start.elapsed() > limits.timeout || limits.stop.asked() {
+            end(child)?;
+            return Ok(None);
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Kills the process group. A tracer leaves its program behind, stopped, if it alone is killed: the program then holds
+/// the pipes open for ever.
+fn end(child: &mut Child) -> Result<(), String> {
+    kill_process_group(Pid::from_child(child), Signal::KILL).map_err(|e| e.to_string())?;
+    child.wait().map(drop).map_err(|e| e.to_string())
+}
+
+/// The directory of one run, removed when dropped.
+#[derive(Debug)]
+pub struct Scratch(PathBuf);
+
+impl Scratch {
+    /// Creates the directory in `parent`; its name begins with that of the program.
+    ///
+    /// # Errors
+    /// A text that says why it cannot be created.
+    pub fn new(parent: &Path, program: &str, engine: EngineName) -> Result<Scratch, String> {
+        let unique = std::time::SystemTime::now()
+            .duration_since(std::time::UNIX_EPOCH)
+            .map_or(0, |since| since.as_nanos());
+        let name = format!("{program}-{}-{}-{unique}", engine.text(), std::process::id());
+        let path = parent.join(name);
+        std::fs::create_dir_all(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+        Ok(Scratch(path))
+    }
+
+    /// The path.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // Files that cannot be removed stay in the directory for temporary files.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// jemalloc's shared object, at the places that distributions use.
+pub fn jemalloc() -> Option<&'static str> {
+    ["/usr/lib/x86_64-linux-gnu/libjemalloc.so.2", "/usr/lib64/libjemalloc.so.2", "/usr/lib/libjemalloc.so.2"]
+        .into_iter()
+        .find(|path| Path::new(path).is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::process::ExitStatusExt;
+
+    /// As a tracer that is interrupted before its program has begun leaves it.
+    #[test]
+    fn a_program_behind_the_process_ends_with_it() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "sleep 50 & wait"]);
+        let begun = Instant::now();
+        let limits = Limits { timeout: Duration::from_secs(1), stop: &Stop::default() };
+        let ended = watched(limits, "", command);
+        assert!(matches!(ended, Err(Status::Timeout { .. })), "{ended:?}");
+        assert!(begun.elapsed() < Duration::from_secs(40), "the pipe stayed open");
+    }
+
+    #[test]
+    fn what_is_not_offered_is_no_failure() {
+        let status = ExitStatus::from_raw(256);
+        let of = |said: &str| unsuccessful(status, tail(said));
+        let why = "not offered: no log".to_owned();
+        assert_eq!(of("noise\nashlar-compare: not offered: no log\n"), Status::NotHere { why });
+        let crashed = of("one\ntwo\nthree\nfour\nfive\nsix\n");
+        let last_output = "two\nthree\nfour\nfive\nsix".into();
+        assert_eq!(crashed, Status::Failed { why: "exit status: 1".into(), last_output });
+    }
+}
