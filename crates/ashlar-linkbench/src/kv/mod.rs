@@ -1,0 +1,316 @@
+//! The ten operations on a key-value engine.
+//!
+//! 1. In batch mode an operation that writes holds the lock of its fan or node, reads what it needs, and applies one atomic batch
+//!    with every entry that changes: the link, its place in the list, and the count.
+//! 2. Without atomicity, locks are left out and each entry is written by itself: counts may drift, as the original saw it.
+//! 3. Old places in the list are deleted exactly once, in the batch that writes the new place.
+
+pub mod layout;
+mod locks;
+#[cfg(test)]
+pub mod memory;
+#[cfg(test)]
+mod tests;
+
+pub use locks::Locks;
+
+use crate::model::{Count, Fan, Link, Node, Visibility};
+use ashlar_peers::client::{Bounds, Change, Changes, Client};
+use ashlar_peers::peer::{Keys, Result};
+use layout::{Bytes, malformed};
+
+/// How writes are made atomic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// One atomic batch per operation, under the driver's locks.
+    Batch,
+    /// Entry by entry, without locks.
+    None,
+}
+
+impl Mode {
+    /// The name in records.
+    pub fn text(self) -> &'static str {
+        match self {
+            Mode::Batch => "batch",
+            Mode::None => "none",
+        }
+    }
+}
+
+/// What adding a link found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Added {
+    /// There was no such link.
+    Inserted,
+    /// It was hidden.
+    Shown,
+    /// It was visible.
+    Rewritten,
+}
+
+/// Which links of a fan a list has: the newest that are not newer than `time`, without the first `offset`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Listing {
+    /// The fan.
+    pub fan: Fan,
+    /// Milliseconds.
+    pub time: u64,
+    /// Links to leave out.
+    pub offset: usize,
+    /// The most links.
+    pub limit: usize,
+}
+
+/// The graph through one client.
+#[derive(Debug)]
+pub struct Graph<'a, C> {
+    client: C,
+    locks: &'a Locks,
+    mode: Mode,
+    changes: Changes,
+    keys: Keys,
+    value: Bytes,
+    /// Bytes of the keys and values that were written.
+    pub written: u64,
+}
+
+impl<'a, C: Client> Graph<'a, C> {
+    /// The graph that `client` reads and writes.
+    pub fn new(client: C, locks: &'a Locks, mode: Mode) -> Graph<'a, C> {
+        let (changes, keys) = (Changes::new(), Keys::new(layout::LINK_KEY));
+        Graph { client, locks, mode, changes, keys, value: Bytes::new(), written: 0 }
+    }
+
+    /// The client itself.
+    pub fn client(&mut self) -> &mut C {
+        &mut self.client
+    }
+
+    /// The locks that writes take.
+    pub fn locks(&self) -> &'a Locks {
+        self.locks
+    }
+
+    /// Inserts a visible link, or rewrites it.
+    ///
+    /// # Errors
+    /// The engine's.
+    pub fn add_link(&mut self, link: &Link<'_>) -> Result<Added> {
+        let held = (self.mode == Mode::Batch).then(|| self.locks.fan(link.fan));
+        let old = self.stored(link.fan, link.id2)?;
+        self.changes.clear();
+        self.put_link(link, old);
+        let added = match old {
+            None => Added::Inserted,
+            Some((Visibility::Hidden, _)) => Added::Shown,
+            Some((Visibility::Visible, _)) => Added::Rewritten,
+        };
+        if added != Added::Rewritten {
+            self.change_count(link.fan, link.time, 1)?;
+        }
+        self.commit()?;
+        drop(held);
+        Ok(added)
+    }
+
+    /// Hides a visible link. False: it was hidden, or is not there.
+    ///
+    /// # Errors
+    /// The engine's.
+    pub fn delete_link(&mut self, fan: Fan, id2: u64, now: u64) -> Result<bool> {
+        let held = (self.mode == Mode::Batch).then(|| self.locks.fan(fan));
+        let mut stored = std::mem::take(&mut self.value);
+        let found =
+            self.client.get(&layout::link_key(fan, id2), |value| stored.clone_from(&value.to_vec()))?;
+        let hidden = self.hide(found, fan, id2, now, &stored);
+        self.value = stored;
+        let hidden = hidden?;
+        drop(held);
+        Ok(hidden)
+    }
+
+    fn hide(&mut self, found: bool, fan: Fan, id2: u64, now: u64, stored: &[u8]) -> Result<bool> {
+        if !found {
+            return Ok(false);
+        }
+        let Some(link) = layout::link(fan, id2, stored) else { return malformed("l", stored) };
+        if link.visibility == Visibility::Hidden {
+            return Ok(false);
+        }
+        self.changes.clear();
+        let old = Some((link.visibility, link.time));
+        self.put_link(&Link { visibility: Visibility::Hidden, ..link }, old);
+        self.change_count(fan, now, -1)?;
+        self.commit()?;
+        Ok(true)
+    }
+
+    /// Visibility and time of a stored link.
+    fn stored(&mut self, fan: Fan, id2: u64) -> Result<Option<(Visibility, u64)>> {
+        let mut old = Ok(None);
+        self.client.get(&layout::link_key(fan, id2), |value| {
+            old = match layout::link(fan, id2, value) {
+                Some(link) => Ok(Some((link.visibility, link.time))),
+                None => malformed("l", value),
+            };
+        })?;
+        old
+    }
+
+    /// Adds the entries of a link to the batch, and removes its old place in the list.
+    fn put_link(&mut self, link: &Link<'_>, old: Option<(Visibility, u64)>) {
+        let mut value = std::mem::take(&mut self.value);
+        layout::put_link(link, &mut value);
+        self.changes.put(&layout::link_key(link.fan, link.id2), &value);
+        let place = layout::list_key(link.fan, link.visibility, link.time, link.id2);
+        if let Some((visibility, time)) = old {
+            let before = layout::list_key(link.fan, visibility, time, link.id2);
+            if before != place {
+                self.changes.delete(&before);
+            }
+        }
+        layout::put_listed(link, &mut value);
+        self.changes.put(&place, &value);
+        self.value = value;
+    }
+
+    /// Adds the new count of a fan to the batch.
+    fn change_count(&mut self, fan: Fan, now: u64, by: i32) -> Result<()> {
+        let new = match self.count(fan)? {
+            None => Count { count: u32::from(by > 0), time: now, version: 0 },
+            Some(old) => {
+                Count { count: old.count.saturating_add_signed(by), time: now, version: old.version + 1 }
+            }
+        };
+        let mut value = std::mem::take(&mut self.value);
+        layout::put_count(&new, &mut value);
+        self.changes.put(&layout::count_key(fan), &value);
+        self.value = value;
+        Ok(())
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        self.written += self.changes.bytes();
+        if self.mode == Mode::Batch {
+            return self.client.apply(&self.changes);
+        }
+        let mut one = Changes::new();
+        for change in self.changes.iter() {
+            one.clear();
+            match change {
+                Change::Put { key, value } => one.put(key, value),
+                Change::Delete { key } => one.delete(key),
+            }
+            self.client.apply(&one)?;
+        }
+        Ok(())
+    }
+
+    /// The count of a fan.
+    ///
+    /// # Errors
+    /// The engine's, or the entry is malformed.
+    pub fn count(&mut self, fan: Fan) -> Result<Option<Count>> {
+        let mut count = Ok(None);
+        self.client.get(&layout::count_key(fan), |value| {
+            count = match layout::count(value) {
+                Some(found) => Ok(Some(found)),
+                None => malformed("c", value),
+            };
+        })?;
+        count
+    }
+
+    /// Calls `see` with each of the links that exists, hidden ones too.
+    ///
+    /// # Errors
+    /// The engine's, or an entry is malformed.
+    pub fn multiget(&mut self, fan: Fan, ids: &[u64], mut see: impl FnMut(&Link<'_>)) -> Result<()> {
+        self.keys.clear();
+        ids.iter().for_each(|id2| self.keys.push(&layout::link_key(fan, *id2)));
+        let mut done = Ok(());
+        self.client.multi_get(&self.keys, |place, value| match layout::link(fan, ids[place], value) {
+            Some(link) => see(&link),
+            None => done = malformed("l", value),
+        })?;
+        done
+    }
+
+    /// Calls `see` with the visible links of a list, newest first. Returns how many there are.
+    ///
+    /// # Errors
+    /// The engine's, or an entry is malformed.
+    pub fn list(&mut self, listing: &Listing, mut see: impl FnMut(&Link<'_>)) -> Result<usize> {
+        let (from, to) = layout::list_bounds(listing.fan, Visibility::Visible, listing.time);
+        let (mut left_out, mut seen, mut done) = (0, 0, Ok(()));
+        self.client.scan(Bounds::forward(&from, &to), |key, value| {
+            if left_out < listing.offset {
+                left_out += 1;
+                return true;
+            }
+            match layout::listed(key, value) {
+                Some(link) => see(&link),
+                None => done = malformed("i", value),
+            }
+            seen += 1;
+            seen < listing.limit
+        })?;
+        done.map(|()| seen)
+    }
+
+    /// Calls `see` with a node. False: it is not there.
+    ///
+    /// # Errors
+    /// The engine's, or the entry is malformed.
+    pub fn get_node(&mut self, id: u64, see: impl FnOnce(&Node<'_>)) -> Result<bool> {
+        let mut done = Ok(());
+        let found = self.client.get(&layout::node_key(id), |value| match layout::node(value) {
+            Some(node) => see(&node),
+            None => done = malformed("n", value),
+        })?;
+        done.map(|()| found)
+    }
+
+    /// Writes a node under a new id.
+    ///
+    /// # Errors
+    /// The engine's.
+    pub fn add_node(&mut self, id: u64, node: &Node<'_>) -> Result<()> {
+        self.changes.clear();
+        layout::put_node(node, &mut self.value);
+        self.changes.put(&layout::node_key(id), &self.value);
+        self.commit()
+    }
+
+    /// Rewrites a node. False: it is not there.
+    ///
+    /// # Errors
+    /// The engine's.
+    pub fn update_node(&mut self, id: u64, node: &Node<'_>) -> Result<bool> {
+        let held = (self.mode == Mode::Batch).then(|| self.locks.node(id));
+        let found = self.client.get(&layout::node_key(id), |_| ())?;
+        if found {
+            self.add_node(id, node)?;
+        }
+        drop(held);
+        Ok(found)
+    }
+
+    /// Removes a node. False: it was not there.
+    ///
+    /// # Errors
+    /// The engine's.
+    pub fn delete_node(&mut self, id: u64) -> Result<bool> {
+        let held = (self.mode == Mode::Batch).then(|| self.locks.node(id));
+        let found = self.client.get(&layout::node_key(id), |_| ())?;
+        if found {
+            self.changes.clear();
+            self.changes.delete(&layout::node_key(id));
+            self.commit()?;
+        }
+        drop(held);
+        Ok(found)
+    }
+}

@@ -1,0 +1,362 @@
+//! The request phase: requesters that draw operations, run them, and time them.
+//!
+//! 1. An operation is drawn before its clock starts: id, other ends and data are not part of its latency.
+//! 2. With a rate, the gaps between due times are exponential. A latency then counts from the due time, so a stalled engine is
+//!    charged for the operations that wait.
+//! 3. What a requester draws depends on its seed alone, except for continued lists. So every engine gets the same operations.
+//! 4. Every [`CHECKED`] operations a requester checks the fan that it wrote last.
+
+use super::check::{Faults, fan_under_lock};
+use super::history::History;
+use super::{NOW, Sums};
+use crate::config::{Config, LINK_DATA_END, NODE_DATA_END};
+use crate::generate::access::{Blend, Source};
+use crate::generate::graph::Generators;
+use crate::generate::payload::{Payload, length};
+use crate::generate::unit;
+use crate::kv::{Added, Graph, Listing, Mode};
+use crate::mix::Op;
+use crate::model::{FIRST_LINK_TYPE, Fan, LIST_LIMIT, Link, NODE_TYPE, Node, Visibility};
+use ashlar_bench::Random;
+use ashlar_peers::client::Client;
+use ashlar_peers::meter::{Kinds, Meter, wait_until};
+use ashlar_peers::peer::Result;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// Operations of a requester between two checks.
+pub const CHECKED: u64 = 1024;
+
+/// Operations after which a progress line may be due.
+const NOTED: u64 = 64;
+
+/// How the driver distinguishes random streams of a requester.
+const STREAMS: u64 = 1 << 32;
+
+/// What requesters share.
+#[derive(Debug)]
+pub struct Shared<'a> {
+    /// The configuration.
+    pub config: &'a Config,
+    /// The generators, of which each requester takes a copy.
+    pub generators: &'a Generators,
+    /// The id of the next new node.
+    pub next_node: AtomicU64,
+    /// Operations so far, for progress.
+    pub done: AtomicU64,
+    /// How writes are atomic.
+    pub mode: Mode,
+}
+
+/// What one or several requesters did.
+#[derive(Clone, Debug)]
+pub struct Done {
+    /// The times.
+    pub meter: Meter<Op>,
+    /// Operations, warm-up left out.
+    pub ops: u64,
+    /// Reads that found an entry.
+    pub found: u64,
+    /// Links that lists returned.
+    pub listed: u64,
+    /// Links that are new.
+    pub inserted: u64,
+    /// Nodes that are new, less those that were removed.
+    pub nodes: i64,
+    /// Bytes of keys and values written.
+    pub written: u64,
+    /// Digests.
+    pub sums: Sums,
+    /// Operations that failed.
+    pub failed: u64,
+    /// The first failure.
+    pub failure: Option<String>,
+    /// What the checks saw.
+    pub faults: Faults,
+    /// Whether the clock ended it.
+    pub cut: bool,
+}
+
+impl Done {
+    /// Nothing yet.
+    pub fn new(seconds: f64) -> Done {
+        Done {
+            meter: Meter::new(seconds),
+            ops: 0,
+            found: 0,
+            listed: 0,
+            inserted: 0,
+            nodes: 0,
+            written: 0,
+            sums: Sums::default(),
+            failed: 0,
+            failure: None,
+            faults: Faults::default(),
+            cut: false,
+        }
+    }
+
+    /// Two requesters together.
+    pub fn and(self, other: Done) -> Done {
+        Done {
+            meter: self.meter.and(other.meter),
+            ops: self.ops + other.ops,
+            found: self.found + other.found,
+            listed: self.listed + other.listed,
+            inserted: self.inserted + other.inserted,
+            nodes: self.nodes + other.nodes,
+            written: self.written + other.written,
+            sums: Sums {
+                asked: self.sums.asked.wrapping_add(other.sums.asked),
+                read: self.sums.read.wrapping_add(other.sums.read),
+            },
+            failed: self.failed + other.failed,
+            failure: self.failure.or(other.failure),
+            faults: self.faults.and(other.faults),
+            cut: self.cut || other.cut,
+        }
+    }
+}
+
+/// A drawn operation.
+#[derive(Clone, Copy, Debug)]
+struct Drawn {
+    op: Op,
+    fan: Fan,
+    id2: u64,
+    listing: Listing,
+}
+
+/// One requester.
+pub struct Requester<'a, C> {
+    shared: &'a Shared<'a>,
+    graph: Graph<'a, C>,
+    own: u64,
+    random: Random,
+    link_reads: Blend,
+    link_writes: Blend,
+    nodes: [Source; 3],
+    payloads: [Payload; 4],
+    data: Vec<u8>,
+    ends: Vec<u64>,
+    history: History,
+    /// Operations since the beginning: the requester's clock.
+    clock: u64,
+    done: Done,
+}
+
+impl<'a, C: Client> Requester<'a, C> {
+    /// Requester number `own` of the phase number `phase`.
+    pub fn new(shared: &'a Shared<'a>, graph: Graph<'a, C>, own: u64, phase: u64) -> Requester<'a, C> {
+        let config = shared.config;
+        let mut random = Random::new(config.request_seed, phase * STREAMS + own);
+        let payloads = config.graph.shapes.map(|shape| Payload::new(shape, &mut random));
+        let generators = shared.generators;
+        Requester {
+            shared,
+            graph,
+            own,
+            random,
+            link_reads: generators.link_reads.clone(),
+            link_writes: generators.link_writes.clone(),
+            nodes: generators.nodes.clone(),
+            payloads,
+            data: Vec::new(),
+            ends: Vec::new(),
+            history: History::default(),
+            clock: phase * STREAMS,
+            done: Done::new(config.seconds),
+        }
+    }
+
+    /// Runs until the number of requests, the time, or too many failures end it.
+    pub fn run(mut self) -> Done {
+        let config = self.shared.config;
+        self.warm_up(Duration::from_secs_f64(config.warmup));
+        let written = self.graph.written;
+        let rate = config.rate;
+        let start = if rate > 0.0 {
+            self.done.meter.begin_paced(rate * f64::from(config.requesters))
+        } else {
+            self.done.meter.begin()
+        };
+        let mut due = start;
+        while self.done.ops < config.requests && !self.done.meter.over() {
+            if rate > 0.0 {
+                due += Duration::from_secs_f64(-(1.0 - unit(&mut self.random)).ln() / rate);
+                if config.seconds > 0.0 && due >= start + Duration::from_secs_f64(config.seconds) {
+                    break;
+                }
+                wait_until(due);
+            }
+            let drawn = self.draw();
+            let begun = if rate > 0.0 { due } else { Instant::now() };
+            let answer = self.perform(&drawn);
+            self.done.meter.ended_due(drawn.op, begun);
+            self.done.ops += 1;
+            if !self.accept(answer) {
+                break;
+            }
+            self.beside(&drawn);
+        }
+        self.done.cut = self.done.ops < config.requests;
+        self.done.written = self.graph.written - written;
+        self.done
+    }
+
+    fn warm_up(&mut self, time: Duration) {
+        let end = Instant::now() + time;
+        while !time.is_zero() && Instant::now() < end {
+            let drawn = self.draw();
+            let answer = self.perform(&drawn);
+            if !self.accept(answer) {
+                break;
+            }
+        }
+        // What the warm-up changed stays in the sums that the check at the end needs.
+        let Done { inserted, nodes, failed, failure, .. } = self.done.clone();
+        self.done = Done { inserted, nodes, failed, failure, ..Done::new(self.shared.config.seconds) };
+    }
+
+    /// False: too many failures.
+    fn accept(&mut self, answer: Result<()>) -> bool {
+        let Err(why) = answer else { return true };
+        self.done.failed += 1;
+        self.done.failure.get_or_insert(why);
+        self.shared.config.max_failed.is_none_or(|most| self.done.failed <= most)
+    }
+
+    /// Progress, and now and then a check. Neither is part of a latency.
+    fn beside(&mut self, drawn: &Drawn) {
+        if self.done.ops.is_multiple_of(NOTED) {
+            self.shared.done.fetch_add(NOTED, Ordering::Relaxed);
+        }
+        if self.done.ops.is_multiple_of(CHECKED) && self.shared.mode == Mode::Batch {
+            let checked = fan_under_lock(&mut self.graph, drawn.fan);
+            match checked {
+                Ok(faults) => self.done.faults = self.done.faults.clone().and(faults),
+                Err(why) => drop(self.accept(Err(why))),
+            }
+        }
+    }
+
+    fn draw(&mut self) -> Drawn {
+        let op = self.shared.config.mix.at(unit(&mut self.random) * 100.0);
+        let place = self.random.below(self.shared.config.graph.types);
+        let id1 = match op {
+            Op::AddLink | Op::DeleteLink | Op::UpdateLink => self.link_writes.next(&mut self.random),
+            Op::CountLink | Op::MultigetLink | Op::GetLinksList => self.link_reads.next(&mut self.random),
+            Op::GetNode => self.nodes[0].next(&mut self.random),
+            Op::UpdateNode => self.nodes[1].next(&mut self.random),
+            Op::DeleteNode => self.nodes[2].next(&mut self.random),
+            Op::AddNode => self.shared.config.graph.first,
+        };
+        let fan = self.shared.generators.fan(id1, place);
+        let mut listing = Listing { fan, time: u64::MAX, offset: 0, limit: LIST_LIMIT };
+        let mut id2 = 0;
+        let end = |random: &mut Random, exists| self.shared.generators.end(fan, exists, self.own, random);
+        match op {
+            Op::AddLink => id2 = end(&mut self.random, 0.05),
+            Op::DeleteLink | Op::UpdateLink => id2 = end(&mut self.random, 0.9),
+            Op::MultigetLink => {
+                let many = self.shared.config.multiget.map_or(1, |of| of.next(&mut self.random));
+                self.shared.generators.ends(fan, many, self.own, &mut self.random, &mut self.ends);
+            }
+            Op::GetLinksList if unit(&mut self.random) * 100.0 < self.shared.config.history => {
+                listing = self.history.next(&mut self.random).unwrap_or(listing);
+            }
+            _ => {}
+        }
+        self.fill(op);
+        let kind = op.place() as u64;
+        let numbers = [kind, id1, place, id2, Sums::of_bytes(&self.data)];
+        self.done.sums.asked = self.done.sums.asked.wrapping_add(Sums::fold(self.own, &numbers));
+        Drawn { op, fan, id2, listing }
+    }
+
+    /// Makes the data of an operation that writes some.
+    fn fill(&mut self, op: Op) {
+        let graph = &self.shared.config.graph;
+        let (shape, median, end) = match op {
+            Op::AddLink => (0, graph.link_bytes, LINK_DATA_END),
+            Op::UpdateLink => (1, graph.link_bytes, LINK_DATA_END),
+            Op::AddNode => (2, graph.node_bytes, NODE_DATA_END),
+            Op::UpdateNode => (3, graph.node_bytes, NODE_DATA_END),
+            _ => return self.data.clear(),
+        };
+        let bytes = length(median, end, &mut self.random);
+        self.data.clear();
+        self.data.extend_from_slice(self.payloads[shape].next(bytes, &mut self.random));
+    }
+
+    fn perform(&mut self, drawn: &Drawn) -> Result<()> {
+        self.clock += 1;
+        let now = NOW + self.clock;
+        let Drawn { op, fan, id2, listing } = *drawn;
+        match op {
+            Op::AddLink | Op::UpdateLink => {
+                let (visibility, data) = (Visibility::Visible, &self.data[..]);
+                let added =
+                    self.graph.add_link(&Link { fan, id2, visibility, version: 0, time: now, data })?;
+                self.done.inserted += u64::from(added == Added::Inserted);
+            }
+            Op::DeleteLink => drop(self.graph.delete_link(fan, id2, now)?),
+            Op::CountLink => {
+                let count = self.graph.count(fan)?;
+                self.saw(&[count.map_or(0, |count| count.count.into())], count.is_some());
+            }
+            Op::MultigetLink => self.multiget(fan)?,
+            Op::GetLinksList => self.list(&listing)?,
+            Op::GetNode => {
+                let mut sum = 0;
+                let found = self.graph.get_node(fan.id1, |node| sum = Sums::of_bytes(node.data))?;
+                self.saw(&[sum], found);
+            }
+            Op::AddNode | Op::UpdateNode => self.write_node(op, fan.id1, now)?,
+            Op::DeleteNode => self.done.nodes -= i64::from(self.graph.delete_node(fan.id1)?),
+        }
+        Ok(())
+    }
+
+    fn saw(&mut self, numbers: &[u64], found: bool) {
+        self.done.found += u64::from(found);
+        self.done.sums.read = Sums::fold(self.done.sums.read, numbers);
+    }
+
+    fn write_node(&mut self, op: Op, id: u64, now: u64) -> Result<()> {
+        let time = u32::try_from(now / 1000).unwrap_or(u32::MAX);
+        let version = if op == Op::AddNode { 1 } else { 2 };
+        let node = Node { node_type: NODE_TYPE, version, time, data: &self.data };
+        if op == Op::AddNode {
+            // A count: nothing else depends on its order.
+            let id = self.shared.next_node.fetch_add(1, Ordering::Relaxed);
+            self.graph.add_node(id, &node)?;
+            self.done.nodes += 1;
+        } else {
+            self.graph.update_node(id, &node)?;
+        }
+        Ok(())
+    }
+
+    fn multiget(&mut self, fan: Fan) -> Result<()> {
+        let (mut sum, mut found) = (fan.link_type - FIRST_LINK_TYPE, false);
+        self.graph.multiget(fan, &self.ends, |link| {
+            found = true;
+            sum = Sums::fold(sum, &[link.id2, link.time, Sums::of_bytes(link.data)]);
+        })?;
+        self.saw(&[sum], found);
+        Ok(())
+    }
+
+    fn list(&mut self, listing: &Listing) -> Result<()> {
+        let (mut sum, mut oldest) = (0, 0);
+        let seen = self.graph.list(listing, |link| {
+            oldest = link.time;
+            sum = Sums::fold(sum, &[link.id2, link.time, Sums::of_bytes(link.data)]);
+        })?;
+        self.history.note(listing, seen, oldest, &mut self.random);
+        self.done.listed += seen as u64;
+        self.saw(&[sum], seen > 0);
+        Ok(())
+    }
+}

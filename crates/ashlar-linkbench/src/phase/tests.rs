@@ -1,0 +1,203 @@
+use super::check::{self, Expected, Faults};
+use super::load::{Loaded, load, must_be_whole};
+use super::request::{Done, Requester, Shared};
+use crate::config::Config;
+use crate::generate::graph::Generators;
+use crate::kv::memory::Memory;
+use crate::kv::{Graph, Locks, Mode};
+use crate::mix::Op;
+use ashlar_peers::client::{Bounds, Changes, Client};
+use ashlar_peers::meter::Kinds;
+use ashlar_peers::peer::Result;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+const SMALL: [&str; 3] = ["maxid1=3001", "nlinks_cap=300", "loader_chunk_size=128"];
+
+fn config(more: &[&str]) -> Config {
+    let overrides: Vec<String> = SMALL.iter().chain(more).map(|text| (*text).to_owned()).collect();
+    Config::builtin(&overrides, true).unwrap()
+}
+
+fn loaded(config: &Config, memory: &Memory, loaders: usize) -> Loaded {
+    load(config, vec![memory; loaders + 1], &AtomicU64::new(0)).unwrap().0
+}
+
+fn requested(config: &Config, memory: &Memory, mode: Mode) -> Done {
+    let (generators, locks) = (Generators::new(config), Locks::default());
+    let next_node = check::next_node(&mut Graph::new(memory, &locks, mode), config).unwrap();
+    let shared = Shared {
+        config,
+        generators: &generators,
+        next_node: AtomicU64::new(next_node),
+        done: AtomicU64::new(0),
+        mode,
+    };
+    let all = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..config.requesters)
+            .map(|own| {
+                let requester = Requester::new(&shared, Graph::new(memory, &locks, mode), own.into(), 1);
+                scope.spawn(move || requester.run())
+            })
+            .collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
+    });
+    all.into_iter().reduce(Done::and).unwrap()
+}
+
+fn checked(config: &Config, memory: &Memory, done: &Done) -> Faults {
+    let expected = Expected::after_load(config, &Generators::new(config)).map(|loaded| Expected {
+        links: loaded.links + done.inserted,
+        nodes: loaded.nodes.checked_add_signed(done.nodes).unwrap(),
+    });
+    let locks = Locks::default();
+    check::everything(&mut Graph::new(memory, &locks, Mode::Batch), expected).unwrap()
+}
+
+#[test]
+fn a_load_is_whole_and_does_not_depend_on_its_threads() {
+    let config = config(&[]);
+    let (one, four) = (Memory::default(), Memory::default());
+    let rows = loaded(&config, &one, 1);
+    assert_eq!(rows, loaded(&config, &four, 4));
+    assert!(*one.entries() == *four.entries());
+    let expected = Expected::after_load(&config, &Generators::new(&config)).unwrap();
+    assert_eq!((rows.links, rows.nodes), (expected.links, 3000));
+    assert!(rows.links > 6000 && rows.counts > 2000, "{rows:?}");
+    let faults = checked(&config, &one, &Done::new(0.0));
+    assert_eq!((faults.count, faults.fans), (0, rows.counts), "{faults:?}");
+    assert_eq!(loaded(&config, &one, 1), Loaded::default(), "a whole load is not loaded again");
+}
+
+/// A client that fails from a certain batch on.
+struct Failing<'a>(&'a Memory, &'a AtomicU64);
+
+impl Client for Failing<'_> {
+    fn get(&mut self, key: &[u8], see: impl FnOnce(&[u8])) -> Result<bool> {
+        (&mut &*self.0).get(key, see)
+    }
+
+    fn scan(&mut self, bounds: Bounds<'_>, see: impl FnMut(&[u8], &[u8]) -> bool) -> Result<()> {
+        (&mut &*self.0).scan(bounds, see)
+    }
+
+    fn apply(&mut self, changes: &Changes) -> Result<()> {
+        let left = self.1.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+        left.map_err(|_| "No space left on device".to_owned())?;
+        (&mut &*self.0).apply(changes)
+    }
+}
+
+#[test]
+fn an_interrupted_load_goes_on_where_it_ended() {
+    let config = config(&[]);
+    let whole = Memory::default();
+    let rows = loaded(&config, &whole, 2);
+    let memory = Memory::default();
+    assert!(must_be_whole(&mut &memory, &config).unwrap_err().contains("no graph"));
+    let left = AtomicU64::new(30);
+    let why =
+        load(&config, (0..3).map(|_| Failing(&memory, &left)).collect(), &AtomicU64::new(0)).unwrap_err();
+    assert_eq!(why, "No space left on device");
+    assert!(must_be_whole(&mut &memory, &config).unwrap_err().contains("interrupted"));
+    let rest = loaded(&config, &memory, 2);
+    assert!(rest.links < rows.links && rest.links > 0, "{rest:?}");
+    assert!(*memory.entries() == *whole.entries());
+    must_be_whole(&mut &memory, &config).unwrap();
+    let other = Config { load_seed: 9, ..config };
+    assert!(must_be_whole(&mut &memory, &other).unwrap_err().contains("another configuration"));
+    assert!(load(&other, vec![&memory], &AtomicU64::new(0)).is_err());
+}
+
+#[test]
+fn requests_of_several_clients_keep_the_graph_consistent() {
+    let config = config(&["requesters=4", "requests=6000"]);
+    let memory = Memory::default();
+    loaded(&config, &memory, 1);
+    let done = requested(&config, &memory, Mode::Batch);
+    assert_eq!((done.ops, done.failed, done.cut), (24_000, 0, false), "{:?}", done.failure);
+    assert!(done.inserted > 1500 && done.faults.fans == 4 * 5 && done.faults.count == 0, "{:?}", done.faults);
+    let faults = checked(&config, &memory, &done);
+    assert_eq!(faults.why(), None);
+    let latencies = done.meter.latencies();
+    assert_eq!(latencies.len(), Op::ALL.len());
+    let share = latencies["GET_LINKS_LIST"].count as f64 / 24_000.0;
+    assert!((share - 0.507).abs() < 0.02, "{share}");
+}
+
+#[test]
+fn the_same_seed_does_the_same() {
+    let of = |seed: &str| {
+        let config = config(&["requests=3000", seed]);
+        let memory = Memory::default();
+        loaded(&config, &memory, 2);
+        let done = requested(&config, &memory, Mode::Batch);
+        (done.sums, done.found, memory.entries().clone())
+    };
+    let first = of("request_random_seed=1");
+    assert!(first == of("request_random_seed=1"));
+    assert_ne!(first.0, of("request_random_seed=2").0);
+    assert!(first.0.asked != 0 && first.0.read != 0 && first.1 > 0);
+}
+
+/// One entry of all that a load writes is lost: the check finds it, whichever space it belongs to.
+#[test]
+fn one_lost_entry_of_a_load_is_found() {
+    let config = config(&[]);
+    for (letter, wanted) in [
+        (b'l', "6302 links, and 6303 were written"),
+        (b'i', "not in the list"),
+        (b'c', "the count is 0"),
+        (b'n', "nodes"),
+    ] {
+        let memory = Memory::losing(letter, 777);
+        let rows = loaded(&config, &memory, 1);
+        let why = checked(&config, &memory, &Done::new(0.0)).why().unwrap();
+        assert!(why.contains(wanted), "{}: {why}", char::from(letter));
+        assert!(rows.links > 6000, "one of {}", rows.links);
+    }
+}
+
+#[test]
+fn one_lost_link_of_the_requests_is_found() {
+    let config = config(&["requests=8000"]);
+    for (letter, wanted) in [(b'l', "list"), (b'i', "not in the list"), (b'c', "the count is")] {
+        let memory = Memory::default();
+        let rows = loaded(&config, &memory, 1);
+        let losing = Memory::losing(letter, 200);
+        losing.entries().clone_from(&*memory.entries());
+        let done = requested(&config, &losing, Mode::Batch);
+        let why = checked(&config, &losing, &done).why();
+        assert!(why.as_ref().is_some_and(|why| why.contains(wanted)), "{letter} of {rows:?}: {why:?}");
+    }
+}
+
+#[test]
+fn failures_are_counted_and_too_many_end_a_requester() {
+    let config = config(&["requests=5000", "max_failed_requests=10"]);
+    let memory = Memory::default();
+    loaded(&config, &memory, 1);
+    let (generators, locks, left) = (Generators::new(&config), Locks::default(), AtomicU64::new(50));
+    let shared = Shared {
+        config: &config,
+        generators: &generators,
+        next_node: AtomicU64::new(config.graph.end),
+        done: AtomicU64::new(0),
+        mode: Mode::Batch,
+    };
+    let graph = Graph::new(Failing(&memory, &left), &locks, Mode::Batch);
+    let done = Requester::new(&shared, graph, 0, 1).run();
+    assert_eq!((done.failed, done.failure.as_deref(), done.cut), (11, Some("No space left on device"), true));
+}
+
+#[test]
+fn a_rate_is_kept_and_latencies_count_from_when_an_operation_was_due() {
+    let config = config(&["requests=400", "requestrate=2000"]);
+    let memory = Memory::default();
+    loaded(&config, &memory, 1);
+    let done = requested(&config, &memory, Mode::Batch);
+    let seconds = done.meter.elapsed().as_secs_f64();
+    // The sum of 400 exponential gaps: five standard errors, and what a busy machine adds.
+    assert!(seconds > 0.15 && seconds < 2.0, "{seconds}");
+    let latencies = done.meter.latencies();
+    assert!(latencies.values().all(|latency| latency.rate == Some(2000.0)), "{latencies:?}");
+}

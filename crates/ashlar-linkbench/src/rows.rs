@@ -1,0 +1,197 @@
+//! The record of a row: its figures, and the reason if they do not count.
+
+use crate::config::Config;
+use crate::job::{Job, Step};
+use crate::phase::load::{Bulk, Loaded};
+use crate::phase::request::Done;
+use ashlar_peers::meter::{Meter, Second};
+use ashlar_peers::observed::Observed;
+use ashlar_peers::space::Taken;
+use ashlar_report::record::{Engine, Hashes, Latency, Limit, Memory, Ops, Phase, Record, SCHEMA, Status};
+use std::collections::BTreeMap;
+
+/// The experiment's name in records.
+pub const EXPERIMENT: &str = "s4";
+
+/// The part of the asked rate that must be reached.
+const REACHED: f64 = 0.9;
+
+/// What a phase leaves for its record.
+#[derive(Clone, Debug)]
+pub struct Row {
+    name: String,
+    title: String,
+    workload: &'static str,
+    status: Status,
+    ops: Ops,
+    seconds: f64,
+    clients: u32,
+    limit: Limit,
+    latencies: BTreeMap<String, Latency>,
+    per_second: Vec<Second>,
+    observed: Observed,
+    taken: Taken,
+    live: Option<u64>,
+    written: u64,
+    hash: Hashes,
+    options: BTreeMap<String, String>,
+}
+
+/// The row of the load. Its operations are the rows of all tables.
+pub fn load(
+    job: &Job,
+    config: &Config,
+    loaded: Loaded,
+    meter: &Meter<Bulk>,
+    observed: &Observed,
+    taken: Taken,
+) -> Row {
+    let seconds = meter.elapsed().as_secs_f64();
+    let options = [("nodes", loaded.nodes), ("links", loaded.links), ("counts", loaded.counts)];
+    Row {
+        name: job.load_row(),
+        title: format!("{}, load", job.case),
+        workload: "linkbench-load",
+        status: Status::Ok,
+        ops: ops(loaded.rows(), None, loaded.bytes, seconds, config.loaders + 1, observed),
+        seconds,
+        clients: config.loaders + 1,
+        limit: Limit::Count,
+        latencies: meter.latencies(),
+        // A batch is one call of many rows, so its seconds are no rates.
+        per_second: Vec::new(),
+        observed: observed.clone(),
+        taken,
+        live: Some(loaded.bytes),
+        written: loaded.bytes,
+        hash: Hashes::default(),
+        options: options.map(|(name, rows)| (name.to_owned(), rows.to_string())).into(),
+    }
+}
+
+/// The row of requests.
+pub fn request(
+    job: &Job,
+    config: &Config,
+    step: &Step,
+    done: &Done,
+    observed: &Observed,
+    taken: Taken,
+) -> Row {
+    let seconds = done.meter.elapsed().as_secs_f64();
+    let hex = |sum: u64| format!("{sum:016x}");
+    let alone = step.clients == 1 && !done.cut;
+    let lists = done.meter.latencies().get("GET_LINKS_LIST").map_or(0, |list| list.count);
+    let options = [
+        ("mode", job.mode.text().to_owned()),
+        ("links per list", format!("{:.1}", done.listed as f64 / lists.max(1) as f64)),
+        ("fans checked meanwhile", done.faults.fans.to_string()),
+    ];
+    Row {
+        name: step.row.clone(),
+        title: step.title.clone(),
+        workload: "linkbench-requests",
+        status: status(step, done, seconds),
+        ops: Ops {
+            errors: done.failed,
+            ..ops(done.ops, Some(done.found), done.written, seconds, step.clients, observed)
+        },
+        seconds,
+        clients: step.clients,
+        limit: if done.cut { Limit::Time } else { Limit::Count },
+        latencies: done.meter.latencies(),
+        per_second: done.meter.seconds().to_vec(),
+        observed: observed.clone(),
+        taken,
+        live: None,
+        written: done.written,
+        hash: Hashes {
+            // A list that is continued depends on what earlier operations of other clients left.
+            ops: (!done.cut && config.rate <= 0.0).then(|| hex(done.sums.asked)),
+            reads: (alone && config.rate <= 0.0).then(|| hex(done.sums.read)),
+            data: None,
+        },
+        options: options.map(|(name, text)| (name.to_owned(), text)).into(),
+    }
+}
+
+/// Why the figures of requests do not count, if they do not.
+fn status(step: &Step, done: &Done, seconds: f64) -> Status {
+    if let Some(why) = done.faults.why() {
+        return Status::Void { why };
+    }
+    if let Some(why) = &done.failure {
+        return Status::Void {
+            why: format!("{} of {} operations failed, the first: {why}", done.failed, done.ops),
+        };
+    }
+    let reached = done.ops as f64 / seconds.max(1e-9);
+    if step.rate > 0.0 && reached < REACHED * step.rate {
+        let why = format!(
+            "the clients fell behind: {:.0} operations a second were due, {reached:.0} were done",
+            step.rate
+        );
+        return Status::Void { why };
+    }
+    Status::Ok
+}
+
+fn ops(total: u64, found: Option<u64>, bytes: u64, seconds: f64, threads: u32, observed: &Observed) -> Ops {
+    let each = |seconds: f64| seconds * 1e6 / total.max(1) as f64;
+    Ops {
+        total,
+        per_sec: total as f64 / seconds.max(1e-9),
+        found,
+        errors: 0,
+        user_bytes: bytes,
+        us_wall_op: each(seconds),
+        us_thread_op: Some(each(seconds * f64::from(threads))),
+        us_cpu_op: Some(each(observed.settled.cpu)),
+        us_cpu_thread_op: None,
+        driver_overhead_us: None,
+        instructions_op: None,
+    }
+}
+
+impl Row {
+    /// The record of the row.
+    pub fn record(self, job: &Job) -> Record {
+        let mut params = job.settings.params(0);
+        params.keys = self.ops.total;
+        (params.threads, params.limit) = (self.clients, self.limit);
+        (params.key_bytes, params.value_bytes, params.compress_ratio) = (0, 0, None);
+        params.options.extend(self.options);
+        let observed = &self.observed;
+        let counters = observed.counters(true);
+        let space = observed.space(self.taken, self.live);
+        Record {
+            schema: SCHEMA,
+            experiment: EXPERIMENT.to_owned(),
+            row: self.name,
+            title: self.title,
+            workload: self.workload.to_owned(),
+            class: job.settings.class,
+            size: job.size.clone(),
+            status: self.status,
+            engine: Engine { name: job.engine.text().to_owned(), version: observed.version.clone() },
+            params,
+            ops: Some(self.ops),
+            phase: Some(Phase {
+                seconds: self.seconds,
+                settle_seconds: Some(observed.settling()),
+                load_seconds: None,
+            }),
+            latency_us: self.latencies,
+            series: observed.series(&self.per_second),
+            cpu: observed.cpu(),
+            io_end: observed.worked.io.clone(),
+            io: observed.settled.io.clone(),
+            mem: Memory { configured_bytes: Some(job.settings.memory_bytes()), ..observed.memory.clone() },
+            amp: observed.amplification(Some(self.written), &counters, &space),
+            engine_counters: counters,
+            space,
+            hash: self.hash,
+            ..Record::default()
+        }
+    }
+}

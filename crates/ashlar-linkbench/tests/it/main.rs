@@ -1,0 +1,140 @@
+//! Whole runs of the program.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "in a test a panic is the report")]
+
+use ashlar_report::record::{Record, Run, Status, parse};
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn linkbench(args: &[&str], dir: &Path) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ashlar-linkbench"));
+    command.args(args).arg("--dir").arg(dir).arg("--json").arg(dir.join("records"));
+    command.output().expect("the program starts")
+}
+
+fn said(out: &Output) -> String {
+    String::from_utf8_lossy(&out.stdout).into_owned() + &String::from_utf8_lossy(&out.stderr)
+}
+
+fn records(dir: &Path) -> Run {
+    let text = std::fs::read_to_string(dir.join("records")).unwrap();
+    for line in text.lines() {
+        assert_eq!(ashlar_report::schema::check(line).unwrap(), [""; 0], "{line}");
+    }
+    parse(&text).unwrap()
+}
+
+/// A graph of 2000 nodes, in the smallest size otherwise.
+const SMALL: [&str; 8] = ["--size", "smoke", "-D", "maxid1=2001", "-D", "nlinks_cap=200", "--clients", "1,3"];
+
+fn small(more: &[&str], dir: &Path) -> (Output, Run) {
+    let pages = [dir.join("page.html"), dir.join("page.md")].map(|path| path.to_string_lossy().into_owned());
+    let shown = ["--report", &pages[0], "--markdown", &pages[1]];
+    let out = linkbench(&[&SMALL[..], &shown, more].concat(), dir);
+    (out, records(dir))
+}
+
+fn of<'a>(run: &'a Run, engine: &str) -> Vec<&'a Record> {
+    run.records.iter().filter(|record| record.engine.name == engine).collect()
+}
+
+/// Every engine that is here does the same operations, and passes the check.
+#[test]
+fn every_engine_is_consistent() {
+    let dir = tempfile::tempdir().unwrap();
+    let (out, run) = small(&["--rate", "0"], dir.path());
+    assert!(out.status.success(), "{}", said(&out));
+    let mut engines = std::collections::BTreeSet::new();
+    for record in &run.records {
+        let name = &record.engine.name;
+        if let Status::NotHere { why } = &record.status {
+            println!("skipped: {name}: {why}");
+            continue;
+        }
+        assert_eq!(record.status.text(), "", "{name} {}", record.row);
+        assert_ne!(record.params.options["fans checked at the end"], "0");
+        engines.insert(name.as_str());
+    }
+    assert!(["ashlardb", "fjall", "redb"].iter().all(|name| engines.contains(name)), "{engines:?}");
+    let ours = of(&run, "ashlardb");
+    assert_eq!(
+        ours.iter().map(|record| record.row.as_str()).collect::<Vec<_>>(),
+        ["cached-load", "cached-1", "cached-3"]
+    );
+    assert_eq!(ours[1].latency_us.len(), 10, "every operation");
+    assert!(ours[1].ops.as_ref().unwrap().total == 2500 && ours[1].hash.reads.is_some());
+    let sums: std::collections::BTreeSet<_> = run
+        .records
+        .iter()
+        .filter(|record| record.counts() && record.row == "cached-1")
+        .map(|r| (&r.hash.ops, &r.hash.reads))
+        .collect();
+    assert_eq!(sums.len(), 1, "the engines read the same");
+    let page = std::fs::read_to_string(dir.path().join("page.html")).unwrap();
+    let markdown = std::fs::read_to_string(dir.path().join("page.md")).unwrap();
+    assert!(page.ends_with("</html>\n") && markdown.contains("### Linkbench"), "{markdown}");
+}
+
+/// An engine that loses one link of the load, and none afterwards.
+#[test]
+fn a_peer_that_loses_a_link_has_void_rows() {
+    let dir = tempfile::tempdir().unwrap();
+    let (out, run) = small(&["--engines", "ashlardb,test-losing", "--rate", "0"], dir.path());
+    assert!(out.status.success(), "the other engine's rows count: {}", said(&out));
+    assert!(of(&run, "ashlardb").iter().all(|record| record.counts()));
+    let losing = of(&run, "test-losing");
+    assert_eq!(losing.len(), 3);
+    for record in losing {
+        let why = record.status.text();
+        assert!(why.starts_with("void: inconsistent in "), "{why}");
+    }
+    let (out, run) = small(&["--engines", "test-losing", "--rate", "0"], dir.path());
+    assert!(!out.status.success() && said(&out).contains("no row has figures that count"), "{run:?}");
+}
+
+#[test]
+fn clients_that_fall_behind_the_rate_are_void() {
+    let dir = tempfile::tempdir().unwrap();
+    let (out, run) = small(&["--engines", "ashlardb", "--clients", "1", "--rate", "100000000"], dir.path());
+    assert!(out.status.success(), "{}", said(&out));
+    let rows = of(&run, "ashlardb");
+    let behind = rows.last().unwrap();
+    assert!(
+        rows[1].counts() && behind.status.text().contains("the clients fell behind: 100000000"),
+        "{rows:?}"
+    );
+}
+
+const CONFIG: &str = "\
+maxid1 = 1001\nnlinks_func = CONST\nnlinks_default = 3\naddlink = 50\ngetlinklist = 50\nread_function = UniformDistribution\n\
+write_function = UniformDistribution\nnode_read_function = UniformDistribution\nnode_update_function = UniformDistribution\n\
+node_delete_function = UniformDistribution\nrequesters = 2\nrequests = 500\n";
+
+#[test]
+fn property_files_load_and_run_in_two_steps() {
+    let dir = tempfile::tempdir().unwrap();
+    let (file, kept) = (dir.path().join("link.properties"), dir.path().join("kept"));
+    std::fs::write(&file, CONFIG).unwrap();
+    let text = |path: &Path| path.to_string_lossy().into_owned();
+    let (file_text, kept_text, csv) = (text(&file), text(&kept), text(&dir.path().join("csv")));
+    let base = ["-c", &file_text, "--keep", &kept_text, "--engines", "ashlardb", "--csvstats", &csv];
+    let early = linkbench(&[&base[..], &["-r"]].concat(), dir.path());
+    assert!(!early.status.success() && said(&early).contains("no graph: load one first"), "{}", said(&early));
+    for step in ["-l", "-r", "-r"] {
+        let out = linkbench(&[&base[..], &[step]].concat(), dir.path());
+        assert!(out.status.success(), "{step}: {}", said(&out));
+    }
+    let run = records(dir.path());
+    let rows: Vec<_> = run.records.iter().filter(|record| record.counts()).map(|r| r.row.as_str()).collect();
+    assert_eq!(rows, ["file-load", "requests", "requests"]);
+    let csv = std::fs::read_to_string(dir.path().join("csv/requests-ashlardb-batch.csv")).unwrap();
+    assert!(csv.contains("\nADD_LINK,") && csv.contains("\nGET_LINKS_LIST,"), "{csv}");
+    std::fs::write(&file, CONFIG.replace("requesters = 2", "requesters = zwei")).unwrap();
+    let out = linkbench(&base, dir.path());
+    assert!(!out.status.success(), "{}", said(&out));
+    assert!(
+        said(&out).contains("link.properties:11: requesters = zwei: not a number from 1 to 1024"),
+        "{}",
+        said(&out)
+    );
+}
