@@ -23,7 +23,7 @@ target/coverage/errors.txt.
 Needs the component llvm-tools (rustup component add llvm-tools); without it this chore says \"skipped: why\". The build
 has a target folder of its own; all of it takes a quarter of an hour.";
 
-const PACKAGES: [&str; 20] = [
+const PACKAGES: [&str; 21] = [
     "ashlar-base",
     "ashlar-env",
     "ashlar-format",
@@ -36,6 +36,7 @@ const PACKAGES: [&str; 20] = [
     "ashlar-read",
     "ashlar-compaction",
     "ashlar-observe",
+    "ashlar-pressure",
     "ashlar-engine",
     "ashlar-backup",
     "ashlar-repair",

@@ -19,13 +19,32 @@ pub enum MemoryUse {
     Memtables,
     /// Indexes, filters, dictionaries, range tombstones and block slots of open tables.
     Tables,
-    /// Buffers of the log, of flushes and of compactions.
+    /// Buffers of flushes and compactions, and large blocks while they are read.
     Buffers,
+    /// Buffers of the log.
+    Wal,
+    /// Batches on their way through the log into the memtables.
+    Batches,
+    /// Merge operands that are folded.
+    Operands,
+    /// Values from blob files, and folded values, that cursors stand on.
+    Values,
+    /// Families, beside their entries.
+    Families,
 }
 
 impl MemoryUse {
     /// All of them.
-    pub const ALL: [MemoryUse; 3] = [MemoryUse::Memtables, MemoryUse::Tables, MemoryUse::Buffers];
+    pub const ALL: [MemoryUse; 8] = [
+        MemoryUse::Memtables,
+        MemoryUse::Tables,
+        MemoryUse::Buffers,
+        MemoryUse::Wal,
+        MemoryUse::Batches,
+        MemoryUse::Operands,
+        MemoryUse::Values,
+        MemoryUse::Families,
+    ];
 }
 
 type Relief = Box<dyn Fn() + Send + Sync>;

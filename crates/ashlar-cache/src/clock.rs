@@ -74,6 +74,16 @@ impl Entry {
         Verdict::Evicted
     }
 
+    /// The charge of the frame if a reader holds it. Locks the slot; the caller holds no lock.
+    pub(crate) fn held_bytes(&self) -> usize {
+        let Some(slots) = self.slots.upgrade() else { return 0 };
+        let Some(slot) = slots.get(self.ordinal as usize) else { return 0 };
+        let slot = slot.read();
+        slot.as_ref()
+            .filter(|taken| Arc::strong_count(&taken.frame) > 1)
+            .map_or(0, |t| t.frame.charged_bytes())
+    }
+
     /// Moves the frame's bytes out of `slab`, if they are there and no pin holds them. The caller holds no lock.
     pub(crate) fn bring_out_of(&self, slab: usize, slabs: &Arc<Slabs>) {
         let Some(slots) = self.slots.upgrade() else { return };
@@ -111,6 +121,11 @@ impl Clock {
     /// Entries that are not known to be dead.
     pub(crate) fn living(&self) -> usize {
         self.ring.len().saturating_sub(self.dead)
+    }
+
+    /// A copy of all entries.
+    pub(crate) fn entries(&self) -> Vec<Entry> {
+        self.ring.iter().cloned().collect()
     }
 
     pub(crate) fn push(&mut self, entry: Entry) {

@@ -1,5 +1,6 @@
 //! A block in memory and the pin that keeps it there.
 
+use crate::pages::Pages;
 use crate::pool::FramePool;
 use crate::slab::{Piece, class_of};
 use ashlar_kernels::{LINE, prefetch};
@@ -9,14 +10,15 @@ use std::ops::{Deref, Range};
 use std::sync::Arc;
 
 /// The memory of a frame beside its bytes: its header, its slot and its entry in the clock ring.
-pub(crate) const OVERHEAD: usize = 160;
+pub(crate) const OVERHEAD: usize = 168;
 
 /// The memory of a block.
 pub(crate) enum Place {
     /// A piece of the pool's slabs.
     Slab(Piece),
-    /// On the heap: blocks of no pool, very short and very long ones, and blocks that found no place in a slab.
-    Heap(Vec<u8>),
+    /// In separate pages if it is long, and else on the heap: blocks outside the cache, very short and very long ones, and
+    /// blocks that found no place in a slab.
+    Apart(Box<Pages<u8>>),
 }
 
 impl Deref for Place {
@@ -26,7 +28,7 @@ impl Deref for Place {
     fn deref(&self) -> &[u8] {
         match self {
             Place::Slab(piece) => piece,
-            Place::Heap(bytes) => bytes,
+            Place::Apart(bytes) => bytes,
         }
     }
 }
@@ -80,6 +82,8 @@ impl First {
 pub(crate) struct Charge {
     pool: Arc<FramePool>,
     size: usize,
+    /// The block is not cached: only readers keep it.
+    beyond: bool,
 }
 
 impl Charge {
@@ -90,13 +94,19 @@ impl Charge {
 
     /// Wraps a charge that is reserved already.
     pub(crate) fn reserved(pool: Arc<FramePool>, size: usize) -> Charge {
-        Charge { pool, size }
+        Charge { pool, size, beyond: false }
+    }
+
+    /// Charges a block that the pool does not cache.
+    pub(crate) fn beyond(pool: &Arc<FramePool>, size: usize) -> Charge {
+        pool.hold_beyond(size);
+        Charge { pool: Arc::clone(pool), size, beyond: true }
     }
 }
 
 impl Drop for Charge {
     fn drop(&mut self) {
-        self.pool.release(self.size);
+        if self.beyond { self.pool.release_beyond(self.size) } else { self.pool.release(self.size) }
     }
 }
 
@@ -121,6 +131,11 @@ impl Frame {
     #[inline]
     fn parts(&self) -> (&[u8], &[u8]) {
         self.place.split_at_checked(self.len).unwrap_or_default()
+    }
+
+    /// The bytes that are charged for it.
+    pub(crate) fn charged_bytes(&self) -> usize {
+        self.charge.as_ref().map_or(0, |charge| charge.size)
     }
 
     /// Whether the block is in that slab of its pool.
@@ -190,10 +205,17 @@ impl FramePin {
         FramePin(frame)
     }
 
-    /// A block without a pool and without a charge: for reads that must not fill the cache.
+    /// A block without a pool and without a charge.
     pub fn unpooled(bytes: Vec<u8>) -> FramePin {
         let len = bytes.len();
-        FramePin(Frame::new(Place::Heap(bytes), len, None))
+        FramePin(Frame::new(Place::Apart(Box::new(bytes.into())), len, None))
+    }
+
+    /// A block that is not cached. It is charged to `pool` as long as a reader holds it, and takes that memory from the cache.
+    pub(crate) fn beyond(pool: &Arc<FramePool>, bytes: Vec<u8>) -> FramePin {
+        let len = bytes.len();
+        let charge = Charge::beyond(pool, len.saturating_add(OVERHEAD));
+        FramePin(Frame::new(Place::Apart(Box::new(bytes.into())), len, Some(charge)))
     }
 
     /// The bytes of the block at these offsets. Faster than a slice of the block in a step of a cursor; offsets behind the
@@ -223,9 +245,9 @@ impl FramePin {
         prefetch_lines(block.last_chunk::<64>().map_or(block, |end| end));
     }
 
-    /// True when the block is charged to a pool.
-    pub fn is_charged(&self) -> bool {
-        self.0.charge.is_some()
+    /// True when the block entered the cache of its pool.
+    pub fn is_pooled(&self) -> bool {
+        self.0.charge.as_ref().is_some_and(|charge| !charge.beyond)
     }
 }
 

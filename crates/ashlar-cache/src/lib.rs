@@ -10,9 +10,9 @@
 //! ```
 //! 1. Hits of two different blocks share no lock.
 //! 2. `used <= capacity` at every instant (until the capacity is lowered). A block that does not fit is returned to the
-//!    reader uncharged and is not cached.
+//!    reader and is not cached. It is charged beside `used` while a reader holds it, and the cache shrinks by as much.
 //! 3. A frame is charged from before it is built until its bytes are freed, whether it is in a slot or not.
-//! 4. Frames of 2 to 64 KiB live in slabs. Freed frames return memory to the operating system a slab at a time. Kept
+//! 4. Frames of 2 to 64 KiB live in slabs, longer ones in pages of their own. Freed frames return memory to the operating system a slab at a time. Kept
 //!    back: one sixteenth of the capacity, a few slabs, and slabs that still hold a pinned frame.
 //! 5. [`SlotArray::admits`] advises a point read that missed: a block enters while the pool has room, and afterwards on
 //!    its second read within about one turnover of the pool (`ghosts`). One point read evicts at a time.

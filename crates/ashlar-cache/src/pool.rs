@@ -27,12 +27,15 @@ pub(crate) const MISSES: usize = 1;
 /// The contents of a pool at one moment, in bytes except the counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PoolUsage {
-    /// All charged bytes.
+    /// All bytes charged for cached blocks, also for those that left the cache and are still held.
     pub used: usize,
     /// The cap, or the memory that the budget leaves if that is less.
     pub capacity: usize,
     /// The part of `used` that is pinned and in no slot.
     pub pinned: usize,
+    /// Bytes of blocks that readers hold and that the pool never cached, because they did not fit or were not to. They are
+    /// not in `used`.
+    pub beyond: usize,
     /// The number of hits.
     pub hits: u64,
     /// The number of misses.
@@ -47,6 +50,8 @@ pub struct FramePool {
     /// Changed by compare-and-swap only, so that the cap is never exceeded. Relaxed: it orders no other memory access.
     used: AtomicUsize,
     pinned: AtomicUsize,
+    /// Takes space from the cache, and has no limit of its own: the readers hold these blocks already.
+    beyond: AtomicUsize,
     clock: Mutex<Clock>,
     /// A point read evicts for its block.
     evicting: AtomicBool,
@@ -94,6 +99,7 @@ impl FramePool {
             budget,
             used: AtomicUsize::new(0),
             pinned: AtomicUsize::new(0),
+            beyond: AtomicUsize::new(0),
             clock: Mutex::new(Rank::Inner, Clock::default()),
             evicting: AtomicBool::new(false),
             slabs: Slabs::new(SLACK),
@@ -102,10 +108,26 @@ impl FramePool {
         }
     }
 
-    /// The present limit in bytes.
+    /// The present limit of cached blocks in bytes.
     pub(crate) fn limit(&self) -> usize {
         let capacity = self.capacity.load(Ordering::Relaxed);
-        self.budget.as_ref().map_or(capacity, |budget| capacity.min(budget.left()))
+        let limit = self.budget.as_ref().map_or(capacity, |budget| capacity.min(budget.left()));
+        limit.saturating_sub(self.beyond())
+    }
+
+    /// Bytes of blocks that readers hold outside the cache.
+    pub fn beyond(&self) -> usize {
+        self.beyond.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of all blocks that readers hold: in the cache, after they left it, and outside it.
+    ///
+    /// # Cost
+    /// A look at every block in the cache.
+    pub fn held_by_readers(&self) -> usize {
+        let entries = self.clock.lock().entries();
+        let in_slots: usize = entries.iter().map(Entry::held_bytes).sum();
+        in_slots + self.pinned.load(Ordering::Relaxed) + self.beyond()
     }
 
     /// The budget, for other memory that shares the cap.
@@ -119,6 +141,7 @@ impl FramePool {
             used: self.used.load(Ordering::Relaxed),
             capacity: self.limit(),
             pinned: self.pinned.load(Ordering::Relaxed),
+            beyond: self.beyond(),
             hits: self.counts.sum(HITS),
             misses: self.counts.sum(MISSES),
         }
@@ -159,8 +182,7 @@ impl FramePool {
             Err(_) => {
                 let mut bytes = bytes.into_owned();
                 bytes.extend_from_slice(sidecar);
-                bytes.shrink_to_fit();
-                Place::Heap(bytes)
+                Place::Apart(Box::new(bytes.into()))
             }
         }
     }
@@ -250,6 +272,17 @@ impl FramePool {
 
     pub(crate) fn release(&self, size: usize) {
         self.used.fetch_sub(size, Ordering::Relaxed);
+    }
+
+    /// Charges a block that is not cached, and evicts for it.
+    pub(crate) fn hold_beyond(&self, size: usize) {
+        self.beyond.fetch_add(size, Ordering::Relaxed);
+        let mut looks = SWEEP;
+        while self.used.load(Ordering::Relaxed) > self.limit() && self.evict_one(&mut looks) {}
+    }
+
+    pub(crate) fn release_beyond(&self, size: usize) {
+        self.beyond.fetch_sub(size, Ordering::Relaxed);
     }
 
     pub(crate) fn pin(&self, size: usize) {

@@ -131,12 +131,16 @@ impl SlotArray {
         Some(Admission { _turn: Some(turn) })
     }
 
+    /// A block of the table that is not cached, without a sidecar. The pool is charged as long as a reader holds it.
+    pub fn hold(&self, bytes: Vec<u8>) -> FramePin {
+        FramePin::beyond(&self.pool, bytes)
+    }
+
     /// Caches `bytes` as block `ordinal`, with the sidecar of the block, and pins it. If another thread was faster, returns
-    /// that thread's frame. If the pool has no space even after evictions, returns the block uncharged and without a
-    /// sidecar, and does not cache it.
+    /// that thread's frame. If the pool has no space even after evictions, returns what [`SlotArray::hold`] does.
     pub fn insert(&self, ordinal: u32, bytes: Cow<'_, [u8]>, sidecar: &[u8]) -> FramePin {
         let Some(slot) = self.slots.get(ordinal as usize) else {
-            return FramePin::unpooled(bytes.into_owned());
+            return self.hold(bytes.into_owned());
         };
         let in_heap = match &bytes {
             Cow::Owned(bytes) => bytes.capacity(),
@@ -144,7 +148,7 @@ impl SlotArray {
         };
         let size = Charge::size_of(bytes.len() + sidecar.len(), in_heap + sidecar.len());
         if !FramePool::reserve(&self.pool, size) {
-            return FramePin::unpooled(bytes.into_owned());
+            return self.hold(bytes.into_owned());
         }
         let charge = Charge::reserved(self.pool.clone(), size);
         let entry = Entry::new(&self.counted, ordinal);

@@ -26,6 +26,23 @@ impl FlushRate {
         self.last = Some(now);
     }
 
+    /// Seconds in which writers fill a memtable, of which the part `filled` (0 to 1) is full: as the current one has it so far, and
+    /// while it has little, as the last one. 0: none is expected.
+    pub fn fill_time(&self, now: Duration, filled: f64) -> f64 {
+        let Some(last) = self.last else { return 0.0 };
+        let so_far = now.saturating_sub(last);
+        if so_far > SLOWEST {
+            return 0.0;
+        }
+        let (so_far, filled) = (so_far.as_secs_f64(), filled.clamp(0.0, 1.0));
+        match self.interval.map(|interval| interval.as_secs_f64()) {
+            // Each as much as it knows.
+            Some(interval) => so_far.max(interval * (1.0 - filled) + so_far),
+            None if filled > 0.1 => so_far / filled,
+            None => 0.0,
+        }
+    }
+
     /// The time until which another full memtable is expected: twice the time the last one took, but at least a second.
     /// `None`: none is expected.
     pub fn expected_until(&self) -> Option<Duration> {

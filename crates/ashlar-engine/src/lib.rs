@@ -15,13 +15,14 @@ mod memtable;
 pub mod column_family;
 pub mod batch;
 mod wal;
-pub mod pressure;
 mod write;
 mod db;
 pub mod for_repair;
 
+pub use ashlar_observe::{MemoryClass, MemoryReport, Pins, SnapshotPins};
+pub use ashlar_pressure as pressure;
 pub use ashlar_table::{SstSummary, SstWriter};
 pub use db::{
     Brought, Db, HeldFiles, IngestMode, IngestOptions, Ingested, KeptFiles, LiveFile, MemtableStats, Moment,
-    NewFamily, OpenFamily, Pins, SizeOptions, SnapshotPins, WeakDb, sst_writer,
+    NewFamily, OpenFamily, SizeOptions, WeakDb, sst_writer,
 };

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `catalog` | the names of all properties, and which are supported |
 //! | `levels`, `aggregate`, `cache_roles` | the sizes of the tree, sums over tables, the memory by use |
+//! | `memory_report`, `pins` | the memory by class and owner, and what readers keep alive |
 //! | `work`, `stats_text` | flushes and compactions by level, and the texts made from them |
 //! | `counters` | the sums since the open, and what the last text reported of them |
 //! | `info_log` | the file `LOG` |
@@ -19,6 +20,8 @@ mod catalog;
 mod levels;
 mod aggregate;
 mod cache_roles;
+mod memory_report;
+mod pins;
 mod work;
 mod stats_text;
 mod counters;
@@ -31,5 +34,7 @@ pub use human::bytes as human_bytes;
 pub use info_log::InfoLog;
 pub use levels::{FamilyShape, levelstats, live_data_bytes, tables_text};
 pub use lines::utc;
+pub use memory_report::{MemoryClass, MemoryReport};
+pub use pins::{Pins, SnapshotPins};
 pub use stats_text::{BlobNow, DbWrites, FamilyStats, LevelNow, StallCounts, db_text, family_text};
 pub use work::{FamilyWork, LevelWork};

@@ -18,6 +18,9 @@ pub struct WriteOptions {
     pub no_slowdown: bool,
     /// While there is compaction debt, wait for a separate rate limit, longer than other writes.
     pub low_priority: bool,
+    /// Fail with `TimedOut` instead of waiting longer than this for background work. `None`: no limit. The clock of the
+    /// environment measures it.
+    pub timeout: Option<Duration>,
 }
 
 /// Where a read looks for its answer (RocksDB's `read_tier`).

@@ -14,6 +14,7 @@
 //! | [`compat`] | do directories pass between us and releases of RocksDB, as the format levels promise? |
 //! | [`shuttle`] | does any order of the steps of many threads lose, hang or change anything? |
 //! | [`limits`] | what if others have the directory, nothing is left to open, the disk is full, the directory goes? |
+//! | [`hostile`] | does the resident memory stay within the promise under hostile workloads? |
 //! | [`soak`] | does anything grow - memory, threads, descriptors, files - over hours of the same work? |
 //! | [`filter`] | does a compaction filter remove and change what it says, and nothing that a snapshot sees? |
 //! | [`txn`] | do transactions read, lock, fail and commit as a model of them says, and lose no update beside threads? |
@@ -34,5 +35,5 @@ pub mod soak;
 pub mod sweep;
 pub mod torture;
 
-pub use ashlar_rigs::{corrupt, filter, fuzz, limits, report, txn};
+pub use ashlar_rigs::{corrupt, filter, fuzz, hostile, limits, report, txn};
 pub use ashlar_testkit::suite::{Budget, Failure, Harm, Length, Report};

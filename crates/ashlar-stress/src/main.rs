@@ -1,8 +1,8 @@
 //! The program `rel`: one suite of the reliability rigs at a time (see `--help`).
 
 use ashlar_stress::{
-    Budget, Length, Report, bugs, compat, corrupt, filter, fuzz, limits, meta, power, process, report,
-    shuttle, sim, soak, sweep, torture, txn,
+    Budget, Length, Report, bugs, compat, corrupt, filter, fuzz, hostile, limits, meta, power, process,
+    report, shuttle, sim, soak, sweep, torture, txn,
 };
 use ashlar_testkit::heap::CountingHeap;
 use clap::{Args, Parser, Subcommand};
@@ -59,7 +59,13 @@ enum Command {
     /// Many threads on one database, with a random order of all their steps (cargo xtask rel shuttle)
     Shuttle(Flags),
     /// Other owners, no descriptors, full disks, read-only directories, directories removed during use
-    Limits(Flags),
+    Limits {
+        #[command(flatten)]
+        flags: Flags,
+        /// Instead: workloads that take memory, under caps of 16 MiB and more, beside RocksDB; --replay=NAME or NAME@CAP
+        #[arg(long)]
+        hostile: bool,
+    },
     /// Directories that pass between AshlarDB and releases of RocksDB, at every format level
     Compat(Flags),
     /// The same work for hours: checks that memory, threads, descriptors and files do not grow
@@ -85,7 +91,7 @@ enum Command {
 }
 
 /// The suites, as `rel report` lists them.
-const SUITES: [&str; 17] = [
+const SUITES: [&str; 18] = [
     "sim",
     "sweep",
     "meta",
@@ -98,6 +104,7 @@ const SUITES: [&str; 17] = [
     "power",
     "shuttle",
     "limits",
+    "limits --hostile",
     "compat",
     "soak",
     "txn",
@@ -188,7 +195,8 @@ fn go(command: Command) -> Result<bool, String> {
             suite(flags, |budget| torture::big_log::run(budget, bytes))
         }
         Command::Shuttle(flags) => suite(flags, shuttle::run),
-        Command::Limits(flags) => suite(flags, limits::run),
+        Command::Limits { flags, hostile: false } => suite(flags, limits::run),
+        Command::Limits { flags, hostile: true } => suite(flags, hostile::run),
         Command::Compat(flags) => suite(flags, compat::run),
         Command::Soak(flags) => suite(flags, soak::run),
         Command::Txn(flags) => suite(flags, txn::run),

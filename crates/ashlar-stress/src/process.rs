@@ -10,12 +10,13 @@
 //! rel child sweep-memory DIR SEED PROGRESS FIRST LAST     a fixed list, and large allocations that are refused
 //! rel child sweep-reads                                   reads large values while no large allocation is granted
 //! rel child limits ROLE …                                 what a case of the limits needs (limits/roles)
+//! rel child hostile ROW CAP quick|full DIR                a workload under a cap on memory, and the peaks of its memory
 //! rel child block-log DIR                                 serves a device and records what reaches it
 //! ```
 //! A child ends with the process that started it, except the last role, which serves until everything is unmounted. Results
 //! go to standard output, and a failure goes to standard error.
 
-use crate::{limits, soak, sweep, torture};
+use crate::{hostile, limits, soak, sweep, torture};
 use ashlar_testkit::block_log;
 use rustix::process::Signal;
 use std::path::Path;
@@ -39,6 +40,7 @@ pub fn play(words: &[String]) -> Result<(), String> {
         ["soak", rest @ ..] => soak::work::play(rest),
         ["sweep-memory", rest @ ..] => sweep::memory::child(rest),
         ["sweep-reads"] => sweep::memory::read_without(),
+        ["hostile", rest @ ..] => hostile::play(rest),
         ["limits", rest @ ..] => limits::roles::play(rest),
         _ => Err(format!("no such role: {words:?}")),
     }

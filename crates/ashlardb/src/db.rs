@@ -185,6 +185,29 @@ impl Db {
         self.engine.pins()
     }
 
+    /// The memory under the cap, by class and with the owner of each class. If databases share the cap, this is the memory of
+    /// all of them; memtables of the others count as held.
+    ///
+    /// ```
+    /// # use ashlardb::prelude::*;
+    /// # use ashlardb::MemoryClass;
+    /// # fn main() -> ashlardb::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = Db::open(dir.path().join("db"))?;
+    /// db.put("k", "v")?;
+    /// let memory = db.memory_report();
+    /// assert!(memory.of(MemoryClass::WritableMemtables) > 0 && memory.total() < memory.cap);
+    /// print!("{}", memory.text());                       // a line for each class
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Cost
+    /// A look at every family, and at every block in the cache.
+    pub fn memory_report(&self) -> crate::MemoryReport {
+        self.engine.memory_report()
+    }
+
     /// The family `default`, which always exists.
     pub fn default_family(&self) -> Family {
         Family { db: self.clone(), inner: Arc::clone(&self.default) }

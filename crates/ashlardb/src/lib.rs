@@ -138,6 +138,7 @@ pub use ashlar_base::{
 };
 pub use ashlar_engine::pressure::Resources;
 pub use ashlar_engine::{IngestMode, IngestOptions, Ingested};
+pub use ashlar_engine::{MemoryClass, MemoryReport};
 pub use ashlar_engine::{MemtableStats, SizeOptions};
 pub use ashlar_engine::{Pins, SnapshotPins};
 pub use ashlar_env::Env;

@@ -210,6 +210,14 @@ impl WriteOptions {
         self
     }
 
+    /// Answers `TimedOut` when the write would have to wait longer than `longest` for background work; nothing was written then.
+    /// The limit is for back-pressure: a delay, a stop, and other writers that wait for these. It is not for the device: a write
+    /// that has begun ends, however long its `write` and `fsync` take. The steps of a two-phase commit have no limit.
+    pub fn timeout(mut self, longest: Duration) -> Self {
+        self.inner.timeout = Some(longest);
+        self
+    }
+
     pub(crate) fn engine(self) -> engine::WriteOptions {
         self.inner
     }

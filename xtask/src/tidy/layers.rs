@@ -3,7 +3,7 @@
 use super::finding::Finding;
 
 /// Each crate's layer. Programs may use the libraries of layer 6, which is below their own.
-const LAYERS: [(&str, u8); 36] = [
+const LAYERS: [(&str, u8); 37] = [
     ("ashlar-base", 0),
     ("ashlar-sync", 0),
     ("ashlar-kernels", 0),
@@ -19,6 +19,7 @@ const LAYERS: [(&str, u8); 36] = [
     ("ashlar-read", 23),
     ("ashlar-compaction", 24),
     ("ashlar-observe", 25),
+    ("ashlar-pressure", 25),
     ("ashlar-recovery", 25),
     ("ashlar-engine", 30),
     ("ashlar-txn", 40),

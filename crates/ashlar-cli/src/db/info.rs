@@ -18,6 +18,7 @@ pub(super) fn run(target: &Target, out: &mut dyn Write) -> Done {
             writeln!(out, "  level {level}: {tables} tables, {bytes} bytes")?;
         }
     }
+    write!(out, "\nThis open has in {}", db.memory_report().text())?;
     health(&db, out)
 }
 

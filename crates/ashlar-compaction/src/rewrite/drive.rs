@@ -113,7 +113,8 @@ impl<C: KeyOrder, S: EntrySink> RewriteLoop<C, S> {
         retention: Retention,
         sink: S,
     ) -> Result<Self> {
-        let key = KeyState::new(Operands::new(retention.operator.clone(), retention.blobs.clone()));
+        let (operator, blobs) = (retention.operator.clone(), retention.blobs.clone());
+        let key = KeyState::new(Operands::new(operator, blobs, sink.budget()));
         let rule = Rule::new(order.clone(), retention);
         let merge = Merge::new(order.clone(), shared_prefix, runs)?;
         Ok(RewriteLoop {

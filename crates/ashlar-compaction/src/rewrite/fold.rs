@@ -25,9 +25,6 @@ use ashlar_base::ext::comparator::KeyOrder;
 use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{Entry, Result, Trailer, ValueType};
 
-/// The largest total size of collected operands; older operands are folded separately.
-const BYTES_MAX: usize = 32 << 20;
-
 impl KeyState {
     /// Handles an entry of a key with operands. Returns the verdict that is left to carry out.
     #[cold]
@@ -43,12 +40,11 @@ impl KeyState {
         let stripe = rule.stripe(trailer.seq());
         let kept = matches!(verdict, Verdict::Keep(_));
         if trailer.value_type() == Some(ValueType::Merge) && kept {
-            if stripe != self.operands.stripe || self.operands.bytes > BYTES_MAX {
+            if stripe != self.operands.stripe || self.operands.bytes > self.operands.bytes_max {
                 self.pass_operands(sink, true, counters)?;
             }
             self.operands.stripe = stripe;
-            self.operands.bytes += entry.value.len() + size_of::<(Trailer, Vec<u8>)>();
-            self.operands.collected.push((trailer, entry.value.to_vec()));
+            self.operands.push(trailer, entry.value);
             if planted(Bug::MergedTwice) {
                 self.operands.collected.push((trailer, entry.value.to_vec()));
             }
@@ -114,6 +110,7 @@ impl KeyState {
         let Some((newest, _)) = self.operands.collected.first() else { return Ok(false) };
         let newest = newest.seq();
         let Some((value_type, value)) = self.operands.fold(self.user_key(), base) else { return Ok(false) };
+        self.operands.charge_value(&value);
         let trailer = Trailer::new(newest, value_type);
         let judged = match rule.filter {
             None => Judged::AsItIs,
@@ -155,6 +152,7 @@ impl KeyState {
         for (trailer, operand) in std::mem::take(&mut self.operands.collected) {
             counters.entries_out += self.emit_parts(sink, trailer, &operand)?;
         }
+        self.operands.clear();
         Ok(())
     }
 }

@@ -1,11 +1,18 @@
 //! The merge operands of one stripe, collected until the base to which they apply is found; see `fold`.
 
+use ashlar_base::memory::{MemoryBudget, MemoryCharge, MemoryUse};
 use ashlar_base::{Entry, MergeOperator, Trailer, ValueType};
 use ashlar_format::entity::{Column, ColumnValue, Entity};
 use ashlar_table::{MAX_ENTRY_BYTES, ReadHow};
 use ashlar_tree::blobs::BlobFiles;
 use std::borrow::Cow;
 use std::sync::Arc;
+
+/// The largest total size of collected operands, with much memory, and with the least.
+const BYTES_MAX: usize = 32 << 20;
+const BYTES_MIN: usize = 1 << 20;
+/// The steps in which operands are charged.
+const CHARGED: usize = 64 << 10;
 
 /// The collected operands.
 #[derive(Debug)]
@@ -16,15 +23,50 @@ pub(super) struct Operands {
     pub(super) collected: Vec<(Trailer, Vec<u8>)>,
     pub(super) stripe: usize,
     pub(super) bytes: usize,
+    /// Older operands of a stripe are folded separately when there are more bytes than this.
+    pub(super) bytes_max: usize,
+    charged: usize,
+    charge: MemoryCharge,
     /// The largest entry of a table: operands with a larger result are kept unchanged.
     entry_bytes_max: usize,
 }
 
 impl Operands {
     /// Without an operator no operand is ever collected.
-    pub(super) fn new(operator: Option<Arc<dyn MergeOperator>>, blobs: Option<Arc<BlobFiles>>) -> Self {
-        let entry_bytes_max = MAX_ENTRY_BYTES;
-        Operands { operator, blobs, collected: Vec::new(), stripe: 0, bytes: 0, entry_bytes_max }
+    pub(super) fn new(
+        operator: Option<Arc<dyn MergeOperator>>,
+        blobs: Option<Arc<BlobFiles>>,
+        budget: Option<&Arc<MemoryBudget>>,
+    ) -> Self {
+        Operands {
+            operator,
+            blobs,
+            collected: Vec::new(),
+            stripe: 0,
+            bytes: 0,
+            charged: 0,
+            bytes_max: budget.map_or(BYTES_MAX, |budget| (budget.cap() / 16).clamp(BYTES_MIN, BYTES_MAX)),
+            charge: budget.map_or_else(MemoryCharge::none, |budget| budget.charge(MemoryUse::Operands, 0)),
+            entry_bytes_max: MAX_ENTRY_BYTES,
+        }
+    }
+
+    /// Adds an operand that is older than those before.
+    pub(super) fn push(&mut self, trailer: Trailer, operand: &[u8]) {
+        self.bytes += operand.len() + size_of::<(Trailer, Vec<u8>)>();
+        self.collected.push((trailer, operand.to_vec()));
+        if self.bytes >= self.charged + CHARGED {
+            self.charged = self.bytes;
+            self.charge.set(self.charged);
+        }
+    }
+
+    /// Charges a folded value, which is beside the operands until it is written.
+    pub(super) fn charge_value(&mut self, value: &Vec<u8>) {
+        if value.capacity() >= CHARGED {
+            self.charged += value.capacity();
+            self.charge.set(self.charged);
+        }
     }
 
     /// The value of a blob index or a timed put; `None` when it cannot be read: readers of the key get the error.
@@ -45,6 +87,10 @@ impl Operands {
     pub(super) fn clear(&mut self) {
         self.collected.clear();
         self.bytes = 0;
+        if self.charged > 0 {
+            self.charged = 0;
+            self.charge.set(0);
+        }
     }
 
     fn oldest_first(&self) -> Vec<&[u8]> {
@@ -115,7 +161,7 @@ mod tests {
 
     #[test]
     fn what_no_table_takes_is_not_folded() {
-        let mut operands = Operands::new(standard_operator("stringappend"), None);
+        let mut operands = Operands::new(standard_operator("stringappend"), None, None);
         operands.collected = vec![(trailer(2, ValueType::Merge), b"operand".to_vec())];
         // A key of 3 bytes, a trailer of 8, the base, a comma, the operand of 7.
         operands.entry_bytes_max = 3 + 8 + 4 + 1 + 7;

@@ -287,6 +287,10 @@ impl TableOutputs {
 }
 
 impl EntrySink for TableOutputs {
+    fn budget(&self) -> Option<&Arc<MemoryBudget>> {
+        self.plan.budget.as_ref()
+    }
+
     #[inline]
     fn add(&mut self, key: InternalKey<'_>, value: &[u8], first: bool) -> Result<()> {
         if first {

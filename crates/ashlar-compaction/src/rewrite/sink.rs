@@ -1,6 +1,8 @@
 //! The receiver of the entries that survive a rewrite, and the counts of a rewrite.
 
+use ashlar_base::memory::MemoryBudget;
 use ashlar_base::{InternalKey, Result};
+use std::sync::Arc;
 
 /// The receiver of survivors.
 pub trait EntrySink: Send {
@@ -16,6 +18,10 @@ pub trait EntrySink: Send {
     /// `Corruption`: the entry does not decode.
     fn note_read(&mut self, _key: InternalKey<'_>, _value: &[u8]) -> Result<()> {
         Ok(())
+    }
+    /// The budget to which the memory of a rewrite is charged.
+    fn budget(&self) -> Option<&Arc<MemoryBudget>> {
+        None
     }
     /// Finishes the sink after the last survivor.
     ///

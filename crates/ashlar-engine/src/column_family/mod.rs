@@ -20,6 +20,7 @@ use ashlar_tree::version::Version;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The family that always exists.
 pub const DEFAULT_FAMILY: &str = "default";
@@ -132,8 +133,12 @@ pub(crate) struct LiveFamily {
     pub(crate) version: Arc<Version>,
     /// A flush of the family is running.
     pub(crate) flushing: bool,
+    /// When the last flush was submitted.
+    pub(crate) flushing_since: Duration,
     /// When the family's memtables became full.
     pub(crate) flush_rate: FlushRate,
+    /// When the last compaction of level 0 was claimed.
+    pub(crate) level0_taken_at: Duration,
 }
 
 /// Memtables of a family, newest first.
@@ -166,7 +171,15 @@ impl LiveFamily {
             dropped: AtomicBool::new(false),
             super_version: EpochCell::new(Arc::new(first)),
         });
-        LiveFamily { family, memtables, version, flushing: false, flush_rate: FlushRate::default() }
+        LiveFamily {
+            family,
+            memtables,
+            version,
+            flushing: false,
+            flushing_since: Duration::ZERO,
+            flush_rate: FlushRate::default(),
+            level0_taken_at: Duration::ZERO,
+        }
     }
 
     /// The family and its immutable memtables, newest first, which the next flush takes. `None`: there are none.

@@ -88,6 +88,11 @@ impl CompactionJob {
         state.running.entry(candidate.family.id()).or_default().extend(claim.clone());
         state.jobs += 1;
         state.compactors += 1;
+        if plan.inputs.iter().any(|(level, _)| *level == Level::ZERO)
+            && let Some(live) = state.families.get_mut(candidate.family.id())
+        {
+            live.level0_taken_at = core.env.clock.now();
+        }
         let parts = Parts {
             jobs: 1,
             unfinished: 1,

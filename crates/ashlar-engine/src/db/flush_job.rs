@@ -113,6 +113,7 @@ impl Run for FlushJob {
             }
         }
         core.succeeded(Source::Flush(self.family));
+        core.seal_after_flush();
         Ok(StepResult::Done)
     }
 

@@ -213,6 +213,9 @@ impl Core {
     pub(super) fn refuse_waiting(&self) {
         if self.pressure.is_holding() {
             self.committer.refuse_hurried();
+            if self.is_stopped(&self.state()) {
+                self.committer.refuse_timed();
+            }
         }
         let cause = {
             let state = self.state();

@@ -80,7 +80,6 @@ pub use held_files::{HeldFiles, KeptFiles, Moment};
 pub use import::NewFamily;
 pub use ingest::{Brought, IngestMode, IngestOptions, Ingested, sst_writer};
 pub use live_files::LiveFile;
-pub use pins::{Pins, SnapshotPins};
 pub use replace::{Claimed, Placed};
 pub use replay::{HoldsOperand, OptionsOf, replay_past_damage};
 pub use settings::{OpenFamily, Settings};

@@ -3,67 +3,16 @@
 use super::Db;
 use super::core::Core;
 use crate::column_family::Family;
+use ashlar_base::memory::MemoryUse;
 use ashlar_base::{Result, SeqNum};
-use ashlar_observe::human_bytes;
+use ashlar_observe::{MemoryClass, MemoryReport, Pins, SnapshotPins};
 use ashlar_read::iter::{FileBytes, files_of, memtables_of};
 use ashlar_read::snapshot::Snapshot;
+use ashlar_read::super_version::SuperVersion;
 use ashlar_tree::version::Version;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// What a snapshot keeps alive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct SnapshotPins {
-    /// The sequence of the snapshot.
-    pub sequence: SeqNum,
-    /// The age of the first snapshot at that sequence.
-    pub age: Duration,
-    /// The number of changes since that sequence.
-    pub changes_since: u64,
-    /// Estimated bytes of entries with newer versions, in tables with data at or below the sequence: an upper bound of
-    /// what the snapshot keeps from compaction. Known only for tables written since the open.
-    pub older_bytes: u64,
-}
-
-/// What all iterators and snapshots of a database keep alive together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Pins {
-    /// The number of live snapshots.
-    pub snapshots: usize,
-    /// The oldest of them.
-    pub oldest_snapshot: Option<SnapshotPins>,
-    /// Bytes of memtables whose data is already in tables.
-    pub memtable_bytes: u64,
-    /// Tables and blob files that are in no current version but in use by a reader; they stay on disk.
-    pub obsolete_files: u64,
-    /// Bytes of those files.
-    pub obsolete_bytes: u64,
-    /// Bytes of blocks that left the cache but are still in use.
-    pub block_bytes: u64,
-}
-
-impl fmt::Display for Pins {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "readers hold {} of old memtables, ", human_bytes(self.memtable_bytes))?;
-        write!(f, "{} obsolete files of {}, ", self.obsolete_files, human_bytes(self.obsolete_bytes))?;
-        write!(f, "{} of blocks; {} snapshots", human_bytes(self.block_bytes), self.snapshots)?;
-        match &self.oldest_snapshot {
-            None => Ok(()),
-            Some(oldest) => write!(
-                f,
-                ", the oldest at {} for {} s, {} changes ago, with up to {} of older entries",
-                oldest.sequence,
-                oldest.age.as_secs(),
-                oldest.changes_since,
-                human_bytes(oldest.older_bytes)
-            ),
-        }
-    }
-}
 
 impl Db {
     /// What iterators and snapshots keep alive together. Call this first when memory or disk space is not freed.
@@ -71,10 +20,19 @@ impl Db {
     /// # Errors
     /// `Shutdown`.
     /// # Cost
-    /// Proportional to the files of all versions that readers hold.
+    /// Proportional to the files of all versions that readers hold, and to the blocks in the cache.
     pub fn pins(&self) -> Result<Pins> {
         self.core().check_open()?;
         Ok(self.core().pins())
+    }
+
+    /// The memory under the cap by class, each with its owner. If databases share the cap, the memory of all of them;
+    /// memtables of the others count as held.
+    ///
+    /// # Cost
+    /// A look at every family, and at every block in the cache.
+    pub fn memory_report(&self) -> MemoryReport {
+        self.core().memory_report()
     }
 
     /// What one snapshot keeps alive.
@@ -90,11 +48,32 @@ impl Db {
 }
 
 impl Core {
-    pub(super) fn pins(&self) -> Pins {
+    /// Replaced super versions that readers still hold. The caller drops the clones outside every lock, because a clone may be
+    /// the last reference.
+    fn held_versions(&self) -> Vec<Arc<SuperVersion>> {
         self.let_go();
-        // Replaced super versions that readers still hold. The clones are dropped here, outside every lock, because a
-        // clone may be the last reference.
-        let retired = self.state().retired.clone();
+        self.state().retired.clone()
+    }
+
+    /// Bytes of flushed memtables that readers hold, and how many cursors and views hold any.
+    pub(super) fn held_memtables(&self) -> (usize, usize) {
+        let (mut old, mut readers) = (BTreeMap::new(), 0);
+        let held = self.held_versions();
+        let now: Vec<_> = self.families_now().iter().map(|family| family.super_version.get()).collect();
+        let live: BTreeSet<_> =
+            now.iter().flat_map(|sv| memtables_of(sv)).map(|m| Arc::as_ptr(m).addr()).collect();
+        for sv in &held {
+            let of = memtables_of(sv).map(|m| (Arc::as_ptr(m).addr(), m.held()));
+            let of: Vec<_> = of.filter(|(at, _)| !live.contains(at)).collect();
+            // One reference is the list's, one is this copy's.
+            readers += if of.is_empty() { 0 } else { Arc::strong_count(sv).saturating_sub(2) };
+            old.extend(of);
+        }
+        (old.values().sum(), readers)
+    }
+
+    pub(super) fn pins(&self) -> Pins {
+        let retired = self.held_versions();
         let now: Vec<_> = self.families_now().iter().map(|family| family.super_version.get()).collect();
         let present: BTreeSet<_> =
             now.iter().flat_map(|sv| files_of(&sv.version)).map(|(number, _)| number).collect();
@@ -106,14 +85,42 @@ impl Core {
         for live in now.iter().flat_map(|sv| memtables_of(sv)) {
             old.remove(&Arc::as_ptr(live).addr());
         }
-        Pins {
-            snapshots: self.snapshots.count(),
-            oldest_snapshot: self.snapshots.oldest().map(|seq| self.snapshot_pins(seq)),
-            memtable_bytes: old.values().sum(),
-            obsolete_files: obsolete.len() as u64,
-            obsolete_bytes: obsolete.values().sum(),
-            block_bytes: self.tables.pool().usage().pinned as u64,
+        let mut pins = Pins::default();
+        pins.snapshots = self.snapshots.count();
+        pins.oldest_snapshot = self.snapshots.oldest().map(|seq| self.snapshot_pins(seq));
+        pins.memtable_bytes = old.values().sum();
+        (pins.obsolete_files, pins.obsolete_bytes) = (obsolete.len() as u64, obsolete.values().sum());
+        let values = self.memory.budget().held(MemoryUse::Values);
+        pins.block_bytes = (self.tables.pool().held_by_readers() + values) as u64;
+        pins
+    }
+
+    pub(super) fn memory_report(&self) -> MemoryReport {
+        let (budget, pool) = (self.memory.budget(), self.tables.pool());
+        let (mut writable, mut immutable, mut used) = (0, 0, 0);
+        for family in self.state().families.iter() {
+            let current = family.memtables.current().rep.held();
+            writable += current;
+            immutable += family.memtables.held() - current;
+            used += family.memtables.current().rep.memory();
         }
+        let (of, blocks) = (|what| budget.held(what), pool.held_by_readers());
+        let usage = pool.usage();
+        let held = [
+            (MemoryClass::CachedBlocks, (usage.used + usage.beyond).saturating_sub(blocks)),
+            (MemoryClass::HeldBlocks, blocks),
+            (MemoryClass::HeldValues, of(MemoryUse::Values)),
+            (MemoryClass::WritableMemtables, writable),
+            (MemoryClass::ImmutableMemtables, immutable),
+            (MemoryClass::HeldMemtables, of(MemoryUse::Memtables).saturating_sub(writable + immutable)),
+            (MemoryClass::Tables, of(MemoryUse::Tables)),
+            (MemoryClass::Wal, of(MemoryUse::Wal)),
+            (MemoryClass::Batches, of(MemoryUse::Batches)),
+            (MemoryClass::Buffers, of(MemoryUse::Buffers)),
+            (MemoryClass::Operands, of(MemoryUse::Operands)),
+            (MemoryClass::Families, of(MemoryUse::Families)),
+        ];
+        MemoryReport::new(budget.cap() as u64, used as u64, held.map(|(class, bytes)| (class, bytes as u64)))
     }
 
     fn families_now(&self) -> Vec<Arc<Family>> {
@@ -125,12 +132,11 @@ impl Core {
         let now = self.env.clock.unix_micros() / 1_000_000;
         let families = self.families_now();
         let older = families.iter().map(|f| older_bytes(&f.super_version.get().version, sequence));
-        SnapshotPins {
-            sequence,
-            age: Duration::from_secs(taken.map_or(0, |taken| now.saturating_sub(taken))),
-            changes_since: self.visible().get().saturating_sub(sequence.get()),
-            older_bytes: older.sum(),
-        }
+        let mut pins = SnapshotPins::at(sequence);
+        pins.age = Duration::from_secs(taken.map_or(0, |taken| now.saturating_sub(taken)));
+        pins.changes_since = self.visible().get().saturating_sub(sequence.get());
+        pins.older_bytes = older.sum();
+        pins
     }
 }
 

@@ -130,7 +130,7 @@ impl<'a> Look<'a> {
             "is-write-stopped" => u64::from(core.is_stopped(&core.state())),
             "block-cache-capacity" => usage.capacity as u64,
             "block-cache-usage" => usage.used as u64,
-            "block-cache-pinned-usage" => usage.pinned as u64,
+            "block-cache-pinned-usage" => core.tables.pool().held_by_readers() as u64,
             other => return self.number_of_files(other),
         })
     }
@@ -171,6 +171,7 @@ impl<'a> Look<'a> {
             "cf-write-stall-stats" => self.core.counters.stalls().line() + "\n",
             "db-write-stall-stats" => "Write Stall (count): write-buffer-manager-limit-stops: 0\n".to_owned(),
             "dbstats" => self.core.db_text(),
+            "memory-report" => self.core.memory_report().text(),
             "levelstats" => levelstats(&FamilyShape::of(version)),
             "live-sst-files-size-at-temperature" => {
                 let of = version.files().filter(|(_, f)| usize::from(f.file.temperature) == number);
@@ -209,6 +210,7 @@ impl<'a> Look<'a> {
                 ])
             }
             "cfstats" => self.core.family_stats(self).map(),
+            "memory-report" => self.core.memory_report().map(),
             "block-cache-entry-stats" | "fast-block-cache-entry-stats" => self.cache_roles().map(),
             _ => return None,
         })
@@ -276,7 +278,8 @@ impl<'a> Look<'a> {
             block_bytes: pool.usage().used as u64,
             memtable_bytes: held(MemoryUse::Memtables),
             table_bytes: held(MemoryUse::Tables),
-            buffer_bytes: held(MemoryUse::Buffers),
+            buffer_bytes: (budget.total() as u64)
+                .saturating_sub(held(MemoryUse::Memtables) + held(MemoryUse::Tables)),
         }
     }
 

@@ -11,11 +11,12 @@ use super::l0_delay_job::{L0DelayJob, delayed_until};
 use super::purge_job::PurgeJob;
 use super::resume_job::ResumeJob;
 use super::room_job::RoomJob;
+use super::switch::LONGEST_DELAY;
 use super::work::Work;
 use crate::column_family::{Family, LiveFamily};
 use crate::health::{Severity, Source};
-use crate::pressure::{Gauges, Pace, Resources, WritePressure, lanes, pace};
-use ashlar_base::{FamilyId, SeqNum};
+use crate::pressure::{Forecast, Gauges, Outlook, Pace, Rates, Resources, WritePressure, lanes, pace};
+use ashlar_base::{FamilyId, Level, SeqNum};
 use ashlar_compaction::picker::{PickInput, Shape, Style};
 use ashlar_compaction::{Compaction, Reason};
 use ashlar_env::{Env, Job, Lane};
@@ -70,6 +71,7 @@ impl Core {
             for family in state.families.iter_mut().filter(|_| severity < Severity::Hard && !atomic) {
                 if family.memtables.immutable_len() > 0 && !family.flushing {
                     family.flushing = true;
+                    family.flushing_since = self.env.clock.now();
                     due.push(JobShell::due(self, FlushJob::new(family.family.id())));
                 }
             }
@@ -217,10 +219,14 @@ impl Core {
         self.contained("measuring the debt of compactions", || self.measure_pressure());
     }
 
+    fn measure(&self) -> Rates {
+        let runs = self.state().compactors > 0;
+        self.pressure.measure(self.env.clock.now(), self.counters.carried(), runs)
+    }
+
     fn measure_pressure(&self) {
         let before = self.pressure.pace();
-        let (flushed, drained) = self.counters.carried();
-        let sustained = self.pressure.measure(self.env.clock.now(), flushed, drained).sustained();
+        let sustained = self.measure().sustained();
         {
             let state = self.state();
             let oldest = self.snapshots.oldest();
@@ -248,28 +254,65 @@ impl Core {
 
     /// Predicts writer stalls from the gauges of all families and the measured rates.
     pub(super) fn write_pressure(&self) -> WritePressure {
-        let (flushed, drained) = self.counters.carried();
-        let rates = self.pressure.measure(self.env.clock.now(), flushed, drained);
+        let rates = self.measure();
         let pace = self.pressure.pace();
         let state = self.state();
-        let (mut debt, mut time_to_stop) = (0u64, None::<Duration>);
+        let (mut debt, mut forecast) = (0u64, Forecast::default());
         for family in state.families.iter() {
-            let (gauges, options) = (gauges(family), family.family.options());
+            let gauges = gauges(family);
             debt = debt.saturating_add(gauges.debt_bytes);
-            let tables = options.compaction.l0_stop.saturating_sub(gauges.l0_tables) as u64;
-            let level0 = tables.saturating_mul(options.write_buffer_bytes as u64);
-            let left = options.compaction.debt_bounds().1.saturating_sub(gauges.debt_bytes).min(level0);
-            let time = rates.time_to(left).filter(|_| options.compaction.works());
-            time_to_stop = [time_to_stop, time].into_iter().flatten().min();
+            let outlook = self.outlook(family, &gauges, pace, &state);
+            forecast = forecast.or_sooner(outlook.forecast(&rates));
         }
-        WritePressure {
-            debt_bytes: debt,
-            drain_rate: rates.drain,
-            inflow_rate: rates.inflow,
-            sustained_rate: rates.sustained(),
-            delay_per_mebibyte: pace.delay(1 << 20),
-            stopped: self.is_stopped(&state),
-            time_to_stop,
+        if pace != Pace::Free {
+            forecast.slowdown = Some(Duration::ZERO);
+        }
+        let mut told = WritePressure::default();
+        told.debt_bytes = debt;
+        (told.drain_rate, told.inflow_rate, told.sustained_rate) =
+            (rates.drain, rates.inflow, rates.sustained());
+        told.delay_per_mebibyte = pace.delay(1 << 20);
+        told.stopped = self.is_stopped(&state);
+        (told.time_to_slowdown, told.time_to_stop) = (forecast.slowdown, forecast.stop);
+        told
+    }
+
+    /// What decides when writers of the family will be slowed and stopped.
+    fn outlook(&self, family: &LiveFamily, gauges: &Gauges, pace: Pace, state: &State) -> Outlook {
+        let (options, now) = (family.family.options(), self.env.clock.now());
+        let compaction = &options.compaction;
+        let level0 = family.version.level(Level::ZERO);
+        let taken = level0.iter().filter(|file| file.is_compacting()).count();
+        let inputs = family.version.files().filter(|(_, file)| taken > 0 && file.is_compacting());
+        let (immutable, current) = (family.memtables.immutable_len(), family.memtables.current());
+        // All memtables together have limits too.
+        let limit = options.write_buffer_bytes.min(self.committer.current().limit_bytes).max(1);
+        let filled = current.rep.filled() as f64 / limit as f64;
+        let written = self.committer.tally().totals();
+        let flushes = self.counters.work(family.family.id()).level(0);
+        let (soft, hard) = compaction.debt_bounds();
+        let stops = if compaction.works() { usize::MAX } else { 0 };
+        Outlook {
+            tables: gauges.l0_tables + immutable,
+            trigger: compaction.l0_trigger,
+            slowdown: compaction.l0_slowdown.min(stops),
+            stop: compaction.l0_stop.min(stops),
+            memtable_bytes: limit as f64,
+            filled,
+            fill_time: family.flush_rate.fill_time(now, filled),
+            delay_max: LONGEST_DELAY.as_secs_f64() / written.bytes.max(1) as f64 * written.groups as f64,
+            delay: pace.delay(1 << 20).as_secs_f64() / f64::from(1 << 20),
+            taken,
+            taken_bytes: inputs.map(|(_, file)| file.size() as f64).sum(),
+            taken_for: now.saturating_sub(family.level0_taken_at).as_secs_f64(),
+            compacts: compaction.automatic && !self.compactions_aborted() && state.pauses == 0,
+            immutable,
+            memtables_max: options.max_write_buffers.min(self.memory.memtables_max() / limit).max(2),
+            flush_time: flushes.micros as f64 / 1e6 / flushes.written.max(1) as f64 * limit as f64,
+            flushing_for: now.saturating_sub(family.flushing_since).as_secs_f64(),
+            debt: gauges.debt_bytes as f64,
+            debt_slowdown: if stops > 0 { soft as f64 } else { 0.0 },
+            debt_stop: if stops > 0 { hard as f64 } else { 0.0 },
         }
     }
 

@@ -11,6 +11,7 @@ use crate::memtable::new_memtable;
 use crate::pressure::{Memory, Pace, Pressure};
 use crate::wal::{ROOM_FOR_DELETIONS, Wal};
 use crate::write::{FamilySlot, Unfit, WriteHost, WriteSet};
+use ashlar_base::memory::{MemoryCharge, MemoryUse};
 use ashlar_base::stats::perf::{self, Metric};
 use ashlar_base::{Error, FamilyId, FileNumber, Result, SeqNum};
 use ashlar_sync::Waited;
@@ -18,7 +19,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 /// The longest single delay of a writer: compaction debt may shrink sooner than predicted.
-const LONGEST_DELAY: Duration = Duration::from_millis(100);
+pub(super) const LONGEST_DELAY: Duration = Duration::from_millis(100);
 
 impl Core {
     /// Whether a write would have to wait for background work now.
@@ -162,6 +163,27 @@ impl Core {
         if full.is_empty() { Room::Enough } else { Room::AfterSwitch(full) }
     }
 
+    /// Switches full memtables, if none of them has to wait for a flush. The caller holds the lead. A failure changes nothing:
+    /// the next write tries again, and reports it.
+    pub(super) fn seal_full(self: &Arc<Self>) {
+        let room = self.full_families(&self.state());
+        if let Room::AfterSwitch(families) = room {
+            self.note_full(&families);
+            let _ = self.switch(&families);
+        }
+    }
+
+    /// After a flush: switches a memtable that a large batch filled while all memtables together were full. Any writer that is at
+    /// work does that itself.
+    pub(super) fn seal_after_flush(self: &Arc<Self>) {
+        if self.committer.current().any_full()
+            && let Some(_lead) = self.committer.try_lead()
+            && self.committer.check().is_ok()
+        {
+            self.seal_full();
+        }
+    }
+
     /// Records that writers filled the memtables of `families`.
     fn note_full(&self, families: &[FamilyId]) {
         let now = self.env.clock.now();
@@ -193,19 +215,19 @@ impl Core {
     /// # Errors
     /// `Busy(Memory)`: readers hold so much memory that another memtable could exceed the cap.
     pub(super) fn check_memory(&self) -> Result<()> {
-        let refusal = || {
+        let live = {
             let state = self.state();
             if state.families.iter().any(|f| f.memtables.immutable_len() > 0) {
-                return None;
+                return Ok(());
             }
-            self.memory.refusal(state.live_memtable_bytes())
+            state.live_memtable_bytes()
         };
-        if refusal().is_none() {
+        if !self.memory.is_scarce(live) {
             return Ok(());
         }
-        // Memory that readers have released since the last purge is still counted.
-        self.let_go();
-        refusal().map_or(Ok(()), Err)
+        // Only what readers hold is a reason: a job that ends, or a purge that is due, gives its memory back by itself.
+        let (held, readers) = self.held_memtables();
+        self.memory.refusal(held, readers).map_or(Ok(()), Err)
     }
 
     /// Waits as long as `bytes` cost at `pace`, or until `over` returns true.
@@ -311,7 +333,7 @@ impl WriteHost for Host {
                 // No compaction ends the stop before there is space, and only deletions make space.
                 Some(cause) => refuse(Unfit::Growing(cause))?,
                 None => {
-                    refuse(Unfit::Hurried)?;
+                    refuse(Unfit::Timed)?;
                     core.stop_until(false, |_| {
                         core.pressure.pace() != Pace::Stop || core.health.out_of_space().is_some()
                     })?;
@@ -346,7 +368,7 @@ impl WriteHost for Host {
                         break;
                     }
                     core.schedule();
-                    refuse(Unfit::Hurried)?;
+                    refuse(Unfit::Timed)?;
                     core.stop_until(true, |state| {
                         !matches!(core.full_families(state), Room::AfterFlush)
                             || !full && core.health.severity() == Severity::Full
@@ -355,6 +377,17 @@ impl WriteHost for Host {
             }
         }
         Ok(())
+    }
+
+    fn seal_full(&self) {
+        if let Some(core) = self.core.upgrade() {
+            core.seal_full();
+        }
+    }
+
+    fn charge_batches(&self, bytes: usize) -> MemoryCharge {
+        let core = self.core.upgrade();
+        core.map_or_else(MemoryCharge::none, |core| core.memory.account().charge(MemoryUse::Batches, bytes))
     }
 
     fn log_lacks_room(&self, cause: Error) -> Error {

@@ -40,7 +40,7 @@ impl Db {
         check: &mut dyn FnMut() -> Result<()>,
         done: &mut dyn FnMut(),
     ) -> Result<()> {
-        let core = self.core();
+        let (core, options) = (self.core(), WriteOptions { timeout: None, ..options });
         core.check_logged(options)?;
         core.check_write(batch, options)?;
         // A batch without operations has passed no check of the health.
@@ -162,6 +162,7 @@ impl Core {
 
     /// Writes the decision on the transaction of this name, and takes it out of the set.
     fn decide(&self, name: &[u8], record: &mut BatchEncoder, options: WriteOptions) -> Result<SeqNum> {
+        let options = WriteOptions { timeout: None, ..options };
         self.check_logged(options)?;
         self.check_outside("the end of a transaction")?;
         self.health.check_writable()?;

@@ -2,18 +2,22 @@
 
 use super::Db;
 use super::core::Core;
+use super::switch::LONGEST_DELAY;
 use crate::batch::{WriteBatch, only_deletes};
 use crate::column_family::Family;
 use crate::health::Source;
 use crate::pressure::Pace;
-use crate::write::stalled;
+use crate::write::{stalled, timed_out};
+use ashlar_base::error::BusyKind;
 use ashlar_base::stats::Distribution;
-use ashlar_base::{Error, Result, SeqNum};
+use ashlar_base::{Error, ErrorKind, Result, SeqNum};
 use ashlar_format::write_batch::{BatchOp, BatchReader};
 use ashlar_options::{FormatLevel, WriteOptions};
 use ashlar_read::merge::Merger;
+use ashlar_sync::Waited;
 use ashlar_sync::atomic::Ordering;
 use std::sync::Arc;
+use std::time::Duration;
 
 impl Db {
     /// Applies a batch: all of it, or nothing. Returns the sequence number of its last operation.
@@ -21,8 +25,19 @@ impl Db {
     /// # Errors
     /// `InvalidArgument`: a family that does not exist or was dropped, a merge in a family without a merge operator, a
     /// range deletion that ends before it begins, `sync` together with `disable_wal`. `Indeterminate`: the WAL failed
-    /// during the write. `Shutdown`.
+    /// during the write. `TimedOut`: see [`WriteOptions::timeout`]. `Shutdown`.
     pub fn write(&self, batch: &mut WriteBatch, options: WriteOptions) -> Result<SeqNum> {
+        match options.timeout {
+            None => self.write_once(batch, options),
+            Some(longest) => {
+                let bytes = batch.byte_len();
+                self.core().write_within(longest, bytes, &mut || self.write_once(batch, options))
+            }
+        }
+    }
+
+    #[inline]
+    fn write_once(&self, batch: &mut WriteBatch, options: WriteOptions) -> Result<SeqNum> {
         let core = self.core();
         let _time = core.statistics.time(Distribution::DbWriteMicros);
         if !core.check_write(batch, options)? {
@@ -38,6 +53,22 @@ impl Db {
     /// # Errors
     /// Those of `check`: nothing was written. Those of [`Db::write`].
     pub fn write_checked(
+        &self,
+        batch: &mut WriteBatch,
+        options: WriteOptions,
+        check: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<SeqNum> {
+        match options.timeout {
+            None => self.write_checked_once(batch, options, check),
+            Some(longest) => {
+                let bytes = batch.byte_len();
+                let mut write = || self.write_checked_once(batch, options, check);
+                self.core().write_within(longest, bytes, &mut write)
+            }
+        }
+    }
+
+    fn write_checked_once(
         &self,
         batch: &mut WriteBatch,
         options: WriteOptions,
@@ -127,6 +158,37 @@ impl Core {
             self.slow_down(own, bytes, || self.pressure.low_priority_pace() == Pace::Free);
         }
         Ok(())
+    }
+
+    /// Calls `write` again whenever background work has ended, until it need not wait for more of it. A short delay is part of
+    /// the write; a stop is waited for here, so that no other writer waits behind this one.
+    ///
+    /// # Errors
+    /// `TimedOut` after `longest`. Those of `write` except `Busy(Stalled)`.
+    #[cold]
+    fn write_within(
+        &self,
+        longest: Duration,
+        bytes: usize,
+        write: &mut dyn FnMut() -> Result<SeqNum>,
+    ) -> Result<SeqNum> {
+        let until = self.env.clock.now().saturating_add(longest);
+        loop {
+            let seen = self.progress.seen();
+            let (pace, left) = (self.pressure.pace(), until.saturating_sub(self.env.clock.now()));
+            let fits = pace != Pace::Stop && pace.delay(bytes).min(LONGEST_DELAY) <= left;
+            if fits {
+                match write() {
+                    Err(e) if e.kind() == ErrorKind::Busy(BusyKind::Stalled) => {}
+                    ended => return ended,
+                }
+            }
+            self.check_open()?;
+            let is_over = left.is_zero() || !fits && pace != Pace::Stop;
+            if is_over || self.progress.wait(seen, Some(left)) == Waited::Stuck {
+                return Err(timed_out(longest));
+            }
+        }
     }
 
     /// Refuses operations that readers could not handle later: merges without an operator, ranges that end before they

@@ -5,6 +5,7 @@ use super::refusal::{Refusal, stalled};
 use super::rounds::Rounds;
 use super::{WriteSet, WriteTally};
 use crate::wal::WalSet;
+use ashlar_base::memory::MemoryCharge;
 use ashlar_base::{Error, Result, SeqNum};
 use ashlar_env::{DatabaseId, Env, Inside};
 use ashlar_memtable::{Op, Prepared, WriterSlot};
@@ -17,6 +18,13 @@ pub(crate) trait WriteHost: Send + Sync {
     /// Called by a leader before a group of `bytes`: waits out back-pressure and switches full memtables. Before a wait, the
     /// host calls `refuse`, which refuses members of the group, and fails if no member is left.
     fn make_room(&self, bytes: usize, refuse: &mut dyn FnMut(Unfit) -> Result<()>) -> Result<()>;
+    /// Called by a leader after a large group, when some memtable is full: switches it, so that it does not stay until the next
+    /// write. If that fails, the next write tries again.
+    fn seal_full(&self) {}
+    /// Charges memory that a large group takes on its way.
+    fn charge_batches(&self, _bytes: usize) -> MemoryCharge {
+        MemoryCharge::none()
+    }
     /// Called by a caller that has to wait for the lead and may be refused meanwhile.
     fn waits_for_lead(&self);
     /// Called when a leader panicked between the WAL and the memtables; the committer refuses all further commits.
@@ -33,6 +41,8 @@ pub(crate) trait WriteHost: Send + Sync {
 pub(crate) enum Unfit {
     /// Those that must not wait.
     Hurried,
+    /// These, and those that must not wait long.
+    Timed,
     /// Those that do more than delete, because the disk is full: the cause.
     Growing(Error),
 }
@@ -244,6 +254,11 @@ impl Committer {
         self.queue.refuse(&stalled(), Waiter::is_hurried);
     }
 
+    /// Refuses the queued writers that must not wait for the end of a stop in the queue. They wait outside of it.
+    pub(crate) fn refuse_timed(&self) {
+        self.queue.refuse(&stalled(), Waiter::is_timed);
+    }
+
     /// True when some write of this session skipped the WAL.
     pub(crate) fn has_unlogged(&self) -> bool {
         self.unlogged.load(Ordering::Relaxed)
@@ -261,7 +276,7 @@ impl Committer {
         true
     }
 
-    pub(super) fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         self.refusal.check()
     }
 

@@ -7,6 +7,7 @@ use super::{GroupSize, Unfit, WriteSet};
 use crate::batch::{each_op, only_deletes, sole_op};
 use crate::wal::ROOM_FOR_DELETIONS;
 use ashlar_base::error::IoKind;
+use ashlar_base::memory::MemoryCharge;
 use ashlar_base::planted::{Bug, planted};
 use ashlar_base::stats::perf::{self, Metric};
 use ashlar_base::{Error, ErrorKind, Result, SeqNum};
@@ -20,11 +21,14 @@ use std::sync::Arc;
 /// The largest payload of a group in bytes: a larger group would make its last writer wait too long.
 const GROUP_BYTES: usize = 1 << 20;
 
-/// How many bytes of other writers a leader with these options takes. One that must not wait leads alone: it leaves if the
-/// group would have to wait.
+/// How many bytes of other writers a leader with these options takes. One that must not wait, or not long, leads alone: it
+/// leaves if the group would have to wait.
 fn group_bytes(options: WriteOptions) -> usize {
-    if options.no_slowdown { 0 } else { GROUP_BYTES }
+    if options.no_slowdown || options.timeout.is_some() { 0 } else { GROUP_BYTES }
 }
+
+/// A group of this many bytes is large: its memory is charged, and a memtable that it fills is switched at once.
+const LARGE_BYTES: usize = 256 << 10;
 
 /// Memory for more parsed operations than this is freed after their batch.
 const KEEP_OPS: usize = 4096;
@@ -156,7 +160,7 @@ impl Committer {
         let ended = match self.queue.enqueue(&waiter) {
             Place::Leads(lead) => Ended::Leads(lead),
             Place::Waits { soon } => {
-                if waiter.is_hurried()
+                if (waiter.is_hurried() || waiter.is_timed())
                     && let Some(host) = self.host.get()
                 {
                     host.waits_for_lead();
@@ -217,8 +221,8 @@ impl Committer {
     }
 
     fn run_group(&self, group: &mut [Member<'_>], state: &mut LeaderState) {
-        let LeaderState { set, scratch } = state;
-        let set = match self.check().and_then(|()| self.room_for(group, set)) {
+        let LeaderState { set: kept, scratch } = state;
+        let set = match self.check().and_then(|()| self.room_for(group, kept)) {
             Ok(set) => set,
             Err(e) => {
                 group
@@ -228,6 +232,8 @@ impl Committer {
                 return;
             }
         };
+        let bytes: usize = group.iter().map(|m| m.batch.byte_len()).sum();
+        let charge = (bytes >= LARGE_BYTES).then(|| self.charge_batches(bytes));
         scratch.slots.resize_with(set.families.len(), Default::default);
         scratch.prepared.clear();
         for (at, member) in group.iter_mut().enumerate().filter(|(_, member)| member.outcome.is_none()) {
@@ -236,6 +242,26 @@ impl Committer {
             }
         }
         self.write_group(set, scratch, group);
+        if let Some(charge) = charge {
+            drop(charge);
+            self.seal_full(kept);
+        }
+    }
+
+    /// Charges what a large group takes beside its batches: frames for the WAL.
+    #[cold]
+    fn charge_batches(&self, bytes: usize) -> MemoryCharge {
+        self.host.get().map_or_else(MemoryCharge::none, |host| host.charge_batches(bytes))
+    }
+
+    /// Switches memtables that a large group has filled.
+    #[cold]
+    fn seal_full(&self, kept: &mut Option<Arc<WriteSet>>) {
+        if kept.take().is_some_and(|set| set.any_full())
+            && let Some(host) = self.host.get()
+        {
+            host.seal_full();
+        }
     }
 
     /// The write set with space for the group. `kept` is the leader's.
@@ -381,6 +407,7 @@ fn refuse(group: &mut [Member<'_>], unfit: &Unfit) -> Result<()> {
     for member in group.iter_mut().filter(|member| member.outcome.is_none()) {
         let refused = match unfit {
             Unfit::Hurried => member.options.no_slowdown.then(stalled),
+            Unfit::Timed => (member.options.no_slowdown || member.options.timeout.is_some()).then(stalled),
             Unfit::Growing(cause) => (!only_deletes(&member.batch.reader())?).then(|| cause.clone()),
         };
         if let Some(cause) = refused {

@@ -108,6 +108,11 @@ impl Waiter {
         self.work.as_ref().is_some_and(|work| work.options.no_slowdown)
     }
 
+    /// Whether the writer must not wait longer than its timeout.
+    pub(super) fn is_timed(&self) -> bool {
+        self.work.as_ref().is_some_and(|work| work.options.timeout.is_some())
+    }
+
     /// Takes the batch out.
     pub(super) fn take_batch(&self) -> Option<BatchEncoder> {
         self.work.as_ref()?.batch.lock().take()

@@ -50,7 +50,7 @@ pub struct LogRange {
 }
 
 /// A buffer larger than this is freed after its write.
-const KEEP_BUFFER: usize = 4 << 20;
+const KEEP_BUFFER: usize = 1 << 20;
 
 /// Frames that are filled but not written to the file.
 #[derive(Debug)]

@@ -35,6 +35,7 @@ use crate::expiry::ExpiryNow;
 use crate::range_del::Stretch;
 use crate::super_version::SuperVersion;
 use ashlar_base::ext::sort::CHECK_THE_COMPARATOR;
+use ashlar_base::memory::{MemoryCharge, MemoryUse};
 use ashlar_base::stats::perf::{self, Metric};
 use ashlar_base::stats::{Distribution, Statistics, Ticker};
 use ashlar_base::{Direction, Error, InternalKey, InternalKeyBuf, Order, Result, SeqNum, ValueType};
@@ -49,6 +50,9 @@ use std::sync::Arc;
 
 /// The number of entries of one user key that the cursor steps over one by one.
 const SKIPS_MAX: usize = 8;
+
+/// A value of the cursor's own is charged from this length on.
+const CHARGED: usize = 16 << 10;
 
 /// The bytes of a key for which a cursor has room at once.
 const KEY_ROOM: usize = 56;
@@ -101,6 +105,8 @@ pub struct DbIter {
     /// The shown key unless it is the merge's, or the key whose entries are being skipped.
     key: Vec<u8>,
     value: Vec<u8>,
+    /// What is charged for `value`; `None`: it was never long.
+    charge: Option<MemoryCharge>,
     row: Option<Row>,
     /// The expiry of the values when the cursor was made; `None`: they have no times.
     expiry: Option<ExpiryNow>,
@@ -148,6 +154,7 @@ impl DbIter {
             shown: Shown::Nothing,
             key: Vec::with_capacity(KEY_ROOM),
             value: Vec::new(),
+            charge: None,
             row: None,
             expiry,
             target: InternalKeyBuf::with_room(KEY_ROOM),
@@ -173,10 +180,32 @@ impl DbIter {
         )
     }
 
+    /// Charges the memory of `value`, if it is long or was.
+    #[inline]
+    fn charge_value(&mut self) {
+        if self.value.capacity() >= CHARGED || self.charge.is_some() {
+            self.charge_long_value();
+        }
+    }
+
+    #[cold]
+    fn charge_long_value(&mut self) {
+        let budget = self.cx.state.from.version.tables().budget();
+        if self.value.capacity() > self.value.len() + self.value.len() / 4 {
+            self.value.shrink_to_fit();
+        }
+        let new = || budget.map(|budget| budget.charge(MemoryUse::Values, 0));
+        if let Some(charge) = self.charge.take().or_else(new) {
+            charge.set(self.value.capacity());
+            self.charge = Some(charge);
+        }
+    }
+
     /// The memory and files that the cursor keeps alive and that its family no longer uses. `now`: the family's current
     /// state.
     pub fn pins(&self, now: &SuperVersion) -> CursorPins {
-        CursorPins::new(&self.cx.state.from, self.seq, self.merge.block_bytes(), now)
+        let bytes = self.merge.block_bytes() + self.value.capacity();
+        CursorPins::new(&self.cx.state.from, self.seq, bytes, now)
     }
 
     /// The key under the cursor; `None` off the end.

@@ -20,7 +20,7 @@ pub struct CursorPins {
     pub obsolete_files: u64,
     /// The bytes of those files.
     pub obsolete_bytes: u64,
-    /// Bytes of the cursor's current blocks.
+    /// Bytes of the cursor's current blocks, and of its current value if that comes from a blob file or from merges.
     pub block_bytes: u64,
 }
 

@@ -1,7 +1,7 @@
 //! Every suite, with the budget of an ordinary test run.
 
 use ashlar_stress::{
-    Budget, Length, Report, compat, corrupt, filter, limits, meta, sim, soak, sweep, torture, txn,
+    Budget, Length, Report, compat, corrupt, filter, hostile, limits, meta, sim, soak, sweep, torture, txn,
 };
 use ashlar_testkit::report::{figure, scale, skipped};
 use std::sync::Mutex;
@@ -132,6 +132,13 @@ fn killed_processes_leave_what_was_acknowledged() {
 fn limits_of_the_machine_are_met() {
     let report = clean(limits::run(&with_children()));
     assert!(report.figures["cases"] + report.skipped.len() as u64 >= 11, "too few: {report}");
+}
+
+#[test]
+fn hostile_workloads_stay_within_the_promise_of_memory() {
+    let report = clean(hostile::run(&with_children()));
+    assert!(report.figures["rows"] >= 8, "too few: {report}");
+    report.table.lines().for_each(figure);
 }
 
 #[test]

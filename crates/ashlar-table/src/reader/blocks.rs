@@ -141,7 +141,7 @@ impl TableReader {
         };
         DataBlock::parse(&bytes).map_err(|e| e.in_file(self.path(), handle.offset))?;
         if !how.fill_cache || !self.is_trusted(how) {
-            return Ok(FramePin::unpooled(bytes));
+            return Ok(part.slots.hold(bytes));
         }
         Ok(self.admit(part, block, bytes.into()))
     }
@@ -204,7 +204,7 @@ impl TableReader {
             };
             part.slots.insert(block, bytes, sidecar)
         });
-        if !pin.is_charged() {
+        if !pin.is_pooled() {
             self.count(Ticker::BlockCacheAddFailures);
         } else if let Some(statistics) = self.file.statistics() {
             statistics.tick(Ticker::BlockCacheAdd);
@@ -218,10 +218,11 @@ impl TableReader {
     /// The block of an entry that a lookup copied: from the buffer where the lookup left it, or read again.
     #[cold]
     pub(super) fn pin_again(&self, at: BlockAt, how: &ReadHow) -> Result<FramePin> {
-        let id = self.block_id(self.partition(at, how)?, at);
+        let part = self.partition(at, how)?;
+        let id = self.block_id(part, at);
         let kept = with_scratch(|scratch| scratch.has(id).then(|| copied(scratch.block())).transpose())?;
         match kept {
-            Some(block) => Ok(FramePin::unpooled(block)),
+            Some(block) => Ok(part.slots.hold(block)),
             None => self.block(at, how, None),
         }
     }

@@ -149,6 +149,11 @@ impl Judge {
         Ok(judge)
     }
 
+    /// The id of the process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Opens a directory with all its families; `options` is RocksDB's `name=value;…`, for the database and every family.
     ///
     /// # Errors

@@ -6,6 +6,7 @@
 use super::{FileMeta, OpenTables, TableCounts};
 use crate::blobs::{BlobFiles, BlobMap, CountInto};
 use ashlar_base::ext::prefix_extractor::PrefixExtractor;
+use ashlar_base::memory::MemoryBudget;
 use ashlar_base::planted::{Bug, planted};
 use ashlar_base::stats::{Distribution, Statistics, Ticker};
 use ashlar_base::{Error, FileNumber, Order, Result};
@@ -53,6 +54,11 @@ impl Tables {
     #[inline]
     pub fn statistics(&self) -> Option<&Statistics> {
         self.statistics.get().map(|s| &**s)
+    }
+
+    /// The budget that the memory of the tables' blocks and indexes is charged to, if there is one.
+    pub fn budget(&self) -> Option<&Arc<MemoryBudget>> {
+        self.open.pool().budget()
     }
 
     /// The database's part of the cap on memory, if there is a cap.

@@ -1,5 +1,7 @@
 //! Limits: the disk, open files, the memory cap, file and sequence numbers, and delays of writers.
 
+mod batches;
+mod forecast;
 mod full;
 mod memory;
 mod metadata;

@@ -1,7 +1,7 @@
 //! What iterators and snapshots keep alive: reported while they live, freed when they are dropped.
 
 use ashlar_engine::batch::WriteBatch;
-use ashlar_engine::{Db, OpenFamily, Pins};
+use ashlar_engine::{Db, MemoryClass, OpenFamily, Pins};
 use ashlar_env::sim::SimEnv;
 use ashlar_options::{DbOptions, FamilyOptions, ReadOptions, WriteOptions};
 use ashlar_read::iter::KeyBounds;
@@ -96,6 +96,48 @@ fn what_readers_keep_is_told_and_comes_free() {
     assert_eq!((free.memtable_bytes, free.obsolete_files, free.snapshots), (0, 0, 0), "{free}");
 }
 
+#[test]
+fn blocks_of_standing_cursors_are_in_the_pins() {
+    const VALUE: usize = 200_000;
+    const CURSORS: usize = 40;
+    let _readers = crate::beside_others();
+    let sim = SimEnv::new(24);
+    let mut options = FamilyOptions::default();
+    options.table.compression = ashlar_format::compress::Compression::None;
+    let memory = DbOptions { memory_bytes: 16 << 20, ..DbOptions::default() };
+    let none: Vec<OpenFamily> = Vec::new();
+    let db = Db::open(sim.env(), Path::new("/data/db"), memory, none, options).expect("opens");
+    let family = db.family("default").expect("always there");
+    let name = |key: usize| format!("{key:05}").into_bytes();
+    for key in 0..2 * CURSORS {
+        let mut batch = WriteBatch::new();
+        batch.put(family.id(), &name(key), &vec![7; VALUE]).expect("small");
+        db.write(&mut batch, WriteOptions::default()).expect("a write");
+    }
+    db.flush(std::slice::from_ref(&family)).expect("flushes");
+    db.compact_range(&family, None, None).expect("compacts");
+    db.wait_for_background().expect("idle");
+    let stand = |n: usize| {
+        let mut cursor = db.iter(&family, KeyBounds::default(), ReadOptions::default()).expect("opens");
+        cursor.seek(&name(2 * n)).expect("reads");
+        cursor
+    };
+    let cursors: Vec<_> = (0..CURSORS).map(stand).collect();
+    let own: u64 = cursors.iter().map(|cursor| family.pins_of(cursor).block_bytes).sum();
+    let (pins, memory) = (db.pins().expect("open"), db.memory_report());
+    report::figure(&format!(
+        "pins: {CURSORS} cursors hold {own} B of blocks by themselves; {pins}; {memory}"
+    ));
+    assert!(own >= (CURSORS * VALUE) as u64, "{own}");
+    assert!((own..own + own / 10).contains(&pins.block_bytes), "{own} by themselves: {pins}");
+    assert_eq!(memory.of(MemoryClass::HeldBlocks), pins.block_bytes);
+    // A second cursor on a block holds nothing more.
+    let beside: Vec<_> = (0..CURSORS).map(stand).collect();
+    assert!(db.pins().expect("open").block_bytes < own + own / 5, "blocks count once");
+    drop((cursors, beside));
+    assert_eq!(db.pins().expect("open").block_bytes, 0);
+}
+
 /// Bytes of indexes and filters in memory.
 fn tables_bytes(db: &Db) -> u64 {
     let family = db.family("default").expect("always there");
@@ -108,7 +150,7 @@ fn indexes_give_way_under_cursors() {
     const CURSORS: usize = 64;
     // Blocks may use a quarter of the cap, and the WAL has its buffer.
     const CAP: u64 = 16 << 20;
-    const LEFT: u64 = CAP - CAP / 4 - (4 << 20);
+    const LEFT: u64 = CAP - CAP / 4 - (2 << 20);
     let _readers = crate::beside_others();
     let sim = SimEnv::new(23);
     let mut family_options = FamilyOptions::default();

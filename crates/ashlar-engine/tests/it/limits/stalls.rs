@@ -150,3 +150,44 @@ fn time_of_a_megabyte(options: DbOptions, mut shape: FamilyOptions) -> f64 {
     assert!(db.pressure().sustained_rate > 0.0 && !db.pressure().stopped);
     took.as_secs_f64()
 }
+
+#[test]
+fn a_write_waits_no_longer_than_its_timeout() {
+    let _readers = crate::beside_others();
+    let sim = SimEnv::new(7);
+    let mut shape = family(2);
+    shape.table.compression = Compression::None;
+    // A flush of a memtable takes more than half a second.
+    let db = open(&sim, DbOptions { rate_limit_bytes: 100_000, ..DbOptions::default() }, shape);
+    let now = || ashlar_env::Clock::now(sim.clock());
+    let within = |longest: Duration| WriteOptions { timeout: Some(longest), ..WriteOptions::default() };
+    let mut key = 0;
+    let short = Duration::from_millis(50);
+    let refused = loop {
+        let before = now();
+        key += 1;
+        match put(&db, DEFAULT, key, 1000, within(short)) {
+            Ok(()) => assert!(now() - before <= short, "key {key} took {:?}", now() - before),
+            Err(e) => {
+                assert!(now() - before <= 2 * short, "{:?}", now() - before);
+                break e;
+            }
+        }
+        assert!(key < 10_000, "no memtable was ever full");
+    };
+    assert_eq!(refused.kind(), ErrorKind::TimedOut, "{refused}");
+    assert!(refused.to_string().contains("waited 50ms for background work"), "{refused}");
+    let none = db.get(
+        &db.family(DEFAULT).expect("there"),
+        format!("{key:08}").as_bytes(),
+        ashlar_options::ReadOptions::default(),
+    );
+    assert!(none.expect("reads").is_none(), "nothing was written");
+    assert_eq!(
+        put(&db, DEFAULT, key, 10, within(Duration::ZERO)).expect_err("no time").kind(),
+        ErrorKind::TimedOut
+    );
+    put(&db, DEFAULT, key, 1000, within(Duration::from_secs(60))).expect("there is time");
+    db.wait_for_background().expect("caught up");
+    put(&db, DEFAULT, key + 1, 1000, within(Duration::ZERO)).expect("there is room");
+}

@@ -183,11 +183,13 @@ impl DbIter {
             }
             newest = Ok(EntryKind::Value);
         }
+        self.charge_value();
         if operands.is_empty() {
             return newest;
         }
         let base = (newest? == EntryKind::Value).then_some(&self.value[..]);
         self.value = self.cx.state.from.merger.fold(&self.key, base, operands.iter())?;
+        self.charge_value();
         Ok(EntryKind::Value)
     }
 

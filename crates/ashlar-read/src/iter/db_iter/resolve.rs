@@ -23,6 +23,7 @@ impl DbIter {
             self.value = self.value_of(entry)?.into_owned();
             self.row = row_of(entry.key.trailer(), entry.value, false);
         }
+        self.charge_value();
         Ok(())
     }
 
@@ -66,6 +67,7 @@ impl DbIter {
         let _step = perf::time(Metric::MergeOperatorTimeNanos);
         self.value = self.cx.state.from.merger.fold(&self.key, base.as_deref(), operands.iter().rev())?;
         self.row = row;
+        self.charge_value();
         Ok(())
     }
 }

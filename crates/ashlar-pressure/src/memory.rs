@@ -12,7 +12,7 @@
 //! 4. When readers hold so many old memtables that not even small new ones fit, writes fail with `Busy(Memory)` until
 //!    the readers release them.
 
-use super::Resources;
+use crate::Resources;
 use ashlar_base::error::BusyKind;
 use ashlar_base::memory::{MemoryBudget, MemoryCharge, MemoryUse};
 use ashlar_base::{Error, ErrorKind, Result};
@@ -20,14 +20,15 @@ use ashlar_options::DbOptions;
 use ashlar_sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 
-/// The charge for the WAL's write buffer; the records that `manual_wal_flush` buffers are included.
-const LOG_BUFFER_BYTES: usize = 4 << 20;
+/// The charge for the WAL's write buffer; the records that `manual_wal_flush` buffers are included. A longer batch is charged
+/// by itself.
+const LOG_BUFFER_BYTES: usize = 2 << 20;
 /// A lack of memory never makes memtables smaller than this.
 const ACTIVE_MIN: usize = 1 << 20;
 
 /// The memory budget of a database, which may be one of several under a cap.
 #[derive(Debug)]
-pub(crate) struct Memory {
+pub struct Memory {
     resources: Resources,
     /// What this database's memtables and WAL are charged to.
     account: Arc<MemoryBudget>,
@@ -42,19 +43,19 @@ impl Memory {
     ///
     /// # Errors
     /// `InvalidArgument`, `Busy(Memory)`: the cap has no room for the database.
-    pub(crate) fn new(resources: &Resources, options: &DbOptions) -> Result<Memory> {
+    pub fn new(resources: &Resources, options: &DbOptions) -> Result<Memory> {
         resources.enter()?;
         let account = resources.budget().account();
         let ceiling = match usize::try_from(options.db_write_buffer_bytes) {
             Ok(bytes) if bytes > 0 => bytes,
             _ => usize::MAX,
         };
-        let log = account.charge(MemoryUse::Buffers, LOG_BUFFER_BYTES);
+        let log = account.charge(MemoryUse::Wal, LOG_BUFFER_BYTES);
         Ok(Memory { resources: resources.clone(), account, ceiling, log, left: AtomicBool::new(false) })
     }
 
     /// Ends the database's use of the resources. What readers still hold stays charged.
-    pub(crate) fn leave(&self) {
+    pub fn leave(&self) {
         if !self.left.swap(true, Ordering::Relaxed) {
             self.log.set(0);
             self.resources.leave();
@@ -62,35 +63,42 @@ impl Memory {
     }
 
     /// What the database may share with others.
-    pub(crate) fn resources(&self) -> &Resources {
+    pub fn resources(&self) -> &Resources {
         &self.resources
     }
 
     /// The account of the database's memtables.
-    pub(crate) fn account(&self) -> &Arc<MemoryBudget> {
+    pub fn account(&self) -> &Arc<MemoryBudget> {
         &self.account
     }
 
     /// The budget with the cap, of all databases together.
-    pub(crate) fn budget(&self) -> &Arc<MemoryBudget> {
+    pub fn budget(&self) -> &Arc<MemoryBudget> {
         self.resources.budget()
     }
 
     /// The limit of all memtables that take writes together. `live` is the size of memtables that take writes or wait
     /// for a flush; memtables that only readers hold are not in it.
-    pub(crate) fn active_max(&self, live: usize) -> usize {
+    pub fn active_max(&self, live: usize) -> usize {
         let half = self.memtables_max() / 2;
-        (self.room(live) / 3).clamp(ACTIVE_MIN.min(half), half)
+        let room = self.room(live).saturating_sub(self.resources.blocks_beyond_cache() + self.held_values());
+        (room / 3).clamp(ACTIVE_MIN.min(half), half)
     }
 
-    /// The part of the cap that everything except live memtables and blocks leaves.
+    /// The part of the cap that everything except live memtables and the blocks and values of readers leaves.
     fn room(&self, live: usize) -> usize {
-        self.budget().cap().saturating_sub(self.budget().total().saturating_sub(live))
+        let total = self.budget().total().saturating_sub(self.held_values());
+        self.budget().cap().saturating_sub(total.saturating_sub(live))
+    }
+
+    /// Bytes of values that cursors stand on. Like blocks, they make memtables smaller and refuse no write.
+    fn held_values(&self) -> usize {
+        self.budget().held(MemoryUse::Values)
     }
 
     /// The limit of all memtables of the database together: its part of the share, or what others leave of the share if that is
     /// more.
-    pub(crate) fn memtables_max(&self) -> usize {
+    pub fn memtables_max(&self) -> usize {
         let all = self.resources.memtables_max();
         let part = all / self.resources.databases().max(1);
         let held = |budget: &MemoryBudget| budget.held(MemoryUse::Memtables);
@@ -99,19 +107,25 @@ impl Memory {
     }
 
     /// Whether all memtables together fill their limit.
-    pub(crate) fn memtables_full(&self) -> bool {
+    pub fn memtables_full(&self) -> bool {
         self.account.held(MemoryUse::Memtables) >= self.memtables_max()
     }
 
-    /// The error for a write when readers hold too much memory; `None` if writes fit. `live` is the size of the
-    /// memtables that take writes; nothing waits for a flush.
-    pub(crate) fn refusal(&self, live: usize) -> Option<Error> {
-        let pinned = self.account.held(MemoryUse::Memtables).saturating_sub(live);
-        if pinned < self.memtables_max() / 2 || self.room(live) >= 3 * ACTIVE_MIN {
+    /// Whether memtables beside the `live` ones fill half of their share, and the cap has no room for small ones. Nothing waits for
+    /// a flush.
+    pub fn is_scarce(&self, live: usize) -> bool {
+        let others = self.account.held(MemoryUse::Memtables).saturating_sub(live);
+        others >= self.memtables_max() / 2 && self.room(live) < 3 * ACTIVE_MIN
+    }
+
+    /// The error for a write while memory [is scarce](Memory::is_scarce) and `readers` cursors and views hold `held` bytes of old
+    /// memtables; `None` if they are not the reason.
+    pub fn refusal(&self, held: usize, readers: usize) -> Option<Error> {
+        if readers == 0 || held < self.memtables_max() / 2 {
             return None;
         }
         let text = format!(
-            "iterators and snapshots hold {pinned} bytes of old memtables; the cap on memory is {} bytes",
+            "{readers} cursors and views hold {held} bytes of old memtables; the cap on memory is {} bytes",
             self.budget().cap()
         );
         let error = Error::new(ErrorKind::Busy(BusyKind::Memory), text);
@@ -140,7 +154,7 @@ mod tests {
         assert_eq!(memory(128 << 20, 16 << 20).active_max(0), 8 << 20);
         let small = memory(64 << 20, 32 << 20);
         let _tables = small.budget().charge(MemoryUse::Tables, 40 << 20);
-        assert_eq!(small.active_max(0), (20 << 20) / 3, "what tables and the log leave");
+        assert_eq!(small.active_max(0), (22 << 20) / 3, "what tables and the log leave");
         let _more = small.budget().charge(MemoryUse::Tables, 40 << 20);
         assert_eq!(small.active_max(0), ACTIVE_MIN);
     }
@@ -169,16 +183,20 @@ mod tests {
     fn only_what_readers_hold_refuses_writers() {
         let memory = memory(128 << 20, 64 << 20);
         let active = memory.account().charge(MemoryUse::Memtables, 32 << 20);
-        assert!(!memory.memtables_full() && memory.refusal(32 << 20).is_none());
+        assert!(!memory.memtables_full() && !memory.is_scarce(32 << 20));
         let tables = memory.budget().charge(MemoryUse::Tables, 200 << 20);
-        assert!(memory.refusal(32 << 20).is_none(), "large indexes do not stop writers");
+        assert!(!memory.is_scarce(32 << 20), "large indexes do not stop writers");
         drop(tables);
         let held = memory.account().charge(MemoryUse::Memtables, 80 << 20);
-        assert!(memory.memtables_full() && memory.refusal(32 << 20).is_none(), "small ones still fit");
-        held.grow(42 << 20);
-        let refused = memory.refusal(32 << 20).map(|e| e.kind());
-        assert_eq!(refused, Some(ErrorKind::Busy(BusyKind::Memory)));
+        assert!(memory.memtables_full() && !memory.is_scarce(32 << 20), "small ones still fit");
+        held.grow(44 << 20);
+        assert!(memory.is_scarce(32 << 20));
+        let refused = memory.refusal(124 << 20, 3).expect("readers hold it");
+        assert_eq!(refused.kind(), ErrorKind::Busy(BusyKind::Memory));
+        assert!(refused.to_string().contains("3 cursors and views hold 130023424 bytes"), "{refused}");
+        assert!(memory.refusal(124 << 20, 0).is_none(), "no reader holds anything");
+        assert!(memory.refusal(1 << 20, 1).is_none(), "a reader holds little");
         drop((active, held));
-        assert!(memory.refusal(0).is_none());
+        assert!(!memory.is_scarce(0));
     }
 }

@@ -46,7 +46,7 @@ struct Shared {
 }
 
 /// A database whose jobs may pause under the common rate.
-pub(crate) trait Paced: Send + Sync {
+pub trait Paced: Send + Sync {
     /// The rate is another one: pauses were computed from the former.
     fn rate_changed(&self);
 }
@@ -92,7 +92,7 @@ impl Resources {
     }
 
     /// The resources of a database that shares nothing. `machine`: the bytes that the process may use.
-    pub(crate) fn alone(options: &DbOptions, machine: Option<u64>) -> Resources {
+    pub fn alone(options: &DbOptions, machine: Option<u64>) -> Resources {
         let cap = cap(options.memory_bytes, machine);
         let memtables_max = match usize::try_from(options.db_write_buffer_bytes) {
             Ok(0) => cap / 4,
@@ -169,12 +169,12 @@ impl Resources {
     }
 
     /// Whether several databases may use them.
-    pub(crate) fn are_common(&self) -> bool {
+    pub fn are_common(&self) -> bool {
         self.0.common.is_some()
     }
 
     /// The environment of a database that uses them.
-    pub(crate) fn environment(&self, env: Env) -> Env {
+    pub fn environment(&self, env: Env) -> Env {
         let Some(common) = &self.0.common else { return env };
         let machine = common.machine.get_or_init(|| Machine {
             clock: Arc::clone(&env.clock),
@@ -193,7 +193,7 @@ impl Resources {
     ///
     /// # Errors
     /// `InvalidArgument`: the cap is too small for any database. `Busy(Memory)`: for one more.
-    pub(super) fn enter(&self) -> Result<()> {
+    pub fn enter(&self) -> Result<()> {
         let users = &self.0.users;
         if !self.are_common() {
             users.fetch_add(1, Ordering::Relaxed);
@@ -220,21 +220,27 @@ impl Resources {
     }
 
     /// One database less.
-    pub(super) fn leave(&self) {
+    pub fn leave(&self) {
         self.0.users.fetch_sub(1, Ordering::Relaxed);
     }
 
-    pub(crate) fn budget(&self) -> &Arc<MemoryBudget> {
+    /// The budget with the cap.
+    pub fn budget(&self) -> &Arc<MemoryBudget> {
         &self.0.budget
     }
 
     /// The share of memtables, for all databases together.
-    pub(super) fn memtables_max(&self) -> usize {
+    pub fn memtables_max(&self) -> usize {
         self.0.memtables_max
     }
 
+    /// Bytes of blocks that readers hold outside the cache.
+    pub fn blocks_beyond_cache(&self) -> usize {
+        self.0.pool.beyond()
+    }
+
     /// An empty table cache, with its blocks in the common pool.
-    pub(crate) fn open_tables(&self) -> Arc<OpenTables> {
+    pub fn open_tables(&self) -> Arc<OpenTables> {
         let shared = Arc::clone(&self.0);
         OpenTables::with_share(Arc::clone(&self.0.pool), move || {
             shared.budget.cap() / shared.users.load(Ordering::Relaxed).max(1)
@@ -242,14 +248,14 @@ impl Resources {
     }
 
     /// From now on closes tables without a reader when memory is short.
-    pub(crate) fn heed_shortage(&self, tables: &Arc<OpenTables>) {
+    pub fn heed_shortage(&self, tables: &Arc<OpenTables>) {
         let mut known = self.0.tables.lock();
         known.retain(|tables| tables.strong_count() > 0);
         known.push(Arc::downgrade(tables));
     }
 
     /// From now on tells the database of a new rate.
-    pub(crate) fn tell_new_rate(&self, database: Weak<dyn Paced>) {
+    pub fn tell_new_rate(&self, database: Weak<dyn Paced>) {
         if let Some(common) = &self.0.common {
             let mut known = common.paced.lock();
             known.retain(|database| database.strong_count() > 0);
@@ -258,7 +264,7 @@ impl Resources {
     }
 
     /// The limit for all databases.
-    pub(crate) fn limit(&self) -> Limit {
+    pub fn limit(&self) -> Limit {
         self.0.common.as_ref().map_or(Limit::default(), |common| Limit {
             rate: common.rate.load(Ordering::Relaxed),
             auto_tuned: common.auto_tuned.load(Ordering::Relaxed),
@@ -266,7 +272,7 @@ impl Resources {
     }
 
     /// The pause of a job that wrote so much, under the limit for all databases.
-    pub(crate) fn pause(&self, written: Written) -> Duration {
+    pub fn pause(&self, written: Written) -> Duration {
         match self.0.common.as_ref().and_then(|common| Some((common, common.machine.get()?))) {
             Some((common, machine)) => {
                 common.limiter.lock().wrote(written, self.limit(), machine.clock.now())
@@ -298,7 +304,7 @@ impl fmt::Debug for Resources {
 
 /// How many of `jobs` background jobs flush, and how many do other work.
 /// Source: RocksDB `db/db_impl/db_impl_compaction_flush.cc` (`GetBGJobLimits`).
-pub(crate) fn lanes(jobs: usize) -> (usize, usize) {
+pub fn lanes(jobs: usize) -> (usize, usize) {
     let high = (jobs / 4).max(1);
     (high, jobs.saturating_sub(high).max(1))
 }

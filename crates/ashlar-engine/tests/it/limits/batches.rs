@@ -1,0 +1,42 @@
+//! Batches that are larger than the memtables may be.
+
+use ashlar_engine::batch::WriteBatch;
+use ashlar_engine::{Db, MemoryClass, OpenFamily};
+use ashlar_env::sim::SimEnv;
+use ashlar_options::{DbOptions, FamilyOptions, WriteOptions};
+use std::path::Path;
+
+fn write(db: &Db, bytes: usize) {
+    let family = db.family("default").expect("always there");
+    let mut batch = WriteBatch::new();
+    for key in 0..bytes / 10_000 {
+        batch.put(family.id(), format!("{key:08}").as_bytes(), &[7; 10_000]).expect("small");
+    }
+    db.write(&mut batch, WriteOptions::default()).expect("a write");
+}
+
+#[test]
+fn a_large_batch_does_not_stay_in_memory() {
+    let _readers = crate::beside_others();
+    let sim = SimEnv::new(31);
+    let options = DbOptions { memory_bytes: 16 << 20, ..DbOptions::default() };
+    let none: Vec<OpenFamily> = Vec::new();
+    let family = FamilyOptions::default();
+    let db = Db::open(sim.env(), Path::new("/data/db"), options, none, family).expect("opens");
+    let memtables = || {
+        let report = db.memory_report();
+        report.of(MemoryClass::WritableMemtables) + report.of(MemoryClass::ImmutableMemtables)
+    };
+    write(&db, 20 << 20);
+    assert!(memtables() > 20 << 20, "it is not flushed yet");
+    // No write follows; background jobs run.
+    db.wait_for_background().expect("flushed");
+    assert!(memtables() < 1 << 20, "{}", db.memory_report());
+    // The second one arrives while the first is being flushed, and fills the memtables beside it.
+    write(&db, 20 << 20);
+    write(&db, 20 << 20);
+    db.wait_for_background().expect("flushed");
+    assert!(memtables() < 1 << 20, "{}", db.memory_report());
+    let held = db.memory_report();
+    assert_eq!((held.of(MemoryClass::Batches), held.held_by_readers()), (0, 0), "{held}");
+}

@@ -1,0 +1,174 @@
+//! The memory of a database by class, with the owner that can give each class back.
+
+use crate::human::bytes;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// What memory is held for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum MemoryClass {
+    /// Blocks in the cache that no reader holds.
+    CachedBlocks,
+    /// Blocks that cursors and views hold, in the cache or outside it.
+    HeldBlocks,
+    /// Values from blob files, and folded values, that cursors stand on.
+    HeldValues,
+    /// Memtables that take writes.
+    WritableMemtables,
+    /// Memtables that wait for their flush.
+    ImmutableMemtables,
+    /// Memtables that are flushed and that readers still hold.
+    HeldMemtables,
+    /// Indexes, filters, dictionaries and block slots of open tables.
+    Tables,
+    /// Buffers of the WAL.
+    Wal,
+    /// Batches on their way through the WAL into the memtables.
+    Batches,
+    /// Buffers of flushes and compactions, and large blocks while they are read.
+    Buffers,
+    /// Merge operands that a flush, a compaction or a read folds.
+    Operands,
+    /// Families: their memtables without entries, their settings and their counts.
+    Families,
+}
+
+impl MemoryClass {
+    /// All classes, in the order of the report.
+    pub const ALL: [MemoryClass; 12] = [
+        MemoryClass::CachedBlocks,
+        MemoryClass::HeldBlocks,
+        MemoryClass::HeldValues,
+        MemoryClass::WritableMemtables,
+        MemoryClass::ImmutableMemtables,
+        MemoryClass::HeldMemtables,
+        MemoryClass::Tables,
+        MemoryClass::Wal,
+        MemoryClass::Batches,
+        MemoryClass::Buffers,
+        MemoryClass::Operands,
+        MemoryClass::Families,
+    ];
+
+    /// The name in texts and maps.
+    pub fn name(self) -> &'static str {
+        match self {
+            MemoryClass::CachedBlocks => "cached-blocks",
+            MemoryClass::HeldBlocks => "held-blocks",
+            MemoryClass::HeldValues => "held-values",
+            MemoryClass::WritableMemtables => "writable-memtables",
+            MemoryClass::ImmutableMemtables => "immutable-memtables",
+            MemoryClass::HeldMemtables => "held-memtables",
+            MemoryClass::Tables => "tables",
+            MemoryClass::Wal => "wal",
+            MemoryClass::Batches => "batches",
+            MemoryClass::Buffers => "buffers",
+            MemoryClass::Operands => "merge-operands",
+            MemoryClass::Families => "families",
+        }
+    }
+
+    /// What holds the memory, and gives it back.
+    pub fn owner(self) -> &'static str {
+        match self {
+            MemoryClass::CachedBlocks => "the block cache",
+            MemoryClass::HeldBlocks => "cursors and views",
+            MemoryClass::HeldValues => "cursors",
+            MemoryClass::WritableMemtables => "writers",
+            MemoryClass::ImmutableMemtables => "flushes",
+            MemoryClass::HeldMemtables => "cursors, views and snapshots with a filter",
+            MemoryClass::Tables => "open tables",
+            MemoryClass::Wal => "the WAL",
+            MemoryClass::Batches => "writers",
+            MemoryClass::Buffers => "flushes, compactions and reads",
+            MemoryClass::Operands => "flushes, compactions and reads",
+            MemoryClass::Families => "families",
+        }
+    }
+}
+
+/// The memory of a database, or of all databases under one cap, at one moment. The classes are read one after the other.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MemoryReport {
+    /// The cap in bytes.
+    pub cap: u64,
+    /// Bytes in use within the writable memtables; the rest of them is reserved.
+    pub used_in_memtables: u64,
+    held: BTreeMap<MemoryClass, u64>,
+}
+
+impl MemoryReport {
+    /// A report of these classes.
+    pub fn new(cap: u64, used_in_memtables: u64, held: impl IntoIterator<Item = (MemoryClass, u64)>) -> Self {
+        MemoryReport { cap, used_in_memtables, held: held.into_iter().collect() }
+    }
+
+    /// Bytes of a class.
+    pub fn of(&self, class: MemoryClass) -> u64 {
+        self.held.get(&class).copied().unwrap_or_default()
+    }
+
+    /// Bytes of all classes.
+    pub fn total(&self) -> u64 {
+        self.held.values().sum()
+    }
+
+    /// Bytes that only cursors, views and snapshots keep.
+    pub fn held_by_readers(&self) -> u64 {
+        let held = [MemoryClass::HeldBlocks, MemoryClass::HeldValues, MemoryClass::HeldMemtables];
+        held.map(|class| self.of(class)).iter().sum()
+    }
+
+    /// Bytes by name: `cap`, `total`, `used-in-memtables` and every class.
+    pub fn map(&self) -> BTreeMap<String, String> {
+        let sums =
+            [("cap", self.cap), ("total", self.total()), ("used-in-memtables", self.used_in_memtables)];
+        let classes = MemoryClass::ALL.map(|class| (class.name(), self.of(class)));
+        sums.into_iter().chain(classes).map(|(name, n)| (name.to_owned(), n.to_string())).collect()
+    }
+
+    /// A line for each class: its bytes and its owner.
+    pub fn text(&self) -> String {
+        let mut text = format!("memory: {} of a cap of {}\n", bytes(self.total()), bytes(self.cap));
+        for class in MemoryClass::ALL {
+            let (name, held, owner) = (class.name(), bytes(self.of(class)), class.owner());
+            text += &format!("  {name:<20} {held:>12}  {owner}\n");
+        }
+        text
+    }
+}
+
+/// One line, without the classes that hold nothing.
+impl fmt::Display for MemoryReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "memory {} of {}", bytes(self.total()), bytes(self.cap))?;
+        for class in MemoryClass::ALL.into_iter().filter(|class| self.of(*class) > 0) {
+            write!(f, ", {} {}", class.name(), bytes(self.of(class)))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_add_up_and_have_owners() {
+        let held = [(MemoryClass::CachedBlocks, 3 << 20), (MemoryClass::HeldBlocks, 1 << 20)];
+        let report = MemoryReport::new(16 << 20, 0, held);
+        assert_eq!((report.total(), report.held_by_readers()), (4 << 20, 1 << 20));
+        assert_eq!(
+            report.to_string(),
+            "memory 4.00 MB of 16.00 MB, cached-blocks 3.00 MB, held-blocks 1.00 MB"
+        );
+        assert_eq!(report.map().len(), 3 + MemoryClass::ALL.len());
+        assert_eq!(report.map()["held-blocks"], "1048576");
+        let text = report.text();
+        assert!(text.contains("cursors and views") && text.lines().count() == 1 + MemoryClass::ALL.len());
+        let names: std::collections::BTreeSet<_> = MemoryClass::ALL.map(MemoryClass::name).into();
+        assert_eq!(names.len(), MemoryClass::ALL.len());
+    }
+}

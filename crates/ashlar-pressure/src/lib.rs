@@ -1,0 +1,30 @@
+//! Back-pressure: how fast writers may go, so that memtables and level 0 never exceed their limits, and how memory is shared.
+//!
+//! | module | idea |
+//! |---|---|
+//! | `rates` | what background work carries, and what writers can sustain |
+//! | `pace` | the delay of a byte, by the gauges of a family |
+//! | `outlook` | when writers will be slowed and stopped |
+//! | `pressure` | the pace of a whole database, as the write path reads it |
+//! | `resources` | the memory cap, the block cache, the rate limit and the threads of one database or of several |
+//! | `memory` | when memtables are switched early, when writers wait, and when writes are refused |
+//!
+//! 1. Only background work ends a stop, so code that stops a writer must first schedule such work.
+//! 2. The fullness of a family is the larger of its two gauges; the fullest family decides for the database.
+//! 3. Memtables are no gauge: a full one is switched at once, or its writers wait for a flush.
+//!
+//! Each module may use only modules above it.
+
+mod rates;
+mod pace;
+mod outlook;
+mod pressure;
+mod resources;
+mod memory;
+
+pub use memory::Memory;
+pub use outlook::{Forecast, Outlook};
+pub use pace::{Gauges, Pace, WritePressure, pace};
+pub use pressure::Pressure;
+pub use rates::Rates;
+pub use resources::{Paced, Resources, lanes};

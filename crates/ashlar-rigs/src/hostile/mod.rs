@@ -1,0 +1,184 @@
+//! Hostile workloads against the promise of memory: the resident size of a process stays within the cap of its database,
+//! a tenth of it, and 32 MiB.
+//!
+//! Each row is a workload under a cap, in a child process of its own. The child samples its resident size, and what the
+//! database says about its memory at the moment of the largest sample. What the caller holds by itself, such as a batch that
+//! it builds, comes on top of the promise. A row is broken when
+//! 1. the peak is above the promise and what readers and a large batch hold,
+//! 2. a write was refused for want of memory although no reader held any, or
+//! 3. the report of the database explains less than the anonymous memory at the peak, by more than a tenth and [`UNNAMED`].
+//!
+//! A row whose peak is above the promise because readers or a large batch hold so much is *named*: the report says so. Pages of files
+//! count up to [`FILES`], because the code of a debug build is several times that of a release build.
+//!
+//! `--replay=NAME@CAP` is one row, the cap in MiB, 0 for the default; `--replay=NAME` is the row under each cap. Without
+//! `--time` every row has little data, and without `--replay` only some rows run.
+
+mod gauge;
+mod rocks;
+mod work;
+
+use ashlar_testkit::suite::{Budget, Length, Report, Watchdog, guarded};
+use ashlar_testkit::{children, turns};
+use comfy_table::{CellAlignment, Table, presets};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+pub use work::play;
+
+const MIB: u64 = 1 << 20;
+/// Memory of the process beside the database: code, stacks, the allocator's own. The part of the promise that no report names.
+const UNNAMED: u64 = 16 * MIB;
+
+/// Resident pages of files that count at most.
+const FILES: u64 = 8 * MIB;
+
+/// A workload and the caps under which it runs.
+struct Row {
+    name: &'static str,
+    /// In MiB; 0: the default cap.
+    caps: &'static [u64],
+    /// The caps of the quick form.
+    quick: &'static [u64],
+    /// Whether the workload holds cursors or snapshots, for which a write may be refused.
+    has_readers: bool,
+}
+
+const fn row(name: &'static str, caps: &'static [u64], quick: &'static [u64], has_readers: bool) -> Row {
+    Row { name, caps, quick, has_readers }
+}
+
+const ALL: &[u64] = &[16, 64, 256, 0];
+
+const ROWS: [Row; 27] = [
+    row("values-1k", ALL, &[], false),
+    row("values-1k-16-cursors", ALL, &[], true),
+    row("values-1k-64-cursors", ALL, &[], true),
+    row("values-100k", ALL, &[], false),
+    row("values-100k-16-cursors", ALL, &[], true),
+    row("values-100k-64-cursors", ALL, &[16], true),
+    row("values-1m", ALL, &[16], false),
+    row("values-1m-16-cursors", ALL, &[], true),
+    row("values-1m-64-cursors", ALL, &[], true),
+    row("blobs-100k-64-cursors", ALL, &[], true),
+    row("blobs-1m-64-cursors", ALL, &[16], true),
+    row("batches-100k", ALL, &[16], false),
+    row("batches-100b", ALL, &[], false),
+    row("multi-get-10k", ALL, &[], false),
+    row("merges-1-key", ALL, &[16], false),
+    row("merges-1000-keys", ALL, &[], false),
+    row("merges-10-keys-1k", ALL, &[16], false),
+    row("range-deletions", ALL, &[16], false),
+    row("families-100", &[16], &[16], false),
+    row("families-300", &[16], &[], false),
+    row("families-1000", &[16, 64], &[], false),
+    row("families-10000", &[256], &[], false),
+    row("snapshots-200", ALL, &[], true),
+    row("compaction", ALL, &[], false),
+    row("index-above-cap", &[16, 24, 32, 64], &[], false),
+    row("reopen-after-kill", ALL, &[], false),
+    row("two-databases", &[64, 256], &[], false),
+];
+
+/// What a child says at its end: numbers by name.
+type Figures = BTreeMap<String, u64>;
+
+/// The numbers of a child's last line, `ROW name=number …`.
+fn figures(text: &str) -> Option<Figures> {
+    let line = text.lines().rev().find_map(|line| line.strip_prefix("ROW "))?;
+    let number = |field: &str| {
+        let (name, number) = field.split_once('=')?;
+        Some((name.to_owned(), number.parse().ok()?))
+    };
+    line.split(' ').map(number).collect()
+}
+
+/// The rows of the suite that the budget asks for.
+pub fn run(budget: &Budget) -> Report {
+    let watchdog = Watchdog::new("limits --hostile", Duration::from_secs(1200));
+    let mut report = Report::new("limits --hostile", budget);
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING);
+    table.set_header(
+        "workload|cap|promise|peak|anon|caller|named|owned|at rest|RocksDB|refused|s|".split('|'),
+    );
+    for row in ROWS {
+        let quick = budget.length == Length::Quick;
+        for cap in if quick && budget.replay.is_none() { row.quick } else { row.caps } {
+            let name = format!("{}@{cap}", row.name);
+            let wanted = budget.replay.as_deref().is_none_or(|only| only == name || only == row.name);
+            if !wanted || budget.is_enough(&report) || budget.is_over() {
+                continue;
+            }
+            let _turn = turns::beside_others();
+            let _case = watchdog.begins(&name);
+            match guarded(|| one(budget, &row, *cap, quick)) {
+                Ok((cells, broken)) => {
+                    report.count("rows", 1);
+                    broken.into_iter().for_each(|why| report.fail(&name, format!("{name}: {why}")));
+                    table.add_row(cells);
+                }
+                Err(why) => report.fail(&name, format!("{name}: {why}")),
+            }
+        }
+    }
+    for column in table.column_iter_mut().filter(|column| column.index != 0) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    report.table = table.to_string();
+    drop(watchdog);
+    report.done(budget)
+}
+
+/// One row under one cap: its line of the table, and what is broken.
+fn one(budget: &Budget, row: &Row, cap: u64, quick: bool) -> Result<(Vec<String>, Vec<String>), String> {
+    let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
+    let length = if quick { "quick" } else { "full" };
+    let place = folder.path().to_string_lossy().into_owned();
+    let cap_bytes = (cap * MIB).to_string();
+    let text = children::answer(budget, &["hostile", row.name, &cap_bytes, length, &place])?;
+    let all = figures(&text).ok_or_else(|| format!("the child said {text:?}"))?;
+    let of = |name: &str| all.get(name).copied().unwrap_or_default();
+    let theirs = if quick { None } else { rocks::peak(row.name, cap, folder.path()) };
+    let promise = of("cap") + of("cap") / 10 + 32 * MIB;
+    let (mut broken, within) = (Vec::new(), of("rss") <= promise + of("caller"));
+    if of("rss") > promise + of("caller") + of("owned") {
+        broken.push(format!(
+            "{} MiB resident where {} are promised beside {} of the caller's; at the peak: {}",
+            of("rss") / MIB,
+            promise / MIB,
+            of("caller") / MIB,
+            text.lines().find_map(|line| line.strip_prefix("PEAK ")).unwrap_or("nothing said"),
+        ));
+    }
+    if of("refused") > 0 && !row.has_readers {
+        let why = text.lines().find_map(|line| line.strip_prefix("REFUSED ")).unwrap_or_default();
+        broken.push(format!("{} writes were refused without a reader: {why}", of("refused")));
+    }
+    let explained = of("named") + of("caller");
+    if of("anon") > explained + explained / 10 + UNNAMED {
+        broken.push(format!(
+            "{} MiB of anonymous memory, of which the report names {} and the caller has {}: {}",
+            of("anon") / MIB,
+            of("named") / MIB,
+            of("caller") / MIB,
+            text.lines().find_map(|line| line.strip_prefix("PEAK ")).unwrap_or("nothing said"),
+        ));
+    }
+    let mib = |name: &str| format!("{}", of(name) / MIB);
+    let mut cells = vec![row.name.to_owned(), mib("cap"), (promise / MIB).to_string()];
+    cells.extend(["rss", "anon", "caller", "named", "owned", "rest"].map(mib));
+    cells.push(theirs.map_or("-".to_owned(), |bytes| (bytes / MIB).to_string()));
+    cells.push(of("refused").to_string());
+    cells.push(format!("{:.1}", of("millis") as f64 / 1000.0));
+    let verdict = match (broken.is_empty(), within) {
+        (false, _) => "BROKEN",
+        (true, true) => "held",
+        (true, false) => "named",
+    };
+    cells.push(verdict.to_owned());
+    if let Some(nanos) = all.get("nanos") {
+        cells.push(format!("{:.1} µs each", *nanos as f64 / 1000.0));
+    }
+    Ok((cells, broken))
+}
