@@ -171,6 +171,12 @@ impl<'a> Look<'a> {
             "cf-write-stall-stats" => self.core.counters.stalls().line() + "\n",
             "db-write-stall-stats" => "Write Stall (count): write-buffer-manager-limit-stops: 0\n".to_owned(),
             "dbstats" => self.core.db_text(),
+            "space-amplification" => {
+                let blobs = self.blobs();
+                let all = FamilyShape::of(version).bytes().saturating_add(blobs.bytes);
+                let live = live_data_bytes(version).saturating_add(blobs.bytes.saturating_sub(blobs.garbage));
+                format!("{:.3}", all.max(1) as f64 / live.max(1) as f64)
+            }
             "memory-report" => self.core.memory_report().text(),
             "levelstats" => levelstats(&FamilyShape::of(version)),
             "live-sst-files-size-at-temperature" => {

@@ -289,7 +289,7 @@ impl Core {
         };
         let sum = state.families.iter().map(buffers).fold(0, u64::saturating_add);
         // All memtables together have a limit too, however many families there are.
-        sum.saturating_mul(4).min((self.memory.memtables_max() as u64).saturating_mul(8))
+        sum.saturating_mul(4).min((self.memory.memtables_max() as u64).saturating_mul(4))
     }
 }
 

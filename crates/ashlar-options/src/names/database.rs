@@ -50,7 +50,7 @@ pub(super) const DATABASE: &[Row<Options>] = &[
     ignored!("allow_data_in_errors", "false", open, "Errors name file, offset and cause. They contain a key only if the caller passed it."),
     ignored!("fail_if_options_file_error", "false", open, "If an open cannot write its OPTIONS file, it fails. A later failure is reported. RocksDB has dropped the option."),
     // The log.
-    uses!("max_total_wal_size", "0", live, db.max_total_wal_bytes, Range::Whole(0, u64::MAX, BYTES), "When the live WAL files are larger than this, the families that need the oldest one are flushed. 0: four times write_buffer_size times max_write_buffer_number of all families, but at most eight times the memtables' share of memory."),
+    uses!("max_total_wal_size", "0", live, db.max_total_wal_bytes, Range::Whole(0, u64::MAX, BYTES), "When the live WAL files are larger than this, the families that need the oldest one are flushed. 0: four times write_buffer_size times max_write_buffer_number of all families, but at most four times the memtables' share of memory."),
     uses!("wal_dir", "", open, db.wal_dir, Range::Text("a directory"), "Directory of the WAL files. Empty: the one that the newest OPTIONS file names, or the database directory."),
     uses!("wal_compression", "kNoCompression", open, V7_8, db.wal_compression, Range::Text("kNoCompression, kZSTD"), "Compression of WAL records. Needs a format level of 7.8 or above."),
     uses!("manual_wal_flush", "false", open, db.manual_wal_flush, Range::Flag, "Up to 1 MiB of WAL records stay in the process until flush_wal, a sync, a full memtable or the close. A killed process loses the newest writes; the rest have no gap."),

@@ -28,7 +28,7 @@ pub use work::play;
 
 const MIB: u64 = 1 << 20;
 /// Memory of the process beside the database: code, stacks, the allocator's own. The part of the promise that no report names.
-const UNNAMED: u64 = 16 * MIB;
+const UNNAMED: u64 = 24 * MIB;
 
 /// Resident pages of files that count at most.
 const FILES: u64 = 8 * MIB;
@@ -57,7 +57,7 @@ const ROWS: [Row; 27] = [
     row("values-100k", ALL, &[], false),
     row("values-100k-16-cursors", ALL, &[], true),
     row("values-100k-64-cursors", ALL, &[16], true),
-    row("values-1m", ALL, &[16], false),
+    row("values-1m", ALL, &[64], false),
     row("values-1m-16-cursors", ALL, &[], true),
     row("values-1m-64-cursors", ALL, &[], true),
     row("blobs-100k-64-cursors", ALL, &[], true),
