@@ -6,7 +6,9 @@ mod coverage;
 mod fetch;
 mod fuzz;
 mod install;
+mod jars;
 mod loom;
+mod natives;
 mod nightly;
 mod peers;
 mod project;
@@ -34,6 +36,7 @@ usage: cargo xtask COMMAND [OPTIONS]          cargo xtask COMMAND --help says mo
   fuzz      damage real files and feed them to every decoder
   rel       the reliability suites: crashes, failing calls, damage; any duration
   loom      check every order of threads in locks, queue, memtable and cache
+  natives   list the native methods of RocksDB's Java classes, from jars
   miri      run the crates with unsafe code under miri, if a nightly compiler is installed
   sanitize  run their tests and ashlardb's under the thread or address sanitizer, if one is installed
   tidy      check the project rules that no compiler checks
@@ -62,6 +65,7 @@ fn main() -> ExitCode {
         "install" => (install::HELP, install::main),
         "fuzz" => (fuzz::HELP, fuzz::main),
         "loom" => (loom::HELP, loom::main),
+        "natives" => (natives::HELP, natives::main),
         "rel" => (rel::HELP, rel::main),
         "tidy" => (tidy::HELP, tidy::main),
         "--help" | "-h" | "help" => {

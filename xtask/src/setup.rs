@@ -20,6 +20,7 @@ Fetches what the tests hold us against:
   rocksdb-judge    our own program that drives the libraries, built from crates/ashlar-testkit
   chromium         Debian's browser, headless, for the pages: apt-get install chromium
   valgrind         Debian's, which counts instructions where the machine has no counters: apt-get install valgrind
+  rocksdbjni-*     RocksDB's jars for Java, where there is a JDK: org.rocksdb:rocksdbjni 7.9.2 to 11.8.1 (355 MB, needs mvn)
   grocksdb         RocksDB's binding for Go, with its tests: the module v1.11.1 (needs go: apt-get install golang-go)
 Notes where they lie in target/judges/paths. What is missing is printed as \"skipped: why\"; the tests that need it say so
 too. Runs again in a moment when everything is there.";
@@ -52,7 +53,7 @@ pub fn judges() -> Result<Vec<String>, String> {
     let folder = project::scratch().join("judges");
     fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     let tools = debian_tools();
-    let found = [
+    let mut found = vec![
         ("rocksdb-7.8.3", tools.clone().and_then(|()| debian_library())),
         ("ldb", tools.clone().and_then(|()| on_path("ldb"))),
         ("sst_dump", tools.and_then(|()| on_path("sst_dump"))),
@@ -63,6 +64,7 @@ pub fn judges() -> Result<Vec<String>, String> {
         ("valgrind", valgrind()),
         ("grocksdb", grocksdb(&folder)),
     ];
+    found.extend(crate::jars::found(&folder));
     let note = |(name, place): &(&str, Result<PathBuf, String>)| match place {
         Ok(path) => format!("{name}\t{}\n", path.display()),
         Err(why) => format!("{name}\tmissing: {why}\n"),
@@ -158,8 +160,6 @@ fn maven_library(folder: &Path) -> Result<PathBuf, String> {
     if sha256(&library)? != MEMBER_SHA256 {
         return Err(format!("{MEMBER} is not the pinned one: not used"));
     }
-    // 92 MB that are not needed any more; a failure to remove them does no harm.
-    let _ = fs::remove_file(folder.join(JAR));
     Ok(library)
 }
 

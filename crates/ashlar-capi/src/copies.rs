@@ -5,11 +5,11 @@ use crate::door::{HasTexts, call, changed};
 use crate::info::RateObject;
 use crate::objects::RestoreObject;
 use crate::options::{EnvObject, OptionsObject};
+use ashlar_compat::copies::{check_backup, open_backups, restore_backup};
 use ashlar_compat::options::Texts;
 use ashlar_compat::status::{not_found, stopped};
-use ashlardb::{
-    BackupEngine, BackupInfo, BackupOptions, CheckpointOptions, Db, Error, RestoreOptions, Result,
-};
+use ashlar_compat::values;
+use ashlardb::{BackupEngine, BackupInfo, BackupOptions, CheckpointOptions, Db, Error, Result};
 use std::cell::RefCell;
 use std::ffi::{CStr, c_void};
 use std::os::unix::ffi::OsStrExt;
@@ -47,26 +47,13 @@ pub struct BackupOptionsObject {
     texts: Texts,
 }
 
-/// RocksDB's defaults, where they are not zero.
-const BACKUP_DEFAULTS: [(&str, &str); 9] = [
-    ("share_table_files", "true"),
-    ("sync", "true"),
-    ("backup_log_files", "true"),
-    ("share_files_with_checksum", "true"),
-    ("max_background_operations", "1"),
-    ("callback_trigger_interval_size", "4194304"),
-    ("max_valid_backups_to_open", "2147483647"),
-    ("schema_version", "1"),
-    ("share_files_with_checksum_naming", "-2147483646"),
-];
-
 impl BackupOptionsObject {
     fn new(dir: &Path) -> BackupOptionsObject {
         BackupOptionsObject {
             dir: dir.to_owned(),
             env: None,
             limit: None,
-            texts: Texts::listed(&BACKUP_DEFAULTS),
+            texts: Texts::listed(&values::BACKUPS),
         }
     }
 }
@@ -82,13 +69,6 @@ impl BackupObject {
     /// RocksDB's `Incomplete`: backups are stopped.
     fn going(&self) -> Result<()> {
         if self.1.load(Ordering::Acquire) { Err(stopped()) } else { Ok(()) }
-    }
-
-    /// # Errors
-    /// `Io(NotFound)`: there is no such backup.
-    fn named(&self, id: u32) -> Result<()> {
-        let is_there = self.0.borrow().backups().iter().any(|backup| backup.id == id);
-        if is_there { Ok(()) } else { Err(not_found(format!("there is no backup {id}"))) }
     }
 }
 
@@ -159,22 +139,8 @@ pub fn backup_engine_open_opts(
 }
 
 fn opened(options: &BackupOptionsObject) -> Result<BackupObject> {
-    let texts = &options.texts;
-    for name in ["share_table_files", "share_files_with_checksum"] {
-        if !texts.get::<bool>(name) {
-            return Err(Error::not_supported(format!("the backup option {name}={}", texts.text(name))));
-        }
-    }
-    let limit = options.limit.unwrap_or_else(|| texts.get("backup_rate_limit"));
-    let threads = usize::try_from(texts.get::<i32>("max_background_operations")).unwrap_or(1);
-    let mut builder = BackupEngine::builder(&options.dir).rate_limit(limit).threads(threads);
-    if let Some(env) = &options.env {
-        builder = builder.env(env.0.clone());
-    }
-    let mut engine = builder.open()?;
-    if texts.get("destroy_old_data") {
-        engine.delete_all()?;
-    }
+    let env = options.env.as_ref().map(|env| &env.0);
+    let engine = open_backups(&options.dir, env, options.limit, &options.texts)?;
     Ok(BackupObject(engine.into(), AtomicBool::new(false)))
 }
 
@@ -332,8 +298,9 @@ pub fn backup_engine_purge_old_backups(be: &BackupObject, keep: u32) -> Result<(
 /// # Errors
 /// Those of [`BackupEngine::verify`].
 pub fn backup_engine_verify_backup(be: &BackupObject, backup_id: u32) -> Result<()> {
-    be.named(backup_id)?;
-    be.0.borrow().verify(backup_id)
+    let engine = be.0.borrow();
+    check_backup(&engine, backup_id)?;
+    engine.verify(backup_id)
 }
 
 /// Restores the newest backup.
@@ -361,17 +328,9 @@ pub fn backup_engine_restore_db_from_backup(
     options: &RestoreObject,
     backup_id: u32,
 ) -> Result<()> {
-    if db_dir != wal_dir {
-        return Err(
-            Error::not_supported("a restore of WAL files to a directory of their own").at_path(path(wal_dir))
-        );
-    }
-    be.named(backup_id)?;
-    let keep = options.texts().get("keep_log_files");
     be.going()?;
-    be.0.borrow()
-        .restore_with(backup_id, path(db_dir), RestoreOptions::new().keep_log_files(keep), |_| {})
-        .map(drop)
+    let keep = options.texts().get("keep_log_files");
+    restore_backup(&be.0.borrow(), backup_id, (path(db_dir), path(wal_dir)), keep)
 }
 
 /// The backups.

@@ -7,10 +7,10 @@ use crate::lists::at_one_moment;
 use crate::objects::{FlushObject, FlushWalObject, WaitObject};
 use crate::options::{CompactObject, EnvObject, OptionsObject, ReadObject, SnapshotObject, WriteObject};
 use crate::timestamps;
+use ashlar_compat::calls::closed_range;
 use ashlar_compat::database::{Database, Held, Mode, create_dir, families};
 use ashlardb::{Error, Family, Read, Result, View, Write};
 use std::ffi::{CStr, OsStr};
-use std::ops::Bound;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -405,12 +405,6 @@ pub fn wait_for_compact(db: &DbObject, options: &WaitObject) -> Result<()> {
     if texts.get("close_db") { db.close() } else { Ok(()) }
 }
 
-fn bounds(start: Option<&[u8]>, limit: Option<&[u8]>) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
-    let start = start.map_or(Bound::Unbounded, |start| Bound::Included(start.to_vec()));
-    // RocksDB's range has its last key.
-    (start, limit.map_or(Bound::Unbounded, |limit| Bound::Included(limit.to_vec())))
-}
-
 fn compacted(
     db: &DbObject,
     family: Option<&FamilyObject>,
@@ -418,7 +412,7 @@ fn compacted(
     range: (Option<&[u8]>, Option<&[u8]>),
 ) -> Result<()> {
     db.0.check_requests()?;
-    db.family(family)?.compact_range(bounds(range.0, range.1), options.0.range()?)
+    db.family(family)?.compact_range(closed_range(range.0, range.1), options.0.range()?)
 }
 
 /// Compacts a range of the family `default`; null stands for the end. C has no place for an error.
@@ -473,7 +467,7 @@ fn deleted(
     family: Option<&FamilyObject>,
     range: (Option<&[u8]>, Option<&[u8]>),
 ) -> Result<()> {
-    db.family(family)?.delete_files_in_ranges(&[bounds(range.0, range.1)]).map(drop)
+    db.family(family)?.delete_files_in_ranges(&[closed_range(range.0, range.1)]).map(drop)
 }
 
 /// Deletes the tables that lie in a range of the family `default`.

@@ -9,9 +9,9 @@ use crate::lists::target;
 use crate::objects::{EnvOptionsObject, IngestObject, WalReadObject};
 use crate::options::OptionsObject;
 use crate::timestamps;
+use ashlar_compat::files::{UpdatesIterator, ingest_options};
 use ashlar_compat::options::Options;
-use ashlar_compat::status::not_found;
-use ashlardb::{Error, IngestMode, IngestOptions, Result, SeqNum, SstWriter, Update, Updates};
+use ashlardb::{Error, Result, SstWriter};
 use std::ffi::{CStr, c_char};
 use std::path::PathBuf;
 
@@ -131,29 +131,6 @@ pub fn sstfilewriter_file_size(writer: &mut WriterObject, file_size: &mut u64) {
     *file_size = writer.writer.as_ref().map_or(writer.finished, SstWriter::file_size);
 }
 
-/// What an ingestion asks for.
-///
-/// # Errors
-/// `NotSupported`: an option that no ingestion keeps.
-fn ingest_options(object: &IngestObject) -> Result<IngestOptions> {
-    let texts = object.texts();
-    for name in ["write_global_seqno", "allow_db_generated_files"] {
-        if texts.get(name) {
-            return Err(Error::not_supported(format!("the option {name} of an ingestion")));
-        }
-    }
-    let mode = match (texts.get("move_files"), texts.get("link_files")) {
-        (true, _) => IngestMode::Move,
-        (_, true) => IngestMode::Link,
-        _ => IngestMode::Copy,
-    };
-    Ok(IngestOptions::new()
-        .mode(mode)
-        .behind(texts.get("ingest_behind"))
-        .flush(texts.get("allow_blocking_flush"))
-        .bottommost_only(texts.get("fail_if_not_bottommost_level")))
-}
-
 /// # Safety
 /// See the header.
 unsafe fn ingest(
@@ -167,7 +144,7 @@ unsafe fn ingest(
         // SAFETY: as for this function.
         let (db, family) = unsafe { target(db, family) }?;
         // SAFETY: as for this function.
-        let options = ingest_options(unsafe { borrowed(opt, "opt") }?)?;
+        let options = ingest_options(unsafe { borrowed(opt, "opt") }?.texts())?;
         // SAFETY: as for this function.
         let names = unsafe { strings(files.0, files.1, "file_list", "a file") }?;
         let paths = names.map(|name| name.map(|name| path(name).to_owned()));
@@ -211,68 +188,24 @@ pub unsafe extern "C" fn rocksdb_ingest_external_file_cf(
 
 /// `rocksdb_wal_iterator_t`: the batches of the WAL since a sequence number.
 #[derive(Debug)]
-pub struct UpdatesObject {
-    db: ashlardb::Db,
-    updates: Updates,
-    /// The first sequence number behind the batches that were shown.
-    next: SeqNum,
-    here: Option<Update>,
-    status: Option<Error>,
-}
-
-impl UpdatesObject {
-    fn new(db: &ashlardb::Db, updates: Updates, next: SeqNum) -> UpdatesObject {
-        let mut object = UpdatesObject { db: db.clone(), updates, next, here: None, status: None };
-        object.step();
-        object
-    }
-
-    fn step(&mut self) {
-        self.here = None;
-        match self.updates.next() {
-            Some(Ok(update)) => {
-                let next = update.sequence().checked_add(update.len().into());
-                self.next = next.unwrap_or(SeqNum::MAX);
-                self.here = Some(update);
-            }
-            Some(Err(e)) => self.status = Some(e),
-            None => {}
-        }
-    }
-
-    /// [`UpdatesObject::step`]. Off the end, batches that were written since show.
-    fn next(&mut self) {
-        self.step();
-        if self.here.is_none() && self.status.is_none() && self.db.sequence() >= self.next {
-            match self.db.updates_since(self.next) {
-                Ok(newer) => *self = UpdatesObject::new(&self.db, newer, self.next),
-                Err(e) => self.status = Some(e),
-            }
-        }
-    }
-}
+pub struct UpdatesObject(UpdatesIterator);
 
 /// The batches since a sequence number, or since the first one that is left in the WAL files.
 ///
 /// # Errors
-/// Those of [`ashlardb::Db::updates_left`]. `Io(NotFound)`: nothing of that number is written yet.
+/// Those of [`UpdatesIterator::since`].
 pub fn get_updates_since(db: &DbObject, seq_number: u64, _: Option<&WalReadObject>) -> Result<UpdatesObject> {
-    let since = SeqNum::new(seq_number).ok_or_else(|| Error::invalid("a sequence number of 2^56 or more"))?;
-    if since > db.0.db().sequence() {
-        return Err(not_found("Requested sequence not yet written in the db"));
-    }
-    let db = db.0.db();
-    Ok(UpdatesObject::new(&db, db.updates_left(since)?, since))
+    UpdatesIterator::since(&db.0, seq_number).map(UpdatesObject)
 }
 
 /// Whether there is a batch.
 pub fn wal_iter_valid(iter: &UpdatesObject) -> bool {
-    iter.here.is_some()
+    iter.0.is_valid()
 }
 
 /// To the next batch. Off the end, to the first batch that was written since.
 pub fn wal_iter_next(iter: &mut UpdatesObject) {
-    iter.next();
+    iter.0.next();
 }
 
 /// The error that ended the batches.
@@ -280,12 +213,12 @@ pub fn wal_iter_next(iter: &mut UpdatesObject) {
 /// # Errors
 /// That error.
 pub fn wal_iter_status(iter: &UpdatesObject) -> Result<()> {
-    iter.status.clone().map_or(Ok(()), Err)
+    iter.0.status()
 }
 
 /// The batch, and the sequence number of its first change.
 pub fn wal_iter_get_batch(iter: &UpdatesObject, seq: &mut u64) -> Option<BatchObject> {
-    let update = iter.here.as_ref()?;
+    let update = iter.0.update()?;
     *seq = update.sequence().get();
     Some(BatchObject::of(update.data()))
 }

@@ -2,6 +2,7 @@
 
 use ashlar_compat::options::Texts;
 use ashlar_compat::transactions::{DATABASE_DEFAULTS, TRANSACTION_DEFAULTS};
+use ashlar_compat::values;
 
 macro_rules! objects {
     ($($(#[$doc:meta])* $name:ident, $create:ident = $defaults:expr;)*) => { $(
@@ -25,32 +26,17 @@ macro_rules! objects {
 }
 objects! {
     /// `rocksdb_flushoptions_t`. A flush here always waits, so these change nothing.
-    FlushObject, flushoptions_create = [("wait", "true")];
+    FlushObject, flushoptions_create = values::FLUSH;
     /// `rocksdb_flushwaloptions_t`.
-    FlushWalObject, flushwaloptions_create = [("rate_limiter_priority", "IO_TOTAL")];
+    FlushWalObject, flushwaloptions_create = values::FLUSH_WAL;
     /// `rocksdb_wait_for_compact_options_t`.
     WaitObject, wait_for_compact_options_create = [];
     /// `rocksdb_envoptions_t`: hints of files that this library opens in its own way.
-    EnvOptionsObject, envoptions_create = [
-        ("allow_fallocate", "true"),
-        ("fd_cloexec", "true"),
-        ("fallocate_with_keep_size", "true"),
-        ("writable_file_max_buffer_size", "1048576"),
-        ("compaction_readahead_size", "2097152"),
-    ];
+    EnvOptionsObject, envoptions_create = values::FILES;
     /// `rocksdb_ingestexternalfileoptions_t`.
-    IngestObject, ingestexternalfileoptions_create = [
-        ("snapshot_consistency", "true"),
-        ("allow_global_seqno", "true"),
-        ("allow_blocking_flush", "true"),
-        ("failed_move_fall_back_to_copy", "true"),
-        ("verify_file_checksum", "true"),
-        ("fill_cache", "true"),
-        ("file_opening_threads", "1"),
-        ("prefetch_lmax_index_and_filter_blocks", "true"),
-    ];
+    IngestObject, ingestexternalfileoptions_create = values::INGEST;
     /// `rocksdb_restore_options_t`.
-    RestoreObject, restore_options_create = [("mode", "65535")];
+    RestoreObject, restore_options_create = values::RESTORE;
     /// `rocksdb_wal_readoptions_t`.
     WalReadObject, wal_readoptions_create = [("verify_checksums", "true")];
     /// `rocksdb_transactiondb_options_t`.

@@ -11,8 +11,9 @@ use crate::door::HasTexts;
 use crate::objects::{ClockObject, CuckooObject, LruObject};
 use crate::settings::TableFilter;
 use ashlar_compat::cache::Cache;
-use ashlar_compat::calls::{CompactOptions, ReadOptions, WriteOptions};
+use ashlar_compat::calls::{CompactOptions, ReadOptions, WriteOptions, write_options};
 use ashlar_compat::options::{Group, Options, TableOptions, Texts};
+use ashlar_compat::presets;
 use ashlar_compat::value::{Names, Scalar};
 use ashlardb::{
     CompactOnDeletion, CompactionFilter, Env, Error, FixedPrefixPartitioner, PrefixExtractor, Result,
@@ -117,11 +118,7 @@ impl HasTexts for WriteObject {
     }
     fn change(&mut self, set: impl FnOnce(&mut Texts)) {
         set(&mut self.texts);
-        self.write = WriteOptions::new()
-            .sync(self.texts.get("sync"))
-            .disable_wal(self.texts.get("disableWAL"))
-            .no_slowdown(self.texts.get("no_slowdown"))
-            .low_priority(self.texts.get("low_pri"));
+        self.write = write_options(&self.texts);
     }
 }
 
@@ -321,22 +318,7 @@ pub fn options_compaction_readahead_size(opt: &mut OptionsObject, bytes: usize) 
 
 /// Loads without compactions and without delays, for a compaction on request that follows.
 pub fn options_prepare_for_bulk_load(opt: &mut OptionsObject) {
-    const NEVER: i32 = 1 << 30;
-    let texts = &mut opt.0.texts;
-    for trigger in ["file_num_compaction", "slowdown_writes", "stop_writes"] {
-        texts.set(&format!("level0_{trigger}_trigger"), NEVER);
-    }
-    for limit in ["soft", "hard"] {
-        texts.set(&format!("{limit}_pending_compaction_bytes_limit"), 0u64);
-    }
-    texts.set("disable_auto_compactions", true);
-    texts.set("max_compaction_bytes", 1u64 << 60);
-    texts.set("num_levels", 2i32);
-    texts.set("max_write_buffer_number", 6i32);
-    texts.set("min_write_buffer_number_to_merge", 1i32);
-    texts.set("max_background_flushes", 4i32);
-    texts.set("max_background_compactions", 2i32);
-    texts.set("target_file_size_base", 256u64 << 20);
+    presets::bulk_load(&mut opt.0.texts);
 }
 
 /// The compression of the options from a level on, and none above; below zero: no change.
@@ -403,29 +385,17 @@ pub fn options_increase_parallelism(opt: &mut OptionsObject, total_threads: i32)
 
 /// Memtables of a quarter of the budget, and levels in proportion.
 pub fn options_optimize_level_style_compaction(opt: &mut OptionsObject, budget: u64) {
-    let texts = &mut opt.0.texts;
-    texts.set("write_buffer_size", budget / 4);
-    texts.set("min_write_buffer_number_to_merge", 2i32);
-    texts.set("max_write_buffer_number", 6i32);
-    texts.set("level0_file_num_compaction_trigger", 2i32);
-    texts.set("target_file_size_base", budget / 8);
-    texts.set("max_bytes_for_level_base", budget);
+    presets::level_style(&mut opt.0.texts, budget);
 }
 
 /// Memtables of a quarter of the budget, in a universal tree.
 pub fn options_optimize_universal_style_compaction(opt: &mut OptionsObject, budget: u64) {
-    let texts = &mut opt.0.texts;
-    texts.set("write_buffer_size", budget / 4);
-    texts.set("min_write_buffer_number_to_merge", 2i32);
-    texts.set("max_write_buffer_number", 6i32);
-    texts.set_text("compaction_style", "kCompactionStyleUniversal".into());
+    presets::universal_style(&mut opt.0.texts, budget);
 }
 
 /// Filters, and a cache of that many MiB.
 pub fn options_optimize_for_point_lookup(opt: &mut OptionsObject, block_cache_size_mb: u64) {
-    let table = opt.0.table.get_or_insert_default();
-    table.texts.set_text("filter_policy", "bloomfilter:10:false".into());
-    table.texts.set("block_cache", block_cache_size_mb.max(1) << 20);
+    presets::point_lookup(&mut opt.0, block_cache_size_mb);
 }
 
 /// Counts what databases do.

@@ -18,15 +18,13 @@ use crate::objects::{
 };
 use crate::options::{OptionsObject, ReadObject, SnapshotObject, WriteObject};
 use crate::timestamps;
-use ashlar_compat::calls::{ReadOptions, WriteOptions};
+use ashlar_compat::calls::WriteOptions;
 use ashlar_compat::indexed::IndexedBatch;
 use ashlar_compat::iterator::Iterator;
 use ashlar_compat::options::Texts;
-use ashlar_compat::status::not_found;
-use ashlar_compat::transactions::{add_batch, optimistic, pessimistic, plain};
-use ashlardb::{
-    Error, Family, Read, Reader, Result, Transaction, TransactionOptions, View, Write, WriteBatch,
-};
+use ashlar_compat::transaction::Txn;
+use ashlar_compat::transactions::{check_policy, optimistic, pessimistic, plain};
+use ashlardb::{Result, TransactionOptions, View, Write, WriteBatch};
 use std::cell::{Ref, RefCell};
 use std::ffi::{CStr, c_char};
 
@@ -46,12 +44,7 @@ pub struct OptimisticDbObject {
 /// `rocksdb_transaction_t`.
 #[derive(Debug)]
 pub struct TxnObject {
-    db: DbObject,
-    transaction: RefCell<Result<Transaction>>,
-    /// With which a rolled back transaction begins again.
-    options: Result<TransactionOptions>,
-    /// A commit must be prepared.
-    must_prepare: bool,
+    txn: RefCell<Txn>,
     refused: FirstError,
     /// The snapshots of which the caller has the bytes.
     lent: RefCell<Vec<SnapshotObject>>,
@@ -61,28 +54,20 @@ pub struct TxnObject {
 
 impl TxnObject {
     fn new(db: &DbObject, options: Result<TransactionOptions>, must_prepare: bool) -> TxnObject {
-        let transaction = options.clone().and_then(|options| db.0.db().begin_with(options));
-        // Begun again, it takes no snapshot of its own.
-        TxnObject::of(db, transaction, options.map(|options| options.snapshot(false)), must_prepare)
+        TxnObject::of(Txn::begin(&db.0, options, must_prepare))
     }
 
-    fn of(
-        db: &DbObject,
-        transaction: Result<Transaction>,
-        options: Result<TransactionOptions>,
-        must_prepare: bool,
-    ) -> TxnObject {
+    fn of(txn: Txn) -> TxnObject {
         let (lent, lent_batch) = (RefCell::default(), RefCell::default());
-        let (db, transaction, refused) = (db.share(), transaction.into(), FirstError::default());
-        TxnObject { db, transaction, options, must_prepare, refused, lent, lent_batch }
+        TxnObject { txn: txn.into(), refused: FirstError::default(), lent, lent_batch }
     }
 
     /// Adds the operations of a batch.
     ///
     /// # Errors
-    /// Those of [`add_batch`].
+    /// Those of [`Txn::add`].
     pub(crate) fn add(&self, batch: &WriteBatch) -> Result<()> {
-        add_batch(&self.db.0.db(), &*self.open()?, batch)
+        self.open()?.add(batch)
     }
 
     /// The operations, as a batch that is read; none once the transaction has ended.
@@ -90,29 +75,15 @@ impl TxnObject {
     /// # Errors
     /// Those of the beginning of the transaction.
     pub(crate) fn operations(&self) -> Result<IndexedBatch> {
-        let transaction = self.open()?;
-        let data = if transaction.is_active() { transaction.data()? } else { WriteBatch::new().data()? };
-        IndexedBatch::from_data(&data, &self.db.0.db().families())
+        self.open()?.operations()
     }
 
-    fn open(&self) -> Result<Ref<'_, Transaction>> {
-        self.refused.check()?;
-        match Ref::filter_map(self.transaction.borrow(), |transaction| transaction.as_ref().ok()) {
-            Ok(transaction) => Ok(transaction),
-            Err(refused) => match &*refused {
-                Ok(_) => Err(Error::invalid("no transaction")),
-                Err(e) => Err(e.clone()),
-            },
-        }
-    }
-
-    fn family<'a>(&'a self, family: Option<&'a FamilyObject>) -> Result<&'a Family> {
-        Ok(family.map_or(self.db.0.default_family(), |family| &family.family))
+    fn open(&self) -> Result<Ref<'_, Txn>> {
+        self.refused.check().map(|()| self.txn.borrow())
     }
 
     fn get(&self, family: Option<&FamilyObject>, options: &ReadObject, key: &[u8]) -> Result<Option<View>> {
-        let transaction = self.open()?;
-        reader(&transaction, self.family(family)?, &options.0)?.get(key)
+        self.open()?.get(family.map(|family| &family.family), &options.0, key)
     }
 
     fn get_for_update(
@@ -122,29 +93,16 @@ impl TxnObject {
         key: &[u8],
         exclusive: bool,
     ) -> Result<Option<View>> {
-        options.0.plain().map(drop)?;
-        let transaction = self.open()?;
-        let to = transaction.family(self.family(family)?);
-        if exclusive { to.get_for_update(key) } else { to.get_for_share(key) }
+        self.open()?.get_for_update(family.map(|family| &family.family), &options.0, key, exclusive)
     }
 
     fn iterator(&self, family: Option<&FamilyObject>, options: &ReadObject) -> IterObject {
-        let cursor = (|| {
-            let transaction = self.open()?;
-            let family = self.family(family)?;
-            reader(&transaction, family, &options.0)?.scan(options.0.bounds(family)).cursor()
-        })();
-        IterObject(Iterator::once(cursor).into())
+        let iterator = match self.open() {
+            Ok(txn) => txn.iterator(family.map(|family| &family.family), &options.0),
+            Err(e) => Iterator::once(Err(e)),
+        };
+        IterObject(iterator.into())
     }
-}
-
-/// A read of a transaction: of the newest state, or of the snapshot that the options name.
-fn reader<'a>(from: &'a Transaction, family: &'a Family, options: &'a ReadOptions) -> Result<Reader<'a>> {
-    let read = options.plain()?;
-    Ok(match &options.snapshot {
-        Some(snapshot) => from.over(snapshot).family(family).reading(read),
-        None => from.reading(read).family(family),
-    })
 }
 
 // Each function below is the body of the C function of its name.
@@ -158,17 +116,8 @@ pub fn transactiondb_open(
     txn_db_options: &TxnDbOptionsObject,
     name: &CStr,
 ) -> Result<TxnDbObject> {
-    check_policy(txn_db_options)?;
+    check_policy(txn_db_options.texts())?;
     Ok(TxnDbObject { db: db::open(options, name)?, options: txn_db_options.texts().clone() })
-}
-
-/// # Errors
-/// `NotSupported`: transactions that write before the commit.
-fn check_policy(options: &TxnDbOptionsObject) -> Result<()> {
-    match options.texts().get::<i32>("write_policy") {
-        0 => Ok(()),
-        _ => Err(Error::not_supported("a write policy other than write-committed")),
-    }
 }
 
 /// Opens a database of optimistic transactions.
@@ -301,14 +250,14 @@ macro_rules! locked {
         /// # Errors
         /// Those of the write to a transaction.
         pub fn $in(txn: &TxnObject, $($arg: &[u8]),*) -> Result<()> {
-            txn.open()?.$call($($arg),*)
+            txn.open()?.open()?.$call($($arg),*)
         }
         #[doc = concat!("In a family: ", stringify!($call), ".")]
         ///
         /// # Errors
         /// Those of the write to a transaction.
         pub fn $in_of(txn: &TxnObject, family: &FamilyObject, $($arg: &[u8]),*) -> Result<()> {
-            txn.open()?.family(&family.family).$call($($arg),*)
+            txn.open()?.open()?.family(&family.family).$call($($arg),*)
         }
     )* };
 }
@@ -418,10 +367,9 @@ pub unsafe extern "C" fn rocksdb_transactiondb_get_prepared_transactions(
         // SAFETY: as for this function.
         let db = unsafe { crate::door::borrowed(txn_db, "txn_db") }?;
         let all = db.db.0.db().prepared_transactions()?;
-        let objects = all.into_iter().map(|transaction| {
-            let begun = TxnObject::of(&db.db, Ok(transaction), Ok(TransactionOptions::new()), false);
-            crate::door::made(begun)
-        });
+        let objects = all
+            .into_iter()
+            .map(|transaction| crate::door::made(TxnObject::of(Txn::prepared(&db.db.0, transaction))));
         let objects: Vec<*mut TxnObject> = objects.collect();
         *count = objects.len();
         Ok(if objects.is_empty() { std::ptr::null_mut() } else { crate::memory::new_array(&objects) })
@@ -437,7 +385,7 @@ pub unsafe extern "C" fn rocksdb_transaction_get_snapshot(txn: *mut TxnObject) -
     call(std::ptr::null_mut(), || {
         // SAFETY: as for this function.
         let txn = unsafe { crate::door::borrowed(txn, "txn") }?;
-        let Some(snapshot) = txn.open()?.snapshot() else { return Ok(std::ptr::null()) };
+        let Some(snapshot) = txn.open()?.open()?.snapshot() else { return Ok(std::ptr::null()) };
         let own = SnapshotObject(snapshot);
         let copy = lent_copy(&own);
         if !copy.is_null() {
@@ -450,56 +398,50 @@ pub unsafe extern "C" fn rocksdb_transaction_get_snapshot(txn: *mut TxnObject) -
 /// Commits.
 ///
 /// # Errors
-/// Those of [`Transaction::commit`].
+/// Those of [`Txn::commit`].
 pub fn transaction_commit(txn: &TxnObject) -> Result<()> {
-    let transaction = txn.open()?;
-    if txn.must_prepare && !transaction.is_prepared() {
-        return Err(Error::invalid("the transaction is not prepared, and skip_prepare is off"));
-    }
-    transaction.commit()
+    txn.open()?.commit()
 }
 
 /// Takes everything back. The transaction goes on, empty.
 ///
 /// # Errors
-/// Those of [`Transaction::rollback`].
+/// Those of [`Txn::rollback`].
 pub fn transaction_rollback(txn: &TxnObject) -> Result<()> {
-    txn.open()?.rollback()?;
-    let again = txn.options.clone().and_then(|options| txn.db.0.db().begin_with(options));
-    drop(txn.transaction.replace(again));
-    Ok(())
+    txn.refused.check()?;
+    txn.txn.borrow_mut().rollback()
 }
 
 /// Makes the writes durable, and leaves the decision for later.
 ///
 /// # Errors
-/// Those of [`Transaction::prepare`].
+/// Those of [`ashlardb::Transaction::prepare`].
 pub fn transaction_prepare(txn: &TxnObject) -> Result<()> {
-    txn.open()?.prepare()
+    txn.open()?.open()?.prepare()
 }
 
 /// Gives the transaction a name.
 ///
 /// # Errors
-/// Those of [`Transaction::set_name`].
+/// Those of [`ashlardb::Transaction::set_name`].
 pub fn transaction_set_name(txn: &TxnObject, name: &[u8]) -> Result<()> {
-    txn.open()?.set_name(name)
+    txn.open()?.open()?.set_name(name)
 }
 
 /// The name; empty without one.
 pub fn transaction_get_name(txn: &TxnObject) -> Option<Vec<u8>> {
-    Some(txn.open().ok().and_then(|transaction| transaction.name()).unwrap_or_default())
+    Some(txn.open().ok().and_then(|txn| txn.open().ok()?.name()).unwrap_or_default())
 }
 
 /// Sets a savepoint.
 pub fn transaction_set_savepoint(txn: &TxnObject) {
-    let done = txn.open().and_then(|transaction| transaction.set_savepoint());
+    let done = txn.open().and_then(|txn| txn.open()?.set_savepoint());
     txn.refused.note(done);
 }
 
 /// Adds bytes for readers of the WAL.
 pub fn transaction_put_log_data(txn: &TxnObject, blob: &[u8]) {
-    let done = txn.open().and_then(|transaction| transaction.put_log_data(blob));
+    let done = txn.open().and_then(|txn| txn.open()?.put_log_data(blob));
     txn.refused.note(done);
 }
 
@@ -518,13 +460,13 @@ pub fn transaction_set_read_timestamp_for_validation(txn: &TxnObject, _: u64) {
 /// # Errors
 /// `Io(NotFound)`: there is no savepoint.
 pub fn transaction_rollback_to_savepoint(txn: &TxnObject) -> Result<()> {
-    txn.open()?.rollback_to_savepoint().map_err(|e| not_found(e.message()))
+    txn.open()?.rollback_to_savepoint()
 }
 
 /// Adds the operations of a batch.
 ///
 /// # Errors
-/// Those of [`add_batch`].
+/// Those of [`Txn::add`].
 pub fn transaction_rebuild_from_writebatch(txn: &TxnObject, batch: &BatchObject) -> Result<()> {
     txn.add(batch.complete()?)
 }
@@ -532,7 +474,7 @@ pub fn transaction_rebuild_from_writebatch(txn: &TxnObject, batch: &BatchObject)
 /// The value that the transaction sees.
 ///
 /// # Errors
-/// Those of [`Read::get`].
+/// Those of [`Txn::get`].
 pub fn transaction_get(txn: &TxnObject, options: &ReadObject, key: &[u8]) -> Result<Option<View>> {
     txn.get(None, options, key)
 }
@@ -578,7 +520,7 @@ pub fn transaction_get_pinned_cf(
 /// The value of a key that the transaction locks.
 ///
 /// # Errors
-/// Those of [`Transaction::get_for_update`].
+/// Those of [`Txn::get_for_update`].
 pub fn transaction_get_for_update(
     txn: &TxnObject,
     options: &ReadObject,
@@ -591,7 +533,7 @@ pub fn transaction_get_for_update(
 /// The value of a key of a family that the transaction locks.
 ///
 /// # Errors
-/// Those of [`Transaction::get_for_update`].
+/// Those of [`Txn::get_for_update`].
 pub fn transaction_get_for_update_cf(
     txn: &TxnObject,
     options: &ReadObject,
@@ -605,7 +547,7 @@ pub fn transaction_get_for_update_cf(
 /// The value of a key that the transaction locks, which the object keeps.
 ///
 /// # Errors
-/// Those of [`Transaction::get_for_update`].
+/// Those of [`Txn::get_for_update`].
 pub fn transaction_get_pinned_for_update(
     txn: &TxnObject,
     options: &ReadObject,
@@ -618,7 +560,7 @@ pub fn transaction_get_pinned_for_update(
 /// The value of a key of a family that the transaction locks, which the object keeps.
 ///
 /// # Errors
-/// Those of [`Transaction::get_for_update`].
+/// Those of [`Txn::get_for_update`].
 pub fn transaction_get_pinned_for_update_cf(
     txn: &TxnObject,
     options: &ReadObject,
@@ -653,7 +595,7 @@ pub fn transactiondb_open_column_families(
     name: &CStr,
     families: Families<'_>,
 ) -> Result<TxnDbObject> {
-    check_policy(txn_db_options)?;
+    check_policy(txn_db_options.texts())?;
     let db = open_column_families(options, name, families)?;
     Ok(TxnDbObject { db, options: txn_db_options.texts().clone() })
 }

@@ -55,6 +55,77 @@ pub fn walk(batch: &WriteBatch, handler: &mut impl Handler) -> Result<()> {
     Ok(())
 }
 
+/// A kind of operations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A value for a key.
+    Put,
+    /// The deletion of a key.
+    Delete,
+    /// The deletion of a key that was put once.
+    SingleDelete,
+    /// The deletion of the keys from one on, up to another.
+    DeleteRange,
+    /// An operand for a key.
+    Merge,
+    /// Bytes for readers of the WAL.
+    LogData,
+    /// The marks of a prepared transaction.
+    BeginPrepare,
+    /// See [`Kind::BeginPrepare`].
+    EndPrepare,
+    /// See [`Kind::BeginPrepare`].
+    Commit,
+    /// See [`Kind::BeginPrepare`].
+    Rollback,
+    /// Any other one.
+    Other,
+}
+
+/// An operation of a batch, as any handler sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Op<'a> {
+    /// Its kind.
+    pub kind: Kind,
+    /// The family; `default` for what has none.
+    pub family: FamilyId,
+    /// The key, the first key of a range, or the bytes for readers of the WAL.
+    pub key: &'a [u8],
+    /// The value, the operand, or the key behind a range.
+    pub value: &'a [u8],
+}
+
+impl<'a> Op<'a> {
+    fn of(op: &BatchOp<'a>) -> Op<'a> {
+        let none: &[u8] = &[];
+        let plain = |kind| (kind, FamilyId::DEFAULT, none, none);
+        let (kind, family, key, value) = match *op {
+            BatchOp::Put { family, key, value } => (Kind::Put, family, key, value),
+            BatchOp::Merge { family, key, value } => (Kind::Merge, family, key, value),
+            BatchOp::Delete { family, key } => (Kind::Delete, family, key, none),
+            BatchOp::SingleDelete { family, key } => (Kind::SingleDelete, family, key, none),
+            BatchOp::DeleteRange { family, begin, end } => (Kind::DeleteRange, family, begin, end),
+            BatchOp::LogData(blob) => (Kind::LogData, FamilyId::DEFAULT, blob, none),
+            BatchOp::BeginPrepare { .. } => plain(Kind::BeginPrepare),
+            BatchOp::EndPrepare { .. } => plain(Kind::EndPrepare),
+            BatchOp::Commit { .. } => plain(Kind::Commit),
+            BatchOp::Rollback { .. } => plain(Kind::Rollback),
+            _ => plain(Kind::Other),
+        };
+        Op { kind, family, key, value }
+    }
+}
+
+/// All operations of the stored form of a batch, in order.
+///
+/// # Errors
+/// `Corruption`: the bytes do not decode.
+pub fn operations(data: &[u8]) -> Result<Vec<Op<'_>>> {
+    let wrong = |e: ashlar_base::Malformed| Error::corruption(e.to_string());
+    let reader = BatchReader::new(data).map_err(wrong)?;
+    reader.iter().map(|op| op.map(|op| Op::of(&op)).map_err(wrong)).collect()
+}
+
 /// What a change of the timestamps of all keys of a batch answers. `data`: the stored form; `size_of`: the length of the timestamps
 /// of a family, 0 without.
 ///

@@ -144,6 +144,21 @@ impl ReadOptions {
     }
 }
 
+/// The options of a write by RocksDB's names.
+pub fn write_options(texts: &Texts) -> WriteOptions {
+    WriteOptions::new()
+        .sync(texts.get("sync"))
+        .disable_wal(texts.get("disableWAL"))
+        .no_slowdown(texts.get("no_slowdown"))
+        .low_priority(texts.get("low_pri"))
+}
+
+/// A range of keys that has its last key, as RocksDB's requests for compactions have it; `None` stands for the end.
+pub fn closed_range(first: Option<&[u8]>, last: Option<&[u8]>) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
+    let bound = |key: Option<&[u8]>| key.map_or(Bound::Unbounded, |key| Bound::Included(key.to_vec()));
+    (bound(first), bound(last))
+}
+
 /// Options of a compaction on request, by RocksDB's names.
 #[derive(Clone, Debug)]
 pub struct CompactOptions {

@@ -307,6 +307,12 @@ impl Database {
         drop(released);
     }
 
+    /// Takes back every [`Database::hold_files`].
+    pub fn release_all_files(&self) {
+        let released = std::mem::take(&mut *self.held_files());
+        drop(released);
+    }
+
     fn held_files(&self) -> MutexGuard<'_, Vec<LiveFiles>> {
         self.holds.files.lock().unwrap_or_else(PoisonError::into_inner)
     }

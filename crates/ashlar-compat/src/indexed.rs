@@ -20,9 +20,8 @@ use ashlar_read::merge::Merger;
 use ashlar_txn::ordered::OrderedMap;
 use ashlardb::{Error, Family, Read, Result, View, Write, WriteBatch};
 use std::borrow::Cow;
-use std::cell::{Ref, RefCell};
 use std::collections::BTreeMap;
-use std::rc::Rc;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 /// An operation on a key.
 #[derive(Clone, Copy, Debug)]
@@ -144,14 +143,14 @@ impl Index {
 #[derive(Debug)]
 pub struct IndexedBatch {
     batch: WriteBatch,
-    index: Rc<RefCell<Index>>,
+    index: Arc<RwLock<Index>>,
 }
 
 impl IndexedBatch {
     /// An empty batch. `order` is that of families of which no handle is known.
     pub fn new(batch: WriteBatch, order: Order) -> IndexedBatch {
         let index = Index { order, families: BTreeMap::new() };
-        IndexedBatch { batch, index: Rc::new(RefCell::new(index)) }
+        IndexedBatch { batch, index: Arc::new(RwLock::new(index)) }
     }
 
     /// The batch of a stored form, with these families.
@@ -161,7 +160,7 @@ impl IndexedBatch {
     pub fn from_data(data: &[u8], families: &[Family]) -> Result<IndexedBatch> {
         let made = IndexedBatch::new(WriteBatch::from_data(data)?, Order::Bytewise);
         let keys = |family: &Family| (family.id(), OrderedMap::new(family.options().order.clone()));
-        made.index.borrow_mut().families = families.iter().map(keys).collect();
+        made.index.write().map_err(|_| in_use())?.families = families.iter().map(keys).collect();
         made.index_again()?;
         Ok(made)
     }
@@ -172,13 +171,13 @@ impl IndexedBatch {
     }
 
     /// The index, which an iterator over the batch shares.
-    pub fn index(&self) -> &Rc<RefCell<Index>> {
+    pub fn index(&self) -> &Arc<RwLock<Index>> {
         &self.index
     }
 
     /// The order of families of which no handle is known.
     pub fn order(&self) -> Order {
-        self.index.borrow().order.clone()
+        self.index.read().unwrap_or_else(PoisonError::into_inner).order.clone()
     }
 
     /// Adds an operation on a key of a family; `None`: of the family `default`.
@@ -186,7 +185,7 @@ impl IndexedBatch {
     /// # Errors
     /// Those of [`WriteBatch`]. `InvalidArgument`: a callback of a call on the batch makes this call.
     pub fn add(&self, family: Option<&Family>, key: &[u8], operation: Operation<'_>) -> Result<()> {
-        let mut index = self.index.try_borrow_mut().map_err(|_| in_use())?;
+        let mut index = self.index.try_write().map_err(|_| in_use())?;
         match family {
             None => added(&self.batch, key, operation)?,
             Some(family) => added(&self.batch.family(family), key, operation)?,
@@ -201,7 +200,7 @@ impl IndexedBatch {
 
     /// Removes all operations and savepoints.
     pub fn clear(&self) {
-        if let Ok(mut index) = self.index.try_borrow_mut() {
+        if let Ok(mut index) = self.index.try_write() {
             self.batch.clear();
             index.clear();
         }
@@ -218,7 +217,7 @@ impl IndexedBatch {
 
     fn index_again(&self) -> Result<()> {
         let data = self.batch.data()?;
-        let mut index = self.index.try_borrow_mut().map_err(|_| in_use())?;
+        let mut index = self.index.try_write().map_err(|_| in_use())?;
         index.clear();
         let wrong = |e: ashlar_base::Malformed| Error::corruption(e.to_string());
         for op in BatchReader::new(&data).map_err(wrong)?.iter() {
@@ -242,9 +241,8 @@ impl IndexedBatch {
         check_timestamps(&self.batch.data()?, timestamp, size_of)
     }
 
-    fn pending(&self, id: FamilyId, key: &[u8]) -> Result<Option<Ref<'_, Pending>>> {
-        let index = self.index.try_borrow().map_err(|_| in_use())?;
-        Ok(Ref::filter_map(index, |index| index.family(id)?.get(key)).ok())
+    fn read(&self) -> Result<RwLockReadGuard<'_, Index>> {
+        self.index.try_read().map_err(|_| in_use())
     }
 
     /// The value of a key in the batch alone. `None`: the batch deletes the key, or has no operation on it. Without a family, the
@@ -253,9 +251,8 @@ impl IndexedBatch {
     /// # Errors
     /// [`merge_in_progress`]. Those of [`Pending::value`].
     pub fn get(&self, family: Option<&Family>, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        let Some(pending) = self.pending(family.map_or(FamilyId::DEFAULT, Family::id), key)? else {
-            return Ok(None);
-        };
+        let (index, id) = (self.read()?, family.map_or(FamilyId::DEFAULT, Family::id));
+        let Some(pending) = index.family(id).and_then(|keys| keys.get(key)) else { return Ok(None) };
         if pending.needs_database() {
             return Err(merge_in_progress());
         }
@@ -276,7 +273,8 @@ impl IndexedBatch {
         key: &[u8],
     ) -> Result<Option<View>> {
         let family = db.family(family)?;
-        let pending = self.pending(family.id(), key)?;
+        let index = self.read()?;
+        let pending = index.family(family.id()).and_then(|keys| keys.get(key));
         let below = match &pending {
             Some(pending) if !pending.needs_database() => None,
             _ => options.of(&family)?.get(key)?,

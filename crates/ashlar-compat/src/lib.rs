@@ -4,13 +4,18 @@
 //! |---|---|
 //! | [`status`] | errors in RocksDB's words |
 //! | [`value`] | the value of an option, as another language passes it |
+//! | [`values`] | defaults of options that are only values with names |
+//! | [`copies`] | directories of backups |
+//! | [`files`] | ingested files, and the updates of the WAL |
 //! | [`numbers`] | numbers of tickers, histograms and sums of the perf context |
 //! | [`options`] | options of a database, a family and tables, by RocksDB's names |
+//! | [`presets`] | several options at once |
 //! | [`calls`] | options of reads, writes and other calls |
 //! | [`database`] | an open database and its families |
 //! | [`iterator`] | an iterator that is valid or not, and has a status |
 //! | [`stored`] | options from texts |
 //! | [`transactions`] | transaction databases |
+//! | [`transaction`] | a transaction that goes on after a rollback |
 //! | [`indexed`] | write batches that are read back |
 //! | [`over`] | an iterator with such a batch over it |
 //! | [`compactions`] | compactions of named tables |
@@ -34,7 +39,9 @@ pub mod cache;
 pub mod calls;
 mod clip;
 pub mod compactions;
+pub mod copies;
 pub mod database;
+pub mod files;
 pub mod indexed;
 pub mod iterator;
 pub mod listener;
@@ -42,10 +49,13 @@ pub mod logger;
 pub mod numbers;
 pub mod options;
 pub mod over;
+pub mod presets;
 pub mod sizes;
 pub mod space;
 pub mod status;
 pub mod stored;
+pub mod transaction;
 pub mod transactions;
 mod users;
 pub mod value;
+pub mod values;

@@ -228,6 +228,8 @@ pub struct Options {
     pub table: Option<TableOptions>,
     /// The order of keys.
     pub comparator: Option<Arc<dyn Comparator>>,
+    /// Without a comparator: keys are in descending order of bytes.
+    pub descending: bool,
     /// The merge operator.
     pub merge_operator: Option<Arc<dyn MergeOperator>>,
     /// The compaction filter.
@@ -250,6 +252,8 @@ pub struct Options {
     pub handoff_files: FileTypes,
     /// RocksDB's `calculate_sst_write_lifetime_hint_set`, which the engine has no use for.
     pub lifetime_styles: Styles,
+    /// RocksDB's name of the memtable's kind, which the engine has no use for; `None`: its default.
+    pub memtable_name: Option<&'static str>,
     /// The manager of the space of tables.
     pub space: Option<Arc<Space>>,
     /// Listeners for events, in the order of their calls.
@@ -257,6 +261,25 @@ pub struct Options {
 }
 
 impl Options {
+    /// The options of a database, and those of a family of another object.
+    pub fn merged(database: &Options, family: &Options) -> Options {
+        let mut merged = database.clone();
+        merged.texts.set.retain(|name, _| is_of_database(name));
+        let of_family = family.texts.set.iter().filter(|(name, _)| !is_of_database(name));
+        merged.texts.set.extend(of_family.map(|(name, text)| (name.clone(), text.clone())));
+        merged.table.clone_from(&family.table);
+        merged.comparator.clone_from(&family.comparator);
+        merged.descending = family.descending;
+        merged.merge_operator.clone_from(&family.merge_operator);
+        merged.compaction_filter.clone_from(&family.compaction_filter);
+        merged.compaction_filter_factory.clone_from(&family.compaction_filter_factory);
+        merged.collectors.clone_from(&family.collectors);
+        merged.sst_partitioner.clone_from(&family.sst_partitioner);
+        merged.prefix_extractor.clone_from(&family.prefix_extractor);
+        merged.memtable_name = family.memtable_name;
+        merged
+    }
+
     /// Whether an option of one open is on.
     pub fn flag(&self, name: &str) -> bool {
         self.texts.get::<u8>(name) != 0
@@ -315,6 +338,8 @@ impl Options {
         }
         if let Some(comparator) = &self.comparator {
             family = family.comparator(Arc::clone(comparator));
+        } else if self.descending {
+            family = family.reverse_order();
         }
         if let Some(operator) = &self.merge_operator {
             family = family.merge_operator(Arc::clone(operator));

@@ -13,9 +13,8 @@ use ashlar_txn::merged::{Below, Changes, MergedIter};
 use ashlar_txn::ordered::Key;
 use ashlardb::{Error, Family, KeyBounds, Result};
 use std::borrow::Cow;
-use std::cell::RefCell;
 use std::ops::Bound;
-use std::rc::Rc;
+use std::sync::{Arc, RwLock};
 
 /// The iterator below.
 struct Base(AnyIterator);
@@ -67,7 +66,7 @@ impl Below for Base {
 
 /// The operations of the batch on the family.
 struct Live {
-    index: Rc<RefCell<Index>>,
+    index: Arc<RwLock<Index>>,
     family: FamilyId,
     order: Order,
     merger: Option<Merger>,
@@ -81,13 +80,13 @@ impl Changes for Live {
     }
 
     fn first_from(&self, from: Bound<&[u8]>) -> Option<(Key, Pending)> {
-        let index = self.index.try_borrow().ok()?;
+        let index = self.index.try_read().ok()?;
         let (key, pending) = index.family(self.family)?.first_from(from)?;
         Some((key.clone(), pending.clone()))
     }
 
     fn last_to(&self, to: Bound<&[u8]>) -> Option<(Key, Pending)> {
-        let index = self.index.try_borrow().ok()?;
+        let index = self.index.try_read().ok()?;
         let (key, pending) = index.family(self.family)?.last_to(to)?;
         Some((key.clone(), pending.clone()))
     }
@@ -119,7 +118,7 @@ impl OverIterator {
         bounds: (Option<Vec<u8>>, Option<Vec<u8>>),
     ) -> OverIterator {
         let changes = Live {
-            index: Rc::clone(batch.index()),
+            index: Arc::clone(batch.index()),
             family: family.map_or(FamilyId::DEFAULT, Family::id),
             order: family.map_or_else(|| batch.order(), |family| family.options().order.clone()),
             merger: family.map(merger),

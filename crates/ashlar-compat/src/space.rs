@@ -1,7 +1,9 @@
 //! The space of the tables of several databases.
 
+use crate::compactions::path;
 use crate::database::Database;
 use crate::users::Users;
+use ashlar_format::filename::FileKind;
 use ashlardb::{Error, Result};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -33,17 +35,22 @@ impl Space {
         self.databases.add(db);
     }
 
+    /// The live tables of all databases, with their bytes.
+    pub fn files(&self) -> Vec<(String, u64)> {
+        let open = self.databases.open();
+        let of = |db: &Database| {
+            let dir = db.path();
+            let families = db.db().families();
+            let files = families.iter().filter_map(|family| family.live_files().ok()).flatten();
+            let named = files.map(|file| (path(dir, FileKind::Table(file.number)), file.bytes));
+            named.collect::<Vec<_>>()
+        };
+        open.iter().flat_map(of).collect()
+    }
+
     /// The bytes of all live tables.
     pub fn total(&self) -> u64 {
-        self.databases
-            .open()
-            .iter()
-            .flat_map(|db| db.db().families())
-            .filter_map(|family| {
-                let files = family.live_files().ok()?;
-                Some(files.iter().map(|file| file.bytes).sum::<u64>())
-            })
-            .sum()
+        self.files().iter().map(|(_, bytes)| bytes).sum()
     }
 
     /// Whether the tables have as many bytes as the limit.

@@ -39,6 +39,14 @@ pub fn stopped() -> Error {
 /// Part of the engine's message, and of RocksDB's.
 const OTHER_COMPARATOR: &str = ": does not match existing comparator ";
 
+/// A batch may have no more bytes.
+const FULL: &str = "Memory limit reached";
+
+/// RocksDB's status of an operation that would make a batch larger than it may be.
+pub fn batch_is_full() -> Error {
+    Error::new(ErrorKind::Aborted, FULL)
+}
+
 /// An error as RocksDB's functions answer it: the sentence of the error, with RocksDB's words before the first colon.
 pub fn text(e: &Error) -> String {
     let said = e.to_string();
@@ -67,9 +75,72 @@ pub fn text(e: &Error) -> String {
     }
 }
 
+/// A status of RocksDB in parts, as its Java classes have them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Status {
+    /// RocksDB's number of the code.
+    pub code: i8,
+    /// RocksDB's number of the sub-code; 0: none.
+    pub sub_code: i8,
+    /// The text behind the code's words.
+    pub state: Option<String>,
+}
+
+impl Status {
+    /// No error.
+    pub const OK: Status = Status { code: 0, sub_code: 0, state: None };
+}
+
+/// RocksDB's numbers of codes, by the words before the first colon.
+const CODES: [(&str, i8); 15] = [
+    ("NotFound", 1),
+    ("Corruption", 2),
+    ("Not implemented", 3),
+    ("Invalid argument", 4),
+    ("IO error", 5),
+    ("Merge in progress", 6),
+    ("Result incomplete", 7),
+    ("Shutdown in progress", 8),
+    ("Operation timed out", 9),
+    ("Operation aborted", 10),
+    ("Resource busy", 11),
+    ("Operation expired", 12),
+    ("Operation failed. Try again.", 13),
+    ("Compaction too large", 14),
+    ("Column family dropped", 15),
+];
+/// RocksDB's number of a code that it does not have.
+const UNDEFINED: i8 = 0x7f;
+
+/// An error in parts: the code and the text of [`text`], and the sub-code.
+pub fn status(e: &Error) -> Status {
+    let said = text(e);
+    let (words, state) = said.split_once(':').unwrap_or((&said, ""));
+    let code = CODES.iter().find(|(known, _)| *known == words).map_or(UNDEFINED, |(_, code)| *code);
+    let sub_code = match e.kind() {
+        ErrorKind::TimedOut => 2,
+        ErrorKind::Busy(BusyKind::LockLimit) => 3,
+        ErrorKind::Io(IoKind::NoSpace) => 4,
+        ErrorKind::Busy(BusyKind::Deadlock) => 5,
+        ErrorKind::Busy(BusyKind::Memory) => 7,
+        ErrorKind::Aborted if e.message() == FULL => 7,
+        _ => 0,
+    };
+    Status { code, sub_code, state: Some(state.trim_start().to_owned()) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_status_has_the_code_of_its_words() {
+        let of = |kind| status(&Error::new(kind, "why"));
+        let state = Some("why".to_owned());
+        assert_eq!(of(ErrorKind::Corruption), Status { code: 2, sub_code: 0, state: state.clone() });
+        assert_eq!(of(ErrorKind::Io(IoKind::NoSpace)), Status { code: 5, sub_code: 4, state: state.clone() });
+        assert_eq!(of(ErrorKind::Busy(BusyKind::Memory)), Status { code: 13, sub_code: 7, state });
+    }
 
     #[test]
     fn a_held_lock_is_an_error_of_the_system() {

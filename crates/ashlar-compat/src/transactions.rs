@@ -30,6 +30,15 @@ pub const TRANSACTION_DEFAULTS: [(&str, &str); 6] = [
     ("skip_prepare", "true"),
 ];
 
+/// # Errors
+/// `NotSupported`: transactions that write before the commit.
+pub fn check_policy(database: &Texts) -> Result<()> {
+    match database.get::<i32>("write_policy") {
+        0 => Ok(()),
+        _ => Err(Error::not_supported("a write policy other than write-committed")),
+    }
+}
+
 /// Milliseconds of RocksDB: below zero stands for any time.
 fn with_timeout(options: TransactionOptions, millis: i64) -> TransactionOptions {
     match u64::try_from(millis) {

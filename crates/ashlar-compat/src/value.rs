@@ -201,7 +201,7 @@ macro_rules! whole {
         }
     )* };
 }
-whole!(i32 => Int as i64, u32 => Int as i64, i64 => Int as i64, u64 => UInt as u64, usize => UInt as u64);
+whole!(i8 => Int as i64, i32 => Int as i64, u32 => Int as i64, i64 => Int as i64, u64 => UInt as u64, usize => UInt as u64);
 
 /// `unsigned char`, which RocksDB's C functions take for yes and no.
 impl Scalar for u8 {

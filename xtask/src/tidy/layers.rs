@@ -33,7 +33,7 @@ const LAYERS: [(&str, u8); 37] = [
     ("ashlar-rigs", 60),
     ("ashlar-capi", 60),
     ("ashlar-leveldb", 61),
-    ("ashlar-java", 60),
+    ("ashlar-jni", 60),
     ("ashlar-python", 60),
     ("ashlar-cli", 70),
     ("ashlar-stress", 70),

@@ -13,7 +13,7 @@ pub const STARRED: [&str; 11] = [
     "ashlar-memtable",
     "ashlar-testkit",
     "ashlar-capi",
-    "ashlar-java",
+    "ashlar-jni",
     "ashlar-python",
     "ashlar-ffi",
     "ashlar-peers",

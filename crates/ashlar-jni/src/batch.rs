@@ -1,0 +1,251 @@
+//! Write batches, and handlers of Java that walk over them.
+
+use crate::classes::{Class, Method};
+use crate::db::FamilyObject;
+use crate::door::Result;
+use crate::env::{Env, Global, Local, MethodId, int, long, object};
+use crate::handles::{self, Object};
+pub use ashlar_compat::batch::Kind;
+use ashlar_compat::batch::{Op, operations};
+use ashlar_compat::status::batch_is_full;
+use ashlardb::{FamilyId, Write, WriteBatch};
+use jni_sys::jvalue;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// `WriteBatch`.
+#[derive(Debug, Default)]
+pub struct BatchObject {
+    batch: Mutex<WriteBatch>,
+    limit: Mutex<Limit>,
+}
+
+/// What a batch may hold, and where the WAL ends.
+#[derive(Clone, Copy, Debug, Default)]
+struct Limit {
+    /// The most bytes; 0: any number.
+    bytes: usize,
+    /// Bytes and operations at the mark.
+    mark: Option<(usize, usize)>,
+}
+
+impl Object for BatchObject {
+    const NAME: &'static str = "WriteBatch";
+}
+
+impl BatchObject {
+    /// With these operations.
+    pub fn of(batch: WriteBatch) -> BatchObject {
+        BatchObject { batch: Mutex::new(batch), ..BatchObject::default() }
+    }
+
+    /// For one call.
+    #[inline]
+    pub fn lock(&self) -> MutexGuard<'_, WriteBatch> {
+        self.batch.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn limit(&self) -> MutexGuard<'_, Limit> {
+        self.limit.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds an operation, unless the batch would be too large with it.
+    fn add(&self, add: impl FnOnce(&WriteBatch) -> ashlardb::Result<()>) -> Result<()> {
+        let batch = self.lock();
+        let most = self.limit().bytes;
+        if most == 0 {
+            return Ok(add(&batch)?);
+        }
+        let before = batch.clone();
+        add(&batch)?;
+        if batch.byte_len() <= most {
+            return Ok(());
+        }
+        drop(batch);
+        *self.lock() = before;
+        Err(batch_is_full().into())
+    }
+}
+
+// Each function below is the body of the natives that the description names.
+
+/// An empty batch.
+pub fn new() -> Result<i64> {
+    Ok(handles::keep(BatchObject::default())?)
+}
+
+/// The batch of its stored form.
+///
+/// # Errors
+/// Those of [`WriteBatch::from_data`].
+pub fn from_data(data: &[u8]) -> Result<i64> {
+    Ok(handles::keep(BatchObject::of(WriteBatch::from_data(data)?))?)
+}
+
+/// The stored form.
+pub fn data(batch: &BatchObject) -> Result<Vec<u8>> {
+    Ok(batch.lock().data()?)
+}
+
+/// The bytes of the stored form.
+pub fn data_size(batch: &BatchObject) -> Result<i64> {
+    Ok(i64::try_from(batch.lock().byte_len()).unwrap_or(i64::MAX))
+}
+
+/// Whether it has operations of a kind.
+pub fn has(batch: &BatchObject, kind: Kind) -> Result<bool> {
+    Ok(operations(&batch.lock().data()?)?.iter().any(|op| op.kind == kind))
+}
+
+/// Marks what the WAL is to have. The engine writes all operations to the WAL or none, so the mark is only kept.
+pub fn mark_wal_termination_point(batch: &BatchObject) -> Result<()> {
+    let size = batch.lock();
+    let mark = (size.byte_len(), size.len());
+    drop(size);
+    batch.limit().mark = Some(mark);
+    Ok(())
+}
+
+/// A `WriteBatch.SavePoint` of the mark.
+pub fn wal_termination_point<'a>(env: Env<'a>, batch: &BatchObject) -> Result<Local<'a>> {
+    static POINT: Class = Class::new("org/rocksdb/WriteBatch$SavePoint");
+    static NEW: Method = Method::constructor("(JJJ)V");
+    let (bytes, count) = batch.limit().mark.unwrap_or_default();
+    let number = |n: usize| long(i64::try_from(n).unwrap_or(i64::MAX));
+    POINT.make(env, &NEW, &[number(bytes), number(count), long(0)])
+}
+
+/// The number of operations.
+pub fn count(batch: &BatchObject) -> Result<i32> {
+    Ok(i32::try_from(batch.lock().len()).unwrap_or(i32::MAX))
+}
+
+/// Removes all operations.
+pub fn clear(batch: &BatchObject) -> Result<()> {
+    batch.lock().clear();
+    batch.limit().mark = None;
+    Ok(())
+}
+
+macro_rules! operations {
+    ($($name:ident($($arg:ident),*);)*) => { $(
+        #[doc = concat!("Adds an operation: ", stringify!($name), ".")]
+        ///
+        /// # Errors
+        /// Those of [`Write`]. RocksDB's `MemoryLimit`: the batch would have more bytes than it may.
+        pub fn $name(batch: &BatchObject, family: Option<&FamilyObject>, $($arg: &[u8]),*) -> Result<()> {
+            batch.add(|batch| match family {
+                None => batch.$name($($arg),*),
+                Some(family) => batch.family(&family.family).$name($($arg),*),
+            })
+        }
+    )* };
+}
+operations! {
+    put(key, value);
+    merge(key, value);
+    delete(key);
+    single_delete(key);
+    delete_range(begin, end);
+}
+
+/// Adds bytes for readers of the WAL.
+pub fn put_log_data(batch: &BatchObject, blob: &[u8]) -> Result<()> {
+    batch.add(|batch| batch.put_log_data(blob))
+}
+
+/// Sets a savepoint.
+pub fn set_savepoint(batch: &BatchObject) -> Result<()> {
+    Ok(batch.lock().set_savepoint()?)
+}
+
+/// Removes the operations since the last savepoint, and the savepoint.
+///
+/// # Errors
+/// `Io(NotFound)`: the batch has no savepoint.
+pub fn rollback_to_savepoint(batch: &BatchObject) -> Result<()> {
+    Ok(batch.lock().rollback_to_savepoint().map_err(|e| ashlar_compat::status::not_found(e.message()))?)
+}
+
+/// Forgets the last savepoint.
+///
+/// # Errors
+/// `Io(NotFound)`: the batch has no savepoint.
+pub fn pop_savepoint(batch: &BatchObject) -> Result<()> {
+    Ok(batch.lock().pop_savepoint().map_err(|e| ashlar_compat::status::not_found(e.message()))?)
+}
+
+/// The most bytes; 0: any number.
+pub fn set_max_bytes(batch: &BatchObject, bytes: i64) -> Result<()> {
+    batch.limit().bytes = usize::try_from(bytes).unwrap_or(0);
+    Ok(())
+}
+
+/// `WriteBatch.Handler`.
+#[derive(Debug)]
+pub struct HandlerObject(Global);
+
+impl Object for HandlerObject {
+    const NAME: &'static str = "WriteBatch.Handler";
+}
+
+/// A handler of Java.
+pub fn new_handler(env: Env<'_>, this: Local<'_>) -> Result<i64> {
+    Ok(handles::keep(HandlerObject(env.global(this)?))?)
+}
+
+static HANDLER: Class = Class::new("org/rocksdb/WriteBatch$Handler");
+
+/// Shows all operations to a handler, in order, until it wants no more.
+///
+/// # Errors
+/// `Thrown`: the handler threw. `Corruption`: the batch does not decode.
+pub fn iterate(env: Env<'_>, batch: &BatchObject, handler: &HandlerObject) -> Result<()> {
+    static CONTINUE: Method = Method::new("shouldContinue", "()Z");
+    // A copy, so that the handler may use the batch.
+    let data = batch.lock().data()?;
+    let handler = handler.0.local(env);
+    let goes_on = CONTINUE.of(env, &HANDLER)?;
+    for op in operations(&data)? {
+        if !env.call_bool(handler, goes_on, &[])? {
+            break;
+        }
+        show(env, handler, &op)?;
+    }
+    Ok(())
+}
+
+/// Calls a method of a handler with these arrays of bytes behind the family.
+fn tell(
+    env: Env<'_>,
+    handler: Local<'_>,
+    method: MethodId,
+    family: Option<FamilyId>,
+    parts: &[&[u8]],
+) -> Result<()> {
+    let arrays = parts.iter().map(|part| env.new_bytes(part)).collect::<Result<Vec<_>>>()?;
+    let family = family.map(|id| int(i32::try_from(id.0).unwrap_or(i32::MAX)));
+    let given: Vec<jvalue> = family.into_iter().chain(arrays.iter().map(|array| object(*array))).collect();
+    env.call_void(handler, method, &given)?;
+    arrays.into_iter().for_each(|array| env.forget(array));
+    Ok(())
+}
+
+fn show(env: Env<'_>, handler: Local<'_>, op: &Op<'_>) -> Result<()> {
+    static PUT: Method = Method::new("put", "(I[B[B)V");
+    static MERGE: Method = Method::new("merge", "(I[B[B)V");
+    static DELETE: Method = Method::new("delete", "(I[B)V");
+    static SINGLE: Method = Method::new("singleDelete", "(I[B)V");
+    static RANGE: Method = Method::new("deleteRange", "(I[B[B)V");
+    static LOG: Method = Method::new("logData", "([B)V");
+    let (one, two): (&[&[u8]], &[&[u8]]) = (&[op.key], &[op.key, op.value]);
+    let (method, parts) = match op.kind {
+        Kind::Put => (&PUT, two),
+        Kind::Merge => (&MERGE, two),
+        Kind::Delete => (&DELETE, one),
+        Kind::SingleDelete => (&SINGLE, one),
+        Kind::DeleteRange => (&RANGE, two),
+        Kind::LogData => return tell(env, handler, LOG.of(env, &HANDLER)?, None, one),
+        _ => return Ok(()),
+    };
+    tell(env, handler, method.of(env, &HANDLER)?, Some(op.family), parts)
+}

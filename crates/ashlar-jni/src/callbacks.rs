@@ -1,0 +1,354 @@
+//! Objects of Java that the engine calls: comparators, loggers, makers of compaction filters.
+//!
+//! 1. The library keeps a reference to the Java object as long as a database or an options object uses it, also after `close()`.
+//! 2. A call may come on any thread. A thread of the engine is attached to the JVM first, and stays so.
+//! 3. An exception of the Java object never reaches engine or JVM as it is. A comparator's ends the operation with an error,
+//!    because any order would be a wrong one; a logger's is dropped; a filter's keeps the value.
+
+use crate::classes::{Class, Method};
+use crate::door::{Fail, Result};
+use crate::env::{Env, Global, Local, boolean, byte, int, object, with_env};
+use crate::handles::{self, Object};
+use crate::parts::{FilterFactoryObject, FilterObject};
+use crate::settings::{ComparatorOptionsObject, HasTexts, OptionsObject};
+use ashlar_compat::listener::Listener;
+use ashlar_compat::logger::Logger;
+use ashlar_compat::value::LOG_LEVEL;
+use ashlardb::{CompactionFilter, CompactionFilterFactory, Comparator, Decision, Error, FilterContext};
+use std::cell::RefCell;
+use std::cmp::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{self, AtomicU32};
+
+/// The text of an exception: its class and message.
+pub(crate) fn describe(env: Env<'_>, exception: Local<'_>) -> String {
+    static OBJECT: Class = Class::new("java/lang/Object");
+    static TO_STRING: Method = Method::new("toString", "()Ljava/lang/String;");
+    let text = TO_STRING.of(env, &OBJECT).and_then(|id| env.call_object(exception, id, &[]));
+    match text {
+        Ok(text) if !text.is_null() => env.text(text),
+        _ => {
+            let _ = env.take_exception();
+            "an exception of Java".to_owned()
+        }
+    }
+}
+
+/// What a Java method answered, or the text of the exception that it threw.
+pub(crate) fn contained<T>(work: impl FnOnce(Env<'_>) -> Result<T>) -> std::result::Result<T, String> {
+    let answer = with_env(|env| {
+        Ok(work(env).map_err(|fail| match fail {
+            Fail::Error(e) | Fail::Misuse(e) => e.to_string(),
+            Fail::Thrown => env.take_exception().map_or_else(String::new, |thrown| describe(env, thrown)),
+        }))
+    });
+    answer.unwrap_or_else(|_| Err("the JVM refuses the thread".to_owned()))
+}
+
+/// The text of a method of Java that takes nothing.
+fn name_of(env: Env<'_>, of: Local<'_>, class: &'static Class, name: &Method) -> Result<String> {
+    let text = env.call_object(of, name.of(env, class)?, &[])?;
+    if text.is_null() { Err(Error::invalid("name() answers null").into()) } else { Ok(env.text(text)) }
+}
+
+static COMPARATOR: Class = Class::new("org/rocksdb/AbstractComparator");
+
+/// A comparator of Java.
+#[derive(Debug)]
+struct JavaComparator {
+    object: Global,
+    name: String,
+    direct: bool,
+    /// Keys of up to so many bytes use the buffers of their thread again.
+    reused: usize,
+}
+
+/// Two buffers of Java that a thread uses again, each with its capacity.
+struct Buffers {
+    objects: [Global; 2],
+    direct: bool,
+    capacity: usize,
+}
+
+thread_local! {
+    static BUFFERS: RefCell<Option<Buffers>> = const { RefCell::new(None) };
+}
+
+impl Buffers {
+    fn new(env: Env<'_>, direct: bool, capacity: usize) -> Result<Buffers> {
+        static BUFFER: Class = Class::new("java/nio/ByteBuffer");
+        static DIRECT: Method = Method::fixed("allocateDirect", "(I)Ljava/nio/ByteBuffer;");
+        static HEAP: Method = Method::fixed("allocate", "(I)Ljava/nio/ByteBuffer;");
+        let allocate = if direct { &DIRECT } else { &HEAP }.of(env, &BUFFER)?;
+        let length = int(i32::try_from(capacity).unwrap_or(i32::MAX));
+        let new = || env.global(env.call_static_object(BUFFER.get(env)?, allocate, &[length])?);
+        Ok(Buffers { objects: [new()?, new()?], direct, capacity })
+    }
+
+    fn fill(&self, env: Env<'_>, at: usize, key: &[u8]) -> Result<()> {
+        static BUFFER: Class = Class::new("java/nio/ByteBuffer");
+        static ARRAY: Method = Method::new("array", "()[B");
+        let Some(buffer) = self.objects.get(at) else { return Ok(()) };
+        let buffer = buffer.local(env);
+        let len = i32::try_from(key.len()).unwrap_or(i32::MAX);
+        if self.direct {
+            crate::door::room_direct(env, buffer, 0, len, "key")?.fill(env, key);
+            return Ok(());
+        }
+        let array = env.call_object(buffer, ARRAY.of(env, &BUFFER)?, &[])?;
+        crate::door::room(env, array, 0, len, "key")?.fill(env, key);
+        env.forget(array);
+        Ok(())
+    }
+}
+
+impl JavaComparator {
+    fn ask(&self, a: &[u8], b: &[u8]) -> Result<i32> {
+        static BRIDGE: Class = Class::new("org/rocksdb/AbstractComparatorJniBridge");
+        static COMPARE: Method = Method::fixed(
+            "compareInternal",
+            "(Lorg/rocksdb/AbstractComparator;Ljava/nio/ByteBuffer;ILjava/nio/ByteBuffer;I)I",
+        );
+        with_env(|env| {
+            let longest = a.len().max(b.len());
+            // A nested comparison finds no buffers, and makes its own.
+            let kept = BUFFERS.with(RefCell::take);
+            let fits = |kept: &Buffers| kept.direct == self.direct && kept.capacity >= longest;
+            let buffers = match kept.filter(fits) {
+                Some(kept) => kept,
+                None => Buffers::new(env, self.direct, longest.max(self.reused))?,
+            };
+            buffers.fill(env, 0, a)?;
+            buffers.fill(env, 1, b)?;
+            let len = |key: &[u8]| int(i32::try_from(key.len()).unwrap_or(i32::MAX));
+            let [first, second] = buffers.objects.each_ref().map(|buffer| object(buffer.local(env)));
+            let given = [object(self.object.local(env)), first, len(a), second, len(b)];
+            let order = env.call_static_int(BRIDGE.get(env)?, COMPARE.of(env, &BRIDGE)?, &given)?;
+            if buffers.capacity <= self.reused.max(64) {
+                BUFFERS.with(|place| place.replace(Some(buffers)));
+            }
+            Ok(order)
+        })
+    }
+}
+
+impl Comparator for JavaComparator {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+        match contained(|_| self.ask(a, b)) {
+            Ok(order) => order.cmp(&0),
+            // Any order would be a wrong one. The engine ends the operation, as for each comparator that panics.
+            Err(said) => std::panic::panic_any(format!("the comparator {} threw {said}", self.name)),
+        }
+    }
+}
+
+/// `AbstractComparator`.
+#[derive(Debug)]
+pub struct ComparatorObject(Arc<JavaComparator>);
+
+impl Object for ComparatorObject {
+    const NAME: &'static str = "AbstractComparator";
+}
+
+impl ComparatorObject {
+    /// For the engine.
+    pub fn comparator(&self) -> Arc<dyn Comparator> {
+        Arc::<JavaComparator>::clone(&self.0)
+    }
+}
+
+/// A comparator of Java.
+///
+/// # Errors
+/// `Thrown`: its `name()` threw. `InvalidArgument`: the name is null.
+pub fn new_comparator(env: Env<'_>, this: Local<'_>, options: &ComparatorOptionsObject) -> Result<i64> {
+    static NAME: Method = Method::new("name", "()Ljava/lang/String;");
+    let name = name_of(env, this, &COMPARATOR, &NAME)?;
+    let (direct, reused) =
+        options.with(|texts| (texts.get("use_direct_buffer"), texts.get::<i32>("max_reused_buffer_size")));
+    let reused = usize::try_from(reused).unwrap_or(0);
+    let comparator = JavaComparator { object: env.global(this)?, name, direct, reused };
+    Ok(handles::keep(ComparatorObject(Arc::new(comparator)))?)
+}
+
+/// Whether the keys come in direct buffers.
+pub fn using_direct_buffers(comparator: &ComparatorObject) -> Result<bool> {
+    Ok(comparator.0.direct)
+}
+
+/// `Logger`: one of Java, or one that writes to the error output.
+#[derive(Debug)]
+pub struct LoggerObject {
+    level: Arc<AtomicU32>,
+    logger: Logger,
+}
+
+impl Object for LoggerObject {
+    const NAME: &'static str = "Logger";
+}
+
+impl LoggerObject {
+    fn new(level: u32, sink: impl Fn(u32, &str) + Send + Sync + 'static) -> LoggerObject {
+        let level = Arc::new(AtomicU32::new(level));
+        let least = Arc::clone(&level);
+        // The level may change later, so the logger takes all lines.
+        let logger = Logger::new(0, move |at, line| {
+            if at >= least.load(atomic::Ordering::Relaxed) {
+                sink(at, line);
+            }
+        });
+        LoggerObject { level, logger }
+    }
+
+    /// For the engine.
+    pub fn logger(&self) -> Logger {
+        self.logger.clone()
+    }
+}
+
+/// A logger of Java with the level of these options.
+pub fn new_logger_of(env: Env<'_>, this: Local<'_>, options: &OptionsObject) -> Result<i64> {
+    let level = options.with(|texts| texts.get_named("info_log_level", LOG_LEVEL));
+    new_logger(env, this, level.into())
+}
+
+/// A logger of Java.
+pub fn new_logger(env: Env<'_>, this: Local<'_>, level: i64) -> Result<i64> {
+    static LOGGER: Class = Class::new("org/rocksdb/Logger");
+    static LOG: Method = Method::new("log", "(Lorg/rocksdb/InfoLogLevel;Ljava/lang/String;)V");
+    static LEVEL: Class = Class::new("org/rocksdb/InfoLogLevel");
+    static GET: Method = Method::fixed("getInfoLogLevel", "(B)Lorg/rocksdb/InfoLogLevel;");
+    let logger = env.global(this)?;
+    let sink = move |level: u32, line: &str| {
+        // A logger that throws loses its line: nothing waits for it.
+        let _ = contained(|env| {
+            let number = byte(i8::try_from(level).unwrap_or(0));
+            let level = env.call_static_object(LEVEL.get(env)?, GET.of(env, &LEVEL)?, &[number])?;
+            let line = env.new_text(line)?;
+            let done =
+                env.call_void(logger.local(env), LOG.of(env, &LOGGER)?, &[object(level), object(line)]);
+            env.forget(level);
+            env.forget(line);
+            done
+        });
+    };
+    Ok(handles::keep(LoggerObject::new(u32::try_from(level).unwrap_or(0), sink))?)
+}
+
+/// A logger that writes to the error output.
+pub fn new_stderr_logger(level: i8, prefix: Option<&str>) -> Result<i64> {
+    let prefix = prefix.unwrap_or_default().to_owned();
+    #[allow(clippy::print_stderr, reason = "what the logger is for")]
+    let sink = move |_: u32, line: &str| eprintln!("{prefix}{line}");
+    Ok(handles::keep(LoggerObject::new(u32::try_from(level).unwrap_or(0), sink))?)
+}
+
+/// Changes the least level.
+pub fn set_info_log_level(logger: &LoggerObject, level: i8) -> Result<()> {
+    logger.level.store(u32::try_from(level).unwrap_or(0), atomic::Ordering::Relaxed);
+    Ok(())
+}
+
+/// The least level.
+pub fn info_log_level(logger: &LoggerObject) -> Result<i8> {
+    Ok(i8::try_from(logger.level.load(atomic::Ordering::Relaxed)).unwrap_or(0))
+}
+
+/// `AbstractEventListener`.
+#[derive(Debug)]
+pub struct ListenerObject(pub Arc<dyn Listener>);
+
+impl Object for ListenerObject {
+    const NAME: &'static str = "AbstractEventListener";
+}
+
+impl ListenerObject {
+    /// For the engine.
+    pub fn listener(&self) -> Arc<dyn Listener> {
+        Arc::clone(&self.0)
+    }
+}
+
+/// `AbstractTableFilter`. A read with one is refused.
+#[derive(Debug)]
+pub struct TableFilterObject;
+
+impl Object for TableFilterObject {
+    const NAME: &'static str = "AbstractTableFilter";
+}
+
+/// `AbstractWalFilter`. Options refuse it.
+#[derive(Debug)]
+pub struct WalFilterObject;
+
+impl Object for WalFilterObject {
+    const NAME: &'static str = "AbstractWalFilter";
+}
+
+/// A filter of tables, which no read keeps.
+pub fn new_table_filter() -> Result<i64> {
+    Ok(handles::keep(TableFilterObject)?)
+}
+
+/// A filter of WAL records, which options refuse.
+pub fn new_wal_filter() -> Result<i64> {
+    Ok(handles::keep(WalFilterObject)?)
+}
+
+/// A maker of compaction filters of Java.
+#[derive(Debug)]
+struct JavaFactory {
+    object: Global,
+    name: String,
+}
+
+/// A filter of a maker, which the program may hold too.
+#[derive(Debug)]
+struct Made(Arc<dyn CompactionFilter>);
+
+impl CompactionFilter for Made {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn filter(&self, key: &[u8], value: &[u8]) -> Decision {
+        self.0.filter(key, value)
+    }
+}
+
+static FACTORY: Class = Class::new("org/rocksdb/AbstractCompactionFilterFactory");
+
+impl CompactionFilterFactory for JavaFactory {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn create(&self, context: &FilterContext<'_>) -> Option<Box<dyn CompactionFilter>> {
+        static CREATE: Method = Method::new("createCompactionFilter", "(ZZ)J");
+        let made = contained(|env| {
+            let given = [boolean(context.is_full), boolean(context.is_manual)];
+            let handle = env.call_long(self.object.local(env), CREATE.of(env, &FACTORY)?, &given)?;
+            let filter = handles::get::<FilterObject>(handle)?;
+            // The maker gave the filter up: nothing else closes it.
+            handles::close(handle);
+            Ok(Arc::clone(&filter.0))
+        });
+        // A maker that throws filters nothing.
+        made.ok().map(|filter| Box::new(Made(filter)) as Box<dyn CompactionFilter>)
+    }
+}
+
+/// A maker of compaction filters of Java.
+///
+/// # Errors
+/// `Thrown`: its `name()` threw. `InvalidArgument`: the name is null.
+pub fn new_filter_factory(env: Env<'_>, this: Local<'_>) -> Result<i64> {
+    static NAME: Method = Method::new("name", "()Ljava/lang/String;");
+    let name = name_of(env, this, &FACTORY, &NAME)?;
+    let factory = JavaFactory { object: env.global(this)?, name };
+    Ok(handles::keep(FilterFactoryObject(Arc::new(factory)))?)
+}
