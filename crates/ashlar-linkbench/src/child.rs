@@ -4,6 +4,7 @@ use crate::config::Config;
 use crate::csv;
 use crate::generate::graph::Generators;
 use crate::job::{Job, Step};
+use crate::kv::nothing::Nothing;
 use crate::kv::{Graph, Locks, Mode};
 use crate::phase::check::{self, Expected, Faults};
 use crate::phase::kept::Kept;
@@ -24,6 +25,9 @@ use ashlar_peers::space::taken;
 use ashlar_report::record::{Record, Status};
 use std::path::Path;
 use std::sync::atomic::AtomicU64;
+
+/// Operations that measure the driver's own cost.
+const DRAWN_ALONE: u64 = 5000;
 
 /// Runs `job`, which is JSON.
 ///
@@ -76,7 +80,7 @@ fn print(job: &Job, record: &mut Record, faults: &Faults) -> Result<()> {
     record.params.options.insert("fans checked at the end".into(), faults.fans.to_string());
     if let Some(why) = faults.why() {
         match job.mode {
-            Mode::Batch => record.status = Status::Void { why },
+            Mode::Batch | Mode::Txn => record.status = Status::Void { why },
             // Without atomicity counts may drift; the page shows by how much.
             Mode::None => drop(record.params.options.insert("drift".into(), why)),
         }
@@ -157,7 +161,31 @@ impl<P: Peer> Database<'_, P> {
         let work = || progress::during(&what, &shared.done, || requests(&shared, graphs, before.phases + 1));
         let (done, observed) = Observed::during(self.peer, dir, work, |_| Ok(true))?;
         before.after(done.inserted, done.nodes).write(&mut self.peer.client()?)?;
-        Ok(rows::request(self.job, &config, step, &done, &observed, taken(dir)))
+        let mut row = rows::request(self.job, &config, step, &done, &observed, taken(dir));
+        row.driver_us = Some(self.driver_us());
+        Ok(row)
+    }
+
+    /// Microseconds of the driver per operation of one client, draws included: the time of requests on an engine that does nothing.
+    fn driver_us(&self) -> f64 {
+        let config = Config {
+            requesters: 1,
+            requests: DRAWN_ALONE,
+            seconds: 0.0,
+            rate: 0.0,
+            warmup: 0.0,
+            ..self.config.clone()
+        };
+        let (locks, mode) = (Locks::default(), Mode::Batch);
+        let shared = Shared {
+            config: &config,
+            generators: &self.generators,
+            next_node: AtomicU64::new(config.graph.end),
+            done: AtomicU64::new(0),
+            mode,
+        };
+        let done = Requester::new(&shared, Graph::new(Nothing, &locks, mode), 0, 1).run();
+        done.meter.elapsed().as_secs_f64() * 1e6 / done.ops.max(1) as f64
     }
 
     fn check(&self) -> Result<Faults> {

@@ -5,7 +5,7 @@ use crate::job::{Job, Source, Step};
 use crate::kv::Mode;
 use crate::size::{Case, Size};
 use ashlar_peers::engine::EngineName;
-use ashlar_peers::settings::Settings;
+use ashlar_peers::settings::{Settings, Transactions};
 use ashlar_peers::shown::Shown;
 use ashlar_peers::stop::Stop;
 use clap::Parser;
@@ -63,7 +63,8 @@ pub struct Cli {
     /// Operations a second of the rate-limited row; 0: no such row [default: 1000 for smoke, else 2000]
     #[arg(long)]
     rate: Option<f64>,
-    /// How writes are atomic: batch (one batch per operation under the driver's locks), none (counts may drift)
+    /// How writes are atomic: batch (one batch per operation under the driver's locks), txn (transactions of the engine, where
+    /// they are driven), none (counts may drift)
     #[arg(long, value_enum, default_value = "batch")]
     mode: Mode,
     /// Every write waits for the device
@@ -140,12 +141,13 @@ impl Cli {
 
     fn job(&self, source: Source, settings: Settings, case: &str, steps: Vec<Step>) -> Result<Job, String> {
         source.config()?;
+        let transactions = (self.mode == Mode::Txn).then_some(Transactions::Pessimistic);
         Ok(Job {
             engine: EngineName::Ashlardb,
             shared_object: None,
             dir: String::new(),
             group: None,
-            settings: Settings { sync: self.sync, ..settings },
+            settings: Settings { sync: self.sync, transactions, ..settings },
             source,
             size: self.config.is_none().then(|| self.size.unwrap_or(Size::Smoke).text().to_owned()),
             case: case.to_owned(),

@@ -35,6 +35,8 @@ pub struct Row {
     written: u64,
     hash: Hashes,
     options: BTreeMap<String, String>,
+    /// Microseconds of the driver per operation.
+    pub driver_us: Option<f64>,
 }
 
 /// The row of the load. Its operations are the rows of all tables.
@@ -66,6 +68,7 @@ pub fn load(
         written: loaded.bytes,
         hash: Hashes::default(),
         options: options.map(|(name, rows)| (name.to_owned(), rows.to_string())).into(),
+        driver_us: None,
     }
 }
 
@@ -85,6 +88,7 @@ pub fn request(
     let options = [
         ("mode", job.mode.text().to_owned()),
         ("links per list", format!("{:.1}", done.listed as f64 / lists.max(1) as f64)),
+        ("conflicts", done.conflicts.to_string()),
         ("fans checked meanwhile", done.faults.fans.to_string()),
     ];
     Row {
@@ -112,6 +116,7 @@ pub fn request(
             data: None,
         },
         options: options.map(|(name, text)| (name.to_owned(), text)).into(),
+        driver_us: None,
     }
 }
 
@@ -157,7 +162,6 @@ impl Row {
     /// The record of the row.
     pub fn record(self, job: &Job) -> Record {
         let mut params = job.settings.params(0);
-        params.keys = self.ops.total;
         (params.threads, params.limit) = (self.clients, self.limit);
         (params.key_bytes, params.value_bytes, params.compress_ratio) = (0, 0, None);
         params.options.extend(self.options);
@@ -175,7 +179,7 @@ impl Row {
             status: self.status,
             engine: Engine { name: job.engine.text().to_owned(), version: observed.version.clone() },
             params,
-            ops: Some(self.ops),
+            ops: Some(Ops { driver_overhead_us: self.driver_us, ..self.ops }),
             phase: Some(Phase {
                 seconds: self.seconds,
                 settle_seconds: Some(observed.settling()),

@@ -101,7 +101,7 @@ impl Size {
         match self {
             // So few that every engine does all of them, and their sums can be compared.
             Size::Smoke => (30.0, 2500),
-            Size::Quarter => (20.0, u64::MAX),
+            Size::Quarter => (10.0, u64::MAX),
             Size::Standard => (60.0, u64::MAX),
         }
     }

@@ -56,8 +56,10 @@ static int set_up(Db *d, const shim_settings *s) {
     bad |= run(d, "PRAGMA journal_mode=%s", journal);
     bad |= run(d, "PRAGMA synchronous=%s", s->sync ? "FULL" : "OFF");
     bad |= run(d, "CREATE TABLE IF NOT EXISTS e (k BLOB PRIMARY KEY, v BLOB NOT NULL) WITHOUT ROWID");
-    shim_say("%s (C API, amalgamation); no codec, journal %s, synchronous %s",
-             sqlite3_libversion(), journal, s->sync ? "FULL" : "OFF");
+    char shared[60] = "";
+    if (s->clients > 1) snprintf(shared, sizeof shared, ", %u connections that share the cache", s->clients + 1);
+    shim_say("%s (C API, amalgamation); no codec, journal %s, synchronous %s%s",
+             sqlite3_libversion(), journal, s->sync ? "FULL" : "OFF", shared);
     const char *texts[STATEMENTS] = {"BEGIN IMMEDIATE", "COMMIT", "ROLLBACK", "REPLACE INTO e (k, v) VALUES (?1, ?2)",
                                      "SELECT v FROM e WHERE k = ?1", "DELETE FROM e WHERE k = ?1"};
     for (int i = 0; i < STATEMENTS && !bad; i++)

@@ -4,7 +4,7 @@
 //! 2. A batch is applied whole or not at all. TreeDB alone lets another client read a batch that is half applied.
 //! 3. A scan shows one moment, except on TreeDB.
 
-use crate::peer::{Keys, NoWriter, Result};
+use crate::peer::{Keys, NoWriter, Result, not_driven};
 
 /// One change of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,6 +110,10 @@ impl<'a> Bounds<'a> {
     }
 }
 
+/// The beginning of the message of a transaction that met a conflict, or waited too long for a lock. After a rollback the
+/// transaction can be tried again.
+pub const CONFLICT: &str = "conflict: ";
+
 /// The handle of one client thread.
 pub trait Client: Send {
     /// Calls `see` with the value of `key`. False: there is no such key.
@@ -129,6 +133,26 @@ pub trait Client: Send {
 
     /// Applies all changes or none.
     fn apply(&mut self, changes: &Changes) -> Result<()>;
+
+    /// Begins a transaction of the kind in [`crate::settings::Settings::transactions`].
+    fn begin(&mut self) -> Result<()> {
+        not_driven("transactions")
+    }
+
+    /// In the transaction: as [`Client::get`], and keeps the key from changes by others until the transaction ends.
+    fn get_for_update(&mut self, _key: &[u8], _see: impl FnOnce(&[u8])) -> Result<bool> {
+        not_driven("transactions")
+    }
+
+    /// Makes the changes in the transaction and commits it. After an error the transaction needs a rollback.
+    fn commit(&mut self, _changes: &Changes) -> Result<()> {
+        not_driven("transactions")
+    }
+
+    /// Ends the transaction without its changes.
+    fn rollback(&mut self) -> Result<()> {
+        not_driven("transactions")
+    }
 }
 
 /// Peers without clients have none of this type.

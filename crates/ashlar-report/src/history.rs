@@ -16,12 +16,17 @@ use crate::record::Published;
 const S0: &str = include_str!("history/s0.tsv");
 const S2: &str = include_str!("history/s2.tsv");
 const S3: &str = include_str!("history/s3.tsv");
+const S4: &str = include_str!("history/s4.tsv");
 
 /// The machines of the documents.
-const MACHINES: [(&str, &str); 3] = [
+const MACHINES: [(&str, &str); 4] = [
     ("s0", "2013/14: 24 threads of X5650 2.67 GHz, 144 GB, two FusionIO cards, 1 billion keys"),
     ("s2", "2020: 8 threads, 32 GB, NVMe (m5d.2xlarge), RocksDB 6.10, 900 million keys"),
     ("s3", "2011: X5650 2.67 GHz, 12 GB, SATA disk 7200 rpm, 1 million keys"),
+    (
+        "s4",
+        "2015: 24 threads, 144 GB, SSD, MongoDB 3.2 in front, 12 clients, 50 million nodes (device: 250 million, 40 GB)",
+    ),
 ];
 
 /// A tab-separated table.
@@ -63,6 +68,10 @@ pub fn published(experiment: &str, row: &str, engine: &str) -> Option<Published>
             let text = table.cell(found, "ops/sec")?;
             (text, number(text))
         }
+        "s4" => {
+            let text = linkbench(row, engine)?;
+            (text, number(text))
+        }
         _ => {
             let table = Table::parse(S3);
             let column = ["leveldb", "treedb", "sqlite"].into_iter().find(|name| engine.starts_with(name))?;
@@ -71,6 +80,29 @@ pub fn published(experiment: &str, row: &str, engine: &str) -> Option<Published>
         }
     };
     Some(Published { text: text.to_owned(), per_sec, machine })
+}
+
+/// Operations per second of Linkbench. The document has rows of twelve clients; the nearest rows here have sixteen.
+fn linkbench(row: &str, engine: &str) -> Option<&'static str> {
+    let (phase, id) = match row {
+        "cached-load" => ("load", "cached"),
+        "device-load" => ("load", "ssd"),
+        "cached-16" => ("query", "cached 2"),
+        "device-16" => ("query", "ssd 2"),
+        _ => return None,
+    };
+    let setup = match engine {
+        "wiredtiger" => "wt.320",
+        "rocksdb" => "rx.320",
+        _ => return None,
+    };
+    let table = Table::parse(S4);
+    let is = |row: &[&'static str], column, wanted| table.cell(row, column) == Some(wanted);
+    let found = table.rows.iter().find(|row| {
+        let of_setup = table.cell(row, "setup").is_some_and(|known| known.starts_with(setup));
+        of_setup && is(row, "phase", phase) && is(row, "id", id)
+    })?;
+    table.cell(found, "ops")
 }
 
 /// The description of a row of the LevelDB page.

@@ -1,5 +1,6 @@
 //! The page as Markdown, shorter: remarks, rates, waits at a fixed rate, amplification, and the settings.
 
+use crate::graph;
 use crate::page::name;
 use crate::record::{From, Latency, Record, Run};
 use crate::summary::{Cell, Group, OPERATIONS, OURS, REFERENCE, Row, Spread, Summary};
@@ -49,6 +50,7 @@ fn shown(run: &Run, more: impl Fn(&Group<'_>) -> String) -> String {
         out.push_str(&waits(group));
         out.push_str(&rewriting(group));
         out.push_str(&costs(group));
+        out.push_str(&linkbench(group));
         out.push_str(&more(group));
     }
     if !summary.marks.is_empty() {
@@ -196,6 +198,35 @@ fn costs(group: &Group<'_>) -> String {
         name(OURS),
         name(REFERENCE)
     )
+}
+
+/// What an operation of Linkbench costs, and how its throughput grows.
+fn linkbench(group: &Group<'_>) -> String {
+    let mut out = String::new();
+    let costs = graph::costs(group);
+    if !costs.is_empty() {
+        out.push_str("What an operation costs; of a load, a node with its links:\n\n");
+        out.push_str(&plain(&graph::COSTS, costs.iter().map(|cells| &cells[..])));
+    }
+    let growth = graph::growth(group);
+    if !growth.is_empty() {
+        out.push_str(
+            "Throughput of N clients, as a·N / (1 + b·(N − 1) + c·N·(N − 1)) by least squares; b: the serial part, c: what clients \
+             cost each other:\n\n",
+        );
+        out.push_str(&plain(&graph::GROWTH, growth.iter().map(|cells| &cells[..])));
+    }
+    out
+}
+
+/// A table whose first two columns are texts and whose others are numbers.
+fn plain<'a>(head: &[&str], lines: impl Iterator<Item = &'a [String]>) -> String {
+    let mut out = String::new();
+    line(&mut out, head.iter().map(|name| (*name).to_owned()));
+    let aligned = (0..head.len()).map(|column| if column < 2 { "---" } else { "---:" }.to_owned());
+    line(&mut out, aligned);
+    lines.for_each(|cells| line(&mut out, cells.iter().map(|cell| text(cell))));
+    out + "\n"
 }
 
 /// Published figures, a line per engine.

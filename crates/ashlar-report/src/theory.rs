@@ -134,9 +134,16 @@ const PAGE: f64 = 4096.0;
 /// 2. Without a log one write less.
 /// 3. Codecs make both smaller by the part of an entry that they take away; a B-tree's pages are as large as before.
 pub fn predicted(record: &Record) -> Option<Predicted> {
-    let (shape, params) = (shape(&record.engine.name)?, &record.params);
-    let writes = record.ops.as_ref()?.found.is_none();
-    let row = (params.key_bytes + params.value_bytes) as f64;
+    let (shape, params, ops) = (shape(&record.engine.name)?, &record.params, record.ops.as_ref()?);
+    let writes = ops.found.is_none();
+    let row = match params.key_bytes {
+        // Rows of many lengths: their mean.
+        0 => ops.user_bytes as f64 / ops.total.max(1) as f64,
+        key => (key + params.value_bytes) as f64,
+    };
+    if row <= 0.0 {
+        return None;
+    }
     let in_order = record.workload.contains("seq");
     let log = if params.durability == "nolog" { 0.0 } else { 1.0 };
     let (tree, sa) = match shape {

@@ -2,11 +2,13 @@
 //!
 //! 1. In batch mode an operation that writes holds the lock of its fan or node, reads what it needs, and applies one atomic batch
 //!    with every entry that changes: the link, its place in the list, and the count.
-//! 2. Without atomicity, locks are left out and each entry is written by itself: counts may drift, as the original saw it.
-//! 3. Old places in the list are deleted exactly once, in the batch that writes the new place.
+//! 2. In transaction mode the engine locks what an operation reads before it writes. After a conflict the operation runs again.
+//! 3. Without atomicity, locks are left out and each entry is written by itself: counts may drift, as the original saw it.
+//! 4. Old places in the list are deleted exactly once, in the batch that writes the new place.
 
 pub mod layout;
 mod locks;
+pub mod nothing;
 #[cfg(test)]
 pub mod memory;
 #[cfg(test)]
@@ -15,7 +17,7 @@ mod tests;
 pub use locks::Locks;
 
 use crate::model::{Count, Fan, Link, Node, Visibility};
-use ashlar_peers::client::{Bounds, Change, Changes, Client};
+use ashlar_peers::client::{Bounds, CONFLICT, Change, Changes, Client};
 use ashlar_peers::peer::{Keys, Result};
 use layout::{Bytes, malformed};
 
@@ -25,6 +27,8 @@ use layout::{Bytes, malformed};
 pub enum Mode {
     /// One atomic batch per operation, under the driver's locks.
     Batch,
+    /// A transaction of the engine per operation, whose reads lock their keys; tried again after a conflict.
+    Txn,
     /// Entry by entry, without locks.
     None,
 }
@@ -34,6 +38,7 @@ impl Mode {
     pub fn text(self) -> &'static str {
         match self {
             Mode::Batch => "batch",
+            Mode::Txn => "txn",
             Mode::None => "none",
         }
     }
@@ -71,16 +76,34 @@ pub struct Graph<'a, C> {
     mode: Mode,
     changes: Changes,
     keys: Keys,
+    /// The value that is written next.
     value: Bytes,
+    /// A value that was read.
+    stored: Bytes,
     /// Bytes of the keys and values that were written.
     pub written: u64,
+    /// Transactions that met a conflict and ran again.
+    pub conflicts: u64,
+    /// Whether the transaction that was begun last has been committed.
+    committed: bool,
 }
 
 impl<'a, C: Client> Graph<'a, C> {
     /// The graph that `client` reads and writes.
     pub fn new(client: C, locks: &'a Locks, mode: Mode) -> Graph<'a, C> {
         let (changes, keys) = (Changes::new(), Keys::new(layout::LINK_KEY));
-        Graph { client, locks, mode, changes, keys, value: Bytes::new(), written: 0 }
+        Graph {
+            client,
+            locks,
+            mode,
+            changes,
+            keys,
+            value: Bytes::new(),
+            stored: Bytes::new(),
+            written: 0,
+            conflicts: 0,
+            committed: false,
+        }
     }
 
     /// The client itself.
@@ -98,8 +121,15 @@ impl<'a, C: Client> Graph<'a, C> {
     /// # Errors
     /// The engine's.
     pub fn add_link(&mut self, link: &Link<'_>) -> Result<Added> {
-        let held = (self.mode == Mode::Batch).then(|| self.locks.fan(link.fan));
-        let old = self.stored(link.fan, link.id2)?;
+        let locks = self.locks;
+        let held = (self.mode == Mode::Batch).then(|| locks.fan(link.fan));
+        let added = self.atomically(|graph| graph.try_add(link))?;
+        drop(held);
+        Ok(added)
+    }
+
+    fn try_add(&mut self, link: &Link<'_>) -> Result<Added> {
+        let old = self.state(link.fan, link.id2)?;
         self.changes.clear();
         self.put_link(link, old);
         let added = match old {
@@ -111,7 +141,6 @@ impl<'a, C: Client> Graph<'a, C> {
             self.change_count(link.fan, link.time, 1)?;
         }
         self.commit()?;
-        drop(held);
         Ok(added)
     }
 
@@ -120,15 +149,45 @@ impl<'a, C: Client> Graph<'a, C> {
     /// # Errors
     /// The engine's.
     pub fn delete_link(&mut self, fan: Fan, id2: u64, now: u64) -> Result<bool> {
-        let held = (self.mode == Mode::Batch).then(|| self.locks.fan(fan));
-        let mut stored = std::mem::take(&mut self.value);
-        let found =
-            self.client.get(&layout::link_key(fan, id2), |value| stored.clone_from(&value.to_vec()))?;
-        let hidden = self.hide(found, fan, id2, now, &stored);
-        self.value = stored;
-        let hidden = hidden?;
+        let locks = self.locks;
+        let held = (self.mode == Mode::Batch).then(|| locks.fan(fan));
+        let mut stored = std::mem::take(&mut self.stored);
+        let hidden = self.atomically(|graph| {
+            stored.clear();
+            let key = layout::link_key(fan, id2);
+            let found = graph.read(&key, |value| stored.extend_from_slice(value))?;
+            graph.hide(found, fan, id2, now, &stored)
+        });
+        self.stored = stored;
         drop(held);
-        Ok(hidden)
+        hidden
+    }
+
+    /// Runs an operation that reads and then writes; in a transaction until it meets no conflict.
+    fn atomically<T>(&mut self, mut operation: impl FnMut(&mut Self) -> Result<T>) -> Result<T> {
+        if self.mode != Mode::Txn {
+            return operation(self);
+        }
+        loop {
+            self.client.begin()?;
+            self.committed = false;
+            let done = operation(self);
+            if !self.committed {
+                self.client.rollback()?;
+            }
+            match done {
+                Err(why) if why.starts_with(CONFLICT) => self.conflicts += 1,
+                other => return other,
+            }
+        }
+    }
+
+    /// Reads a key of which the operation may write something; in a transaction it stays locked.
+    fn read(&mut self, key: &[u8], see: impl FnOnce(&[u8])) -> Result<bool> {
+        match self.mode {
+            Mode::Txn => self.client.get_for_update(key, see),
+            Mode::Batch | Mode::None => self.client.get(key, see),
+        }
     }
 
     fn hide(&mut self, found: bool, fan: Fan, id2: u64, now: u64, stored: &[u8]) -> Result<bool> {
@@ -148,9 +207,9 @@ impl<'a, C: Client> Graph<'a, C> {
     }
 
     /// Visibility and time of a stored link.
-    fn stored(&mut self, fan: Fan, id2: u64) -> Result<Option<(Visibility, u64)>> {
+    fn state(&mut self, fan: Fan, id2: u64) -> Result<Option<(Visibility, u64)>> {
         let mut old = Ok(None);
-        self.client.get(&layout::link_key(fan, id2), |value| {
+        self.read(&layout::link_key(fan, id2), |value| {
             old = match layout::link(fan, id2, value) {
                 Some(link) => Ok(Some((link.visibility, link.time))),
                 None => malformed("l", value),
@@ -178,7 +237,9 @@ impl<'a, C: Client> Graph<'a, C> {
 
     /// Adds the new count of a fan to the batch.
     fn change_count(&mut self, fan: Fan, now: u64, by: i32) -> Result<()> {
-        let new = match self.count(fan)? {
+        let mut old = Ok(None);
+        self.read(&layout::count_key(fan), |value| old = counted(value))?;
+        let new = match old? {
             None => Count { count: u32::from(by > 0), time: now, version: 0 },
             Some(old) => {
                 Count { count: old.count.saturating_add_signed(by), time: now, version: old.version + 1 }
@@ -192,10 +253,20 @@ impl<'a, C: Client> Graph<'a, C> {
     }
 
     fn commit(&mut self) -> Result<()> {
-        self.written += self.changes.bytes();
-        if self.mode == Mode::Batch {
-            return self.client.apply(&self.changes);
+        match self.mode {
+            Mode::Batch => self.client.apply(&self.changes)?,
+            Mode::Txn => {
+                self.client.commit(&self.changes)?;
+                self.committed = true;
+            }
+            Mode::None => self.apply_each()?,
         }
+        self.written += self.changes.bytes();
+        Ok(())
+    }
+
+    /// Writes the changes one by one.
+    fn apply_each(&mut self) -> Result<()> {
         let mut one = Changes::new();
         for change in self.changes.iter() {
             one.clear();
@@ -214,12 +285,7 @@ impl<'a, C: Client> Graph<'a, C> {
     /// The engine's, or the entry is malformed.
     pub fn count(&mut self, fan: Fan) -> Result<Option<Count>> {
         let mut count = Ok(None);
-        self.client.get(&layout::count_key(fan), |value| {
-            count = match layout::count(value) {
-                Some(found) => Ok(Some(found)),
-                None => malformed("c", value),
-            };
-        })?;
+        self.client.get(&layout::count_key(fan), |value| count = counted(value))?;
         count
     }
 
@@ -278,6 +344,10 @@ impl<'a, C: Client> Graph<'a, C> {
     /// # Errors
     /// The engine's.
     pub fn add_node(&mut self, id: u64, node: &Node<'_>) -> Result<()> {
+        self.atomically(|graph| graph.put_node(id, node))
+    }
+
+    fn put_node(&mut self, id: u64, node: &Node<'_>) -> Result<()> {
         self.changes.clear();
         layout::put_node(node, &mut self.value);
         self.changes.put(&layout::node_key(id), &self.value);
@@ -289,13 +359,7 @@ impl<'a, C: Client> Graph<'a, C> {
     /// # Errors
     /// The engine's.
     pub fn update_node(&mut self, id: u64, node: &Node<'_>) -> Result<bool> {
-        let held = (self.mode == Mode::Batch).then(|| self.locks.node(id));
-        let found = self.client.get(&layout::node_key(id), |_| ())?;
-        if found {
-            self.add_node(id, node)?;
-        }
-        drop(held);
-        Ok(found)
+        self.if_there(id, |graph| graph.put_node(id, node))
     }
 
     /// Removes a node. False: it was not there.
@@ -303,14 +367,33 @@ impl<'a, C: Client> Graph<'a, C> {
     /// # Errors
     /// The engine's.
     pub fn delete_node(&mut self, id: u64) -> Result<bool> {
-        let held = (self.mode == Mode::Batch).then(|| self.locks.node(id));
-        let found = self.client.get(&layout::node_key(id), |_| ())?;
-        if found {
-            self.changes.clear();
-            self.changes.delete(&layout::node_key(id));
-            self.commit()?;
-        }
+        self.if_there(id, |graph| {
+            graph.changes.clear();
+            graph.changes.delete(&layout::node_key(id));
+            graph.commit()
+        })
+    }
+
+    /// Changes a node, if it exists.
+    fn if_there(&mut self, id: u64, change: impl Fn(&mut Self) -> Result<()>) -> Result<bool> {
+        let locks = self.locks;
+        let held = (self.mode == Mode::Batch).then(|| locks.node(id));
+        let found = self.atomically(|graph| {
+            let found = graph.read(&layout::node_key(id), |_| ())?;
+            if found {
+                change(graph)?;
+            }
+            Ok(found)
+        })?;
         drop(held);
         Ok(found)
+    }
+}
+
+/// The count in a stored value.
+fn counted(value: &[u8]) -> Result<Option<Count>> {
+    match layout::count(value) {
+        Some(found) => Ok(Some(found)),
+        None => malformed("c", value),
     }
 }

@@ -73,6 +73,8 @@ pub struct Done {
     pub failure: Option<String>,
     /// What the checks saw.
     pub faults: Faults,
+    /// Transactions that met a conflict and ran again.
+    pub conflicts: u64,
     /// Whether the clock ended it.
     pub cut: bool,
 }
@@ -92,6 +94,7 @@ impl Done {
             failed: 0,
             failure: None,
             faults: Faults::default(),
+            conflicts: 0,
             cut: false,
         }
     }
@@ -113,6 +116,7 @@ impl Done {
             failed: self.failed + other.failed,
             failure: self.failure.or(other.failure),
             faults: self.faults.and(other.faults),
+            conflicts: self.conflicts + other.conflicts,
             cut: self.cut || other.cut,
         }
     }
@@ -173,7 +177,7 @@ impl<'a, C: Client> Requester<'a, C> {
     pub fn run(mut self) -> Done {
         let config = self.shared.config;
         self.warm_up(Duration::from_secs_f64(config.warmup));
-        let written = self.graph.written;
+        let (written, conflicts) = (self.graph.written, self.graph.conflicts);
         let rate = config.rate;
         let start = if rate > 0.0 {
             self.done.meter.begin_paced(rate * f64::from(config.requesters))
@@ -201,6 +205,7 @@ impl<'a, C: Client> Requester<'a, C> {
         }
         self.done.cut = self.done.ops < config.requests;
         self.done.written = self.graph.written - written;
+        self.done.conflicts = self.graph.conflicts - conflicts;
         self.done
     }
 

@@ -75,6 +75,33 @@ fn every_engine_is_consistent() {
     assert!(page.ends_with("</html>\n") && markdown.contains("### Linkbench"), "{markdown}");
 }
 
+/// Modes with less than the driver's locks: transactions keep the graph consistent, and without atomicity the check only reports.
+#[test]
+fn other_modes_run_where_an_engine_has_them() {
+    for (mode, engines) in [("txn", "ashlardb,rocksdb,fjall"), ("none", "ashlardb")] {
+        let dir = tempfile::tempdir().unwrap();
+        let (out, run) = small(&["--engines", engines, "--mode", mode, "--rate", "0"], dir.path());
+        assert!(out.status.success(), "{}", said(&out));
+        for record in
+            of(&run, "ashlardb").iter().chain(&of(&run, "rocksdb")).filter(|r| r.row != "cached-load")
+        {
+            if let Status::NotHere { why } = &record.status {
+                println!("skipped: rocksdb: {why}");
+                continue;
+            }
+            assert_eq!(record.status.text(), "", "{} {}", record.engine.name, record.row);
+            assert_eq!(record.params.options["mode"], mode);
+        }
+        for record in of(&run, "fjall") {
+            assert!(
+                record.status.text().starts_with("not here: not offered: transactions"),
+                "{:?}",
+                record.status
+            );
+        }
+    }
+}
+
 /// An engine that loses one link of the load, and none afterwards.
 #[test]
 fn a_peer_that_loses_a_link_has_void_rows() {

@@ -134,7 +134,7 @@ impl Client for &Redb {
 
     /// A transaction.
     fn apply(&mut self, changes: &Changes) -> Result<()> {
-        let write = self.begin()?;
+        let write = Redb::begin(self)?;
         {
             let mut table = write.open_table(TABLE).map_err(text)?;
             for change in changes.iter() {

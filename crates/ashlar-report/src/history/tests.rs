@@ -3,7 +3,6 @@
 use super::*;
 
 const S1: &str = include_str!("s1.tsv");
-const S4: &str = include_str!("s4.tsv");
 
 fn near(value: f64, expected: f64, off: f64) -> bool {
     (value - expected).abs() <= off
@@ -26,6 +25,9 @@ fn rows_are_found() {
     assert_eq!(of("s3", "2C-seq", "treedb").per_sec, Some(140.0));
     assert_eq!(published("s3", "2B-seq", "treedb"), None);
     assert_eq!(published("s3", "1A", "rocksdb"), None);
+    assert_eq!(of("s4", "cached-load", "wiredtiger").per_sec, Some(51_416.0));
+    assert_eq!(of("s4", "device-16", "rocksdb").per_sec, Some(6146.0));
+    assert_eq!((published("s4", "cached-1", "rocksdb"), published("s4", "cached-16", "lmdb")), (None, None));
     assert_eq!(of("s0", "T5", "rocksdb").per_sec, Some(103_734.0));
     assert_eq!(of("s2", "overwrite", "rocksdb").per_sec, Some(85_756.0));
     assert_eq!(of("s2", "readrandom-16K", "rocksdb").per_sec, Some(70_884.0));

@@ -1,6 +1,7 @@
 //! What an operation costs the machine: processor, switches, faults, calls, memory, settling.
 
 use super::name;
+use crate::graph;
 use crate::record::Record;
 use crate::summary::{Cell, Group};
 use crate::words::{bytes, escape, factor, known, rate, thousands};
@@ -25,6 +26,43 @@ pub fn section(group: &Group<'_>) -> String {
          <tr><th>row</th><th class=\"t\">engine</th><th>ops/s</th><th>± %</th><th>µs/op</th><th>CPU µs/op</th><th>driver’s</th><th>instructions</th>\
          <th>switches/op</th><th>minor faults/op</th><th>write calls/op</th><th>settled s</th><th>RSS peak</th><th>configured</th><th>levels</th></tr></thead><tbody>\n\
          {rows}</tbody></table></div></details>\n"
+    )
+}
+
+/// Linkbench's own tables, with the columns of its document; empty for other experiments.
+pub fn linkbench(group: &Group<'_>) -> String {
+    let costs = graph::costs(group);
+    if costs.is_empty() {
+        return String::new();
+    }
+    let mut out = "<h3>What an operation costs</h3>\n<p>Of a load: a node with its links.</p>\n".to_owned();
+    out.push_str(&plain(&graph::COSTS, costs.iter().map(|cells| &cells[..])));
+    let growth = graph::growth(group);
+    if !growth.is_empty() {
+        out.push_str(
+            "<h3>Throughput of N clients</h3>\n<p>a·N / (1 + b·(N − 1) + c·N·(N − 1)), by least squares. b: the serial part; c: what \
+             clients cost each other.</p>\n",
+        );
+        out.push_str(&plain(&graph::GROWTH, growth.iter().map(|cells| &cells[..])));
+    }
+    out
+}
+
+/// A table whose second column is a text too.
+fn plain<'a>(head: &[&str], lines: impl Iterator<Item = &'a [String]>) -> String {
+    let class = |column| if column == 1 { " class=\"t\"" } else { "" };
+    let head: String =
+        head.iter().enumerate().map(|(column, name)| format!("<th{}>{name}</th>", class(column))).collect();
+    let line = |cells: &[String]| {
+        let cell = |(column, cell): (usize, &String)| match column {
+            0 => format!("<th scope=\"row\">{}</th>", escape(cell)),
+            _ => format!("<td{}>{}</td>", class(column), escape(cell)),
+        };
+        format!("<tr>{}</tr>\n", cells.iter().enumerate().map(cell).collect::<String>())
+    };
+    let body: String = lines.map(line).collect();
+    format!(
+        "<div class=\"scroll\"><table class=\"figures\"><thead><tr>{head}</tr></thead><tbody>\n{body}</tbody></table></div>\n"
     )
 }
 

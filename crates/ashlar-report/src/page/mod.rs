@@ -36,6 +36,7 @@ pub fn page(run: &Run) -> String {
         out.push_str(&series::section(group));
         out.push_str(&latency::section(group, &summary.engines));
         out.push_str(&triangle::section(group, &summary.engines));
+        out.push_str(&cost::linkbench(group));
         out.push_str(&cost::section(group));
         out.push_str("</section>\n");
     }

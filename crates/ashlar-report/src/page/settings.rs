@@ -15,8 +15,12 @@ fn words(params: &Params) -> Vec<(&'static str, String)> {
         None => bytes(each as f64),
     });
     let all = [
-        ("keys", Some(thousands(params.keys as f64))),
-        ("entry", Some(format!("{} + {} bytes", params.key_bytes, params.value_bytes))),
+        // A graph has keys and values of many lengths.
+        ("keys", (params.keys > 0).then(|| thousands(params.keys as f64))),
+        (
+            "entry",
+            (params.key_bytes > 0).then(|| format!("{} + {} bytes", params.key_bytes, params.value_bytes)),
+        ),
         ("compressible to", params.compress_ratio.map(|ratio| format!("{:.0} %", ratio * 100.0))),
         ("threads", Some(params.threads.to_string())),
         ("batch", (params.batch > 1).then(|| params.batch.to_string())),

@@ -86,6 +86,11 @@ fn predictions_of_runs() {
     let mut read = run("rocksdb", "readrandom", &[0, 1]);
     read.ops = Some(Ops { found: Some(1), ..Ops::default() });
     assert_eq!(predicted(&read).unwrap().wa, None);
+    let mut mixed = run("lmdb", "linkbench-load", &[]);
+    (mixed.params.key_bytes, mixed.params.value_bytes) = (0, 0);
+    assert_eq!(predicted(&mixed), None, "no rows");
+    mixed.ops = Some(Ops { total: 10, user_bytes: 1280, ..Ops::default() });
+    assert!(near(wa(&mixed), 33.0), "rows of many lengths");
     let mut packed = run("rocksdb", "fillrandom", &[0, 1]);
     packed.params = crate::record::Params { durability: "nolog".into(), ..packed.params };
     (packed.params.codec, packed.params.compress_ratio) = (Some("lz4".into()), Some(0.5));

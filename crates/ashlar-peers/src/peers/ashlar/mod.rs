@@ -1,14 +1,15 @@
 //! AshlarDB through the door that its users take.
 
+mod client;
 mod operations;
 
-use crate::client::{Bounds, Change, Changes, Client};
 use crate::engine::EngineName;
 use crate::peer::{Cursor, Entries, Keys, Lent, Peer, Read, Result, Write, Written};
 use crate::peers::stats_text;
 use crate::settings::{Class, Settings, Transactions};
 use ashlardb::options::FilterPolicy;
 use ashlardb::{Compression, Db, Read as _, UInt64Add, Write as _, WriteBatch, WriteOptions};
+use client::Handle;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -35,7 +36,7 @@ impl Peer for Ashlar {
     type Cursor<'a> = ashlardb::Cursor;
     type Reader<'a> = &'a Db;
     type Writer<'a> = &'a Ashlar;
-    type Client<'a> = &'a Ashlar;
+    type Client<'a> = Handle<'a>;
 
     fn open(_: EngineName, dir: &Path, settings: &Settings, _library: Option<&str>) -> Result<Self> {
         let codec = match settings.codec.as_str() {
@@ -129,8 +130,8 @@ impl Peer for Ashlar {
         Ok(&self.db)
     }
 
-    fn client(&self) -> Result<&Ashlar> {
-        Ok(self)
+    fn client(&self) -> Result<Handle<'_>> {
+        Handle::new(self)
     }
 
     fn cursor(&self) -> Result<ashlardb::Cursor> {
@@ -183,44 +184,6 @@ impl Write for &Ashlar {
     #[inline]
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         Peer::put(*self, key, value)
-    }
-}
-
-impl Client for &Ashlar {
-    #[inline]
-    fn get(&mut self, key: &[u8], see: impl FnOnce(&[u8])) -> Result<bool> {
-        Read::get(&mut &self.db, key, see)
-    }
-
-    fn multi_get(&mut self, keys: &Keys, mut see: impl FnMut(usize, &[u8])) -> Result<()> {
-        let values = ashlardb::Read::multi_get(&self.db, keys.iter()).map_err(text)?;
-        let found = values.iter().enumerate().filter_map(|(place, view)| Some((place, view.as_ref()?)));
-        found.for_each(|(place, view)| see(place, view));
-        Ok(())
-    }
-
-    fn scan(&mut self, bounds: Bounds<'_>, mut see: impl FnMut(&[u8], &[u8]) -> bool) -> Result<()> {
-        let mut cursor = self.db.scan(bounds.from..bounds.to).cursor().map_err(text)?;
-        let mut entry = if bounds.reverse { cursor.last() } else { cursor.first() }.map_err(text)?;
-        while let Some((key, value)) = entry {
-            if !see(key, value) {
-                break;
-            }
-            entry = if bounds.reverse { cursor.prev() } else { cursor.next() }.map_err(text)?;
-        }
-        Ok(())
-    }
-
-    fn apply(&mut self, changes: &Changes) -> Result<()> {
-        let batch = WriteBatch::new();
-        for change in changes.iter() {
-            match change {
-                Change::Put { key, value } => batch.put(key, value),
-                Change::Delete { key } => batch.delete(key),
-            }
-            .map_err(text)?;
-        }
-        self.db.writing(self.writes).write(batch).map_err(text)
     }
 }
 

@@ -39,15 +39,20 @@ pub fn set(family: &mut FamilyOptions, s: &Settings) {
     }
 }
 
+/// How transactions of the set kind begin.
+pub fn transaction_options(of: &Ashlar) -> Result<TransactionOptions> {
+    let options = match of.transactions.ok_or("no kind of transactions was set")? {
+        Transactions::Pessimistic => TransactionOptions::new().deadlock_detect(false),
+        Transactions::Optimistic => TransactionOptions::optimistic(),
+    };
+    Ok(options.write_options(of.writes))
+}
+
 impl Operations for Ashlar {
     type Transactions<'a> = Client<'a>;
 
     fn transactions(&self) -> Result<Client<'_>> {
-        let options = match self.transactions.ok_or("no kind of transactions was set")? {
-            Transactions::Pessimistic => TransactionOptions::new().deadlock_detect(false),
-            Transactions::Optimistic => TransactionOptions::optimistic(),
-        };
-        Ok(Client { of: self, options: options.write_options(self.writes), value: Vec::new() })
+        Ok(Client { of: self, options: transaction_options(self)?, value: Vec::new() })
     }
 
     fn scan_prefix(&self, prefix: &[u8], mut see: impl FnMut(&[u8], &[u8])) -> Result<()> {

@@ -1,10 +1,10 @@
 //! What every engine's clients must do: bounded scans in both directions, mixed batches, and atomicity beside other clients.
 
 use super::settings;
-use crate::client::{Bounds, Changes, Client};
+use crate::client::{Bounds, CONFLICT, Changes, Client};
 use crate::engine::EngineName;
 use crate::peer::{Keys, Peer};
-use crate::settings::{Class, Settings};
+use crate::settings::{Class, Settings, Transactions};
 use std::path::Path;
 
 const WRITERS: u8 = 3;
@@ -30,6 +30,54 @@ pub fn several<P: Peer>(engine: EngineName, dir: &Path, class: Class, library: O
     batches_and_bounds(&peer);
     batches_are_whole(&peer, engine);
     peer.close().unwrap();
+    for kind in [Transactions::Pessimistic, Transactions::Optimistic] {
+        let settings = Settings { transactions: Some(kind), ..settings.clone() };
+        if let Some(why) = engine.lacks(&settings) {
+            assert!(why.starts_with("transactions; "), "{why}");
+            continue;
+        }
+        let dir = dir.with_file_name(format!("{kind:?}"));
+        let peer = P::open(engine, &dir, &settings, library).unwrap();
+        transactions_lose_nothing(&peer);
+        peer.close().unwrap();
+    }
+}
+
+/// Clients that add one to the same number, each in a transaction, count every addition.
+fn transactions_lose_nothing<P: Peer>(peer: &P) {
+    let clients: Vec<_> = (0..WRITERS).map(|_| peer.client().unwrap()).collect();
+    std::thread::scope(|scope| {
+        for mut client in clients {
+            scope.spawn(move || (0..ROUNDS).for_each(|_| while !added(&mut client) {}));
+        }
+    });
+    let mut client = peer.client().unwrap();
+    let wanted = (u64::from(WRITERS) * ROUNDS).to_be_bytes();
+    assert!(client.get(b"sum", |value| assert_eq!(value, wanted)).unwrap());
+    client.begin().unwrap();
+    assert!(client.get_for_update(b"sum", |_| ()).unwrap());
+    client.rollback().unwrap();
+    assert!(client.get(b"gone", |_| ()).is_ok_and(|found| !found), "deleted in each transaction");
+}
+
+fn added<C: Client>(client: &mut C) -> bool {
+    client.begin().unwrap();
+    let mut sum = 0;
+    let mut changes = Changes::new();
+    let read = client.get_for_update(b"sum", |value| {
+        sum = u64::from_be_bytes(value.try_into().unwrap());
+    });
+    let done = read.and_then(|_| {
+        changes.put(b"sum", &(sum + 1).to_be_bytes());
+        changes.put(b"gone", b"");
+        changes.delete(b"gone");
+        client.commit(&changes)
+    });
+    if let Err(why) = &done {
+        assert!(why.starts_with(CONFLICT), "{why}");
+        client.rollback().unwrap();
+    }
+    done.is_ok()
 }
 
 fn batches_and_bounds<P: Peer>(peer: &P) {

@@ -2,9 +2,11 @@
 
 use super::RocksDb;
 use super::functions::Opaque;
+use super::operations::{self, is_conflict};
 use super::threads::Getter;
 use super::walk::Walk;
-use crate::client::{Bounds, Change, Changes, Client};
+use crate::client::{Bounds, CONFLICT, Change, Changes, Client};
+use crate::operations::Operations as _;
 use crate::peer::{Cursor, Keys, Result};
 
 /// A client.
@@ -12,6 +14,8 @@ pub struct Handle<'a> {
     of: &'a RocksDb,
     getter: Getter<'a>,
     batch: Opaque,
+    /// The transactions, if their kind was set.
+    transactions: Option<operations::Client<'a>>,
 }
 
 // SAFETY: the batch belongs to the client alone, which is moved to one thread; the database may be used by any thread. Checked
@@ -23,7 +27,13 @@ impl<'a> Handle<'a> {
     pub fn new(db: &'a RocksDb) -> Handle<'a> {
         // SAFETY: a constructor; destroyed in `Drop`.
         let batch = unsafe { (db.f.batch_create)() };
-        Handle { of: db, getter: Getter::new(db), batch }
+        // No kind of transactions was set: the calls for them say so.
+        let transactions = db.transactions().ok();
+        Handle { of: db, getter: Getter::new(db), batch, transactions }
+    }
+
+    fn transactions(&mut self) -> Result<&mut operations::Client<'a>> {
+        self.transactions.as_mut().ok_or_else(|| "no kind of transactions was set".to_owned())
     }
 }
 
@@ -83,6 +93,37 @@ impl Client for Handle<'_> {
         // SAFETY: database, options and batch are live.
         f.checked(|e| unsafe { (f.write)(self.of.db, self.of.write, self.batch, e) })
     }
+
+    fn begin(&mut self) -> Result<()> {
+        self.transactions()?.begin();
+        Ok(())
+    }
+
+    fn get_for_update(&mut self, key: &[u8], see: impl FnOnce(&[u8])) -> Result<bool> {
+        let found = self.transactions()?.get_for_update(key).map_err(conflict)?;
+        Ok(found.map(see).is_some())
+    }
+
+    fn commit(&mut self, changes: &Changes) -> Result<()> {
+        let transaction = self.transactions()?;
+        for change in changes.iter() {
+            match change {
+                Change::Put { key, value } => transaction.put(key, value),
+                Change::Delete { key } => transaction.delete(key),
+            }
+            .map_err(conflict)?;
+        }
+        transaction.commit().map_err(conflict)
+    }
+
+    fn rollback(&mut self) -> Result<()> {
+        self.transactions()?.rollback()
+    }
+}
+
+/// The message of an error, marked if the transaction can be tried again.
+fn conflict(why: String) -> String {
+    if is_conflict(&why) { format!("{CONFLICT}{why}") } else { why }
 }
 
 impl Drop for Handle<'_> {

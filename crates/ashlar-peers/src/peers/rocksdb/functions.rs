@@ -115,6 +115,7 @@ symbols::functions! {
     txn_get_for_update = b"rocksdb_transaction_get_pinned_for_update\0":
         fn(Opaque, Opaque, Bytes, usize, c_uchar, ErrorOut) -> Opaque;
     txn_put = b"rocksdb_transaction_put\0": fn(Opaque, Bytes, usize, Bytes, usize, ErrorOut);
+    txn_delete = b"rocksdb_transaction_delete\0": fn(Opaque, Bytes, usize, ErrorOut);
     txn_commit = b"rocksdb_transaction_commit\0": fn(Opaque, ErrorOut);
     txn_rollback = b"rocksdb_transaction_rollback\0": fn(Opaque, ErrorOut);
     txn_destroy = b"rocksdb_transaction_destroy\0": fn(Opaque);

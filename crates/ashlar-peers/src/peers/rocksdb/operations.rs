@@ -17,6 +17,11 @@ use std::ptr::null_mut;
 /// memtable that no longer reaches back.
 const AGAIN: [&str; 3] = ["Resource busy", "Operation timed out", "Operation failed. Try again"];
 
+/// Whether a transaction that failed with this message can be tried again.
+pub fn is_conflict(why: &str) -> bool {
+    AGAIN.iter().any(|head| why.starts_with(head))
+}
+
 /// The part of the option string that only these operations need.
 pub fn option_string(s: &Settings) -> String {
     let mut text = String::new();
@@ -239,7 +244,8 @@ pub struct Client<'a> {
 unsafe impl Send for Client<'_> {}
 
 impl Client<'_> {
-    fn begin(&mut self) {
+    /// Begins a transaction.
+    pub(super) fn begin(&mut self) {
         let (f, of) = (&self.of.f, self.of);
         let begin = match of.kind {
             Some(Transactions::Optimistic) => f.optimistic_begin,
@@ -249,8 +255,8 @@ impl Client<'_> {
         self.transaction = unsafe { begin(of.transactional, of.write, self.options, self.transaction) };
     }
 
-    /// Reads the value of `key` for update into `value`.
-    fn get_for_update(&mut self, key: &[u8]) -> Result<()> {
+    /// Reads the value of `key` for update. `None`: there is no such key.
+    pub(super) fn get_for_update(&mut self, key: &[u8]) -> Result<Option<&[u8]>> {
         let (f, k) = (&self.of.f, key.as_ptr().cast());
         // SAFETY: transaction and options are live; the key goes with its length. 1: exclusively.
         let pinned = f.checked(|e| unsafe {
@@ -258,7 +264,7 @@ impl Client<'_> {
         })?;
         self.value.clear();
         if pinned.is_null() {
-            return Ok(());
+            return Ok(None);
         }
         let mut len = 0_usize;
         // SAFETY: the value is live; the length is a live integer.
@@ -267,7 +273,35 @@ impl Client<'_> {
         self.value.extend_from_slice(unsafe { std::slice::from_raw_parts(bytes.cast::<u8>(), len) });
         // SAFETY: live, destroyed once.
         unsafe { (f.pinned_destroy)(pinned) };
-        Ok(())
+        Ok(Some(&self.value))
+    }
+
+    /// Puts a value in the transaction.
+    pub(super) fn put(&self, key: &[u8], value: &[u8]) -> Result<()> {
+        let (f, k, v) = (&self.of.f, key.as_ptr().cast(), value.as_ptr().cast());
+        // SAFETY: the transaction is live; pointers go with their lengths and are copied.
+        f.checked(|e| unsafe { (f.txn_put)(self.transaction, k, key.len(), v, value.len(), e) })
+    }
+
+    /// Deletes a key in the transaction.
+    pub(super) fn delete(&self, key: &[u8]) -> Result<()> {
+        let (f, k) = (&self.of.f, key.as_ptr().cast());
+        // SAFETY: the transaction is live; the key goes with its length and is copied.
+        f.checked(|e| unsafe { (f.txn_delete)(self.transaction, k, key.len(), e) })
+    }
+
+    /// Commits the transaction.
+    pub(super) fn commit(&self) -> Result<()> {
+        let f = &self.of.f;
+        // SAFETY: the transaction is live.
+        f.checked(|e| unsafe { (f.txn_commit)(self.transaction, e) })
+    }
+
+    /// Ends the transaction without its changes.
+    pub(super) fn rollback(&self) -> Result<()> {
+        let f = &self.of.f;
+        // SAFETY: the transaction is live.
+        f.checked(|e| unsafe { (f.txn_rollback)(self.transaction, e) })
     }
 
     fn tried(&mut self, keys: [&[u8]; 2]) -> Result<()> {
@@ -275,24 +309,17 @@ impl Client<'_> {
         for key in keys {
             self.get_for_update(key)?;
             plus_one(&mut self.value);
-            let (f, k, v) = (&self.of.f, key.as_ptr().cast(), self.value.as_ptr().cast());
-            let lengths = (key.len(), self.value.len());
-            // SAFETY: the transaction is live; pointers go with their lengths and are copied.
-            f.checked(|e| unsafe { (f.txn_put)(self.transaction, k, lengths.0, v, lengths.1, e) })?;
+            self.put(key, &self.value)?;
         }
-        let f = &self.of.f;
-        // SAFETY: the transaction is live.
-        f.checked(|e| unsafe { (f.txn_commit)(self.transaction, e) })
+        self.commit()
     }
 }
 
 impl Transact for Client<'_> {
     fn increment(&mut self, keys: [&[u8]; 2]) -> Result<bool> {
         let Err(why) = self.tried(keys) else { return Ok(true) };
-        let f = &self.of.f;
-        // SAFETY: the transaction is live.
-        f.checked(|e| unsafe { (f.txn_rollback)(self.transaction, e) })?;
-        if AGAIN.iter().any(|head| why.starts_with(head)) { Ok(false) } else { Err(why) }
+        self.rollback()?;
+        if is_conflict(&why) { Ok(false) } else { Err(why) }
     }
 }
 
