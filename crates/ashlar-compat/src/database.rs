@@ -4,7 +4,7 @@ use crate::cache::Cache;
 use crate::calls::ReadOptions;
 use crate::iterator::{Iterator, Make};
 use crate::listener::Telling;
-use crate::options::Options;
+use crate::options::{Options, TableOptions};
 use crate::status::paused;
 use ashlardb::{
     Builder, Db, Env, Error, ErrorKind, Family, IoKind, LiveFiles, PrefixExtractor, Result, Secondary,
@@ -400,8 +400,29 @@ fn check_families(options: &Options, path: &Path, mode: Mode, named: &[Named<'_>
     }
 }
 
+/// The bytes of the database's block cache, which all families share: the sum over the caches that they were given. `None`: they
+/// were given none.
+fn cache_bytes<'a>(tables: impl std::iter::Iterator<Item = &'a TableOptions>) -> Option<usize> {
+    let (mut objects, mut sum): (Vec<&Arc<Cache>>, Option<usize>) = (Vec::new(), None);
+    for table in tables.filter(|table| table.texts.differs("block_cache")) {
+        if let Some(cache) = &table.cache {
+            if objects.contains(&cache) {
+                continue;
+            }
+            objects.push(cache);
+        }
+        sum = Some(sum.unwrap_or(0).saturating_add(table.texts.get("block_cache")));
+    }
+    sum
+}
+
 fn builder(options: &Options, path: &Path, mode: Mode, named: &[Named<'_>]) -> Builder {
     let builder = options.on_database(Db::builder(path)).read_only(matches!(mode, Mode::Read { .. }));
+    let tables = named.iter().filter_map(|family| family.options.table.as_ref());
+    let builder = match cache_bytes(tables) {
+        None => builder,
+        Some(bytes) => builder.options(&format!("block_based_table_factory={{block_cache={bytes};}}")),
+    };
     named.iter().fold(builder, |builder, family| {
         let set = |f| {
             let is_default = family.name == DEFAULT;

@@ -198,6 +198,28 @@ static void cache_usage(const char* dir) {
   size_t len;
   show_and_free("k", rocksdb_get(db, ro, "k", 1, &len, &err), 1);
   printf("usage %d, capacity %zu\n", rocksdb_cache_get_usage(cache) > 0, rocksdb_cache_get_capacity(cache));
+  rocksdb_iterator_t* iter = rocksdb_create_iterator(db, ro);
+  rocksdb_iter_seek_to_first(iter);
+  printf("pinned %d\n", rocksdb_cache_get_pinned_usage(cache) > 0);
+  rocksdb_iter_destroy(iter);
+  /* More than the cache holds. */
+  char big[10000], key[16];
+  memset(big, 'b', sizeof big - 1);
+  big[sizeof big - 1] = 0;
+  for (int i = 0; i < 2000; i++) {
+    snprintf(key, sizeof key, "%06d", i);
+    put(db, key, big);
+  }
+  flush = rocksdb_flushoptions_create();
+  rocksdb_flush(db, flush, &err);
+  must(err);
+  rocksdb_flushoptions_destroy(flush);
+  for (int i = 0; i < 2000; i++) {
+    snprintf(key, sizeof key, "%06d", i);
+    rocksdb_free(rocksdb_get(db, ro, key, 6, &len, &err));
+    must(err);
+  }
+  printf("the cache keeps to its size: %d\n", rocksdb_cache_get_usage(cache) < (10 << 20));
   rocksdb_close(db);
   rocksdb_cache_destroy(cache);
   rocksdb_block_based_options_destroy(table);

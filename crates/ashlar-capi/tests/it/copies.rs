@@ -8,8 +8,29 @@ fn both_libraries_make_the_same_copies() {
     prints_the_same(test, "copies.c", "C interface, copies, filters and files", &[]);
 }
 
+#[test]
+fn both_libraries_keep_the_same_transactions() {
+    prints_the_same(
+        "both_libraries_keep_the_same_transactions",
+        "transacted.c",
+        "C interface, transactions",
+        &[],
+    );
+}
+
+#[test]
+fn both_libraries_answer_the_same_calls() {
+    prints_the_same("both_libraries_answer_the_same_calls", "calls.c", "C interface, further calls", &[]);
+}
+
+#[test]
+fn both_libraries_have_the_same_figures() {
+    prints_the_same("both_libraries_have_the_same_figures", "figures.c", "C interface, figures", &[]);
+}
+
 /// No call reads or writes memory that is not its own, and the objects leak nothing.
 #[test]
 fn valgrind_finds_nothing_in_copies() {
     valgrind_finds_nothing_in("copies.c");
+    valgrind_finds_nothing_in("transacted.c");
 }
