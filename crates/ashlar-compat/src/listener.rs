@@ -14,6 +14,7 @@ use ashlardb::{
     CompactionEvent, Error, ErrorKind, Event, EventListener, Family, FileNumber, FlushEvent, IngestEvent,
     StallCondition, StoredProperties,
 };
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
@@ -138,6 +139,11 @@ pub enum Notice {
 pub trait Listener: Send + Sync + Debug {
     /// One notice of the database `db`. Inside the call the database is read only.
     fn on_notice(&self, db: Option<&Database>, notice: &Notice);
+
+    /// The object of another language that it is, if that language asks for its objects.
+    fn object(&self) -> Option<&dyn Any> {
+        None
+    }
 }
 
 /// The properties of one table.

@@ -4,9 +4,9 @@
 
 use crate::options::{COLLECTORS, Options, TableOptions};
 use ashlar_format::options_file::{OptionsFile, Section, SectionKind, split_object, unescape};
-use ashlar_options::find_latest_options;
+use ashlar_options::{find_latest_options, read_options_file};
 use ashlardb::{Env, Error, Result, standard_operator};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The options of `base` with those of a string: `max_open_files=100;write_buffer_size=64M`.
 ///
@@ -74,13 +74,42 @@ pub fn load_latest(
     ignore_unknown: bool,
 ) -> Result<(Options, Vec<(String, Options)>)> {
     let env = env.map_or_else(Env::os, Ok)?;
+    let (path, file) = latest(&env, dir)?;
+    options_of(&path, &file, ignore_unknown)
+}
+
+/// The options of an OPTIONS file.
+///
+/// # Errors
+/// As [`load_latest`].
+pub fn load_file(env: &Env, path: &Path, ignore_unknown: bool) -> Result<(Options, Vec<(String, Options)>)> {
+    options_of(path, &read_options_file(&*env.fs, path)?, ignore_unknown)
+}
+
+/// The name of the newest OPTIONS file of a directory.
+///
+/// # Errors
+/// As [`load_latest`].
+pub fn latest_name(env: &Env, dir: &Path) -> Result<String> {
+    let (path, _) = latest(env, dir)?;
+    Ok(path.file_name().unwrap_or_default().to_string_lossy().into_owned())
+}
+
+fn latest(env: &Env, dir: &Path) -> Result<(PathBuf, OptionsFile)> {
     let found = find_latest_options(&*env.fs, dir)?.found;
-    let (path, file) = found.ok_or_else(|| {
+    found.ok_or_else(|| {
         Error::new(ashlardb::ErrorKind::Io(ashlardb::IoKind::NotFound), "there is no OPTIONS file")
             .at_path(dir)
-    })?;
+    })
+}
+
+fn options_of(
+    path: &Path,
+    file: &OptionsFile,
+    ignore_unknown: bool,
+) -> Result<(Options, Vec<(String, Options)>)> {
     if !ignore_unknown {
-        check_names(&file, &path)?;
+        check_names(file, path)?;
     }
     let mut database = Options::default();
     if let Some(section) = file.db() {

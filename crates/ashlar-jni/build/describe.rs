@@ -12,6 +12,7 @@
 //! put(db: &db, key: slice) = put(db, none, key)                the body and its arguments, in Rust but for `none`
 //! option maxOpenFiles max_open_files int                       a getter of that name, and its setter
 //! option blobCompressionType blob_compression byte:COMPRESSION  whose values are an enumeration
+//! metrics                                each getter of the class is the sum of the perf context of that name
 //! ```
 //! A name stands also for the native of that name with `Jni` behind it, which newer jars have. `env` and `this` among the
 //! parameters are the JVM's functions and the object or class of the call; they are no parameters of Java.
@@ -193,6 +194,7 @@ impl Api {
                     self.body(section, &method, "(J)", &Body::Close)?;
                 }
             }
+            "metrics" => self.metrics(section)?,
             "option" => self.option(section, &words().collect::<Vec<_>>())?,
             _ => self.function(section, line)?,
         }
@@ -215,6 +217,26 @@ impl Api {
             }
         }
         if found { Ok(()) } else { Err(format!("no class of the section declares {method}{params}")) }
+    }
+
+    /// Each getter of a class without another body is a sum of that name.
+    fn metrics(&mut self, section: &Section) -> Result<(), String> {
+        let is_getter = |native: &&Native| {
+            section.classes.contains(&native.class)
+                && native.descriptor == "(J)J"
+                && native.method.starts_with("get")
+        };
+        let getters: Vec<String> =
+            self.natives.iter().filter(is_getter).map(|found| found.method.clone()).collect();
+        for method in getters {
+            let full = snake(&method);
+            let short = full.trim_start_matches("get_");
+            let (path, arguments) =
+                (format!("{}::metric", section.module), format!("\"{full}\", \"{short}\""));
+            let params = vec![Param { name: "context".into(), of: "long".into() }];
+            self.body(section, &method, "(J)", &Body::Call { path, arguments, params })?;
+        }
+        Ok(())
     }
 
     /// `option JAVA NAME TYPE[:NAMES] [SETTER]`; `-` stands for the usual setter.

@@ -116,6 +116,12 @@ impl DbObject {
         Ok((DbObject { database, locking, default, env, options }, families))
     }
 
+    /// The same database, for an object that does not close it.
+    pub fn lent(database: &Database) -> DbObject {
+        let (default, env) = (OnceLock::new(), OnceLock::new());
+        DbObject { database: database.clone(), locking: None, default, env, options: Options::default() }
+    }
+
     /// A family as it is now; `None`: the family `default`.
     ///
     /// # Errors
@@ -133,6 +139,13 @@ pub struct FamilyObject {
     pub family: Family,
     /// With which it was opened or created.
     options: Options,
+}
+
+impl FamilyObject {
+    /// A family that was opened or created with these options.
+    pub fn new(family: Family, options: Options) -> FamilyObject {
+        FamilyObject { family, options }
+    }
 }
 
 impl Object for FamilyObject {

@@ -279,6 +279,15 @@ impl<'a> Env<'a> {
         if raw.is_null() { Err(Fail::Thrown) } else { Ok(Global(raw)) }
     }
 
+    /// Another local reference to an object.
+    ///
+    /// # Errors
+    /// `Thrown`: the JVM has no memory.
+    pub fn again(self, object: Local<'_>) -> Result<Local<'a>> {
+        // SAFETY: the object is one of this call, or one that the library keeps.
+        self.found(unsafe { (self.functions.NewLocalRef)(self.raw, object.0) })
+    }
+
     /// Gives a local reference back before the end of the call: for loops.
     pub fn forget(self, object: Local<'_>) {
         // SAFETY: the reference is a local one of this call. The caller does not use it again.

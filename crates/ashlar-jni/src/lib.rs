@@ -15,8 +15,9 @@
 //! | [`reads`], [`writes`], [`iterators`], [`batch`] | operations |
 //! | [`transactions`], [`indexed`] | transactions; batches that are read back |
 //! | [`upkeep`], [`metadata`] | flushes, compactions, properties; what is said about files |
-//! | [`copies`] | checkpoints and backups |
-//! | [`callbacks`] | objects of Java that the engine calls |
+//! | [`copies`], [`files`] | checkpoints and backups; SST files, exports, OPTIONS files |
+//! | [`perf`] | the perf context |
+//! | [`callbacks`], [`listeners`] | objects of Java that the engine calls |
 //!
 //! 1. `api/` describes the natives: the table has those of six jars, the other files say what each does. A build script makes the
 //!    exported functions of them.
@@ -49,13 +50,16 @@ pub mod db;
 pub mod door;
 pub mod env;
 pub mod exception;
+pub mod files;
 pub mod handles;
 pub mod indexed;
 pub mod iterators;
+pub mod listeners;
 pub mod load;
 pub mod metadata;
 pub mod options;
 pub mod parts;
+pub mod perf;
 pub mod reads;
 pub mod settings;
 pub mod slices;

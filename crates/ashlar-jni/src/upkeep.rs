@@ -6,17 +6,19 @@ use crate::db::{DbObject, FamilyObject};
 use crate::door::Result;
 use crate::env::{Env, Local, long};
 use crate::handles::{self, Object};
+use crate::listeners::JobObject;
 use crate::settings::{CompactFilesObject, CompactObject, FlushObject, HasTexts, IngestObject};
 use crate::slices::SliceObject;
 use ashlar_compat::calls::{CompactOptions, closed_range};
 use ashlar_compat::compactions::{compact_files as compact, file_number};
 use ashlar_compat::files::{UpdatesIterator, ingest_options};
+use ashlar_compat::listener::Tables;
 use ashlar_compat::options::Texts;
 use ashlar_compat::sizes::SIZE_DEFAULTS;
 use ashlar_compat::status::{not_found, paused};
 use ashlardb::{Error, Family, WriteBatch};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicI8, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// `TransactionLogIterator`.
@@ -119,10 +121,14 @@ pub fn compact_files<'a>(
     family: Option<&FamilyObject>,
     files: &[String],
     level: i32,
+    job: Option<&JobObject>,
 ) -> Result<Local<'a>> {
     let numbers: Vec<_> = files.iter().map(|name| file_number(Path::new(name))).collect();
     let family = db.family(family)?;
     let report = options.with(|texts| compact(&family, db.database.path(), &numbers, level, texts))?;
+    if let Some(job) = job {
+        job.fill(&report, Tables::new(Some(&db.database), family.name()));
+    }
     let names: Vec<String> = report.outputs.iter().map(|file| file.path.clone()).collect();
     array_of_texts(env, &names)
 }
@@ -424,18 +430,4 @@ pub fn batch<'a>(env: Env<'a>, updates: &UpdatesObject) -> Result<Local<'a>> {
         updates.update().ok_or_else(|| Error::invalid("there is no batch").hint("Ask isValid() first"))?;
     let batch = handles::keep(BatchObject::of(WriteBatch::from_data(update.data())?))?;
     RESULT.make(env, &NEW, &[long(update.sequence().get().cast_signed()), long(batch)])
-}
-
-/// Java's number of the level of the perf context of the process.
-static PERF_LEVEL: AtomicI8 = AtomicI8::new(1);
-
-/// The level that was set.
-pub fn perf_level() -> Result<i8> {
-    Ok(PERF_LEVEL.load(Ordering::Relaxed))
-}
-
-/// Keeps the level. The figures of a thread are not counted across calls of Java.
-pub fn set_perf_level(level: i8) -> Result<()> {
-    PERF_LEVEL.store(level, Ordering::Relaxed);
-    Ok(())
 }

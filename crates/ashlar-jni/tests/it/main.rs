@@ -14,5 +14,6 @@ mod describe;
 mod wrap;
 
 mod java;
+mod misuse;
 mod natives;
 mod walks;

@@ -1,0 +1,392 @@
+//! Listeners of Java, and what they are shown about compactions.
+//!
+//! 1. A listener hears of the events that it enabled, on the thread of the event.
+//! 2. An exception of a listener is dropped: the engine's work goes on.
+//! 3. A call is given a `RocksDB` object that does not own the database. Its handle ends with the call.
+//! 4. The engine tells of flushes, compactions, ingestions, sealed memtables, stalls and background errors. Of other events a
+//!    listener hears nothing.
+
+use crate::callbacks::{ListenerObject, contained};
+use crate::classes::{Class, Method};
+use crate::db::DbObject;
+use crate::door::{Result, array_of};
+use crate::env::{Env, Global, Local, boolean, byte, int, long, object};
+use crate::exception::status_object;
+use crate::handles::{self, Object};
+use crate::metadata::table_properties;
+use crate::settings::{OptionsObject, Shared};
+use ashlar_compat::compactions::Report;
+use ashlar_compat::database::Database;
+use ashlar_compat::listener::{FlushReport, Listener, Notice, Tables};
+use ashlar_compat::status::{Status, status};
+use ashlardb::{FileNumber, StoredProperties};
+use jni_sys::jvalue;
+use std::any::Any;
+use std::sync::Arc;
+
+static LISTENER: Class = Class::new("org/rocksdb/AbstractEventListener");
+
+/// A listener of Java. `enabled`: a bit for each kind of event, by Java's numbers.
+#[derive(Debug)]
+struct JavaListener {
+    object: Global,
+    enabled: i64,
+}
+
+/// Java's numbers of events.
+const FLUSH_COMPLETED: u32 = 0;
+const FLUSH_BEGIN: u32 = 1;
+const COMPACTION_BEGIN: u32 = 3;
+const COMPACTION_COMPLETED: u32 = 4;
+const MEMTABLE_SEALED: u32 = 7;
+const INGESTED: u32 = 9;
+const BACKGROUND_ERROR: u32 = 10;
+const STALL_CHANGED: u32 = 11;
+
+fn number(notice: &Notice) -> u32 {
+    match notice {
+        Notice::FlushCompleted(_) => FLUSH_COMPLETED,
+        Notice::FlushBegin(_) => FLUSH_BEGIN,
+        Notice::CompactionBegin(_) => COMPACTION_BEGIN,
+        Notice::CompactionCompleted(_) => COMPACTION_COMPLETED,
+        Notice::MemtableSealed(_) => MEMTABLE_SEALED,
+        Notice::Ingested(_) => INGESTED,
+        Notice::BackgroundError { .. } => BACKGROUND_ERROR,
+        Notice::StallChanged { .. } => STALL_CHANGED,
+    }
+}
+
+impl Listener for JavaListener {
+    fn on_notice(&self, db: Option<&Database>, notice: &Notice) {
+        if self.enabled & (1 << number(notice)) != 0 {
+            // What a listener throws is its own affair.
+            let _ = contained(|env| self.tell(env, db, notice));
+        }
+    }
+
+    fn object(&self) -> Option<&dyn Any> {
+        Some(self)
+    }
+}
+
+impl JavaListener {
+    fn tell(&self, env: Env<'_>, db: Option<&Database>, notice: &Notice) -> Result<()> {
+        static FLUSHED: Method = Method::new("onFlushCompletedProxy", "(JLorg/rocksdb/FlushJobInfo;)V");
+        static FLUSH: Method = Method::new("onFlushBeginProxy", "(JLorg/rocksdb/FlushJobInfo;)V");
+        static COMPACTED: Method =
+            Method::new("onCompactionCompletedProxy", "(JLorg/rocksdb/CompactionJobInfo;)V");
+        static COMPACTION: Method =
+            Method::new("onCompactionBeginProxy", "(JLorg/rocksdb/CompactionJobInfo;)V");
+        static SEALED: Method = Method::new("onMemTableSealed", "(Lorg/rocksdb/MemTableInfo;)V");
+        static INGESTED: Method =
+            Method::new("onExternalFileIngestedProxy", "(JLorg/rocksdb/ExternalFileIngestionInfo;)V");
+        static ERROR: Method = Method::new("onBackgroundErrorProxy", "(BLorg/rocksdb/Status;)V");
+        static STALLED: Method = Method::new("onStallConditionsChanged", "(Lorg/rocksdb/WriteStallInfo;)V");
+        match notice {
+            Notice::FlushCompleted(report) => self.about(env, db, &FLUSHED, flush_info(env, db, report)?),
+            Notice::FlushBegin(report) => self.about(env, db, &FLUSH, flush_info(env, db, report)?),
+            Notice::CompactionCompleted(report) => self.compaction(env, db, &COMPACTED, report),
+            Notice::CompactionBegin(report) => self.compaction(env, db, &COMPACTION, report),
+            Notice::MemtableSealed(report) => {
+                static INFO: Class = Class::new("org/rocksdb/MemTableInfo");
+                static NEW: Method = Method::constructor("(Ljava/lang/String;JJJJ)V");
+                let family = object(env.new_text(&report.family)?);
+                let counts = [long(0), long(0), long(signed(report.entries)), long(signed(report.deletions))];
+                let info = INFO.make(env, &NEW, &[&[family], &counts[..]].concat())?;
+                self.call(env, &SEALED, &[object(info)])
+            }
+            Notice::Ingested(report) => {
+                static INFO: Class = Class::new("org/rocksdb/ExternalFileIngestionInfo");
+                static NEW: Method = Method::constructor(
+                    "(Ljava/lang/String;Ljava/lang/String;Ljava/lang/String;JLorg/rocksdb/TableProperties;)V",
+                );
+                let texts = [&report.family, &report.source, &report.path];
+                let texts = texts.map(|text| env.new_text(text).map(object));
+                let mut given = texts.into_iter().collect::<Result<Vec<jvalue>>>()?;
+                let table = stored(db, &report.family, report.number, &report.path);
+                given.push(long(signed(report.sequence)));
+                given.push(object(table_properties(env, &report.family, &table)?));
+                let info = INFO.make(env, &NEW, &given)?;
+                self.about(env, db, &INGESTED, info)
+            }
+            Notice::BackgroundError { reason, cause } => {
+                let reason = byte(i8::try_from(*reason).unwrap_or(0));
+                let status = status_object(env, &status(cause))?;
+                self.call(env, &ERROR, &[reason, object(status)])
+            }
+            Notice::StallChanged { before, now } => {
+                static INFO: Class = Class::new("org/rocksdb/WriteStallInfo");
+                static NEW: Method = Method::constructor("(Ljava/lang/String;BB)V");
+                let condition = |number: &i32| byte(i8::try_from(*number).unwrap_or(0));
+                // The pace is that of all families.
+                let given = [object(env.new_text("default")?), condition(now), condition(before)];
+                let info = INFO.make(env, &NEW, &given)?;
+                self.call(env, &STALLED, &[object(info)])
+            }
+        }
+    }
+
+    fn call(&self, env: Env<'_>, method: &Method, given: &[jvalue]) -> Result<()> {
+        env.call_void(self.object.local(env), method.of(env, &LISTENER)?, given)
+    }
+
+    /// Calls a method that is given the database too.
+    fn about(&self, env: Env<'_>, db: Option<&Database>, method: &Method, info: Local<'_>) -> Result<()> {
+        let handle = match db {
+            Some(db) => handles::keep(DbObject::lent(db))?,
+            None => 0,
+        };
+        let done = self.call(env, method, &[long(handle), object(info)]);
+        handles::close(handle);
+        done
+    }
+
+    fn compaction(
+        &self,
+        env: Env<'_>,
+        db: Option<&Database>,
+        method: &Method,
+        report: &Report,
+    ) -> Result<()> {
+        static INFO: Class = Class::new("org/rocksdb/CompactionJobInfo");
+        static NEW: Method = Method::constructor("(J)V");
+        let tables = Tables::new(db, &report.family);
+        let handle = handles::keep(JobObject::of(report, tables))?;
+        let info = INFO.make(env, &NEW, &[long(handle)])?;
+        let done = self.about(env, db, method, info);
+        // Java does not own it.
+        handles::close(handle);
+        done
+    }
+}
+
+fn signed(number: u64) -> i64 {
+    number.cast_signed()
+}
+
+fn stored(db: Option<&Database>, family: &str, number: FileNumber, path: &str) -> StoredProperties {
+    let tables = Tables::new(db, family);
+    tables.properties(&[(number, path)]).first().map(|table| table.stored.clone()).unwrap_or_default()
+}
+
+/// A `FlushJobInfo`.
+fn flush_info<'a>(env: Env<'a>, db: Option<&Database>, report: &FlushReport) -> Result<Local<'a>> {
+    static INFO: Class = Class::new("org/rocksdb/FlushJobInfo");
+    static NEW: Method =
+        Method::constructor("(JLjava/lang/String;Ljava/lang/String;JIZZJJLorg/rocksdb/TableProperties;B)V");
+    // RocksDB's reason of a flush is not known here: 0 stands for others.
+    const OTHERS: i8 = 0;
+    let table = stored(db, &report.family, report.number, &report.path);
+    let given = [
+        long(report.family_id.into()),
+        object(env.new_text(&report.family)?),
+        object(env.new_text(&report.path)?),
+        long(0),
+        int(report.job),
+        boolean(report.slowdown),
+        boolean(report.stop),
+        long(signed(report.sequences.0)),
+        long(signed(report.sequences.1)),
+        object(table_properties(env, &report.family, &table)?),
+        byte(OTHERS),
+    ];
+    INFO.make(env, &NEW, &given)
+}
+
+/// `CompactionJobInfo`, also as the object that `compactFiles` fills in.
+#[derive(Debug, Default)]
+pub struct JobObject(Shared<Job>);
+
+#[derive(Debug, Default)]
+struct Job {
+    report: Report,
+    tables: Tables,
+}
+
+impl Object for JobObject {
+    const NAME: &'static str = "CompactionJobInfo";
+}
+
+impl JobObject {
+    fn of(report: &Report, tables: Tables) -> JobObject {
+        JobObject(Shared::new(Job { report: report.clone(), tables }))
+    }
+
+    /// Fills in what a compaction did.
+    pub fn fill(&self, report: &Report, tables: Tables) {
+        *self.0.write() = Job { report: report.clone(), tables };
+    }
+}
+
+/// `CompactionJobStats`.
+#[derive(Debug, Default)]
+pub struct StatsObject(Shared<Report>);
+
+impl Object for StatsObject {
+    const NAME: &'static str = "CompactionJobStats";
+}
+
+// Each function below is the body of the natives that the description names.
+
+/// A listener of Java for these events.
+pub fn new_listener(env: Env<'_>, this: Local<'_>, enabled: i64) -> Result<i64> {
+    let listener = JavaListener { object: env.global(this)?, enabled };
+    Ok(handles::keep(ListenerObject(Arc::new(listener)))?)
+}
+
+/// The listeners of options, as the objects of Java that they are.
+pub fn event_listeners<'a>(env: Env<'a>, options: &OptionsObject) -> Result<Local<'a>> {
+    let listeners = options.0.read().listeners.clone();
+    array_of(env, LISTENER.get(env)?, &listeners, |listener| {
+        let own = listener.object().and_then(|own| own.downcast_ref::<JavaListener>());
+        // A new reference, which the array's maker gives back.
+        own.map_or(Ok(Local::NULL), |own| env.again(own.object.local(env)))
+    })
+}
+
+/// What no compaction has filled in yet.
+pub fn new_job() -> Result<i64> {
+    Ok(handles::keep(JobObject::default())?)
+}
+
+macro_rules! figures {
+    ($($(#[$doc:meta])* $name:ident -> $of:ty = |$report:ident| $figure:expr;)*) => { $(
+        $(#[$doc])*
+        pub fn $name(job: &JobObject) -> Result<$of> {
+            let job = job.0.read();
+            let $report = &job.report;
+            Ok($figure)
+        }
+    )* };
+}
+figures! {
+    /// The name of the family.
+    family_name -> Vec<u8> = |report| report.family.as_bytes().to_vec();
+    /// The number of the compaction.
+    job_id -> i32 = |report| report.job;
+    /// The level of the first input.
+    base_input_level -> i32 = |report| report.inputs.first().map_or(0, |file| file.level);
+    /// The level of the outputs.
+    output_level -> i32 = |report| report.output_level;
+    /// Why, by Java's number.
+    reason -> i8 = |report| i8::try_from(report.reason).unwrap_or(0);
+    /// The compression of the outputs, by Java's number.
+    compression -> i8 = |report| i8::try_from(report.compression).unwrap_or(0);
+    /// Threads have no number here.
+    thread_id -> i64 = |_report| 0;
+}
+
+/// How it ended.
+pub fn job_status<'a>(env: Env<'a>, job: &JobObject) -> Result<Local<'a>> {
+    let error = job.0.read().report.error.clone();
+    status_object(env, &error.as_ref().map_or(Status::OK, status))
+}
+
+fn paths<'a>(env: Env<'a>, job: &JobObject, of: impl Fn(&Report) -> Vec<String>) -> Result<Local<'a>> {
+    let paths = of(&job.0.read().report);
+    crate::classes::array_of_texts(env, &paths)
+}
+
+/// The paths of the inputs.
+pub fn input_files<'a>(env: Env<'a>, job: &JobObject) -> Result<Local<'a>> {
+    paths(env, job, |report| report.inputs.iter().map(|file| file.path.clone()).collect())
+}
+
+/// The paths of the outputs.
+pub fn output_files<'a>(env: Env<'a>, job: &JobObject) -> Result<Local<'a>> {
+    paths(env, job, |report| report.outputs.iter().map(|file| file.path.clone()).collect())
+}
+
+/// The properties of inputs and outputs, by their paths.
+pub fn job_properties<'a>(env: Env<'a>, job: &JobObject) -> Result<Local<'a>> {
+    let job = job.0.read();
+    let files = job.report.inputs.iter().chain(&job.report.outputs);
+    let named: Vec<(FileNumber, &str)> = files.map(|file| (file.number, file.path.as_str())).collect();
+    let tables = job.tables.properties(&named);
+    let entry = |table: &ashlar_compat::listener::TableReport| {
+        Ok((env.new_text(&table.path)?, table_properties(env, &job.report.family, &table.stored)?))
+    };
+    crate::classes::hash_map(env, tables.iter().map(entry))
+}
+
+/// The figures of a compaction.
+pub fn stats(job: &JobObject) -> Result<i64> {
+    Ok(handles::keep(StatsObject(Shared::new(job.0.read().report.clone())))?)
+}
+
+/// Figures that are all zero.
+pub fn new_stats() -> Result<i64> {
+    Ok(handles::keep(StatsObject::default())?)
+}
+
+/// All figures are zero.
+pub fn reset(stats: &StatsObject) -> Result<()> {
+    *stats.0.write() = Report::default();
+    Ok(())
+}
+
+/// Adds the figures of another compaction.
+pub fn add(stats: &StatsObject, other: &StatsObject) -> Result<()> {
+    let other = other.0.read().clone();
+    let mut own = stats.0.write();
+    own.micros += other.micros;
+    own.input_bytes += other.input_bytes;
+    own.output_bytes += other.output_bytes;
+    own.input_records += other.input_records;
+    own.output_records += other.output_records;
+    own.hidden_records += other.hidden_records;
+    own.ended_deletions += other.ended_deletions;
+    own.inputs.extend(other.inputs);
+    own.outputs.extend(other.outputs);
+    Ok(())
+}
+
+macro_rules! sums {
+    ($($(#[$doc:meta])* $name:ident = |$report:ident| $figure:expr;)*) => { $(
+        $(#[$doc])*
+        pub fn $name(stats: &StatsObject) -> Result<i64> {
+            let $report = stats.0.read();
+            Ok($figure)
+        }
+    )* };
+}
+sums! {
+    /// Microseconds.
+    elapsed_micros = |report| signed(report.micros);
+    /// Records of the inputs.
+    input_records = |report| signed(report.input_records);
+    /// Records of the outputs.
+    output_records = |report| signed(report.output_records);
+    /// Tables of the inputs.
+    inputs = |report| i64::try_from(report.inputs.len()).unwrap_or(0);
+    /// Tables of the inputs at the level of the outputs.
+    inputs_at_output = |report| {
+        let at_output = report.inputs.iter().filter(|file| file.level == report.output_level);
+        i64::try_from(at_output.count()).unwrap_or(0)
+    };
+    /// Tables of the outputs.
+    outputs = |report| i64::try_from(report.outputs.len()).unwrap_or(0);
+    /// Bytes of the inputs.
+    input_bytes = |report| signed(report.input_bytes);
+    /// Bytes of the outputs.
+    output_bytes = |report| signed(report.output_bytes);
+    /// Records that newer ones hid.
+    replaced = |report| signed(report.hidden_records);
+    /// Deletions that had nothing left to hide.
+    ended_deletions = |report| signed(report.ended_deletions);
+}
+
+/// Figures that the engine does not measure are zero, as in RocksDB without the detailed ones.
+pub fn unmeasured(_: &StatsObject) -> Result<i64> {
+    Ok(0)
+}
+
+/// Prefixes of keys are not kept.
+pub fn no_prefix(_: &StatsObject) -> Result<Vec<u8>> {
+    Ok(Vec::new())
+}
+
+/// Whether a caller requested it.
+pub fn is_manual(stats: &StatsObject) -> Result<bool> {
+    Ok(stats.0.read().manual)
+}
