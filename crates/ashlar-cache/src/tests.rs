@@ -218,3 +218,24 @@ fn the_memory_beside_a_block_is_charged() {
     // The ring and the slab have an entry each.
     assert!(frame + slot + 2 * entry <= crate::frame::OVERHEAD, "{frame} {slot} {entry}");
 }
+
+#[test]
+fn blocks_outside_the_cache_are_charged_while_readers_hold_them() {
+    let pool = FramePool::new(64 << 10);
+    let slots = SlotArray::new(pool.clone(), 10);
+    let small: Vec<_> = (0..4).map(|at| slots.insert(at, block(1, at, 10_000).into(), &[])).collect();
+    assert!(small.iter().all(FramePin::is_pooled) && pool.usage().beyond == 0);
+    assert!(pool.held_by_readers() >= 40_000, "in slots, and held: {}", pool.held_by_readers());
+    drop(small);
+    assert_eq!(pool.held_by_readers(), 0);
+    let large = slots.insert(5, block(1, 5, 100_000).into(), &[]);
+    assert!(!large.is_pooled() && is_block(&large, 1, 5));
+    let usage = pool.usage();
+    assert!(usage.beyond >= 100_000 && usage.used == 0, "the cache gave way: {usage:?}");
+    assert_eq!(pool.held_by_readers(), usage.beyond);
+    let apart = slots.hold(block(1, 6, 5000));
+    assert!(pool.usage().beyond >= 105_000 && slots.peek(6).is_none());
+    drop((large, apart));
+    assert_eq!((pool.usage().beyond, pool.held_by_readers()), (0, 0));
+    assert!(slots.insert(7, block(1, 7, 10_000).into(), &[]).is_pooled(), "there is room again");
+}

@@ -10,7 +10,7 @@ use crate::health::{Severity, Source, lacks_space};
 use crate::memtable::new_memtable;
 use crate::pressure::{Memory, Pace, Pressure};
 use crate::wal::{ROOM_FOR_DELETIONS, Wal};
-use crate::write::{FamilySlot, Unfit, WriteHost, WriteSet};
+use crate::write::{FamilySlot, LARGE_BYTES, Unfit, WriteHost, WriteSet};
 use ashlar_base::memory::{MemoryCharge, MemoryUse};
 use ashlar_base::stats::perf::{self, Metric};
 use ashlar_base::{Error, FamilyId, FileNumber, Result, SeqNum};
@@ -161,6 +161,15 @@ impl Core {
             }
         }
         if full.is_empty() { Room::Enough } else { Room::AfterSwitch(full) }
+    }
+
+    /// Whether a group of `bytes` fits. A large one also waits while flushes have to make room for all memtables together.
+    fn room_for(&self, bytes: usize, state: &State) -> Room {
+        let flushes = || state.families.iter().any(|f| f.memtables.immutable_len() > 0);
+        match bytes >= LARGE_BYTES && self.memory.memtables_full() && flushes() {
+            true => Room::AfterFlush,
+            false => self.full_families(state),
+        }
     }
 
     /// Switches full memtables, if none of them has to wait for a flush. The caller holds the lead. A failure changes nothing:
@@ -346,7 +355,7 @@ impl WriteHost for Host {
             },
         }
         loop {
-            let room = core.full_families(&core.state());
+            let room = core.room_for(bytes, &core.state());
             match room {
                 Room::Enough => break,
                 Room::AfterSwitch(mut families) => {
@@ -370,7 +379,7 @@ impl WriteHost for Host {
                     core.schedule();
                     refuse(Unfit::Timed)?;
                     core.stop_until(true, |state| {
-                        !matches!(core.full_families(state), Room::AfterFlush)
+                        !matches!(core.room_for(bytes, state), Room::AfterFlush)
                             || !full && core.health.severity() == Severity::Full
                     })?;
                 }

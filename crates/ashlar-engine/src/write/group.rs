@@ -28,7 +28,7 @@ fn group_bytes(options: WriteOptions) -> usize {
 }
 
 /// A group of this many bytes is large: its memory is charged, and a memtable that it fills is switched at once.
-const LARGE_BYTES: usize = 256 << 10;
+pub(crate) const LARGE_BYTES: usize = 256 << 10;
 
 /// Memory for more parsed operations than this is freed after their batch.
 const KEEP_OPS: usize = 4096;
@@ -222,7 +222,8 @@ impl Committer {
 
     fn run_group(&self, group: &mut [Member<'_>], state: &mut LeaderState) {
         let LeaderState { set: kept, scratch } = state;
-        let set = match self.check().and_then(|()| self.room_for(group, kept)) {
+        let bytes: usize = group.iter().map(|m| m.batch.byte_len()).sum();
+        let set = match self.check().and_then(|()| self.room_for((group, bytes), kept)) {
             Ok(set) => set,
             Err(e) => {
                 group
@@ -232,7 +233,6 @@ impl Committer {
                 return;
             }
         };
-        let bytes: usize = group.iter().map(|m| m.batch.byte_len()).sum();
         let charge = (bytes >= LARGE_BYTES).then(|| self.charge_batches(bytes));
         scratch.slots.resize_with(set.families.len(), Default::default);
         scratch.prepared.clear();
@@ -264,16 +264,16 @@ impl Committer {
         }
     }
 
-    /// The write set with space for the group. `kept` is the leader's.
+    /// The write set with space for the group of so many bytes. `kept` is the leader's.
     fn room_for<'s>(
         &self,
-        group: &mut [Member<'_>],
+        (group, bytes): (&mut [Member<'_>], usize),
         kept: &'s mut Option<Arc<WriteSet>>,
     ) -> Result<&'s WriteSet> {
         let Some(host) = self.host.get() else { return Err(Error::closed()) };
-        if host.wants_room() || kept.get_or_insert_with(|| self.current()).any_full() {
+        let wanted = bytes >= LARGE_BYTES || host.wants_room();
+        if wanted || kept.get_or_insert_with(|| self.current()).any_full() {
             *kept = None;
-            let bytes = group.iter().map(|m| m.batch.byte_len()).sum();
             host.make_room(bytes, &mut |unfit| refuse(group, &unfit))?;
         }
         Ok(kept.get_or_insert_with(|| self.current()))

@@ -38,6 +38,7 @@ mod sync;
 mod tally;
 
 pub(crate) use committer::{Committer, Unfit, WriteHost};
+pub(crate) use group::LARGE_BYTES;
 pub(crate) use refusal::{stalled, timed_out, unknown_family};
 pub(crate) use set::{FamilySlot, WriteSet};
 pub(crate) use tally::{GroupSize, WriteTally};

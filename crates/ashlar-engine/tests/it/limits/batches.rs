@@ -35,6 +35,7 @@ fn a_large_batch_does_not_stay_in_memory() {
     // The second one arrives while the first is being flushed, and fills the memtables beside it.
     write(&db, 20 << 20);
     write(&db, 20 << 20);
+    assert!(memtables() < 30 << 20, "it waited for the flush: {}", db.memory_report());
     db.wait_for_background().expect("flushed");
     assert!(memtables() < 1 << 20, "{}", db.memory_report());
     let held = db.memory_report();
