@@ -23,6 +23,7 @@ struct Db {
     WT_CONNECTION *conn;
     At at; /* of the writer */
     int lsm;
+    uint32_t clients;
 };
 
 static int failed(const char *what, int code) {
@@ -41,6 +42,7 @@ static int set_up(Db *d, const char *dir, const shim_settings *s) {
     uint64_t chunk = s->write_buffer < 512 << 10 ? 512 << 10 : s->write_buffer;
     uint64_t cache = s->cache + s->write_buffer;
     int lsm = d->lsm = s->variant == 1;
+    d->clients = s->clients;
     uint64_t least = lsm ? 3 * chunk + (2 << 20) : 4 << 20;
     char floor[60] = "";
     if (!s->own && cache < least) {
@@ -160,8 +162,18 @@ static int entry_of(WT_CURSOR *c, shim_entry *e) {
     return shim_at(e, key.data, key.size, value.data, value.size);
 }
 
+/* A cursor of an LSM tree that was used before may miss what another session wrote since; a new one does not. */
+static int fresh(At *at) {
+    int code = at->cursor->close(at->cursor);
+    if (!code) code = at->session->open_cursor(at->session, TABLE, NULL, "overwrite=true", &at->cursor);
+    return code ? failed("cursor", code) : 0;
+}
+
 int shim_get(void *reader, const uint8_t *key, size_t key_len, const uint8_t **value, size_t *value_len) {
-    WT_CURSOR *c = ((At *)reader)->cursor;
+    At *at = reader;
+    /* A single client writes through this session, or before its reader was opened. */
+    if (at->of->lsm && at->of->clients > 1 && fresh(at)) return -1;
+    WT_CURSOR *c = at->cursor;
     WT_ITEM k = {.data = key, .size = key_len}, v;
     /* A cursor on an entry keeps its snapshot; the next get is to see what was written since. */
     int code = c->reset(c);
