@@ -150,7 +150,7 @@ impl JavaListener {
     ) -> Result<()> {
         static INFO: Class = Class::new("org/rocksdb/CompactionJobInfo");
         static NEW: Method = Method::constructor("(J)V");
-        let tables = Tables::new(db, &report.family);
+        let tables = Tables::new(db, &report.family, report.input_tables.clone());
         let handle = handles::keep(JobObject::of(report, tables))?;
         let info = INFO.make(env, &NEW, &[long(handle)])?;
         let done = self.about(env, db, method, info);
@@ -165,7 +165,7 @@ fn signed(number: u64) -> i64 {
 }
 
 fn stored(db: Option<&Database>, family: &str, number: FileNumber, path: &str) -> StoredProperties {
-    let tables = Tables::new(db, family);
+    let tables = Tables::new(db, family, Vec::new());
     tables.properties(&[(number, path)]).first().map(|table| table.stored.clone()).unwrap_or_default()
 }
 

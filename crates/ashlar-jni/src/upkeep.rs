@@ -127,7 +127,7 @@ pub fn compact_files<'a>(
     let family = db.family(family)?;
     let report = options.with(|texts| compact(&family, db.database.path(), &numbers, level, texts))?;
     if let Some(job) = job {
-        job.fill(&report, Tables::new(Some(&db.database), family.name()));
+        job.fill(&report, Tables::new(Some(&db.database), family.name(), report.input_tables.clone()));
     }
     let names: Vec<String> = report.outputs.iter().map(|file| file.path.clone()).collect();
     array_of_texts(env, &names)
