@@ -36,8 +36,19 @@ pub fn stopped() -> Error {
     Error::new(ErrorKind::Aborted, STOPPED)
 }
 
-/// Part of the engine's message, and of RocksDB's.
-const OTHER_COMPARATOR: &str = ": does not match existing comparator ";
+/// RocksDB's text for a family `default` that is stored in another order, from the engine's message: the comparator that was given
+/// is another one, or none was given.
+fn other_comparator(message: &str) -> Option<String> {
+    let needs = message.strip_prefix("family \"default\" needs the comparator ");
+    let text = match needs.and_then(|rest| rest.strip_suffix(", which was not given")) {
+        Some(stored) => format!("leveldb.BytewiseComparator: does not match existing comparator {stored}"),
+        None => {
+            let text = message.strip_suffix(" of family \"default\"")?;
+            text.contains(": does not match existing comparator ").then(|| text.to_owned())?
+        }
+    };
+    Some(format!("Invalid argument: {text}"))
+}
 
 /// A batch may have no more bytes.
 const FULL: &str = "Memory limit reached";
@@ -64,9 +75,7 @@ pub fn text(e: &Error) -> String {
             format!("Result incomplete:{rest}")
         }
         // Programs compare the whole text.
-        (ErrorKind::InvalidArgument, _) if e.message().contains(OTHER_COMPARATOR) => {
-            format!("Invalid argument: {}", e.message())
-        }
+        (ErrorKind::InvalidArgument, _) => other_comparator(e.message()).unwrap_or(said),
         // What the caller named is not there; a missing file has a path.
         (ErrorKind::Io(IoKind::NotFound), Some((_, rest))) if e.path().is_none() => {
             format!("NotFound:{rest}")

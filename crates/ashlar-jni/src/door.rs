@@ -158,7 +158,7 @@ pub fn slice(env: Env<'_>, array: Local<'_>, start: i32, len: i32, name: &str) -
 /// The first bytes of an array.
 ///
 /// # Errors
-/// As [`slice`].
+/// As [`fn@slice`].
 #[inline]
 pub fn bytes(env: Env<'_>, array: Local<'_>, len: i32, name: &str) -> Result<Bytes> {
     slice(env, array, 0, len, name)
@@ -167,7 +167,7 @@ pub fn bytes(env: Env<'_>, array: Local<'_>, len: i32, name: &str) -> Result<Byt
 /// All bytes of an array.
 ///
 /// # Errors
-/// As [`slice`].
+/// As [`fn@slice`].
 pub fn whole(env: Env<'_>, array: Local<'_>, name: &str) -> Result<Bytes> {
     whole_if(env, array, name)?.ok_or_else(|| null(name))
 }
@@ -187,7 +187,7 @@ pub fn whole_if(env: Env<'_>, array: Local<'_>, _: &str) -> Result<Option<Bytes>
 /// The first bytes of an array; null stands for none.
 ///
 /// # Errors
-/// As [`slice`].
+/// As [`fn@slice`].
 pub fn bytes_if(env: Env<'_>, array: Local<'_>, len: i32, name: &str) -> Result<Option<Bytes>> {
     if array.is_null() { Ok(None) } else { slice(env, array, 0, len, name).map(Some) }
 }
@@ -218,7 +218,7 @@ pub struct Room<'a> {
 /// Room in an array, from an offset on.
 ///
 /// # Errors
-/// As [`slice`].
+/// As [`fn@slice`].
 pub fn room<'a>(env: Env<'a>, array: Local<'a>, start: i32, len: i32, name: &str) -> Result<Room<'a>> {
     if array.is_null() {
         return Err(null(name));

@@ -6,7 +6,7 @@
 //! | module | idea |
 //! |---|---|
 //! | [`door`] | parameters of natives to values of Rust and back, errors, panics |
-//! | [`env`] | what the library calls of the JVM, with safe types |
+//! | [`mod@env`] | what the library calls of the JVM, with safe types |
 //! | [`handles`] | the objects behind the numbers that Java keeps |
 //! | [`classes`], [`exception`] | classes and methods of Java; errors as exceptions |
 //! | [`settings`], [`options`] | options by their names; those that take objects or several values |

@@ -200,13 +200,7 @@ fn choose(replayed: &Replayed, families: &Families) -> Result<Chosen> {
                 // Opened under its name only: the family is neither read nor written.
                 Some(order) if !matches!(spec.order, Order::Custom(_)) => spec.order = order,
                 // The caller gave no comparator: the family keeps its own, if that is built in.
-                _ if matches!(spec.order, Order::Bytewise) => {
-                    spec.order = built_in_order(family).map_err(|_| {
-                        other_comparator(family, &spec.order).hint(
-                            "Give it with FamilyBuilder::comparator; programs without it can only open the other families",
-                        )
-                    })?;
-                }
+                _ if matches!(spec.order, Order::Bytewise) => spec.order = built_in_order(family)?,
                 _ => check_comparator(family, &spec.order)?,
             }
             chosen.insert(id, spec);
@@ -244,16 +238,14 @@ fn open_other(family: &ReplayedFamily, order: Order, levels: usize) -> FamilySpe
 
 fn check_comparator(family: &ReplayedFamily, order: &Order) -> Result<()> {
     match &family.comparator {
-        Some(stored) if stored != order.name() => Err(other_comparator(family, order)),
+        Some(stored) if stored != order.name() => Err(Error::invalid(format!(
+            "{}: does not match existing comparator {} of family {:?}",
+            order.name(),
+            stored.escape_debug(),
+            family.name
+        ))),
         _ => Ok(()),
     }
-}
-
-/// The family is stored in another order. Bindings compare RocksDB's text of this error, which names no family.
-fn other_comparator(family: &ReplayedFamily, given: &Order) -> Error {
-    let stored = family.comparator.as_deref().unwrap_or_default().escape_debug();
-    let of = if family.name == "default" { String::new() } else { format!(" of family {:?}", family.name) };
-    Error::invalid(format!("{}: does not match existing comparator {stored}{of}", given.name()))
 }
 
 fn built_in_order(family: &ReplayedFamily) -> Result<Order> {

@@ -69,7 +69,10 @@ fn work(family: &Family, model: &mut Entries, rng: &mut Rng, steps: u32) {
 /// The tree of a family, but for the numbers of the files.
 fn tree(family: &Family) -> Vec<LiveFile> {
     let mut files = family.live_files().unwrap();
-    files.iter_mut().for_each(|file| file.number = ashlardb::FileNumber(0));
+    // The tree of an import has numbers and a directory of its own.
+    for file in &mut files {
+        (file.number, file.dir) = (ashlardb::FileNumber(0), std::path::PathBuf::new());
+    }
     files
 }
 
