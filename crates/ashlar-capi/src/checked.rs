@@ -3,7 +3,7 @@
 //!
 //! 1. Each object that a call returns or lends is known by its address, with its kind. A pointer is wrong if no object of that
 //!    kind is there, or if it was freed before.
-//! 2. The memory of a freed object stays reserved until [`RESERVED`] more objects are freed. So no later object has the address
+//! 2. The memory of a freed object stays reserved until 65,536 more objects are freed. So no later object has the address
 //!    meanwhile, and a late use is noticed.
 //! 3. Objects without content have no address of their own, and are not checked.
 //! 4. Without the variable, a use of an object pays for one load and one branch.
