@@ -1,7 +1,7 @@
 //! The operating system's counters for this process.
 //!
 //! Processor time comes from the process and thread clocks, bytes and calls from `/proc/self/io`, memory from
-//! `/proc/self/status`, page faults and context switches from `getrusage` ([`crate::usage`]). What a machine does not count is
+//! `/proc/self/status`, page faults and context switches from `getrusage` (the module `usage`). What a machine does not count is
 //! `None`.
 
 use crate::usage::usage;

@@ -7,7 +7,7 @@
 //!    ([`Rates::time_to`]).
 //! 3. *Memtables* wait for their flush when writers fill them faster than flushes write them.
 //!
-//! Writers that are slowed fill memtables more slowly ([`pace`](crate::pace)), so the time of a table depends on the fullness of
+//! Writers that are slowed fill memtables more slowly ([`pace`](crate::pace())), so the time of a table depends on the fullness of
 //! level 0. A forecast is as good as the rates: it assumes that writers ask for as much as they did for their last memtables.
 
 use crate::Rates;

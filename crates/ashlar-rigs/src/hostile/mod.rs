@@ -6,10 +6,10 @@
 //! it builds, comes on top of the promise. A row is broken when
 //! 1. the peak is above the promise and what readers and a large batch hold,
 //! 2. a write was refused for want of memory although no reader held any, or
-//! 3. the report of the database explains less than the anonymous memory at the peak, by more than a tenth and [`UNNAMED`].
+//! 3. the report of the database explains less than the anonymous memory at the peak, by more than a tenth and `UNNAMED`.
 //!
 //! A row whose peak is above the promise because readers or a large batch hold so much is *named*: the report says so. Pages of files
-//! count up to [`FILES`], because the code of a debug build is several times that of a release build.
+//! count up to `FILES`, because the code of a debug build is several times that of a release build.
 //!
 //! `--replay=NAME@CAP` is one row, the cap in MiB, 0 for the default; `--replay=NAME` is the row under each cap. Without
 //! `--time` every row has little data, and without `--replay` only some rows run.
