@@ -49,6 +49,10 @@ static const char* base(const char* path, size_t len) {
 
 static int is_table(const char* path, size_t len) { return len > 4 && memcmp(path + len - 4, ".sst", 4) == 0; }
 
+static int begins(const char* name, size_t len, const char* with) {
+  return len >= strlen(with) && memcmp(name, with, strlen(with)) == 0;
+}
+
 /* The properties that do not depend on the library. */
 static void properties(const rocksdb_table_properties_t* props) {
   char line[1024];
@@ -57,8 +61,8 @@ static void properties(const rocksdb_table_properties_t* props) {
   size_t collected = rocksdb_table_properties_user_collected_properties_count(props);
   for (size_t at = rocksdb_table_properties_user_collected_properties_count(props); at > 0; at--) {
     const char* name = rocksdb_table_properties_user_collected_properties_key_at(props, at - 1, &len);
-    if (memcmp(name, "rocksdb.deleted", 15) == 0 || memcmp(name, "rocksdb.merge.o", 15) == 0) collected--;
-    if (memcmp(name, "rocksdb.block.based.table.decoupled", 35) == 0) collected--;
+    if (begins(name, len, "rocksdb.deleted") || begins(name, len, "rocksdb.merge.o")) collected--;
+    if (begins(name, len, "rocksdb.block.based.table.decoupled")) collected--;
   }
   const char* family_name = rocksdb_table_properties_column_family_name(props, &family);
   const char* comparator_name = rocksdb_table_properties_comparator_name(props, &comparator);
