@@ -1,7 +1,7 @@
 //! `peers`: fetches and builds the engines that the comparison drives, and notes where they are in `target/peers/paths`
 //! (read by `ashlar-peers`).
 //!
-//! 1. Each engine in C or C++ becomes one shared object: its own code, and the shim of `crates/ashlar-peers/shims` that
+//! 1. Each engine in C or C++ becomes one shared object: its own code, and the shim of `crates/ashlar-compare/peers/shims` that
 //!    is compiled against its own headers. `ashlar-peers` loads it at run time, so no build of the workspace needs it.
 //! 2. Sources come through package clients, pinned by version; archives that no client checks are checked by SHA-256.
 //! 3. What cannot be had is noted with the reason and is no failure: its column says "not here: why".
@@ -109,7 +109,7 @@ impl Kitchen {
     fn new() -> Result<Kitchen, String> {
         let folder = project::scratch().join("peers");
         fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-        Ok(Kitchen { folder, shims: project::root().join("crates/ashlar-peers/shims") })
+        Ok(Kitchen { folder, shims: project::root().join("crates/ashlar-compare/peers/shims") })
     }
 
     /// The shared object, built unless the same recipe and the same shim built it before.

@@ -30,11 +30,14 @@ pub struct WalFile {
 /// A read of the first record of each WAL file.
 pub fn wal_files(db: &Db) -> Result<Vec<WalFile>> {
     let held = db.hold_files("wal_files()")?;
-    let each = candidates(db, &held.moment_of_log()?)?.into_iter().map(|candidate| {
+    let moment = held.moment_of_log()?;
+    let each = candidates(db, &moment)?.into_iter().map(|candidate| {
+        // A WAL file may begin with a record that writes nothing, and that has the number of the next write.
+        let first = first_sequence(&candidate.file, candidate.number)?;
         Ok(WalFile {
             number: candidate.number,
             archived: candidate.end.is_none(),
-            first: first_sequence(&candidate.file, candidate.number)?,
+            first: first.filter(|first| *first <= moment.sequence),
             bytes: candidate.end.unwrap_or_else(|| candidate.file.len()),
         })
     });

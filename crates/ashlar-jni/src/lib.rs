@@ -1,7 +1,7 @@
 //! The native half of RocksDB's Java interface over AshlarDB: `librocksdbjni`.
 //!
 //! RocksDB's jars stay as they are. Their Java classes declare native methods, and the JVM finds these here instead of in RocksDB's
-//! own library: `java -Djava.library.path=DIRECTORY` with the directory of this file is enough.
+//! own library, if the directory of this file is in `LD_LIBRARY_PATH`.
 //!
 //! | module | idea |
 //! |---|---|

@@ -16,7 +16,7 @@ pub const STARRED: [&str; 11] = [
     "ashlar-jni",
     "ashlar-python",
     "ashlar-ffi",
-    "ashlar-peers",
+    "ashlar-compare",
 ];
 
 /// The crate a path belongs to.

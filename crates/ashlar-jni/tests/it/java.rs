@@ -30,25 +30,30 @@ impl Program {
     pub fn compile(name: &'static str) -> Result<Program, Skip> {
         let (javac, jar) = (place("javac")?, place(JARS[0])?);
         let classes = tempfile::tempdir().unwrap();
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/java").join(format!("{name}.java"));
+        let source = |name: &str| {
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/java").join(format!("{name}.java"))
+        };
         let mut command = Command::new(javac);
-        let done = command.arg("-d").arg(classes.path()).arg("-cp").arg(jar).arg(source).output().unwrap();
+        command.arg("-d").arg(classes.path()).arg("-cp").arg(jar);
+        let done = command.arg(source("Half")).arg(source(name)).output().unwrap();
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
         Ok(Program { classes, name })
     }
 
     /// Runs it under a jar with these words for the JVM, over RocksDB's native half, or with `ours` over ours.
-    pub fn output(&self, jar: &Path, ours: Option<&Path>, words: &[&str]) -> Output {
+    fn output(&self, jar: &Path, ours: Option<&Path>, words: &[&str]) -> Output {
         let data = tempfile::tempdir().unwrap();
         let mut java = Command::new("java");
         java.args(["-Xmx256m", "-XX:+UseSerialGC"]).args(words);
-        if let Some(library) = ours {
-            java.arg(format!("-Djava.library.path={}", library.parent().unwrap().display()));
-        }
+        // The JVM looks for native halves there. Cargo lets tests find all libraries that it built, ours among them.
+        match ours {
+            Some(library) => java.env("LD_LIBRARY_PATH", library.parent().unwrap()),
+            None => java.env_remove("LD_LIBRARY_PATH"),
+        };
         // RocksDB's half is unpacked below the directory, which is removed.
         java.arg(format!("-Djava.io.tmpdir={}", data.path().display()));
         java.arg("-cp").arg(format!("{}:{}", jar.display(), self.classes.path().display()));
-        java.arg(self.name).arg(data.path().join("data")).current_dir(data.path());
+        java.arg("Half").arg(self.name).arg(data.path().join("data")).current_dir(data.path());
         std::fs::create_dir(data.path().join("data")).unwrap();
         java.output().unwrap()
     }
@@ -59,6 +64,9 @@ impl Program {
         let said = String::from_utf8_lossy(&done.stdout).into_owned();
         let complaints = String::from_utf8_lossy(&done.stderr);
         assert!(done.status.success(), "{}: {}\n{complaints}\n{said}", jar.display(), done.status);
+        let half = complaints.lines().find_map(|line| line.strip_prefix("half ")).unwrap_or_default();
+        let is_ours = Path::new(half).parent() == self::ours().parent();
+        assert_eq!(is_ours, ours.is_some(), "{}: the native half is {half:?}", jar.display());
         said
     }
 }

@@ -343,6 +343,8 @@ fn wal_files_are_listed_with_their_first_writes() {
     db.put("a", "one").unwrap();
     db.put("b", "two").unwrap();
     db.flush().unwrap();
+    // The new file begins with a record, but has no write yet.
+    assert_eq!(db.wal_files().unwrap().last().unwrap().first, None);
     db.put("c", "three").unwrap();
     // The purge moves the obsolete file.
     db.wait_for_background().unwrap();

@@ -26,7 +26,7 @@ fn compiled_in(is: bool, feature: &str) -> Result<Option<PathBuf>, String> {
 }
 
 fn noted(folder: &str, name: &str, chore: &str) -> Result<PathBuf, String> {
-    let notes = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target").join(folder).join("paths");
+    let notes = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../target").join(folder).join("paths");
     let text = std::fs::read_to_string(&notes).map_err(|_| format!("`{chore}` has not been run"))?;
     found(&text, name).unwrap_or_else(|| Err(format!("`{chore}` noted no {name}")))
 }
