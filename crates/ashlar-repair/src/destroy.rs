@@ -4,8 +4,9 @@
 //! 2. CURRENT goes first, and its removal is synced: an interrupted removal leaves no database that would open without its
 //!    tables. A second call removes the rest.
 //! 3. Names that no database uses stay, and keep the directory.
-//! 4. Directories of tables and WAL files beside that of the database are those of the OPTIONS file. They are locked, and must
-//!    be the database's own, as at an open. They are emptied before the OPTIONS file goes, so that a second call finds them.
+//! 4. The directories of tables and WAL files beside that of the database are emptied, if this database owns them
+//!    ([`ashlar_tree::places::leave()`]). IDENTITY and the OPTIONS files go after them, because a second call needs both to find
+//!    these directories.
 //!
 //! Source: RocksDB `db/db_impl/db_impl.cc` (`DestroyDB`).
 
@@ -13,17 +14,17 @@ use ashlar_base::{Error, Result};
 use ashlar_env::{EntryKind, Env, Fs};
 use ashlar_format::filename::FileKind;
 use ashlar_tree::files::{LOST, archive_beside};
-use ashlar_tree::places::{Claims, OWNER, PlaceSettings, Purpose, enter};
+use ashlar_tree::places::{leave, remove_empty};
 use std::path::Path;
 
 /// Removes the database in `dir`; without a directory there is nothing to do.
 ///
 /// # Errors
-/// `Busy(Locked)`: a process has the database open. `InvalidArgument`: there is no database in the directory, or a directory of
-/// its tables or WAL files is that of another one. `NotSupported`: such a directory has tables that may be those of another
-/// database. `Io`: a file could not be removed.
+/// `Busy(Locked)`: a process has the database open. `InvalidArgument`: there is no database in the directory. `NotSupported`: a
+/// directory beside it may be that of another database; nothing was removed. `Io`: a file could not be removed; a second call
+/// continues.
 /// # Cost
-/// A removal per file, and two syncs of the directory.
+/// A removal per file, and a few syncs of each directory.
 pub fn destroy(env: &Env, dir: &Path) -> Result<()> {
     if env.fs.metadata(dir)?.is_none() {
         return Ok(());
@@ -38,57 +39,37 @@ pub fn destroy(env: &Env, dir: &Path) -> Result<()> {
         return Err(Error::invalid("there is no database in this directory").at_path(dir));
     }
     let _lock = fs.lock(&dir.join(FileKind::Lock.name()))?;
-    // The WAL files of a copied directory stay with the original.
-    let mut entered = enter(env, dir, &PlaceSettings::default(), Purpose::Repair)?;
-    let _places = entered.occupy(&*env.fs)?;
-    check_owner(dir, entered.claim()?)?;
-    for (file, _) in kinds().filter(|(_, kind)| *kind == FileKind::Current) {
-        fs.remove(&dir.join(&file.name))?;
-        fs.sync_dir(dir)?;
-    }
-    for place in entered.beside() {
-        remove_below(&*env.fs, place)?;
-    }
-    for (file, _) in kinds().filter(|(_, kind)| ![FileKind::Current, FileKind::Lock].contains(kind)) {
-        fs.remove(&dir.join(&file.name))?;
-    }
+    let beside = leave(&*env.fs, dir)?;
+    let remove = |which: &dyn Fn(FileKind) -> bool| {
+        kinds().filter(|(_, kind)| which(*kind)).try_for_each(|(file, _)| fs.remove(&dir.join(&file.name)))
+    };
+    remove(&|kind| kind == FileKind::Current)?;
+    fs.sync_dir(dir)?;
+    beside.iter().try_for_each(|place| place.empty(&*env.fs))?;
+    let is_last = |kind| matches!(kind, FileKind::Identity | FileKind::Options(_));
+    remove(&|kind| !is_last(kind) && ![FileKind::Current, FileKind::Lock].contains(&kind))?;
     for below in [archive_beside(dir), dir.join(LOST)] {
         remove_below(fs, &below)?;
     }
+    fs.sync_dir(dir)?;
+    beside.into_iter().try_for_each(|place| place.give_up(&*env.fs))?;
+    remove(&is_last)?;
     fs.remove(&dir.join(FileKind::Lock.name()))?;
     fs.sync_dir(dir)?;
-    if fs.list(dir)?.is_empty() {
-        env.fs.remove_dir(dir)?;
-    }
+    remove_empty(&*env.fs, dir);
     Ok(())
 }
 
-/// Keeps the claim on the further directories, unless they have tables that the MANIFEST does not name.
-///
-/// # Errors
-/// `NotSupported`: they have such tables.
-fn check_owner(dir: &Path, mut claims: Claims) -> Result<()> {
-    if claims.strays {
-        let e = Error::not_supported(
-            "the directories beside the database have tables that may be those of another one",
-        );
-        return Err(e
-            .at_path(dir)
-            .hint("Open the database once, or remove the files there and here by hand"));
-    }
-    claims.stand();
-    Ok(())
-}
-
-/// Removes the files of a database in another directory, and the directory if it is empty then.
+/// Removes the files of a database in a directory below, and the directory if it is empty then.
 fn remove_below(fs: &dyn Fs, below: &Path) -> Result<()> {
     if fs.metadata(below)?.is_none_or(|entry| entry.kind != EntryKind::Dir) {
         return Ok(());
     }
     for file in fs.files(below)? {
-        if FileKind::parse(&file.name).is_some() || file.name == OWNER {
+        if FileKind::parse(&file.name).is_some() {
             fs.remove(&below.join(&file.name))?;
         }
     }
-    if fs.list(below)?.is_empty() { fs.remove_dir(below) } else { Ok(()) }
+    remove_empty(fs, below);
+    Ok(())
 }

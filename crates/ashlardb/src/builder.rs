@@ -312,12 +312,13 @@ impl Builder {
         Ok(report)
     }
 
-    /// Removes the database: every file of the directory that is a database's, and the directory if nothing else is in it.
-    /// Without a directory there is nothing to do.
+    /// Removes the database: every file of the directory that is a database's, and the directory if nothing else is in it. The
+    /// directories of its tables and WAL files are emptied too, if their file `OWNER` names this database. Without a directory
+    /// there is nothing to do.
     ///
     /// # Errors
-    /// `Busy(Locked)`: a process has the database open. `NotSupported`: the database has files in other directories.
-    /// `InvalidArgument`: there is no database in the directory. `Io`: a file could not be removed; call again.
+    /// `Busy(Locked)`: a process has the database open. `InvalidArgument`: there is no database in the directory. `NotSupported`:
+    /// a directory beside it may be that of another database; nothing was removed. `Io`: a file could not be removed; call again.
     pub fn destroy(self) -> Result<()> {
         let env = self.env.map_or_else(Env::os, Ok)?;
         ashlar_repair::destroy(&env, &self.path)

@@ -191,11 +191,6 @@ impl Entered {
         Ok(locks)
     }
 
-    /// The further directories that are occupied.
-    pub fn beside(&self) -> impl Iterator<Item = &Path> {
-        self.beside.iter().map(|(place, _)| place.as_path())
-    }
-
     /// What the directories were determined for.
     pub fn purpose(&self) -> Purpose {
         self.purpose

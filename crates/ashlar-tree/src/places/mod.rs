@@ -9,11 +9,13 @@
 //! | `stored_places`, `info_log` | the directories that OPTIONS files and RocksDB's info logs name |
 //! | `log_places` | which WAL files count, and from which directory |
 //! | `owner`, `original`, `claims` | which database a directory belongs to |
+//! | `leave` | the directories beside a database that is being removed |
 
 mod claims;
 mod entered;
 mod given;
 mod info_log;
+mod leave;
 mod log_places;
 mod namespace;
 mod original;
@@ -23,5 +25,5 @@ mod stored_places;
 pub use claims::{Claims, claim_new_place};
 pub use entered::{Entered, GIVE_PATHS, enter, take_place};
 pub use given::{PlaceSettings, Purpose, absolute_paths};
+pub use leave::{Leaving, leave, remove_empty};
 pub use namespace::{Places, same_directory};
-pub use owner::OWNER;

@@ -8,7 +8,7 @@ use ashlar_env::Fs;
 use std::path::Path;
 
 /// The name of the file.
-pub const OWNER: &str = "OWNER";
+pub(super) const OWNER: &str = "OWNER";
 
 /// A database, as `OWNER` names it.
 #[derive(Clone, Debug, PartialEq, Eq)]

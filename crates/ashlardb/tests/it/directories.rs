@@ -581,7 +581,12 @@ fn a_destroyed_database_leaves_the_directories_of_another() {
         std::fs::copy(file.path(), other.join(file.file_name())).unwrap();
     }
     let refused = Db::builder(&other).destroy().unwrap_err();
-    assert_eq!(refused.kind(), ErrorKind::InvalidArgument, "{refused}");
+    assert_eq!(refused.kind(), ErrorKind::NotSupported, "{refused}");
+    // Nor are tables that no file says to be the database's.
+    std::fs::rename(tables.join("OWNER"), temp.path().join("OWNER")).unwrap();
+    let refused = Db::builder(&one).destroy().unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::NotSupported, "{refused}");
+    std::fs::rename(temp.path().join("OWNER"), tables.join("OWNER")).unwrap();
     let db = Db::open(&one).unwrap();
     assert_eq!(db.get("k").unwrap().as_deref(), Some(&b"v"[..]));
     assert_eq!(db.get("l").unwrap().as_deref(), Some(&b"w"[..]));
@@ -597,16 +602,22 @@ fn a_destroyed_database_leaves_the_directories_of_another() {
 #[test]
 fn a_crashed_removal_leaves_all_or_nothing_that_opens() {
     let path = Path::new("/db");
+    let beside = [Path::new("/tables"), Path::new("/wal")];
     let sim = SimEnv::new(11);
-    let builder = |sim: &SimEnv| Db::builder(path).env(sim.env());
+    let builder = |sim: &SimEnv| {
+        let places =
+            Db::builder(path).db_path("/tables", 1 << 30).options("wal_dir=/wal;WAL_ttl_seconds=1000");
+        places.env(sim.env())
+    };
     let db = builder(&sim).open().unwrap();
     db.put("flushed", "1").unwrap();
     db.flush().unwrap();
+    db.wait_for_background().unwrap();
     db.writing(WriteOptions::synced()).put("logged", "2").unwrap();
     db.close().unwrap();
     drop(db);
     let before = sim.calls_of(CallClass::Change);
-    for at in 1..40 {
+    for at in 1..60 {
         CrashMode::all().into_iter().for_each(|mode| sim.photograph_at(before + at, mode));
     }
     builder(&sim).destroy().unwrap();
@@ -624,6 +635,17 @@ fn a_crashed_removal_leaves_all_or_nothing_that_opens() {
             builder(&crashed).destroy().unwrap();
         }
         assert!(crashed.env().fs.metadata(path).unwrap().is_none(), "before change {at}");
+        // Nothing of the database is left beside it.
+        for place in beside {
+            let left = crashed.env().fs.list(place).unwrap_or_default();
+            let is_data = |name: &str| {
+                ashlar_env::Fs::files(&*crashed.env().fs, &place.join(name)).is_ok_and(|f| !f.is_empty())
+            };
+            let data = left
+                .iter()
+                .find(|entry| entry.name != "LOCK" && (entry.name != "archive" || is_data("archive")));
+            assert!(data.is_none(), "before change {at}: {left:?}");
+        }
     }
     assert!(opened > 0);
 }
