@@ -385,7 +385,10 @@ fn check_families(options: &Options, path: &Path, mode: Mode, named: &[Named<'_>
     // A directory without a database has none; the open says so, or creates it.
     let Ok(there) = families(options, path) else { return Ok(()) };
     let is_named = |name: &String| named.iter().any(|family| family.name == name);
-    let left: Vec<&String> = there.iter().filter(|name| !is_named(name)).collect();
+    // RocksDB opens the family of its stored statistics by itself, if it writes them.
+    let is_hidden =
+        |name: &str| name == "___rocksdb_stats_history___" && options.flag("persist_stats_to_disk");
+    let left: Vec<&String> = there.iter().filter(|name| !is_named(name) && !is_hidden(name)).collect();
     if mode == Mode::Write && !left.is_empty() {
         let left = left.into_iter().map(String::as_str).collect::<Vec<_>>().join(", ");
         return Err(Error::invalid(format!("Column families not opened: {left}")));

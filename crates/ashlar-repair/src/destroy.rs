@@ -33,9 +33,14 @@ pub fn destroy(env: &Env, dir: &Path) -> Result<()> {
     let fs = &*fs;
     let files = fs.files(dir)?;
     let kinds = || files.iter().filter_map(|file| Some((file, FileKind::parse(&file.name)?)));
-    let is_database = kinds().any(|(_, kind)| kind != FileKind::Lock);
+    // Other names, such as those of tables, are those of other programs too.
+    let proves = |kind| {
+        matches!(kind, FileKind::Current | FileKind::Manifest(_) | FileKind::Identity | FileKind::Options(_))
+    };
+    let is_database = kinds().any(|(_, kind)| proves(kind));
     // A LOCK alone, or nothing, is left of a database that was being removed.
-    if !is_database && kinds().count() < files.len() {
+    let is_left = kinds().count() == files.len() && kinds().all(|(_, kind)| kind == FileKind::Lock);
+    if !is_database && !is_left {
         return Err(Error::invalid("there is no database in this directory").at_path(dir));
     }
     let _lock = fs.lock(&dir.join(FileKind::Lock.name()))?;

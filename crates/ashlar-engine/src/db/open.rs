@@ -34,7 +34,7 @@ use ashlar_tree::files::{
     make_directory, settle_identity, survey,
 };
 use ashlar_tree::places::{Entered, Purpose, enter};
-use ashlar_tree::version::{OpenTables, VersionSet};
+use ashlar_tree::version::{OpenTables, VersionSet, read_identity};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
@@ -61,7 +61,7 @@ pub(super) fn open(
     }
     out_of_numbers.map_or(Ok(()), Err)?;
     settings.recall(&env, dir, &mut options, &versions, &mut report)?;
-    let (versions, statistics) = counted(&env, &options, versions);
+    let (versions, statistics) = counted(&env, &options, versions)?;
     report.created = created;
     let (mut claims, options_of) = (entered.claim()?, |name: &str, order: &Order| settings.of(name, order));
     let mut replayer = Replayer::new(&env, dir, &versions, &pending, &session_id, &options_of)
@@ -111,13 +111,18 @@ pub(super) fn open(
 }
 
 /// The version set and the statistics of the open. The tables of all families count into these statistics.
-fn counted(env: &Env, options: &DbOptions, mut versions: VersionSet) -> (Arc<VersionSet>, Arc<Statistics>) {
-    if !options.id_in_manifest {
+fn counted(
+    env: &Env,
+    options: &DbOptions,
+    mut versions: VersionSet,
+) -> Result<(Arc<VersionSet>, Arc<Statistics>)> {
+    // A MANIFEST without the id would lose it in a crash, unless IDENTITY has it already.
+    if !options.id_in_manifest && read_identity(&*env.fs, versions.dir())? == versions.db_facts().db_id {
         versions.keep_id_apart();
     }
     let statistics = statistics(env, options);
     versions.families().iter().for_each(|family| family.version.tables().count_into(&statistics));
-    (Arc::new(versions), statistics)
+    Ok((Arc::new(versions), statistics))
 }
 
 /// Checks that `lost` can take the files after a dropped tail, before anything is written.

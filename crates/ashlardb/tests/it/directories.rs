@@ -547,6 +547,21 @@ fn a_destroyed_database_is_gone_and_nothing_else() {
     assert_eq!(none.kind(), ErrorKind::InvalidArgument, "{none}");
     assert!(dir.join("notes.txt").exists());
 
+    // Files with names that databases use are no database.
+    for name in ["000001.log", "000002.sst", "LOG", "LOCK"] {
+        std::fs::write(dir.join(name), "mine").unwrap();
+    }
+    let none = Db::builder(&dir).destroy().unwrap_err();
+    assert_eq!(none.kind(), ErrorKind::InvalidArgument, "{none}");
+    assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 5);
+
+    // A link to a database stays, and leads to an empty directory.
+    let (real, link) = (temp.path().join("real"), temp.path().join("link"));
+    Db::open(&real).unwrap().close().unwrap();
+    symlink(&real, &link).unwrap();
+    Db::builder(&link).destroy().unwrap();
+    assert_eq!(std::fs::read_dir(&real).unwrap().count(), 0);
+
     // Tables elsewhere go too. Another database's stay, and what no database uses.
     let (home, tables) = (temp.path().join("home"), temp.path().join("tables"));
     let db = Db::builder(&home).db_path(&tables, 1 << 30).open().unwrap();
@@ -665,4 +680,41 @@ fn a_next_wal_file_that_cannot_be_created_shows_in_the_health() {
     db.put("k", "v").unwrap();
     db.wait_for_background().unwrap();
     assert_eq!(db.health().severity, Severity::Healthy);
+}
+
+/// With the id in IDENTITY alone a copy without that file has an id of its own. A crash at any moment of the open that takes the id
+/// out of the MANIFEST loses it nowhere.
+#[test]
+fn an_id_that_is_kept_apart_is_never_lost() {
+    let path = Path::new("/db");
+    let sim = SimEnv::new(12);
+    let apart = |sim: &SimEnv| Db::builder(path).env(sim.env()).options("write_dbid_to_manifest=false");
+    let id_of = |builder: Builder| {
+        let db = builder.open().unwrap();
+        let id = db.identity().unwrap().unwrap();
+        db.close().unwrap();
+        id
+    };
+    let id = id_of(Db::builder(path).env(sim.env()));
+    // As RocksDB leaves it with write_identity_file=false: the id is in the MANIFEST only.
+    sim.env().fs.remove(&path.join("IDENTITY")).unwrap();
+    sim.env().fs.sync_dir(path).unwrap();
+    let before = sim.calls_of(CallClass::Change);
+    for at in 1..40 {
+        CrashMode::all().into_iter().for_each(|mode| sim.photograph_at(before + at, mode));
+    }
+    assert_eq!(id_of(apart(&sim)), id);
+    assert_eq!(id_of(apart(&sim)), id);
+    let photographs = sim.photographs();
+    assert!(photographs.len() > 20, "{}", photographs.len());
+    for (at, _, crashed) in photographs {
+        assert_eq!(id_of(apart(&crashed)), id, "before change {at}");
+        assert_eq!(id_of(apart(&crashed)), id, "before change {at}");
+    }
+    // A copy without IDENTITY.
+    sim.env().fs.remove(&path.join("IDENTITY")).unwrap();
+    let other = id_of(apart(&sim));
+    assert_ne!(other, id);
+    assert_eq!(id_of(apart(&sim)), other);
+    assert_eq!(id_of(Db::builder(path).env(sim.env()).options("write_dbid_to_manifest=true")), other);
 }
