@@ -55,6 +55,9 @@ enum Command {
         /// Instead: one kill with a WAL of this size, and the time of the next open
         #[arg(long, value_name = "SIZE", value_parser = size, num_args = 0..=1, default_missing_value = "1GiB")]
         wal: Option<u64>,
+        /// Another program writes, through the library that it loads: its words, separated by spaces
+        #[arg(long, value_name = "COMMAND", conflicts_with = "wal")]
+        through: Option<String>,
     },
     /// Many threads on one database, with a random order of all their steps (cargo xtask rel shuttle)
     Shuttle(Flags),
@@ -190,8 +193,11 @@ fn go(command: Command) -> Result<bool, String> {
         Command::Diff(flags) => suite(flags, corrupt::diff::run),
         Command::Power(flags) => suite(flags, power::run),
         Command::Fuzz(flags) => suite(flags, fuzz::run),
-        Command::Torture { flags, wal: None } => suite(flags, torture::run),
-        Command::Torture { flags, wal: Some(bytes) } => {
+        Command::Torture { flags, wal: None, through } => {
+            let door = through.map(|words| torture::Door::new(words.split_whitespace().map(str::to_owned)));
+            suite(flags, |budget| torture::run(budget, door.as_ref()))
+        }
+        Command::Torture { flags, wal: Some(bytes), .. } => {
             suite(flags, |budget| torture::big_log::run(budget, bytes))
         }
         Command::Shuttle(flags) => suite(flags, shuttle::run),

@@ -71,11 +71,18 @@ impl Running {
     /// # Errors
     /// The program does not start.
     pub fn start(budget: &Budget, role: &[&str]) -> Result<Running, String> {
+        Running::of(Command::new(&budget.program).arg("child").args(role))
+    }
+
+    /// Starts another program. Its standard output is dropped.
+    ///
+    /// # Errors
+    /// The program does not start.
+    pub fn of(command: &mut Command) -> Result<Running, String> {
         let errors = tempfile::tempfile().map_err(|e| e.to_string())?;
-        let mut command = Command::new(&budget.program);
-        command.arg("child").args(role).stdin(Stdio::null()).stdout(Stdio::null());
+        command.stdin(Stdio::null()).stdout(Stdio::null());
         command.stderr(errors.try_clone().map_err(|e| e.to_string())?);
-        let child = command.spawn().map_err(|e| format!("{}: {e}", budget.program.display()))?;
+        let child = command.spawn().map_err(|e| format!("{:?}: {e}", command.get_program()))?;
         Ok(Running { child, errors })
     }
 

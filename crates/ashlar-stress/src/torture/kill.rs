@@ -6,6 +6,7 @@ use ashlar_testkit::Rng;
 use ashlar_testkit::children::{Ended, Running};
 use ashlar_testkit::harm::HANG;
 use ashlar_testkit::suite::Budget;
+use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -33,7 +34,8 @@ impl Kill {
         }
     }
 
-    fn time(&self) -> Duration {
+    /// The time after the first acknowledged operation.
+    pub(super) fn time(&self) -> Duration {
         match self {
             Kill::After(time) | Kill::At(_, time) => *time,
         }
@@ -66,26 +68,36 @@ pub(super) fn writers(
     kill: &Kill,
 ) -> Result<Killed, String> {
     let progress = tempfile::NamedTempFile::new().map_err(|e| e.to_string())?;
-    let floors = || -> Vec<u64> {
-        let mut bytes = vec![0; writers * 8];
-        // A file that is shorter has no number of the last writers yet.
-        let _ = progress.as_file().read_at(&mut bytes, 0);
-        bytes.as_chunks().0.iter().map(|count| u64::from_le_bytes(*count)).collect()
-    };
     let (path, file) = (dir.to_string_lossy(), progress.path().to_string_lossy());
     let role = ["torture-write", &path, &seed.to_string(), &round.to_string(), &file, &kill.word()];
     let mut running = Running::start(budget, &role)?;
+    watched(&mut running, progress.as_file(), writers, |running| kill.execute(running))
+}
+
+/// Waits for the first acknowledged operation in `progress`, then lets `end` kill the process. A process that dies before
+/// killed itself at a named call.
+pub(super) fn watched(
+    running: &mut Running,
+    progress: &File,
+    writers: usize,
+    end: impl Fn(&mut Running) -> Result<Option<String>, String>,
+) -> Result<Killed, String> {
+    let floors = || -> Vec<u64> {
+        let mut bytes = vec![0; writers * 8];
+        // A file that is shorter has no number of the last writers yet.
+        let _ = progress.read_at(&mut bytes, 0);
+        bytes.as_chunks().0.iter().map(|count| u64::from_le_bytes(*count)).collect()
+    };
     let began = Instant::now();
-    while floors().iter().all(|count| *count == 0) {
-        if let (Ended::Killed, Kill::At(point, _)) = (running.wait(Duration::ZERO)?, kill) {
-            return Ok(Killed { floors: floors(), at: Some(point.place()) });
-        }
+    let mut is_alive = true;
+    while is_alive && floors().iter().all(|count| *count == 0) {
+        is_alive = running.wait(Duration::ZERO)? == Ended::NotYet;
         if began.elapsed() > Duration::from_secs(120) {
             return Err(format!("{HANG}a child does not write"));
         }
         std::thread::sleep(Duration::from_millis(1));
     }
-    let at = kill.execute(&mut running)?;
+    let at = end(running)?;
     Ok(Killed { floors: floors(), at })
 }
 

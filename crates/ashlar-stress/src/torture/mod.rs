@@ -12,15 +12,20 @@
 //!
 //! The other form, `--wal=SIZE`, is one kill with a long log (`big_log`).
 //!
+//! With `--through=COMMAND` another program writes, for example one of C or Java over `librocksdb.so` (`door`).
+//!
 //! `--replay=N` repeats the case of seed N. Kills at named calls repeat exactly; the others depend on the machine.
 
 pub mod big_log;
 pub(crate) mod child;
+mod door;
 mod history;
 mod kill;
 mod plan;
 mod points;
 mod round;
+
+pub use door::Door;
 
 use ashlar_testkit::report;
 use ashlar_testkit::suite::{Budget, Report, Watchdog, guarded};
@@ -29,14 +34,16 @@ use std::time::Duration;
 /// Cases of a quick run: a few dozen kills.
 const CASES: usize = 6;
 
-/// Case after case.
-pub fn run(budget: &Budget) -> Report {
+/// Case after case. With `door` its program writes instead of `rel`.
+pub fn run(budget: &Budget, door: Option<&Door>) -> Report {
     let watchdog = Watchdog::new("torture", Duration::from_secs(300));
     let mut report = Report::new("torture", budget);
-    let quick = report::scale(CASES, 5 * CASES) as u64;
+    // Each round behind a door starts another program, a JVM for example.
+    let full = if door.is_some() { CASES } else { 5 * CASES };
+    let quick = report::scale(CASES, full) as u64;
     budget.each_seed(quick, &mut report, |seed, piece| {
         let _case = watchdog.begins(seed);
-        if let Err(e) = guarded(|| round::case(seed, budget, piece)) {
+        if let Err(e) = guarded(|| round::case(seed, (budget, door), piece)) {
             piece.fail(seed.to_string(), e);
         }
     });

@@ -12,7 +12,8 @@ use ashlar_testkit::ops::draw_value;
 use ashlar_testkit::{Change, Op, Rng};
 use std::path::Path;
 
-const FAMILIES: [&str; 3] = ["default", "one", "two"];
+/// The families of a case.
+pub(super) const FAMILIES: [&str; 3] = ["default", "one", "two"];
 /// Keys of a writer.
 const KEYS: usize = 2000;
 const MAX_VALUE_BYTES: usize = 16 << 10;
@@ -30,6 +31,8 @@ pub(super) struct Plan {
     /// Times that writers are started, and killed.
     pub(super) rounds: u64,
     unlogged: bool,
+    /// Writes are acknowledged one by one: the writing program knows no more of the settings.
+    one_by_one: bool,
 }
 
 impl Plan {
@@ -42,7 +45,13 @@ impl Plan {
             readers: rng.between(0, 2),
             rounds: rng.between(2, 4) as u64,
             unlogged: rng.percent(15),
+            one_by_one: false,
         }
+    }
+
+    /// The same case for writers of another program.
+    pub(super) fn behind_a_door(self) -> Plan {
+        Plan { level: FormatLevel::V9_11, readers: 0, unlogged: false, one_by_one: true, ..self }
     }
 
     fn rng(&self, round: u64, stream: u64) -> Rng {
@@ -52,7 +61,10 @@ impl Plan {
     /// The settings of a round: each time others, but for what decides what may be lost.
     pub(super) fn setup(&self, round: u64) -> Setup {
         let setup = Setup::draw(&mut self.rng(round, 0));
-        let db = DbOptions { format_level: self.level, create_missing_families: true, ..setup.db };
+        let manual_wal_flush = setup.db.manual_wal_flush && !self.one_by_one;
+        let level = self.level;
+        let db =
+            DbOptions { format_level: level, create_missing_families: true, manual_wal_flush, ..setup.db };
         Setup { db, unlogged: self.unlogged, ..setup }
     }
 

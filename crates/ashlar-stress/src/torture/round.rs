@@ -1,7 +1,8 @@
 //! Runs a case round by round: kills, recovers, checks.
 
+use super::door::Door;
 use super::history::Histories;
-use super::kill::{Kill, recovery, writers};
+use super::kill::{Kill, Killed, recovery, writers};
 use super::plan::{Plan, open};
 use crate::contents::{self, ours, same};
 use crate::sim::plan::Setup;
@@ -22,6 +23,7 @@ use std::time::Instant;
 struct Victim<'a> {
     seed: u64,
     plan: Plan,
+    door: Option<&'a Door>,
     dir: &'a Path,
     histories: Histories,
     rng: Rng,
@@ -32,12 +34,17 @@ struct Victim<'a> {
 ///
 /// # Errors
 /// A text that says what is wrong.
-pub(super) fn case(seed: u64, budget: &Budget, report: &mut Report) -> Result<(), String> {
+pub(super) fn case(
+    seed: u64,
+    (budget, door): (&Budget, Option<&Door>),
+    report: &mut Report,
+) -> Result<(), String> {
     let dir = tempfile::tempdir().map_err(|e| e.to_string())?;
     let plan = Plan::draw(seed);
+    let plan = if door.is_some() { plan.behind_a_door() } else { plan };
     let histories = Histories::new(plan.writers);
     let rng = plan.chances();
-    let mut victim = Victim { seed, plan, dir: dir.path(), histories, rng, report };
+    let mut victim = Victim { seed, plan, door, dir: dir.path(), histories, rng, report };
     for round in 0..victim.plan.rounds {
         if let Err(e) = victim.round(round, budget) {
             let what = format!("round {round}: {e}; {:?}", victim.plan);
@@ -52,12 +59,12 @@ impl Victim<'_> {
         let long = budget.length != Length::Quick;
         let setup = self.plan.setup(round);
         let kill = Kill::draw(&mut self.rng, if long { (50, 3000) } else { (5, scale(120, 600)) });
-        let killed = writers(budget, self.dir, (self.seed, round), self.plan.writers, &kill)?;
+        let killed = self.write_and_kill(round, budget, &kill)?;
         self.count_kill("kills", killed.at);
         let stride = self.plan.stride(&setup);
         let acknowledged = self.histories.follow(&self.plan, round, stride, &killed.floors);
         self.report.count("writes acknowledged", acknowledged);
-        while self.rng.percent(30) {
+        while self.door.is_none() && self.rng.percent(30) {
             let kill = Kill::draw(&mut self.rng, (1, 60));
             let at = recovery(budget, self.dir, (self.seed, round), &kill)?;
             self.count_kill("kills in the recovery", at);
@@ -69,6 +76,13 @@ impl Victim<'_> {
             _ => None,
         };
         self.look(&setup, theirs)
+    }
+
+    fn write_and_kill(&self, round: u64, budget: &Budget, kill: &Kill) -> Result<Killed, String> {
+        match self.door {
+            Some(door) => door.writers(self.dir, (&self.plan, round), kill.time()),
+            None => writers(budget, self.dir, (self.seed, round), self.plan.writers, kill),
+        }
     }
 
     fn count_kill(&mut self, what: &str, at: Option<String>) {

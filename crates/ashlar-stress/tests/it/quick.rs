@@ -123,7 +123,7 @@ fn rocksdb_shows_no_more_of_a_damaged_directory() {
 
 #[test]
 fn killed_processes_leave_what_was_acknowledged() {
-    let report = clean(torture::run(&with_children()));
+    let report = clean(torture::run(&with_children(), None));
     assert!(report.figures["kills"] >= 12 && report.figures["keys compared"] > 1000, "too few: {report}");
     assert!(report.figures["kills in the recovery"] > 0, "{report}");
 }
