@@ -1,6 +1,6 @@
 //! Having things from outside: Debian's packages, pinned digests, files replaced whole.
 
-use crate::run;
+use crate::{project, run};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -50,6 +50,27 @@ pub fn sha256(path: &Path) -> Result<String, String> {
     let text = run::quiet("sha256sum", &[&path.to_string_lossy()]).ok_or("no program sha256sum")?;
     // The line starts with a backslash when the name needed escaping.
     Ok(text.trim_start_matches('\\').split_whitespace().next().unwrap_or_default().to_owned())
+}
+
+/// Fetches the crates that `manifest` pins, with a package of its own in `folder`, and returns the folder of one crate's sources.
+///
+/// # Errors
+/// Cargo cannot fetch, or `manifest` does not name the crate.
+pub fn crate_source(folder: &Path, manifest: &str, name: &str) -> Result<PathBuf, String> {
+    fs::create_dir_all(folder.join("src")).map_err(|e| format!("{}: {e}", folder.display()))?;
+    let path = folder.join("Cargo.toml");
+    replace(&path, manifest.as_bytes())?;
+    replace(&folder.join("src/lib.rs"), b"")?;
+    let args = ["metadata", "--format-version", "1", "--manifest-path", &path.to_string_lossy()];
+    let text = run::quiet(&project::cargo(), &args).ok_or("cargo cannot fetch the crate: no network?")?;
+    let paths = text.split("\"manifest_path\":\"").skip(1).filter_map(|rest| rest.split('"').next());
+    let mut folders = paths.filter_map(|path| Path::new(path).parent());
+    let is_it = |folder: &&Path| {
+        let folder = folder.file_name().unwrap_or_default().to_string_lossy();
+        let version = folder.strip_prefix(name).and_then(|rest| rest.strip_prefix('-'));
+        version.is_some_and(|version| version.starts_with(|digit: char| digit.is_ascii_digit()))
+    };
+    folders.find(is_it).map(Path::to_path_buf).ok_or_else(|| format!("cargo did not fetch {name}"))
 }
 
 #[cfg(test)]

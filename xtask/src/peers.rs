@@ -7,8 +7,8 @@
 //! 3. What cannot be had is noted with the reason and is no failure: its column says "not here: why".
 //! 4. What was built from the same shim and the same recipe is not built again.
 
-use crate::fetch::{install, on_path, replace, sha256};
-use crate::{project, run, setup};
+use crate::fetch::{crate_source, install, on_path, replace, sha256};
+use crate::{project, setup};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -169,21 +169,7 @@ impl Kitchen {
 
     /// The folder of a pinned crate's sources.
     fn crate_source(&self, name: &str) -> Result<PathBuf, String> {
-        let folder = self.folder.join("crates");
-        fs::create_dir_all(folder.join("src")).map_err(|e| format!("{}: {e}", folder.display()))?;
-        replace(&folder.join("Cargo.toml"), CRATES.as_bytes())?;
-        replace(&folder.join("src/lib.rs"), b"")?;
-        let manifest = folder.join("Cargo.toml");
-        let manifest = manifest.to_string_lossy();
-        let args = ["metadata", "--format-version", "1", "--manifest-path", &manifest];
-        let text = run::quiet(&project::cargo(), &args).ok_or("cargo cannot fetch the crate: no network?")?;
-        let paths = text.split("\"manifest_path\":\"").skip(1).filter_map(|rest| rest.split('"').next());
-        let mut folders = paths.filter_map(|path| Path::new(path).parent());
-        let is_it = |folder: &&Path| {
-            let folder = folder.file_name().unwrap_or_default().to_string_lossy();
-            folder.strip_prefix(name).is_some_and(|rest| rest.starts_with('-'))
-        };
-        folders.find(is_it).map(Path::to_path_buf).ok_or_else(|| format!("cargo did not fetch {name}"))
+        crate_source(&self.folder.join("crates"), CRATES, name)
     }
 
     /// Unpacks an archive that `fetch` puts into the folder; its digest decides whether it is used.

@@ -4,7 +4,7 @@
 //! 2. What comes from outside is checked against a pinned SHA-256 before it is used.
 //! 3. What cannot be had is noted with the reason, said aloud, and is no failure: the tests that need it say SKIPPED.
 
-use crate::fetch::{install, on_path, replace, sha256};
+use crate::fetch::{crate_source, install, on_path, replace, sha256};
 use crate::{project, run};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,6 +22,7 @@ Fetches what the tests hold us against:
   valgrind         Debian's, which counts instructions where the machine has no counters: apt-get install valgrind
   rocksdbjni-*     RocksDB's jars for Java, where there is a JDK: org.rocksdb:rocksdbjni 7.9.2 to 11.8.1 (355 MB, needs mvn)
   grocksdb         RocksDB's binding for Go, with its tests: the module v1.11.1 (needs go: apt-get install golang-go)
+  crate-rocksdb    RocksDB's binding for Rust, with its tests: the crate 0.25.0 (needs libclang: apt-get install libclang-dev)
 Notes where they lie in target/judges/paths. What is missing is printed as \"skipped: why\"; the tests that need it say so
 too. Runs again in a moment when everything is there.";
 
@@ -32,6 +33,17 @@ const MEMBER: &str = "librocksdbjni-linux64.so";
 const MEMBER_SHA256: &str = "265c656af5c6502cb8d71db1a74858509f706cc47f1a5b6f603c736d11ce677d";
 const GROCKSDB: &str = "github.com/linxGnu/grocksdb@v1.11.1";
 const GROCKSDB_SUM: &str = "h1:/gjcsviJimrQCDDlQCVuvzmeVAvgapQKaFQkQSe48bQ=";
+const CRATE_ROCKSDB: &str = "\
+[package]
+name = \"crate-sources\"
+version = \"0.0.0\"
+edition = \"2024\"
+
+[dependencies]
+rocksdb = { version = \"=0.25.0\", default-features = false }
+
+[workspace]
+";
 const COPY_GOAL: &str = "org.apache.maven.plugins:maven-dependency-plugin:copy";
 
 /// Runs the chore.
@@ -63,6 +75,7 @@ pub fn judges() -> Result<Vec<String>, String> {
         ("chromium", browser()),
         ("valgrind", valgrind()),
         ("grocksdb", grocksdb(&folder)),
+        ("crate-rocksdb", crate_rocksdb(&folder)),
     ];
     found.extend(crate::jars::found(&folder));
     let note = |(name, place): &(&str, Result<PathBuf, String>)| match place {
@@ -191,6 +204,30 @@ fn grocksdb(folder: &Path) -> Result<PathBuf, String> {
     run::quiet("go", &["-C", &into, "mod", "vendor"])
         .map(|_| place.clone())
         .ok_or_else(|| format!("go cannot fetch what the tests of {GROCKSDB} need: no network?"))
+}
+
+/// A copy of the crate's sources, so that a test builds its tests as a package of its own.
+fn crate_rocksdb(folder: &Path) -> Result<PathBuf, String> {
+    let place = folder.join("crate-rocksdb");
+    if place.join("Cargo.toml").is_file() {
+        return Ok(place);
+    }
+    if run::quiet("sh", &["-c", "ls /usr/lib/llvm-*/lib/libclang*.so*"]).is_none() {
+        install(&["libclang-dev"])?;
+    }
+    let source = crate_source(&folder.join("crates"), CRATE_ROCKSDB, "rocksdb")?;
+    // A copy that an earlier run did not finish.
+    let (beside, _) =
+        (folder.join("crate-rocksdb.new"), fs::remove_dir_all(folder.join("crate-rocksdb.new")));
+    let (from, into) = (source.to_string_lossy(), beside.to_string_lossy());
+    run::quiet("cp", &["-r", "--no-preserve=mode", &from, &into]).ok_or("the crate cannot be copied")?;
+    let io = |e: std::io::Error| format!("{}: {e}", beside.display());
+    // Its own choice of a compiler would be fetched.
+    fs::remove_file(beside.join("rust-toolchain.toml")).map_err(io)?;
+    let manifest = fs::read_to_string(beside.join("Cargo.toml")).map_err(io)?;
+    fs::write(beside.join("Cargo.toml"), format!("{manifest}\n[workspace]\n")).map_err(io)?;
+    fs::rename(&beside, &place).map_err(io)?;
+    Ok(place)
 }
 
 fn fetch_jar(folder: &Path) -> Result<(), String> {

@@ -23,6 +23,7 @@ const THEIRS: &str = "rocksdb-11.8.1";
 mod compiled;
 mod copies;
 mod coverage;
+mod crates;
 mod details;
 mod indexed;
 mod installed;

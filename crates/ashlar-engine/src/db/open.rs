@@ -34,7 +34,7 @@ use ashlar_tree::files::{
     make_directory, settle_identity, survey,
 };
 use ashlar_tree::places::{Entered, Purpose, enter};
-use ashlar_tree::version::{OpenTables, VersionSet, read_identity};
+use ashlar_tree::version::{OpenTables, VersionSet};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
@@ -61,7 +61,7 @@ pub(super) fn open(
     }
     out_of_numbers.map_or(Ok(()), Err)?;
     settings.recall(&env, dir, &mut options, &versions, &mut report)?;
-    let (versions, statistics) = counted(&env, &options, versions)?;
+    let (versions, statistics) = counted(&env, &options, versions);
     report.created = created;
     let (mut claims, options_of) = (entered.claim()?, |name: &str, order: &Order| settings.of(name, order));
     let mut replayer = Replayer::new(&env, dir, &versions, &pending, &session_id, &options_of)
@@ -79,11 +79,12 @@ pub(super) fn open(
     report.unserved.extend(uncollected);
     claims.stand();
     let unused = UnusedFiles::keep(&*env.fs, dir, &report)?;
+    // Before the new MANIFEST, which may be without the id.
+    claims.strays |= note_identity(&env, &versions, &mut report)?;
     let first = First { cut, undecided: &prepared, before };
     let wal = begin_session(&entered, &versions, &options, edits, first)?;
     drop(replayed);
     create_missing(&versions, &options, &missing, wal.number())?;
-    claims.strays |= note_identity(&env, &versions, &mut report)?;
     let kept = (&*versions, &*pending, archive_of(&options, dir));
     let quarantined = purge_at_open(&env, dir, kept, &mut report, &unused, claims.strays)?;
     report.advice = settings.advice(&options, &versions);
@@ -111,18 +112,13 @@ pub(super) fn open(
 }
 
 /// The version set and the statistics of the open. The tables of all families count into these statistics.
-fn counted(
-    env: &Env,
-    options: &DbOptions,
-    mut versions: VersionSet,
-) -> Result<(Arc<VersionSet>, Arc<Statistics>)> {
-    // A MANIFEST without the id would lose it in a crash, unless IDENTITY has it already.
-    if !options.id_in_manifest && read_identity(&*env.fs, versions.dir())? == versions.db_facts().db_id {
+fn counted(env: &Env, options: &DbOptions, mut versions: VersionSet) -> (Arc<VersionSet>, Arc<Statistics>) {
+    if !options.id_in_manifest {
         versions.keep_id_apart();
     }
     let statistics = statistics(env, options);
     versions.families().iter().for_each(|family| family.version.tables().count_into(&statistics));
-    Ok((Arc::new(versions), statistics))
+    (Arc::new(versions), statistics)
 }
 
 /// Checks that `lost` can take the files after a dropped tail, before anything is written.

@@ -1,6 +1,7 @@
 //! Backups are whole, share what they have in common, and survive whatever interrupts a call.
 
 use ashlar_env::sim::{CallClass, CrashMode, DataMode, DirMode, Repeat, SimEnv};
+use ashlar_testkit::report::scale;
 use ashlardb::prelude::*;
 use ashlardb::{
     BackupEngine, BackupOptions, CompactRangeOptions, ErrorKind, IoKind, Read, RestoreOptions, WriteOptions,
@@ -340,13 +341,15 @@ fn a_power_cut_during_a_creation_leaves_the_earlier_backups() {
     let (sim, db, mut engine, first) = simulated(7);
     let second = entries(&db);
     let before = sim.calls_of(CallClass::Change);
-    for at in 1..200 {
+    let step = scale(4, 1);
+    for at in (1..200).step_by(step) {
         MODES.iter().for_each(|mode| sim.photograph_at(before + at, *mode));
     }
     engine.create_backup(&db).unwrap();
     let calls = sim.calls_of(CallClass::Change) - before;
     let photographs = sim.photographs();
-    assert!(photographs.len() as u64 >= MODES.len() as u64 * (calls - 1) && calls < 200, "{calls}");
+    let least = MODES.len() as u64 * ((calls - 1) / step as u64);
+    assert!(photographs.len() as u64 >= least && calls < 200, "{calls}");
     backups_are_whole(&sim.crash(CrashMode::DROP_ALL), &[&first, &second], 2, "after the call");
     for (at, mode, machine) in photographs {
         backups_are_whole(&machine, &[&first, &second], 1, &format!("call {}, {mode:?}", at - before));
@@ -383,7 +386,7 @@ fn a_creation_that_fails_leaves_the_earlier_backups_and_the_next_attempt_succeed
         for repeat in [Repeat::Once, Repeat::Sticky] {
             let mut at = 0;
             loop {
-                at += 1;
+                at += scale(4, 1) as u64;
                 let (sim, db, mut engine, first) = simulated(7);
                 let second = entries(&db);
                 sim.fail_call(class, sim.calls_of(class) + at, repeat, IoKind::NoSpace);
@@ -427,7 +430,7 @@ fn an_interrupted_restore_leaves_no_database_and_can_be_repeated() {
         restore(sim).unwrap_or_else(|e| panic!("{what}: {e}"));
         assert_eq!(entries(&Db::builder("/db").env(sim.env()).open().unwrap()), first, "{what}");
     };
-    for seed in 0..8 {
+    for seed in 0..scale(2, 8) as u64 {
         let (sim, db, ..) = simulated(seed);
         db.close().unwrap();
         let before = sim.calls_of(CallClass::Change);
@@ -443,7 +446,7 @@ fn an_interrupted_restore_leaves_no_database_and_can_be_repeated() {
         }
     }
     for class in [CallClass::Read, CallClass::Change] {
-        for at in 1.. {
+        for at in (1..).step_by(scale(3, 1)) {
             let machine = sim.crash(CrashMode::KILL);
             machine.fail_call(class, machine.calls_of(class) + at, Repeat::Once, IoKind::NoSpace);
             let engine = BackupEngine::builder("/b").env(machine.env()).read_only(true).open();
@@ -494,7 +497,7 @@ fn backups_beside_writers_are_whole() {
                 .take_while(|_| !ended.load(Ordering::Relaxed))
                 .for_each(|n| write(n, n > 2000 && n % 3 == 0));
         });
-        for round in 0..8 {
+        for round in 0..scale(4, 8) {
             engine.create_backup_with(&db, &BackupOptions::new().flush(round % 3 == 2), |_| ()).unwrap();
             if round % 2 == 1 {
                 db.compact_range(.., CompactRangeOptions::default()).unwrap();

@@ -62,7 +62,7 @@ fn key(n: usize) -> Vec<u8> {
 
 #[test]
 fn histories_with_files_behind_equal_a_model() {
-    for seed in 0..6 {
+    for seed in 0..ashlar_testkit::report::scale(2, 6) as u64 {
         let settings = if seed % 2 == 0 { LEVELED } else { UNIVERSAL };
         let (home, mut rng) = (tempfile::tempdir().unwrap(), Rng::new(seed));
         let mut db = open(&home.path().join("db"), settings);

@@ -239,7 +239,7 @@ fn a_copy_beside_writers_that_skip_the_wal_is_whole() {
         let _ends = Ends(&ended);
         scope.spawn(|| writes(&db, &ended, 2));
         wait_for_the_first(&db);
-        for n in 0..10 {
+        for n in 0..ashlar_testkit::report::scale(4, 10) {
             let copy = home.path().join(format!("copy{n}"));
             db.checkpoint(&copy).unwrap();
             batches_of(&copy);

@@ -301,7 +301,7 @@ fn a_cut_or_damaged_log_is_a_prefix_or_an_error() {
     let name = log.file_name().unwrap().to_str().unwrap().to_owned();
     let good = std::fs::read(&log).unwrap();
     let (mut cuts, mut flips) = (0, 0);
-    for at in (0..good.len()).step_by(report::scale(101, 31)) {
+    for at in (0..good.len()).step_by(report::scale(307, 31)) {
         let flipped: Vec<u8> =
             good.iter().enumerate().map(|(i, b)| if i == at { b ^ 0x20 } else { *b }).collect();
         for (bytes, cut) in [(&good[..at], true), (&flipped[..], false)] {

@@ -700,7 +700,7 @@ fn an_id_that_is_kept_apart_is_never_lost() {
     sim.env().fs.remove(&path.join("IDENTITY")).unwrap();
     sim.env().fs.sync_dir(path).unwrap();
     let before = sim.calls_of(CallClass::Change);
-    for at in 1..40 {
+    for at in (1..40).step_by(ashlar_testkit::report::scale(2, 1)) {
         CrashMode::all().into_iter().for_each(|mode| sim.photograph_at(before + at, mode));
     }
     assert_eq!(id_of(apart(&sim)), id);

@@ -104,7 +104,7 @@ fn holds(db: &Db, model: &Model) -> bool {
 #[test]
 fn compactions_stay_near_their_bound() {
     let mut largest = Vec::new();
-    for (seed, incremental) in [(1, true), (2, true), (1, false)] {
+    for (seed, incremental) in [(1, true), (2, true), (1, false)].into_iter().step_by(report::scale(2, 1)) {
         let dir = tempfile::tempdir().unwrap();
         let (mut model, mut rng) = (Model::new(), Rng::new(seed));
         let heard = Arc::new(Heard::default());
@@ -153,8 +153,8 @@ fn compactions_stay_near_their_bound() {
             assert!(all <= data * PERCENT / 100 + MOST, "seed {seed}: {all} of {data}");
         }
     }
-    assert!(largest[0] <= MOST && largest[1] <= MOST, "{largest:?}");
-    assert!(largest[2] > 8 * MOST, "{largest:?}");
+    let (whole, parts) = largest.split_last().unwrap();
+    assert!(parts.iter().all(|part| *part <= MOST) && *whole > 8 * MOST, "{largest:?}");
 }
 
 /// RocksDB opens the tree between two parts of a merge, reads and verifies it, and continues it with the same options; so do we after it.

@@ -222,7 +222,7 @@ fn history(seed: u64) {
 
 #[test]
 fn histories_with_ingestions_equal_a_model() {
-    (0..24).for_each(history);
+    (0..ashlar_testkit::report::scale(8, 24) as u64).for_each(history);
 }
 
 /// Writers, readers and compactions go on; each ingestion overwrites one block of keys with one value.

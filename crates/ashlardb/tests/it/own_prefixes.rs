@@ -156,7 +156,7 @@ fn answers_agree_with_a_model_whatever_the_extractor() {
         Some(PrefixExtractor::Fixed(1)),
         None,
     ];
-    for seed in 0..5 {
+    for seed in 0..ashlar_testkit::report::scale(2, 5) as u64 {
         let mut rng = Rng::new(seed);
         let dir = tempfile::tempdir().unwrap();
         let mut model = Map::new();

@@ -56,7 +56,9 @@ fn a_change_back_to_the_database_directory_that_crashed_leaves_the_former_wal_di
         put(&db, "synced behind it");
         db.close().unwrap();
         let from = sim.calls_of(CallClass::Change);
-        (1..60).for_each(|at| sim.photograph_at(from + at, mode));
+        (1..60)
+            .step_by(ashlar_testkit::report::scale(3, 1))
+            .for_each(|at| sim.photograph_at(from + at, mode));
         drop(builder(&sim).wal_dir("/db").open().unwrap());
         for (call, _, image) in sim.photographs() {
             let db = builder(&image).open().unwrap_or_else(|e| panic!("{mode:?}, call {call}: {e}"));

@@ -95,7 +95,7 @@ const TABLES: [&str; 5] = [
 /// The extractor, the filters and the format of the tables change from open to open, so a tree has tables of several kinds.
 #[test]
 fn scans_of_a_prefix_agree_with_a_model() {
-    for seed in 0..4 {
+    for seed in 0..ashlar_testkit::report::scale(2, 4) as u64 {
         let mut rng = Rng::new(seed);
         let dir = tempfile::tempdir().unwrap();
         let mut model = Map::new();

@@ -181,7 +181,7 @@ fn look(dir: &Path, what: &str) -> Result<usize, JudgeError> {
 fn look_at_all() -> Result<Vec<(&'static str, usize)>, JudgeError> {
     HISTORIES
         .iter()
-        .step_by(report::scale(5, 1))
+        .step_by(report::scale(15, 1))
         .map(|history| {
             let dir = make(history, 7)?;
             Ok((history.name, look(dir.path(), history.name)?))

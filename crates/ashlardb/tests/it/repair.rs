@@ -128,8 +128,8 @@ fn whatever_is_damaged_what_is_left_opens_and_losses_are_told() {
     let entries = database(&whole, "");
     let mut rng = Rng::new(11);
     let (mut runs, mut losses, mut lost, mut judgements) = (0, 0, 0, 0);
-    for name in targets(&whole) {
-        for kind in 0..DAMAGES {
+    for (at, name) in targets(&whole).into_iter().enumerate() {
+        for kind in (at % report::scale(3, 1)..DAMAGES).step_by(report::scale(3, 1)) {
             let dir = temp.path().join(format!("run{runs}"));
             copy(&whole, &dir);
             damage(kind, &dir.join(&name), &mut rng);
@@ -367,7 +367,7 @@ fn a_repair_that_crashes_leaves_its_originals_to_nobody() {
 /// A read that fails proves no damage: the repair fails with it, and the next one comes to what the first would have.
 #[test]
 fn a_read_that_fails_is_no_damage() {
-    let mut all = 0;
+    let (mut all, mut failed) = (0, 0);
     let without_manifest = with_a_damaged_blob_file(7);
     for name in names(&without_manifest.0, DIR).into_iter().map(|(name, _)| name) {
         if name == "CURRENT" || name.starts_with("MANIFEST-") {
@@ -380,11 +380,12 @@ fn a_read_that_fails_is_no_damage() {
         let account = repair_at(&whole).unwrap();
         let reads = whole.calls_of(CallClass::Read) - before;
         assert!(!account.is_lossless(), "{account}");
-        for at in 1..=reads {
+        for at in (1..=reads).step_by(report::scale(5, 1)) {
             let run = sim.crash(CrashMode::KILL);
             let from = run.calls_of(CallClass::Read);
             run.fail_call(CallClass::Read, from + at, Repeat::Once, IoKind::Other);
             let what = format!("read {at}");
+            failed += 1;
             match repair_at(&run) {
                 Ok(other) => assert_eq!(other.losses, account.losses, "{what}"),
                 Err(e) => {
@@ -397,5 +398,5 @@ fn a_read_that_fails_is_no_damage() {
         }
         all += reads;
     }
-    report::figure(&format!("repair: each of {all} reads failed once; none was taken for damage"));
+    report::figure(&format!("repair: of {all} reads {failed} failed once; none was taken for damage"));
 }

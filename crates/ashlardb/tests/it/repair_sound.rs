@@ -148,7 +148,7 @@ fn overwrite(dir: &Path, from_end: usize, bytes: &[u8]) {
 #[test]
 fn a_footer_that_the_rest_of_its_table_contradicts_is_damage_and_loses_nothing() {
     let plain_table = 0x8242_2296_63bf_9564_u64.to_le_bytes();
-    for version in [2, 4, 5, 6] {
+    for version in [2, 4, 5, 6].into_iter().step_by(ashlar_testkit::report::scale(3, 1)) {
         for (from_end, bytes) in [(12, &[13][..]), (9, &[1]), (8, &plain_table), (3, &[9])] {
             let temp = tempfile::tempdir().unwrap();
             let all = two_tables(temp.path(), version);

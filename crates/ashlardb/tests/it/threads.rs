@@ -137,7 +137,7 @@ fn closing_among_busy_threads_loses_nothing_acknowledged() {
 
 #[test]
 fn nothing_changes_in_a_directory_after_its_close() {
-    for round in 0..report::scale(20, 100) as u64 {
+    for round in 0..report::scale(6, 100) as u64 {
         let dir = tempfile::tempdir().unwrap();
         let mut store = Store::open(dir.path(), Shape::small(FormatLevel::default()));
         // Enough that flushes and compactions are under way; more or less of them in every round.

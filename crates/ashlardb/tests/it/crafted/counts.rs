@@ -4,6 +4,7 @@ use super::judge;
 use super::kit::{Directory, family, put};
 use ashlar_base::FileNumber;
 use ashlar_format::filename::FileKind;
+use ashlar_testkit::report::scale;
 use ashlardb::{Db, Env, list_families};
 use std::fmt::Write;
 use std::time::{Duration, Instant};
@@ -36,16 +37,17 @@ fn a_hundred_thousand_families_are_listed_at_once() {
     let dir = families(100_000);
     let start = Instant::now();
     assert_eq!(list_families(&Env::os().unwrap(), dir.path()).unwrap().len(), 100_001);
-    assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+    // Not a measurement: work in square time takes minutes.
+    assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
 }
 
 #[test]
-fn options_of_a_hundred_thousand_sections_are_read_at_once() {
+fn options_of_many_sections_are_read_at_once() {
     let dir = tempfile::tempdir().unwrap();
     Db::open(dir.path()).unwrap().close().unwrap();
     let mut text =
         String::from("[Version]\n  rocksdb_version=11.8.1\n[DBOptions]\n[CFOptions \"default\"]\n");
-    for at in 0..100_000 {
+    for at in 0..scale(20_000, 100_000) {
         writeln!(text, "[CFOptions \"f{at}\"]\n[TableOptions/BlockBasedTable \"f{at}\"]").unwrap();
     }
     std::fs::write(dir.path().join(FileKind::Options(FileNumber(90)).name()), text).unwrap();
@@ -58,7 +60,7 @@ fn options_of_a_hundred_thousand_sections_are_read_at_once() {
 #[test]
 fn many_tables_that_are_missing_are_told_and_repaired_at_once() {
     let mut dir = Directory::new();
-    for number in 100..50_000 {
+    for number in 100..scale(8_000, 50_000) as u64 {
         let (name, key) = (FileKind::Table(FileNumber(number)), format!("k{number:08}"));
         dir.table(number, 1, b"", (put(&key, 1), put(&key, 1)), (1, 1));
         // One stays: where no table is there, a repair asks for db_paths first.
