@@ -1,9 +1,6 @@
 //! `install`: the C libraries below a prefix, with headers and the files for pkg-config and CMake.
 
-#[path = "../../crates/ashlar-capi/build/installed.rs"]
-mod installed;
-
-use crate::{project, run};
+use crate::{installed, project, run};
 use std::path::{Path, PathBuf};
 
 /// What `--help` says.
@@ -12,7 +9,8 @@ usage: cargo xtask install --prefix=DIR [--from=DIR]
 
 Builds librocksdb and libleveldb, and puts them below the prefix: lib, include, lib/pkgconfig, lib/cmake/RocksDB. The library also has
 the names librocksdb.so.7.8 to librocksdb.so.11.9, under which programs of those releases look for it. --from takes libraries that are
-built already, such as those of target/release.
+built already, such as those of target/release. A second installation replaces the first. A file that is not of an earlier
+installation, such as one of RocksDB, is an error; then nothing is changed. lib/ashlardb.installed lists what was installed.
 
 examples:
   cargo xtask install --prefix=/usr/local

@@ -6,6 +6,7 @@ mod coverage;
 mod fetch;
 mod fuzz;
 mod install;
+mod installed;
 mod jars;
 mod loom;
 mod natives;

@@ -17,7 +17,7 @@
 //! | `&mut const h` | `const rocksdb_h_t*`, changed all the same | `&mut H` |
 //! | `-h`, `-const h` | `rocksdb_h_t*`, const, given up | `Option<Box<H>>`; without a body of its own the function drops it |
 //! | `+h`, `+?h` | a new `rocksdb_h_t*`, perhaps null | `H`, `Option<H>` |
-//! | result `?const h` | `const rocksdb_h_t*` of another object, perhaps null | `Option<&H>` |
+//! | result `?const h` | `const rocksdb_h_t*`, a part of the first parameter, perhaps null | `Option<&H>` |
 //! | `uchar` | `unsigned char`, yes or no | `bool` |
 //! | `byte` `int` `u32` `size` … | numbers | `u8`, `i32`, … |
 //! | `k/klen: bytes` | `const char* k, size_t klen` | `&[u8]` |
@@ -206,6 +206,11 @@ impl Api {
             done.map_err(|why| format!("line {}: {why}: {line}", number + 1))?;
         }
         Ok(())
+    }
+
+    /// The name in C of a kind of objects. That of a database has no name of its own before `_t`.
+    pub fn c_name(&self, handle: &str) -> String {
+        if handle == "t" { format!("{}t", self.prefix) } else { format!("{}{handle}_t", self.prefix) }
     }
 
     fn handle(&mut self, rest: &str) -> Result<(), String> {

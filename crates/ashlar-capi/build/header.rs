@@ -27,8 +27,7 @@ pub fn header(api: &Api, head: Head) -> String {
          #ifdef __cplusplus\nextern \"C\" {{\n#endif\n\n{types}"
     );
     for handle in &api.handles {
-        let pointer = c_type(api, &handle.name);
-        let name = pointer.trim_end_matches('*');
+        let name = api.c_name(&handle.name);
         // Writing to a String cannot fail.
         let _ = writeln!(out, "typedef struct {name} {name};");
     }
@@ -46,12 +45,8 @@ pub fn header(api: &Api, head: Head) -> String {
     out + END
 }
 
-fn c_type(api: &Api, handle: &str) -> String {
-    if handle == "t" { format!("{}t*", api.prefix) } else { format!("{}{handle}_t*", api.prefix) }
-}
-
 fn pointer(api: &Api, handle: &str, constant: bool) -> String {
-    format!("{}{}", if constant { "const " } else { "" }, c_type(api, handle))
+    format!("{}{}*", if constant { "const " } else { "" }, api.c_name(handle))
 }
 
 /// The declaration of a function.

@@ -17,17 +17,19 @@ pub fn exports(api: &Api) -> String {
 /// The function that knows the names of kinds of objects in C.
 pub fn kinds(api: &Api) -> String {
     let mut out = String::from(
-        "\n/// The name in C of a kind of objects, by its name in Rust.\npub fn kind_in_c(rust: &'static str) -> &'static str {\n",
+        "\n/// The name in C of a kind of objects, by its type in Rust.\n\
+         pub fn kind_in_c(of: std::any::TypeId) -> Option<&'static str> {\n",
     );
     for handle in &api.handles {
         // Writing to a String cannot fail.
         let _ = writeln!(
             out,
-            "    if rust == std::any::type_name::<{}>() {{\n        return \"{}{}_t\";\n    }}",
-            handle.rust, api.prefix, handle.name
+            "    if of == std::any::TypeId::of::<{}>() {{\n        return Some(\"{}\");\n    }}",
+            handle.rust,
+            api.c_name(&handle.name)
         );
     }
-    out.push_str("    rust\n}\n");
+    out.push_str("    None\n}\n");
     out
 }
 
@@ -121,11 +123,17 @@ fn export(out: &mut String, api: &Api, function: &Function, body: &Body) {
          #[unsafe(no_mangle)]\npub unsafe extern \"C\" fn {prefix}{name}({listed}){returned} {{\n"
     );
     let errptr = if function.fails { "p_errptr" } else { "std::ptr::null_mut()" };
-    let _ = writeln!(out, "    checked::enter(\"{prefix}{name}\");\n    door::call({errptr}, || {{");
+    let _ = writeln!(
+        out,
+        "    let _in = checked::enter_of(\"{prefix}{name}\", kind_in_c);\n    door::call({errptr}, || {{"
+    );
     function.params.iter().for_each(|param| convert_param(out, api, param, body));
     let call = called(function, body);
     let call = if function.fails { format!("{call}?") } else { call };
-    let more = len.map_or(String::new(), |len| format!(", door::length(p_{len})"));
+    let lends = matches!(function.result, Some((Type::Lent { .. }, _)));
+    let owner = params.first().filter(|_| lends);
+    let more = len.map(|len| format!(", door::length(p_{len})"));
+    let more = more.or_else(|| owner.map(|(owner, _)| format!(", {owner}"))).unwrap_or_default();
     let _ = match function.result {
         None => write!(out, "        {call};\n        Ok(())\n    }})\n}}\n"),
         Some(_) => write!(out, "        Ok({convert}({call}{more}))\n    }})\n}}\n"),

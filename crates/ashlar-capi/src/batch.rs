@@ -230,6 +230,7 @@ pub mod walks {
         put: Entry,
         deleted: Key,
     ) {
+        let _in = crate::checked::enter("rocksdb_writebatch_iterate");
         // SAFETY: as for this function.
         unsafe { walked(b, Walker { put, deleted, ..Walker::new(state) }) };
     }
@@ -246,6 +247,7 @@ pub mod walks {
         deleted: Key,
         log_data: Key,
     ) {
+        let _in = crate::checked::enter("rocksdb_writebatch_iterate_ld");
         // SAFETY: as for this function.
         unsafe { walked(b, Walker { put, deleted, log_data, ..Walker::new(state) }) };
     }
@@ -262,6 +264,7 @@ pub mod walks {
         deleted_of: KeyOf,
         merge_of: EntryOf,
     ) {
+        let _in = crate::checked::enter("rocksdb_writebatch_iterate_cf");
         // SAFETY: as for this function.
         unsafe { walked(b, Walker { put_of, deleted_of, merge_of, ..Walker::new(state) }) };
     }
@@ -279,6 +282,7 @@ pub mod walks {
         merge_of: EntryOf,
         log_data: Key,
     ) {
+        let _in = crate::checked::enter("rocksdb_writebatch_iterate_cf_ld");
         // SAFETY: as for this function.
         unsafe { walked(b, Walker { put_of, deleted_of, merge_of, log_data, ..Walker::new(state) }) };
     }
@@ -298,6 +302,7 @@ pub unsafe extern "C" fn rocksdb_writebatch_update_timestamps(
     get_ts_size: TimestampSize,
     errptr: *mut *mut c_char,
 ) {
+    let _in = crate::checked::enter("rocksdb_writebatch_update_timestamps");
     crate::door::call(errptr, || {
         // SAFETY: as for this function.
         let b = unsafe { crate::door::borrowed(wb, "wb") }?;

@@ -108,6 +108,7 @@ pub unsafe extern "C" fn rocksdb_comparator_create(
     compare: Option<Compare>,
     name: Name,
 ) -> *mut ComparatorObject {
+    let _in = crate::checked::enter("rocksdb_comparator_create");
     let Some(compare) = compare else { return std::ptr::null_mut() };
     // SAFETY: as for this function.
     let state = unsafe { State::new(state, destructor, name) };
@@ -154,6 +155,7 @@ pub unsafe extern "C" fn rocksdb_comparator_with_ts_create(
     name: Name,
     timestamp_size: usize,
 ) -> *mut ComparatorObject {
+    let _in = crate::checked::enter("rocksdb_comparator_with_ts_create");
     let Some(compare) = compare_without_ts else { return std::ptr::null_mut() };
     // SAFETY: as for this function.
     let state = unsafe { State::new(state, destructor, name) };
@@ -294,6 +296,7 @@ pub unsafe extern "C" fn rocksdb_mergeoperator_create(
     delete_value: DeleteValue,
     name: Name,
 ) -> *mut MergeObject {
+    let _in = crate::checked::enter("rocksdb_mergeoperator_create");
     let Some(full) = full_merge else { return std::ptr::null_mut() };
     // SAFETY: as for this function.
     let state = unsafe { State::new(state, destructor, name) };
@@ -384,6 +387,7 @@ pub unsafe extern "C" fn rocksdb_compactionfilter_create(
     filter: Option<Filter>,
     name: Name,
 ) -> *mut FilterObject {
+    let _in = crate::checked::enter("rocksdb_compactionfilter_create");
     let Some(filter) = filter else { return std::ptr::null_mut() };
     // SAFETY: as for this function.
     let state = unsafe { State::new(state, destructor, name) };
@@ -423,8 +427,9 @@ impl CompactionFilterFactory for CFactory {
 
     fn create(&self, context: &FilterContext<'_>) -> Option<Box<dyn CompactionFilter>> {
         let mut seen = FilterContextObject { full: context.is_full, manual: context.is_manual };
+        let seen = crate::door::shown_mut(&mut seen);
         // SAFETY: the context lives during the call.
-        let made = unsafe { (self.create)(self.state.state, crate::door::shown_mut(&mut seen)) };
+        let made = unsafe { (self.create)(self.state.state, seen.pointer()) };
         // SAFETY: the function answers null or a new filter of this library, which it gives up.
         let made = unsafe { crate::door::taken(made, "filter") }.ok()??;
         let mut filter = Arc::into_inner(made.0)?;
@@ -448,6 +453,7 @@ pub unsafe extern "C" fn rocksdb_compactionfilterfactory_create(
     create_compaction_filter: Option<Create>,
     name: Name,
 ) -> *mut FactoryObject {
+    let _in = crate::checked::enter("rocksdb_compactionfilterfactory_create");
     let Some(create) = create_compaction_filter else { return std::ptr::null_mut() };
     // SAFETY: as for this function.
     let state = unsafe { State::new(state, destructor, name) };
@@ -506,6 +512,7 @@ pub unsafe extern "C" fn rocksdb_slicetransform_create(
     in_domain: Option<InDomain>,
     name: Name,
 ) -> *mut TransformObject {
+    let _in = crate::checked::enter("rocksdb_slicetransform_create");
     let Some(transform) = transform else { return std::ptr::null_mut() };
     // SAFETY: as for this function.
     let state = unsafe { State::new(state, destructor, name) };
@@ -621,6 +628,7 @@ pub unsafe extern "C" fn rocksdb_logger_create_stderr_logger(
     log_level: c_int,
     prefix: *const c_char,
 ) -> *mut LoggerObject {
+    let _in = crate::checked::enter("rocksdb_logger_create_stderr_logger");
     let prefix = match prefix.is_null() {
         true => String::new(),
         // SAFETY: as for this function.
@@ -660,6 +668,7 @@ pub unsafe extern "C" fn rocksdb_logger_create_callback_logger(
     logger: Option<LogLine>,
     state: *mut c_void,
 ) -> *mut LoggerObject {
+    let _in = crate::checked::enter("rocksdb_logger_create_callback_logger");
     let Some(log) = logger else { return std::ptr::null_mut() };
     let own = CLogger { state: State { state, destructor: None, name: String::new() }, log };
     let sink = move |level, line: &str| own.log(level, line);

@@ -2,17 +2,20 @@
 //! message, before anything uses the pointer.
 //!
 //! 1. Each object that a call returns or lends is known by its address, with its kind. A pointer is wrong if no object of that
-//!    kind is there, or if it was freed before.
-//! 2. The memory of a freed object stays reserved until 65,536 more objects are freed. So no later object has the address
-//!    meanwhile, and a late use is noticed.
-//! 3. Objects without content have no address of their own, and are not checked.
-//! 4. Without the variable, a use of an object pays for one load and one branch.
+//!    kind is there, or if the object was freed before.
+//! 2. The memory of a freed object stays reserved until 65,536 more objects are freed. Until then no new object can get the
+//!    address, so a use after free is detected.
+//! 3. An object that a call lends is known until its owner is freed, until `rocksdb_free` frees it, or until the callback that
+//!    got the object returns.
+//! 4. Objects without content have no address of their own, and are not checked.
+//! 5. Without the variable, a use of an object pays for one load and one branch.
 
 use std::alloc::{Layout, dealloc};
-use std::any::type_name;
+use std::any::{TypeId, type_name};
 use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
 use std::io::Write;
+use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -28,19 +31,50 @@ const ON: u8 = 2;
 /// [`OFF`], [`ON`], or 0 before the first call.
 static MODE: AtomicU8 = AtomicU8::new(0);
 
-static KNOWN: Mutex<Known> = Mutex::new(Known { objects: BTreeMap::new(), freed: VecDeque::new() });
+static KNOWN: Mutex<Known> =
+    Mutex::new(Known { objects: BTreeMap::new(), lent_by: BTreeMap::new(), freed: VecDeque::new() });
+
+/// The names in C of kinds of objects.
+type Kinds = fn(TypeId) -> Option<&'static str>;
 
 thread_local! {
-    /// The function that the thread is in.
-    static FUNCTION: Cell<&'static str> = const { Cell::new("a call") };
+    /// The function that the thread is in, and the names of kinds in that function's header.
+    static FUNCTION: Cell<(&'static str, Kinds)> = const { Cell::new(("a call", crate::exports::kind_in_c)) };
 }
 
 /// The objects of the process.
 struct Known {
     /// By address. An object and its first part have one address.
-    objects: BTreeMap<usize, Vec<(&'static str, State)>>,
+    objects: BTreeMap<usize, Vec<Object>>,
+    /// The addresses of lent objects, by the address of the owner.
+    lent_by: BTreeMap<usize, Vec<usize>>,
     /// The memory of freed objects, oldest first.
     freed: VecDeque<(usize, Layout)>,
+}
+
+/// An object at an address.
+struct Object {
+    kind: Kind,
+    state: State,
+}
+
+/// A kind of objects: its type, and the name in Rust for messages.
+#[derive(Clone, Copy)]
+struct Kind {
+    of: TypeId,
+    name: &'static str,
+}
+
+impl Kind {
+    fn of<T: 'static>() -> Kind {
+        Kind { of: TypeId::of::<T>(), name: type_name::<T>() }
+    }
+
+    /// The name in the header of the running function.
+    fn in_c(self) -> &'static str {
+        let (_, kinds) = FUNCTION.get();
+        kinds(self.of).or_else(|| crate::exports::kind_in_c(self.of)).unwrap_or(self.name)
+    }
 }
 
 /// What is known of an object.
@@ -75,61 +109,156 @@ fn known() -> MutexGuard<'static, Known> {
     KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The thread enters a function of C.
+/// A function of C that the thread is in. At the end the thread is in the function before, such as the one that called a callback.
+#[must_use]
+#[derive(Debug)]
+pub struct Entered(Option<(&'static str, Kinds)>);
+
+impl Drop for Entered {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(before) = self.0 {
+            FUNCTION.set(before);
+        }
+    }
+}
+
+/// The thread enters a function of RocksDB's header.
 #[inline]
-pub fn enter(function: &'static str) {
-    if is_on() {
-        FUNCTION.set(function);
+pub fn enter(function: &'static str) -> Entered {
+    enter_of(function, crate::exports::kind_in_c)
+}
+
+/// The thread enters a function of a header with these names of kinds.
+#[inline]
+pub fn enter_of(function: &'static str, kinds: Kinds) -> Entered {
+    Entered(is_on().then(|| FUNCTION.replace((function, kinds))))
+}
+
+impl Known {
+    /// Takes note of a lent object. An object that the caller has made already stays the caller's.
+    fn lend(&mut self, address: usize, kind: Kind, owner: Option<usize>) {
+        let there = self.objects.entry(address).or_default();
+        match there.iter_mut().find(|object| object.kind.of == kind.of) {
+            Some(object) if object.state == State::Made => return,
+            Some(object) => object.state = State::Lent,
+            None => there.push(Object { kind, state: State::Lent }),
+        }
+        if let Some(owner) = owner {
+            let lent = self.lent_by.entry(owner).or_default();
+            if !lent.contains(&address) {
+                lent.push(address);
+            }
+        }
+    }
+
+    /// The addresses of everything that the object at an address has lent, also through objects that it lent.
+    fn take_lent_by(&mut self, owner: usize) -> Vec<usize> {
+        let (mut all, mut next) = (Vec::new(), vec![owner]);
+        while let Some(owner) = next.pop() {
+            let lent = self.lent_by.remove(&owner).unwrap_or_default();
+            next.extend(&lent);
+            all.extend(lent);
+        }
+        all
+    }
+
+    /// Forgets what was lent at an address, and what that object has lent.
+    fn forget(&mut self, address: usize) {
+        let mut all = self.take_lent_by(address);
+        all.push(address);
+        for address in all {
+            let Some(there) = self.objects.get_mut(&address) else { continue };
+            there.retain(|object| object.state != State::Lent);
+            if there.is_empty() {
+                self.objects.remove(&address);
+            }
+        }
+    }
+
+    /// Frees the object at an address, with everything that is inside it. What it has lent is known no longer.
+    fn free(&mut self, address: usize, layout: Layout) {
+        for lent in self.take_lent_by(address) {
+            self.forget(lent);
+        }
+        for (_, there) in self.objects.range_mut(address..address.saturating_add(layout.size())) {
+            there.iter_mut().for_each(|object| object.state = State::Freed);
+        }
     }
 }
 
 /// A call returns a new object.
-pub fn made<T>(object: *const T) {
+pub fn made<T: 'static>(object: *const T) {
     if size_of::<T>() > 0 {
         // What was at the address is gone.
-        known().objects.insert(object.addr(), vec![(type_name::<T>(), State::Made)]);
-    }
-}
-
-/// A call lends an object.
-pub fn lent<T>(object: *const T) {
-    if size_of::<T>() > 0 {
         let mut known = known();
-        let there = known.objects.entry(object.addr()).or_default();
-        there.retain(|(kind, _)| *kind != type_name::<T>());
-        there.push((type_name::<T>(), State::Lent));
+        known.lent_by.remove(&object.addr());
+        known.objects.insert(object.addr(), vec![Object { kind: Kind::of::<T>(), state: State::Made }]);
     }
 }
 
-/// A call uses an object, which is the parameter `name`. Ends the process if it is not.
-pub fn used<T>(object: *const T, name: &str) {
+/// A call lends an object of `owner`, which is known until the owner is freed.
+pub fn lent<T: 'static, O>(object: *const T, owner: *const O) {
+    if size_of::<T>() > 0 {
+        known().lend(object.addr(), Kind::of::<T>(), Some(owner.addr()));
+    }
+}
+
+/// Memory of an object that a call lent is freed.
+pub fn forget<T>(object: *const T) {
+    if is_on() && !object.is_null() {
+        known().forget(object.addr());
+    }
+}
+
+/// An object that a callback may use until it returns.
+#[derive(Debug)]
+pub struct Shown<'a, T>(*mut T, PhantomData<&'a mut T>);
+
+impl<'a, T: 'static> Shown<'a, T> {
+    /// Lends the object.
+    pub(crate) fn new(object: *mut T) -> Shown<'a, T> {
+        if is_on() && size_of::<T>() > 0 {
+            known().lend(object.addr(), Kind::of::<T>(), None);
+        }
+        Shown(object, PhantomData)
+    }
+
+    /// The pointer for the callback.
+    pub fn pointer(&self) -> *mut T {
+        self.0
+    }
+}
+
+impl<T> Drop for Shown<'_, T> {
+    fn drop(&mut self) {
+        forget(self.0);
+    }
+}
+
+/// Checks that `object`, passed as the parameter `name`, is a live object of type `T`. Aborts the process if not.
+pub fn used<T: 'static>(object: *const T, name: &str) {
     if size_of::<T>() > 0 {
         check::<T>(&known(), object.addr(), name, "used");
     }
 }
 
-/// A call takes an object of a box, which is the parameter `name`. Ends the process if it is not, or if the object is lent.
+/// Takes a boxed object, passed as the parameter `name`, back from the caller. Aborts the process if the object is not live, or if
+/// another object owns it.
 ///
 /// # Safety
 /// The object, if it is one, is a box that nothing uses from now on.
-pub unsafe fn taken<T>(object: *mut T, name: &str) -> Box<T> {
+pub unsafe fn taken<T: 'static>(object: *mut T, name: &str) -> Box<T> {
     if size_of::<T>() == 0 {
         // SAFETY: as for this function.
         return unsafe { Box::from_raw(object) };
     }
     let mut known = known();
-    if check::<T>(&known, object.addr(), name, "freed") == State::Lent {
-        wrong(
-            &known,
-            name,
-            object.addr(),
-            &format!("belongs to another object, which frees it: {}", kind_of::<T>()),
-        );
-    }
     let (from, layout) = (object.addr(), Layout::new::<T>());
-    for (_, there) in known.objects.range_mut(from..from.saturating_add(layout.size())) {
-        there.iter_mut().for_each(|(_, state)| *state = State::Freed);
+    if check::<T>(&known, from, name, "freed") == State::Lent {
+        wrong(name, from, &format!("belongs to another object, which frees it: {}", Kind::of::<T>().in_c()));
     }
+    known.free(from, layout);
     known.freed.push_back((object.expose_provenance(), layout));
     // SAFETY: as for this function. The memory is not used as the object again.
     let object = Box::new(unsafe { object.read() });
@@ -146,32 +275,28 @@ pub unsafe fn taken<T>(object: *mut T, name: &str) -> Box<T> {
     object
 }
 
-/// What is known of the object of that kind at the address. Ends the process if the address has no such object, or a freed one.
-fn check<T>(known: &Known, address: usize, name: &str, done: &str) -> State {
+/// What is known of the object of that kind at the address. Aborts the process if the address has no such object, or a freed one.
+fn check<T: 'static>(known: &Known, address: usize, name: &str, done: &str) -> State {
     let there = known.objects.get(&address).map_or(&[][..], Vec::as_slice);
-    match there.iter().find(|(kind, _)| *kind == type_name::<T>()) {
-        Some((_, State::Freed)) => {
-            wrong(known, name, address, &format!("is {done} after it was freed: {}", kind_of::<T>()))
+    let wanted = Kind::of::<T>();
+    match there.iter().find(|object| object.kind.of == wanted.of) {
+        Some(Object { state: State::Freed, .. }) => {
+            wrong(name, address, &format!("is {done} after it was freed: {}", wanted.in_c()))
         }
-        Some((_, state)) => *state,
+        Some(object) => object.state,
         None => match there.last() {
-            Some((kind, _)) => {
-                let (kind, wanted) = (crate::exports::kind_in_c(kind), kind_of::<T>());
-                wrong(known, name, address, &format!("is of another kind: {kind} where {wanted} belongs"))
+            Some(object) => {
+                let (kind, wanted) = (object.kind.in_c(), wanted.in_c());
+                wrong(name, address, &format!("is of another kind: {kind} where {wanted} belongs"))
             }
-            None => wrong(known, name, address, &format!("is no object of this library: {}", kind_of::<T>())),
+            None => wrong(name, address, &format!("is no object of this library: {}", wanted.in_c())),
         },
     }
 }
 
-/// The name in C of a kind of objects.
-fn kind_of<T>() -> &'static str {
-    crate::exports::kind_in_c(type_name::<T>())
-}
-
-/// Says what is wrong, and ends the process.
-fn wrong(_: &Known, name: &str, address: usize, what: &str) -> ! {
-    let function = FUNCTION.get();
+/// Prints what is wrong, and aborts the process.
+fn wrong(name: &str, address: usize, what: &str) -> ! {
+    let (function, _) = FUNCTION.get();
     // Nothing is left to do if the message cannot be written.
     let _ = writeln!(
         std::io::stderr(),

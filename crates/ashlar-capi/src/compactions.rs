@@ -36,6 +36,7 @@ pub fn compaction_options_create() -> CompactFilesObject {
 /// None is needed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rocksdb_compaction_options_canceled_create() -> *mut u8 {
+    let _in = crate::checked::enter("rocksdb_compaction_options_canceled_create");
     crate::door::made(AtomicU8::new(0)).cast()
 }
 
@@ -45,6 +46,7 @@ pub unsafe extern "C" fn rocksdb_compaction_options_canceled_create() -> *mut u8
 /// The flag is null or one of [`rocksdb_compaction_options_canceled_create`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rocksdb_compaction_options_canceled_set(canceled: *mut u8, value: u8) {
+    let _in = crate::checked::enter("rocksdb_compaction_options_canceled_set");
     // SAFETY: as for this function; the flag is an `AtomicU8`, which is shared by reference only.
     if let Ok(Some(flag)) = unsafe { borrowed_if(canceled.cast::<AtomicU8>(), "canceled") } {
         flag.store(u8::from(value != 0), Ordering::Release);
@@ -57,6 +59,7 @@ pub unsafe extern "C" fn rocksdb_compaction_options_canceled_set(canceled: *mut 
 /// As [`rocksdb_compaction_options_canceled_set`], and nothing uses the flag again.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rocksdb_compaction_options_canceled_destroy(canceled: *mut u8) {
+    let _in = crate::checked::enter("rocksdb_compaction_options_canceled_destroy");
     // SAFETY: as for this function.
     drop(unsafe { crate::door::taken(canceled.cast::<AtomicU8>(), "canceled") });
 }
@@ -70,6 +73,7 @@ pub unsafe extern "C" fn rocksdb_compaction_options_set_canceled(
     options: *mut CompactFilesObject,
     canceled: *mut u8,
 ) {
+    let _in = crate::checked::enter("rocksdb_compaction_options_set_canceled");
     call(std::ptr::null_mut(), || {
         // SAFETY: as for this function.
         unsafe { changed(options, "options") }?.canceled = canceled.cast_const().cast();
@@ -148,6 +152,7 @@ pub unsafe extern "C" fn rocksdb_compact_files(
     compaction_job_info: *mut JobObject,
     errptr: *mut *mut c_char,
 ) {
+    let _in = crate::checked::enter("rocksdb_compact_files");
     let request = Request {
         files: (input_file_names, num_input_file_names),
         level: output_level,
@@ -177,6 +182,7 @@ pub unsafe extern "C" fn rocksdb_compact_files_cf(
     compaction_job_info: *mut JobObject,
     errptr: *mut *mut c_char,
 ) {
+    let _in = crate::checked::enter("rocksdb_compact_files_cf");
     let request = Request {
         files: (input_file_names, num_input_file_names),
         level: output_level,
@@ -197,6 +203,7 @@ pub unsafe extern "C" fn rocksdb_compact_files_output_file_names_destroy(
     output_file_names: *mut *mut c_char,
     num_output_file_names: usize,
 ) {
+    let _in = crate::checked::enter("rocksdb_compact_files_output_file_names_destroy");
     // SAFETY: as for this function; the list is made as that of the other function is.
     unsafe {
         crate::families::rocksdb_list_column_families_destroy(output_file_names, num_output_file_names)

@@ -220,6 +220,7 @@ pub unsafe extern "C" fn rocksdb_create_backup_options_set_progress_callback(
     state: *mut c_void,
     callback: Option<unsafe extern "C" fn(*mut c_void)>,
 ) {
+    let _in = crate::checked::enter("rocksdb_create_backup_options_set_progress_callback");
     call(std::ptr::null_mut(), || {
         // SAFETY: as for this function.
         let options = unsafe { changed(options, "options") }?;
@@ -238,6 +239,7 @@ pub unsafe extern "C" fn rocksdb_create_backup_options_set_exclude_files_callbac
     _state: *mut c_void,
     callback: Option<unsafe extern "C" fn()>,
 ) {
+    let _in = crate::checked::enter("rocksdb_create_backup_options_set_exclude_files_callback");
     call(std::ptr::null_mut(), || {
         // SAFETY: as for this function.
         unsafe { changed(options, "options") }?.excludes = callback.is_some();

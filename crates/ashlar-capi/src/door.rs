@@ -2,7 +2,7 @@
 //!
 //! The generated functions call nothing else that is unsafe. Each conversion names what the caller must keep to.
 
-use crate::checked;
+use crate::checked::{self, Shown};
 pub use crate::families::families;
 use crate::memory::{new_bytes, new_text};
 use ashlar_compat::options::Texts;
@@ -73,17 +73,21 @@ impl<T> Answer for *const T {
 /// `errptr` is null, or points to null or to a string of `malloc`, as the contract of the function that calls this says.
 #[allow(clippy::not_unsafe_ptr_arg_deref, reason = "the generated functions, which call this, are unsafe")]
 pub fn call<R: Answer>(errptr: *mut *mut c_char, body: impl FnOnce() -> Result<R>) -> R {
-    let done = catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| {
-        let said = panic.downcast_ref::<&str>().map(|said| (*said).to_owned());
-        let said = said.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
-        Err(Error::new(ashlardb::ErrorKind::Aborted, format!("a panic: {said}")))
-    });
-    done.unwrap_or_else(|e| {
+    caught(body).unwrap_or_else(|e| {
         if !errptr.is_null() {
             // SAFETY: `errptr` is not null, so it is the caller's pointer to a string or to null.
             unsafe { put_error(errptr, &e) };
         }
         R::zero()
+    })
+}
+
+/// Runs the body of a call. A panic becomes an error.
+pub(crate) fn caught<R>(body: impl FnOnce() -> Result<R>) -> Result<R> {
+    catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| {
+        let said = panic.downcast_ref::<&str>().map(|said| (*said).to_owned());
+        let said = said.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+        Err(Error::new(ashlardb::ErrorKind::Aborted, format!("a panic: {said}")))
     })
 }
 
@@ -106,7 +110,7 @@ pub fn error_text(e: &Error) -> *mut c_char {
 
 /// Checks a pointer that is not null, if handles are checked.
 #[inline]
-fn check<T>(pointer: *const T, name: &str) {
+fn check<T: 'static>(pointer: *const T, name: &str) {
     if checked::is_on() && !pointer.is_null() {
         checked::used(pointer, name);
     }
@@ -123,7 +127,7 @@ fn null(name: &str) -> Error {
 /// # Safety
 /// The pointer is null or that of an object that no other call changes or gives up meanwhile.
 #[inline]
-pub unsafe fn borrowed<'a, T>(pointer: *const T, name: &str) -> Result<&'a T> {
+pub unsafe fn borrowed<'a, T: 'static>(pointer: *const T, name: &str) -> Result<&'a T> {
     check(pointer, name);
     // SAFETY: as for this function.
     unsafe { pointer.as_ref() }.ok_or_else(|| null(name))
@@ -136,7 +140,7 @@ pub unsafe fn borrowed<'a, T>(pointer: *const T, name: &str) -> Result<&'a T> {
 /// # Safety
 /// As [`borrowed`].
 #[inline]
-pub unsafe fn borrowed_if<'a, T>(pointer: *const T, name: &str) -> Result<Option<&'a T>> {
+pub unsafe fn borrowed_if<'a, T: 'static>(pointer: *const T, name: &str) -> Result<Option<&'a T>> {
     check(pointer, name);
     // SAFETY: as for this function.
     Ok(unsafe { pointer.as_ref() })
@@ -149,7 +153,7 @@ pub unsafe fn borrowed_if<'a, T>(pointer: *const T, name: &str) -> Result<Option
 /// # Safety
 /// The pointer is null or that of an object that no other call uses meanwhile.
 #[inline]
-pub unsafe fn changed<'a, T>(pointer: *mut T, name: &str) -> Result<&'a mut T> {
+pub unsafe fn changed<'a, T: 'static>(pointer: *mut T, name: &str) -> Result<&'a mut T> {
     check(pointer, name);
     // SAFETY: as for this function.
     unsafe { pointer.as_mut() }.ok_or_else(|| null(name))
@@ -160,7 +164,7 @@ pub unsafe fn changed<'a, T>(pointer: *mut T, name: &str) -> Result<&'a mut T> {
 /// # Safety
 /// As [`changed`].
 #[inline]
-pub unsafe fn changed_if<'a, T>(pointer: *mut T, name: &str) -> Option<&'a mut T> {
+pub unsafe fn changed_if<'a, T: 'static>(pointer: *mut T, name: &str) -> Option<&'a mut T> {
     check(pointer, name);
     // SAFETY: as for this function.
     unsafe { pointer.as_mut() }
@@ -172,7 +176,7 @@ pub unsafe fn changed_if<'a, T>(pointer: *mut T, name: &str) -> Option<&'a mut T
 /// `InvalidArgument`: the pointer is null.
 /// # Safety
 /// As [`changed`].
-pub unsafe fn changed_const<'a, T>(pointer: *const T, name: &str) -> Result<&'a mut T> {
+pub unsafe fn changed_const<'a, T: 'static>(pointer: *const T, name: &str) -> Result<&'a mut T> {
     // SAFETY: as for this function; the object is a box that is not const itself.
     unsafe { changed(pointer.cast_mut(), name) }
 }
@@ -183,7 +187,7 @@ pub unsafe fn changed_const<'a, T>(pointer: *const T, name: &str) -> Result<&'a 
 /// None.
 /// # Safety
 /// The pointer is null or that of an object that no other call uses from now on.
-pub unsafe fn taken<T>(pointer: *mut T, name: &str) -> Result<Option<Box<T>>> {
+pub unsafe fn taken<T: 'static>(pointer: *mut T, name: &str) -> Result<Option<Box<T>>> {
     if pointer.is_null() {
         return Ok(None);
     }
@@ -201,7 +205,7 @@ pub unsafe fn taken<T>(pointer: *mut T, name: &str) -> Result<Option<Box<T>>> {
 /// None.
 /// # Safety
 /// As [`taken`].
-pub unsafe fn taken_const<T>(pointer: *const T, name: &str) -> Result<Option<Box<T>>> {
+pub unsafe fn taken_const<T: 'static>(pointer: *const T, name: &str) -> Result<Option<Box<T>>> {
     // SAFETY: as for this function; the object is a box that is not const itself.
     unsafe { taken(pointer.cast_mut(), name) }
 }
@@ -392,7 +396,7 @@ pub unsafe fn strings<'a>(
 /// `InvalidArgument`: the pointer is null and the count is not zero. Of an element: it is null.
 /// # Safety
 /// The pointer is null or that of so many elements, and each is an object as [`borrowed`] has them.
-pub unsafe fn objects<'a, T: 'a>(
+pub unsafe fn objects<'a, T: 'static>(
     pointer: *const *const T,
     count: usize,
     name: &str,
@@ -466,7 +470,7 @@ impl Length {
 }
 
 /// A new object.
-pub fn made<T>(object: T) -> *mut T {
+pub fn made<T: 'static>(object: T) -> *mut T {
     let object = Box::into_raw(Box::new(object));
     if checked::is_on() {
         checked::made(object);
@@ -474,39 +478,36 @@ pub fn made<T>(object: T) -> *mut T {
     object
 }
 
-/// An object that lives until the function of the caller returns.
-pub fn shown<T>(object: &T) -> *const T {
-    lent(Some(object))
+/// Lends an object to a callback; the pointer is valid until the callback returns.
+pub fn shown<T: 'static>(object: &T) -> Shown<'_, T> {
+    Shown::new(std::ptr::from_ref(object).cast_mut())
 }
 
-/// [`shown`], of an object that the function may change.
-pub fn shown_mut<T>(object: &mut T) -> *mut T {
-    if checked::is_on() {
-        checked::lent(object);
-    }
-    object
+/// [`shown`], of an object that the callback may change.
+pub fn shown_mut<T: 'static>(object: &mut T) -> Shown<'_, T> {
+    Shown::new(object)
 }
 
 /// A new object, or null.
-pub fn made_if<T>(object: Option<T>) -> *mut T {
+pub fn made_if<T: 'static>(object: Option<T>) -> *mut T {
     object.map_or(std::ptr::null_mut(), made)
 }
 
 /// A new object that calls do not change.
-pub fn made_const<T>(object: T) -> *const T {
+pub fn made_const<T: 'static>(object: T) -> *const T {
     made(object)
 }
 
 /// A new object that calls do not change, or null.
-pub fn made_const_if<T>(object: Option<T>) -> *const T {
+pub fn made_const_if<T: 'static>(object: Option<T>) -> *const T {
     object.map_or(std::ptr::null(), made_const)
 }
 
-/// An object that another one keeps, or null.
-pub fn lent<T>(object: Option<&T>) -> *const T {
+/// An object that `owner` keeps, or null. The pointer is valid until the owner is freed.
+pub fn lent<T: 'static, O>(object: Option<&T>, owner: *const O) -> *const T {
     let Some(object) = object else { return std::ptr::null() };
     if checked::is_on() {
-        checked::lent(object);
+        checked::lent(object, owner);
     }
     object
 }

@@ -21,6 +21,7 @@ pub unsafe extern "C" fn rocksdb_list_column_families(
     lencf: *mut usize,
     errptr: *mut *mut c_char,
 ) -> *mut *mut c_char {
+    let _in = crate::checked::enter("rocksdb_list_column_families");
     call(errptr, || {
         // SAFETY: as for this function.
         let options = unsafe { crate::door::borrowed(options, "options") }?;
@@ -41,6 +42,7 @@ pub unsafe extern "C" fn rocksdb_list_column_families(
 /// The list is one of [`rocksdb_list_column_families`], and is not used again.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rocksdb_list_column_families_destroy(list: *mut *mut c_char, len: usize) {
+    let _in = crate::checked::enter("rocksdb_list_column_families_destroy");
     call(std::ptr::null_mut(), || {
         // SAFETY: as for this function.
         for name in unsafe { slice(list.cast_const(), len, "list") }? {
@@ -171,6 +173,7 @@ pub unsafe extern "C" fn rocksdb_open_column_families_with_ttl(
     ttls: *const c_int,
     errptr: *mut *mut c_char,
 ) -> *mut DbObject {
+    let _in = crate::checked::enter("rocksdb_open_column_families_with_ttl");
     let (count, names, of) = (num_column_families, column_family_names, column_family_options);
     let arrays = (count, names, of, column_family_handles);
     // SAFETY: as for this function.
@@ -192,6 +195,7 @@ pub unsafe extern "C" fn rocksdb_open_as_secondary_column_families(
     column_family_handles: *mut *mut FamilyObject,
     errptr: *mut *mut c_char,
 ) -> *mut DbObject {
+    let _in = crate::checked::enter("rocksdb_open_as_secondary_column_families");
     let (count, names, of) = (num_column_families, column_family_names, column_family_options);
     let arrays = (count, names, of, column_family_handles);
     // SAFETY: as for this function.
@@ -211,6 +215,7 @@ pub unsafe extern "C" fn rocksdb_create_column_families(
     lencfs: *mut usize,
     errptr: *mut *mut c_char,
 ) -> *mut *mut FamilyObject {
+    let _in = crate::checked::enter("rocksdb_create_column_families");
     let mut created: Vec<*mut FamilyObject> = Vec::new();
     call(errptr, || {
         // SAFETY: as for this function.
@@ -238,6 +243,7 @@ pub unsafe extern "C" fn rocksdb_create_column_families(
 /// The array is one of that function, and is not used again.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rocksdb_create_column_families_destroy(list: *mut *mut FamilyObject) {
+    let _in = crate::checked::enter("rocksdb_create_column_families_destroy");
     // SAFETY: as for this function.
     unsafe { libc::free(list.cast()) };
 }
@@ -265,6 +271,7 @@ pub unsafe extern "C" fn rocksdb_flush_cfs(
     num_column_families: c_int,
     errptr: *mut *mut c_char,
 ) {
+    let _in = crate::checked::enter("rocksdb_flush_cfs");
     call(errptr, || {
         // SAFETY: as for this function.
         let db = unsafe { crate::door::borrowed(db, "db") }?;
@@ -285,6 +292,7 @@ pub unsafe extern "C" fn rocksdb_transactiondb_flush_cfs(
     num_column_families: c_int,
     errptr: *mut *mut c_char,
 ) {
+    let _in = crate::checked::enter("rocksdb_transactiondb_flush_cfs");
     call(errptr, || {
         // SAFETY: as for this function.
         let db = unsafe { crate::door::borrowed(txn_db, "txn_db") }?;
@@ -309,6 +317,7 @@ pub unsafe extern "C" fn rocksdb_load_latest_options(
     column_family_options: *mut *mut *mut OptionsObject,
     errptr: *mut *mut c_char,
 ) {
+    let _in = crate::checked::enter("rocksdb_load_latest_options");
     call(errptr, || {
         // SAFETY: as for this function.
         let dir = path(unsafe { string(db_path, "db_path") }?);
@@ -343,6 +352,7 @@ pub unsafe extern "C" fn rocksdb_load_latest_options_destroy(
     list_column_family_options: *mut *mut OptionsObject,
     len: usize,
 ) {
+    let _in = crate::checked::enter("rocksdb_load_latest_options_destroy");
     call(std::ptr::null_mut(), || {
         // SAFETY: as for this function.
         drop(unsafe { crate::door::taken(db_options, "db_options") }?);

@@ -165,6 +165,7 @@ pub unsafe extern "C" fn rocksdb_ingest_external_file(
     opt: *const IngestObject,
     errptr: *mut *mut c_char,
 ) {
+    let _in = crate::checked::enter("rocksdb_ingest_external_file");
     // SAFETY: as for this function.
     unsafe { ingest(db, std::ptr::null_mut(), (file_list, list_len), opt, errptr) };
 }
@@ -182,6 +183,7 @@ pub unsafe extern "C" fn rocksdb_ingest_external_file_cf(
     opt: *const IngestObject,
     errptr: *mut *mut c_char,
 ) {
+    let _in = crate::checked::enter("rocksdb_ingest_external_file_cf");
     // SAFETY: as for this function.
     unsafe { ingest(db, handle, (file_list, list_len), opt, errptr) };
 }

@@ -1,10 +1,10 @@
 //! Reads into memory of the caller, reads of many keys whose values one object keeps, and sizes of ranges.
 
 use crate::db::{DbObject, FamilyObject};
-use crate::door::{HasTexts, Places, Ranges, bytes, call, error_text, out, slice, slice_mut};
+use crate::door::{HasTexts, Places, Ranges, bytes, call, caught, error_text, out, slice, slice_mut};
 use crate::info::Slice;
 use crate::iter::PinnedObject;
-use crate::lists::target;
+use crate::lists::{Found, target};
 use crate::objects::SizeObject;
 use crate::options::ReadObject;
 use ashlar_compat::status;
@@ -83,6 +83,7 @@ pub unsafe extern "C" fn rocksdb_get_into_buffer(
     found: *mut u8,
     errptr: *mut *mut c_char,
 ) -> u8 {
+    let _in = crate::checked::enter("rocksdb_get_into_buffer");
     let place = Place { buffer: (buffer, buffer_size), len: vallen, found };
     // SAFETY: as for this function.
     unsafe { get_into(db, options, std::ptr::null_mut(), (key, keylen), &place, errptr) }
@@ -105,29 +106,28 @@ pub unsafe extern "C" fn rocksdb_get_into_buffer_cf(
     found: *mut u8,
     errptr: *mut *mut c_char,
 ) -> u8 {
+    let _in = crate::checked::enter("rocksdb_get_into_buffer_cf");
     let place = Place { buffer: (buffer, buffer_size), len: vallen, found };
     // SAFETY: as for this function.
     unsafe { get_into(db, options, column_family, (key, keylen), &place, errptr) }
 }
 
 /// The places of a read of many keys: for each key one for its value and one for its error.
-pub(crate) struct ManyPlaces<'a> {
-    values: &'a mut [*mut PinnedObject],
+pub(crate) struct ManyPlaces<'a, T> {
+    values: &'a mut [*mut T],
     errs: &'a mut [*mut c_char],
 }
 
-impl ManyPlaces<'_> {
+impl<'a, T> ManyPlaces<'a, T> {
     /// The places, set to null.
     ///
     /// # Safety
-    /// Both arrays have `count` elements, as the header says.
-    pub(crate) unsafe fn new<'a>(
-        values: *mut *mut PinnedObject,
+    /// `errs` has `count` elements, as the header says.
+    pub(crate) unsafe fn new(
+        values: &'a mut [*mut T],
         errs: *mut *mut c_char,
         count: usize,
-    ) -> Result<ManyPlaces<'a>> {
-        // SAFETY: as for this function.
-        let values = unsafe { slice_mut(values, count, "values") }?;
+    ) -> Result<ManyPlaces<'a, T>> {
         // SAFETY: as for this function.
         let errs = unsafe { slice_mut(errs, count, "errs") }?;
         values.fill(std::ptr::null_mut());
@@ -135,20 +135,43 @@ impl ManyPlaces<'_> {
         Ok(ManyPlaces { values, errs })
     }
 
-    /// Puts each value or error into its place; an error of the whole read goes to all keys.
-    pub(crate) fn fill(self, found: Result<Vec<Result<Option<View>>>>) {
+    /// Puts each value into its place by `put`, which also gets the number of the key, and each error into its own. An error of the
+    /// whole read goes to all keys.
+    pub(crate) fn fill(&mut self, found: Found, mut put: impl FnMut(usize, View, &mut *mut T)) {
         match found {
             Ok(found) => {
-                for (at, found) in found.into_iter().enumerate().take(self.values.len()) {
+                let places = self.values.iter_mut().zip(self.errs.iter_mut());
+                for (at, (found, (value, err))) in found.into_iter().zip(places).enumerate() {
                     match found {
-                        Ok(value) => self.values[at] = crate::door::made_if(value.map(PinnedObject)),
-                        Err(e) => self.errs[at] = error_text(&e),
+                        Ok(Some(view)) => put(at, view, value),
+                        Ok(None) => {}
+                        Err(e) => *err = error_text(&e),
                     }
                 }
             }
             Err(e) => self.errs.iter_mut().for_each(|err| *err = error_text(&e)),
         }
     }
+}
+
+/// Puts what `read` finds for `count` keys into their places, as objects that keep the values.
+///
+/// # Safety
+/// Both arrays have `count` elements, as the header says.
+pub(crate) unsafe fn fill_pinned(
+    values: *mut *mut PinnedObject,
+    errs: *mut *mut c_char,
+    count: usize,
+    read: impl FnOnce() -> Found,
+) {
+    call(std::ptr::null_mut(), || {
+        // SAFETY: as for this function.
+        let values = unsafe { slice_mut(values, count, "values") }?;
+        // SAFETY: as for this function.
+        let mut places = unsafe { ManyPlaces::new(values, errs, count) }?;
+        places.fill(caught(read), |_, view, value| *value = crate::door::made(PinnedObject(view)));
+        Ok(())
+    });
 }
 
 /// The values of keys of one family, read together.
@@ -160,7 +183,7 @@ unsafe fn together(
     options: *const ReadObject,
     family: *mut FamilyObject,
     (keys, count): (*const Slice, usize),
-) -> Result<Vec<Result<Option<View>>>> {
+) -> Found {
     // SAFETY: as for this function.
     let (db, family) = unsafe { target(db, family) }?;
     // SAFETY: as for this function.
@@ -186,13 +209,11 @@ pub unsafe extern "C" fn rocksdb_batched_multi_get_cf_slice(
     errs: *mut *mut c_char,
     _sorted_input: bool,
 ) {
-    call(std::ptr::null_mut(), || {
-        // SAFETY: as for this function.
-        let places = unsafe { ManyPlaces::new(values, errs, num_keys) }?;
-        // SAFETY: as for this function.
-        places.fill(unsafe { together(db, options, column_family, (keys_list, num_keys)) });
-        Ok(())
-    });
+    let _in = crate::checked::enter("rocksdb_batched_multi_get_cf_slice");
+    // SAFETY: as for this function.
+    let read = || unsafe { together(db, options, column_family, (keys_list, num_keys)) };
+    // SAFETY: as for this function.
+    unsafe { fill_pinned(values, errs, num_keys, read) };
 }
 
 /// A result with the text of its error.
@@ -218,6 +239,7 @@ pub unsafe extern "C" fn rocksdb_batched_multi_get_pinned_cf(
     keys: *const Slice,
     _sorted_input: u8,
 ) -> *mut ManyObject {
+    let _in = crate::checked::enter("rocksdb_batched_multi_get_pinned_cf");
     call(std::ptr::null_mut(), || {
         // SAFETY: as for this function.
         let found = unsafe { together(db, options, column_family, (keys, num_keys)) };
@@ -251,6 +273,7 @@ pub unsafe extern "C" fn rocksdb_pinnable_multi_get_result(
     error: *mut *const c_char,
     error_size: *mut usize,
 ) -> c_int {
+    let _in = crate::checked::enter("rocksdb_pinnable_multi_get_result");
     call(std::ptr::null_mut(), || {
         // SAFETY: as for this function.
         let many = unsafe { crate::door::borrowed(multi_get, "multi_get") }?;

@@ -314,6 +314,7 @@ pub fn transaction_rebuild_from_writebatch_wi(txn: &TxnObject, b: &IndexedObject
 /// See the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rocksdb_transaction_get_writebatch_wi(txn: *mut TxnObject) -> *mut IndexedObject {
+    let _in = crate::checked::enter("rocksdb_transaction_get_writebatch_wi");
     call(std::ptr::null_mut(), || {
         // SAFETY: as for this function.
         let txn = unsafe { crate::door::borrowed(txn, "txn") }?;
@@ -321,7 +322,7 @@ pub unsafe extern "C" fn rocksdb_transaction_get_writebatch_wi(txn: *mut TxnObje
         let mut lent = txn.lent_batch.borrow_mut();
         let own = lent.get_or_insert_with(writebatch_of_none);
         own.0.batch.replace(Rc::new(now));
-        Ok(lent_copy(own))
+        Ok(lent_copy(own, txn))
     })
 }
 
@@ -342,6 +343,7 @@ pub unsafe extern "C" fn rocksdb_writebatch_wi_iterate(
     put: Entry,
     deleted: Key,
 ) {
+    let _in = crate::checked::enter("rocksdb_writebatch_wi_iterate");
     call(std::ptr::null_mut(), || {
         // SAFETY: as for this function.
         let b = unsafe { crate::door::borrowed(b, "b") }?;
@@ -369,6 +371,7 @@ pub unsafe extern "C" fn rocksdb_writebatch_wi_update_timestamps(
     get_ts_size: TimestampSize,
     errptr: *mut *mut c_char,
 ) {
+    let _in = crate::checked::enter("rocksdb_writebatch_wi_update_timestamps");
     call(errptr, || {
         // SAFETY: as for this function.
         let b = unsafe { crate::door::borrowed(wbwi, "wbwi") }?;

@@ -451,6 +451,7 @@ pub unsafe extern "C" fn rocksdb_options_set_db_paths(
     path_values: *mut *const PathObject,
     num_paths: usize,
 ) {
+    let _in = crate::checked::enter("rocksdb_options_set_db_paths");
     // SAFETY: as for this function.
     unsafe { set_paths(opt, "db_paths", path_values.cast_const(), num_paths) };
 }
@@ -465,6 +466,7 @@ pub unsafe extern "C" fn rocksdb_options_set_cf_paths(
     path_values: *mut *const PathObject,
     num_paths: usize,
 ) {
+    let _in = crate::checked::enter("rocksdb_options_set_cf_paths");
     // SAFETY: as for this function.
     unsafe { set_paths(opt, "cf_paths", path_values.cast_const(), num_paths) };
 }
@@ -524,6 +526,7 @@ unsafe fn slice_of(
 /// See the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rocksdb_iter_key_slice(iter: *const IterObject) -> Slice {
+    let _in = crate::checked::enter("rocksdb_iter_key_slice");
     // SAFETY: as for this function.
     unsafe { slice_of(iter, iter_key) }
 }
@@ -534,6 +537,7 @@ pub unsafe extern "C" fn rocksdb_iter_key_slice(iter: *const IterObject) -> Slic
 /// See the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rocksdb_iter_value_slice(iter: *const IterObject) -> Slice {
+    let _in = crate::checked::enter("rocksdb_iter_value_slice");
     // SAFETY: as for this function.
     unsafe { slice_of(iter, iter_value) }
 }
@@ -544,6 +548,7 @@ pub unsafe extern "C" fn rocksdb_iter_value_slice(iter: *const IterObject) -> Sl
 /// See the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rocksdb_iter_timestamp_slice(iter: *const IterObject) -> Slice {
+    let _in = crate::checked::enter("rocksdb_iter_timestamp_slice");
     // SAFETY: as for this function.
     unsafe { slice_of(iter, iter_timestamp) }
 }

@@ -57,6 +57,7 @@ pub unsafe extern "C" fn rocksdb_filterpolicy_create(
     _delete_filter: Option<unsafe extern "C" fn()>,
     name: Name,
 ) -> *mut PolicyObject {
+    let _in = crate::checked::enter("rocksdb_filterpolicy_create");
     // SAFETY: as for this function.
     crate::door::made(PolicyObject::unused(unsafe { State::new(state, destructor, name) }))
 }

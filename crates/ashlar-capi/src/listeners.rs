@@ -7,6 +7,7 @@
 //! Source: RocksDB `include/rocksdb/listener.h`.
 
 use crate::callbacks::{Destructor, State};
+use crate::checked::Shown;
 use crate::db::DbObject;
 use crate::door::{shown, shown_mut};
 use crate::jobs::{FlushJobObject, IngestedObject, JobObject, PartObject, SealedObject};
@@ -81,6 +82,7 @@ pub unsafe extern "C" fn rocksdb_eventlistener_create(
     on_stall_conditions_changed: OnStall,
     on_memtable_sealed: OnSealed,
 ) -> *mut ListenerObject {
+    let _in = crate::checked::enter("rocksdb_eventlistener_create");
     // SAFETY: as for this function; there is no name.
     let state = unsafe { State::new(state, destructor, None) };
     crate::door::made(ListenerObject(Arc::new(CListener {
@@ -111,46 +113,55 @@ impl Lent {
         Lent(db.map(|db| Box::new(DbObject(db.clone()))))
     }
 
-    fn pointer(&mut self) -> *mut DbObject {
-        self.0.as_deref_mut().map_or(std::ptr::null_mut(), shown_mut)
+    fn shown(&mut self) -> Option<Shown<'_, DbObject>> {
+        self.0.as_deref_mut().map(shown_mut)
     }
+}
+
+fn pointer(db: Option<&Shown<'_, DbObject>>) -> *mut DbObject {
+    db.map_or(std::ptr::null_mut(), Shown::pointer)
 }
 
 impl CListener {
     fn flush(&self, on_flush: OnFlush, db: Option<&Database>, info: &FlushJobObject) {
         let Some(on_flush) = on_flush else { return };
         let mut lent = Lent::new(db);
+        let (db, info) = (lent.shown(), shown(info));
         // SAFETY: the contract of the header; both objects live until the call returns.
-        unsafe { on_flush(self.state.state, lent.pointer(), shown(info)) };
+        unsafe { on_flush(self.state.state, pointer(db.as_ref()), info.pointer()) };
     }
 
     fn compaction(&self, on_compaction: OnCompaction, db: Option<&Database>, info: &JobObject) {
         let Some(on_compaction) = on_compaction else { return };
         let mut lent = Lent::new(db);
+        let (db, info) = (lent.shown(), shown(info));
         // SAFETY: as in `flush`.
-        unsafe { on_compaction(self.state.state, lent.pointer(), shown(info)) };
+        unsafe { on_compaction(self.state.state, pointer(db.as_ref()), info.pointer()) };
     }
 
     fn part(&self, on_part: OnPart, db: Option<&Database>, report: &Report) {
         // A move of tables is no work that parts share.
         let Some(on_part) = on_part.filter(|_| !report.trivial_move) else { return };
         let info = PartObject(JobObject::new(db, report.clone()));
+        let info = shown(&info);
         // SAFETY: as in `flush`.
-        unsafe { on_part(self.state.state, shown(&info)) };
+        unsafe { on_part(self.state.state, info.pointer()) };
     }
 
     fn error(&self, reason: u32, cause: &Error) {
         let Some(on_error) = self.error else { return };
         let mut status = StatusObject(Mutex::new(Some(cause.clone())));
+        let status = shown_mut(&mut status);
         // SAFETY: as in `flush`.
-        unsafe { on_error(self.state.state, reason, shown_mut(&mut status)) };
+        unsafe { on_error(self.state.state, reason, status.pointer()) };
     }
 
     fn stall(&self, before: i32, now: i32) {
         let Some(on_stall) = self.stall else { return };
         let info = StallObject { before: ConditionObject(before), now: ConditionObject(now) };
+        let info = shown(&info);
         // SAFETY: as in `flush`.
-        unsafe { on_stall(self.state.state, shown(&info)) };
+        unsafe { on_stall(self.state.state, info.pointer()) };
     }
 }
 
@@ -174,13 +185,15 @@ impl Listener for CListener {
             Notice::Ingested(report) => {
                 let Some(on_ingested) = self.ingested else { return };
                 let (mut lent, info) = (Lent::new(db), IngestedObject::new(db, report.clone()));
+                let (db, info) = (lent.shown(), shown(&info));
                 // SAFETY: as in `flush`.
-                unsafe { on_ingested(self.state.state, lent.pointer(), shown(&info)) };
+                unsafe { on_ingested(self.state.state, pointer(db.as_ref()), info.pointer()) };
             }
             Notice::MemtableSealed(report) => {
                 let Some(on_sealed) = self.sealed else { return };
+                let report = shown(report);
                 // SAFETY: as in `flush`.
-                unsafe { on_sealed(self.state.state, shown(report)) };
+                unsafe { on_sealed(self.state.state, report.pointer()) };
             }
             Notice::StallChanged { before, now } => self.stall(*before, *now),
             Notice::BackgroundError { reason, cause } => self.error(*reason, cause),

@@ -1,8 +1,8 @@
 //! The calls over many keys. They are written by hand, because their arrays follow no one pattern.
 
 use crate::db::{DbObject, FamilyObject, utf8};
-use crate::door::{bytes, call, error_text, objects, slice, slice_mut, strings};
-use crate::gets::ManyPlaces;
+use crate::door::{List, bytes, call, caught, objects, slice, slice_mut, strings};
+use crate::gets::{ManyPlaces, fill_pinned};
 use crate::iter::{IterObject, PinnedObject};
 use crate::memory::new_bytes;
 use crate::options::{CompactObject, OptionsObject, ReadObject};
@@ -25,65 +25,54 @@ pub(crate) unsafe fn target<'a>(
     Ok((db, unsafe { crate::door::borrowed_if(family, "column_family") }?))
 }
 
+/// The values of many keys, or their errors, in the order of the keys.
+pub(crate) type Found = Result<Vec<Result<Option<View>>>>;
+
 /// The arrays of a read of many keys.
-pub(crate) struct Keys {
+pub(crate) struct Arrays {
     pub(crate) count: usize,
     pub(crate) keys: (*const *const c_char, *const usize),
     pub(crate) values: (*mut *mut c_char, *mut usize),
     pub(crate) errs: *mut *mut c_char,
 }
 
-impl Keys {
-    /// Reads each key by `get`, and puts its value or error into its place. `families` has the family of each key; without
-    /// the array all are of `default`.
+impl Arrays {
+    /// Puts what `read` finds for the keys into their places. The places are null before `read` runs, so that an error of the whole
+    /// read, which goes to each key, leaves nothing of the caller in them.
     ///
     /// # Safety
     /// Each array has `count` elements, as the header says.
-    pub(crate) unsafe fn read(
-        self,
-        families: Option<*const *const FamilyObject>,
-        mut get: impl FnMut(Option<&FamilyObject>, &[u8]) -> Result<Option<View>>,
-    ) -> Result<()> {
-        // SAFETY: as for this function.
-        let keys = unsafe { slice(self.keys.0, self.count, "keys") }?;
-        // SAFETY: as for this function.
-        let lengths = unsafe { slice(self.keys.1, self.count, "lengths") }?;
-        // SAFETY: as for this function.
-        let values = unsafe { slice_mut(self.values.0, self.count, "values") }?;
-        // SAFETY: as for this function.
-        let value_lengths = unsafe { slice_mut(self.values.1, self.count, "value lengths") }?;
-        // SAFETY: as for this function.
-        let errs = unsafe { slice_mut(self.errs, self.count, "errs") }?;
-        // SAFETY: as for this function.
-        let families = families.map(|of| unsafe { slice(of, self.count, "column_families") }).transpose()?;
-        for (at, (key, len)) in keys.iter().zip(lengths).enumerate() {
-            let family_of = |families: &[*const FamilyObject]| {
+    pub(crate) unsafe fn fill(self, read: impl FnOnce(List<'_>) -> Found) {
+        call(std::ptr::null_mut(), || {
+            // SAFETY: as for this function.
+            let values = unsafe { slice_mut(self.values.0, self.count, "values") }?;
+            // SAFETY: as for this function.
+            let lengths = unsafe { slice_mut(self.values.1, self.count, "value lengths") }?;
+            // SAFETY: as for this function.
+            let mut places = unsafe { ManyPlaces::new(values, self.errs, self.count) }?;
+            lengths.fill(0);
+            let found = caught(|| {
                 // SAFETY: as for this function.
-                unsafe { crate::door::borrowed(families[at], "a family") }
-            };
-            let found = families.map(family_of).transpose().and_then(|family| {
-                // SAFETY: as for this function.
-                get(family, unsafe { bytes(*key, *len, "a key") }?)
+                read(unsafe { crate::door::list(self.count, self.keys.0, self.keys.1, "keys") }?)
             });
-            (values[at], value_lengths[at], errs[at]) = match found {
-                Ok(Some(found)) => (new_bytes(&found), found.len(), std::ptr::null_mut()),
-                Ok(None) => (std::ptr::null_mut(), 0, std::ptr::null_mut()),
-                Err(e) => (std::ptr::null_mut(), 0, error_text(&e)),
-            };
-        }
-        Ok(())
+            places.fill(found, |at, view, value| {
+                lengths[at] = view.len();
+                *value = new_bytes(&view);
+            });
+            Ok(())
+        });
     }
 }
 
-/// Declares the two reads of many keys of an object: of the family `default`, and each of a family. `$prepared`
-/// makes the options of the call out of those that were passed; then `$get` reads each key.
+/// Declares the two reads of many keys of an object: of the family `default`, and each of a family. `$read` finds the values, from
+/// the object, the options, the families if there are any, and the keys.
 macro_rules! reads_of_many {
-    ($(#[$doc:meta])* $name:ident, $of:ident($object:ty) = |$from:ident, $asked:ident| $prepared:expr, |$options:ident, $family:ident, $key:ident| $get:expr) => {
-        $crate::lists::reads_of_many!(@ $(#[$doc])* $name($object), (), None, |$from, $asked| $prepared, |$options, $family, $key| $get);
+    ($(#[$doc:meta])* $name:ident, $of:ident($object:ty) = $read:expr) => {
+        $crate::lists::reads_of_many!(@ $(#[$doc])* $name($object), (), None, $read);
         $crate::lists::reads_of_many!(@ $(#[$doc])* #[doc = "Each key is one of a family."] $of($object),
-            (column_families: *const *const FamilyObject), Some(column_families), |$from, $asked| $prepared, |$options, $family, $key| $get);
+            (column_families: *const *const FamilyObject), Some(column_families), $read);
     };
-    (@ $(#[$doc:meta])* $name:ident($object:ty), ($($families:ident: $array:ty)?), $of:expr, |$from:ident, $asked:ident| $prepared:expr, |$options:ident, $family:ident, $key:ident| $get:expr) => {
+    (@ $(#[$doc:meta])* $name:ident($object:ty), ($($families:ident: $array:ty)?), $of:expr, $read:expr) => {
         $(#[$doc])*
         ///
         /// # Safety
@@ -100,108 +89,75 @@ macro_rules! reads_of_many {
             values_list_sizes: *mut usize,
             errs: *mut *mut c_char,
         ) {
-            call(std::ptr::null_mut(), || {
+            let _in = $crate::checked::enter(stringify!($name));
+            let (keys, values) = ((keys_list, keys_list_sizes), (values_list, values_list_sizes));
+            let arrays = $crate::lists::Arrays { count: num_keys, keys, values, errs };
+            let families: Option<*const *const FamilyObject> = $of;
+            let read = |keys: $crate::door::List<'_>| {
                 // SAFETY: as for this function.
-                let $from = unsafe { $crate::door::borrowed(from, "the object") }?;
+                let from = unsafe { $crate::door::borrowed(from, "the object") }?;
                 // SAFETY: as for this function.
-                let $asked = unsafe { $crate::door::borrowed(options, "options") }?;
-                let $options = $prepared;
-                let (keys, values) = ((keys_list, keys_list_sizes), (values_list, values_list_sizes));
-                let keys = $crate::lists::Keys { count: num_keys, keys, values, errs };
+                let options = unsafe { $crate::door::borrowed(options, "options") }?;
                 // SAFETY: as for this function.
-                unsafe { keys.read($of, |$family, $key| $get) }
-            });
+                let families = families.map(|of| unsafe { $crate::lists::families_of(of, num_keys) }).transpose()?;
+                $read(from, options, families.as_deref(), keys)
+            };
+            // SAFETY: as for this function.
+            unsafe { arrays.fill(read) };
         }
     };
 }
 pub(crate) use reads_of_many;
 
-/// The values of many keys of one family, read together; null: of the family `default`.
+/// The families of many keys.
 ///
+/// # Errors
+/// `InvalidArgument`: the array or a family is null.
 /// # Safety
-/// As [`Keys::read`].
-unsafe fn together(
+/// The array has `count` elements, as the header says.
+pub(crate) unsafe fn families_of<'a>(
+    families: *const *const FamilyObject,
+    count: usize,
+) -> Result<Vec<&'a FamilyObject>> {
+    // SAFETY: as for this function.
+    unsafe { objects(families, count, "column_families", "a family") }?.collect()
+}
+
+/// Reads each key alone. A key that is null has an error of its own.
+pub(crate) fn one_by_one(
+    families: Option<&[&FamilyObject]>,
+    keys: List<'_>,
+    get: impl Fn(Option<&FamilyObject>, &[u8]) -> Result<Option<View>>,
+) -> Found {
+    let of = |at: usize| families.and_then(|families| families.get(at).copied());
+    Ok(keys.iter().enumerate().map(|(at, key)| get(of(at), key?)).collect())
+}
+
+/// Keys of one family are read together. If the families differ, or if a key is null, each key is read alone, at one moment.
+fn many(db: &DbObject, options: &ReadObject, families: Option<&[&FamilyObject]>, keys: List<'_>) -> Found {
+    let first = families.and_then(|families| families.first().copied());
+    let is_one =
+        families.is_none_or(|all| all.iter().all(|one| first.is_some_and(|first| std::ptr::eq(*one, first))));
+    if let (true, Ok(keys)) = (is_one, keys.all()) {
+        return db.multi_get_of(first, options, keys);
+    }
+    each_of_database(db, options, families, keys)
+}
+
+/// Reads each key of a database alone, all at one moment.
+pub(crate) fn each_of_database(
     db: &DbObject,
     options: &ReadObject,
-    family: Option<&FamilyObject>,
-    keys: Keys,
-) -> Result<()> {
-    // SAFETY: as for this function.
-    let given = unsafe { crate::door::list(keys.count, keys.keys.0, keys.keys.1, "keys") }?;
-    let Ok(all) = given.all() else {
-        // A key that is null has its own error.
-        // SAFETY: as for this function.
-        return unsafe { keys.read(None, |_, key| db.get_of(family, options, key)) };
-    };
-    let mut found = match db.multi_get_of(family, options, all) {
-        Ok(found) => found.into_iter(),
-        Err(e) => vec![Err(e); keys.count].into_iter(),
-    };
-    // SAFETY: as for this function.
-    unsafe { keys.read(None, |_, _| found.next().unwrap_or(Ok(None))) }
+    families: Option<&[&FamilyObject]>,
+    keys: List<'_>,
+) -> Found {
+    let options = at_one_moment(db, options)?;
+    one_by_one(families, keys, |family, key| db.get_of(family, &options, key))
 }
 
-/// See the header. The keys are read together.
-///
-/// # Safety
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rocksdb_multi_get(
-    db: *mut DbObject,
-    options: *const ReadObject,
-    num_keys: usize,
-    keys_list: *const *const c_char,
-    keys_list_sizes: *const usize,
-    values_list: *mut *mut c_char,
-    values_list_sizes: *mut usize,
-    errs: *mut *mut c_char,
-) {
-    call(std::ptr::null_mut(), || {
-        // SAFETY: as for this function.
-        let db = unsafe { crate::door::borrowed(db, "db") }?;
-        // SAFETY: as for this function.
-        let options = unsafe { crate::door::borrowed(options, "options") }?;
-        let (keys, values) = ((keys_list, keys_list_sizes), (values_list, values_list_sizes));
-        // SAFETY: as for this function.
-        unsafe { together(db, options, None, Keys { count: num_keys, keys, values, errs }) }
-    });
-}
-
-/// See the header. Keys of one family are read together.
-///
-/// # Safety
-/// See the header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rocksdb_multi_get_cf(
-    db: *mut DbObject,
-    options: *const ReadObject,
-    column_families: *const *const FamilyObject,
-    num_keys: usize,
-    keys_list: *const *const c_char,
-    keys_list_sizes: *const usize,
-    values_list: *mut *mut c_char,
-    values_list_sizes: *mut usize,
-    errs: *mut *mut c_char,
-) {
-    call(std::ptr::null_mut(), || {
-        // SAFETY: as for this function.
-        let db = unsafe { crate::door::borrowed(db, "db") }?;
-        // SAFETY: as for this function.
-        let options = unsafe { crate::door::borrowed(options, "options") }?;
-        let (keys, values) = ((keys_list, keys_list_sizes), (values_list, values_list_sizes));
-        let keys = Keys { count: num_keys, keys, values, errs };
-        // SAFETY: as for this function.
-        let families = unsafe { slice(column_families, num_keys, "column_families") }?;
-        if let Some(first) = families.first().filter(|first| families.iter().all(|family| family == *first)) {
-            // SAFETY: as for this function.
-            let family = unsafe { crate::door::borrowed(*first, "a family") }?;
-            // SAFETY: as for this function.
-            return unsafe { together(db, options, Some(family), keys) };
-        }
-        let options = at_one_moment(db, options)?;
-        // SAFETY: as for this function.
-        unsafe { keys.read(Some(column_families), |family, key| db.get_of(family, &options, key)) }
-    });
+reads_of_many! {
+    /// The values of many keys. Keys of one family are read together.
+    rocksdb_multi_get, rocksdb_multi_get_cf(DbObject) = many
 }
 
 /// The options with a snapshot, so that all keys are read at one moment.
@@ -229,18 +185,18 @@ pub unsafe extern "C" fn rocksdb_batched_multi_get_cf(
     errs: *mut *mut c_char,
     _sorted_input: bool,
 ) {
-    call(std::ptr::null_mut(), || {
+    let _in = crate::checked::enter("rocksdb_batched_multi_get_cf");
+    let read = || {
         // SAFETY: as for this function.
         let (db, family) = unsafe { target(db, column_family) }?;
         // SAFETY: as for this function.
         let options = unsafe { crate::door::borrowed(options, "options") }?;
         // SAFETY: as for this function.
         let keys = unsafe { crate::door::list(num_keys, keys_list, keys_list_sizes, "keys") }?;
-        // SAFETY: as for this function.
-        let places = unsafe { ManyPlaces::new(values, errs, num_keys) }?;
-        places.fill(keys.all().and_then(|keys| db.multi_get_of(family, options, keys)));
-        Ok(())
-    });
+        db.multi_get_of(family, options, keys.all()?)
+    };
+    // SAFETY: as for this function.
+    unsafe { fill_pinned(values, errs, num_keys, read) };
 }
 
 /// Iterators over several families, at one moment.
@@ -256,6 +212,7 @@ pub unsafe extern "C" fn rocksdb_create_iterators(
     size: usize,
     errptr: *mut *mut c_char,
 ) {
+    let _in = crate::checked::enter("rocksdb_create_iterators");
     call(errptr, || {
         // SAFETY: as for this function.
         let db = unsafe { crate::door::borrowed(db, "db") }?;
@@ -325,6 +282,7 @@ pub unsafe extern "C" fn rocksdb_set_db_options(
     values: *const *const c_char,
     errptr: *mut *mut c_char,
 ) {
+    let _in = crate::checked::enter("rocksdb_set_db_options");
     call(errptr, || {
         // SAFETY: as for this function.
         let (db, _) = unsafe { target(db, std::ptr::null_mut()) }?;
@@ -346,6 +304,7 @@ pub unsafe extern "C" fn rocksdb_set_options(
     values: *const *const c_char,
     errptr: *mut *mut c_char,
 ) {
+    let _in = crate::checked::enter("rocksdb_set_options");
     // SAFETY: as for this function.
     unsafe { set_options(db, std::ptr::null_mut(), count, (keys, values), errptr) };
 }
@@ -363,12 +322,13 @@ pub unsafe extern "C" fn rocksdb_set_options_cf(
     values: *const *const c_char,
     errptr: *mut *mut c_char,
 ) {
+    let _in = crate::checked::enter("rocksdb_set_options_cf");
     // SAFETY: as for this function.
     unsafe { set_options(db, handle, count, (keys, values), errptr) };
 }
 
 /// Where a call puts a value that it finds.
-type Found = (*mut *mut c_char, *mut usize, *mut u8);
+type Known = (*mut *mut c_char, *mut usize, *mut u8);
 
 /// # Safety
 /// See the header.
@@ -377,7 +337,7 @@ unsafe fn may_exist(
     options: *const ReadObject,
     family: *mut FamilyObject,
     key: (*const c_char, usize),
-    found: Found,
+    found: Known,
 ) -> u8 {
     call(std::ptr::null_mut(), || {
         // SAFETY: as for this function.
@@ -425,6 +385,7 @@ pub unsafe extern "C" fn rocksdb_key_may_exist(
     _timestamp_len: usize,
     value_found: *mut u8,
 ) -> u8 {
+    let _in = crate::checked::enter("rocksdb_key_may_exist");
     // SAFETY: as for this function.
     unsafe { may_exist(db, options, std::ptr::null_mut(), (key, key_len), (value, val_len, value_found)) }
 }
@@ -446,6 +407,7 @@ pub unsafe extern "C" fn rocksdb_key_may_exist_cf(
     _timestamp_len: usize,
     value_found: *mut u8,
 ) -> u8 {
+    let _in = crate::checked::enter("rocksdb_key_may_exist_cf");
     // SAFETY: as for this function.
     unsafe { may_exist(db, options, column_family, (key, key_len), (value, val_len, value_found)) }
 }
@@ -460,6 +422,7 @@ pub unsafe extern "C" fn rocksdb_compactoptions_set_full_history_ts_low(
     ts: *mut c_char,
     _tslen: usize,
 ) {
+    let _in = crate::checked::enter("rocksdb_compactoptions_set_full_history_ts_low");
     call(std::ptr::null_mut(), || {
         // SAFETY: as for this function.
         unsafe { crate::door::changed(opt, "opt") }?.0.timestamp = !ts.is_null();
@@ -498,6 +461,7 @@ pub unsafe extern "C" fn rocksdb_options_set_compression_per_level(
     level_values: *const c_int,
     num_levels: usize,
 ) {
+    let _in = crate::checked::enter("rocksdb_options_set_compression_per_level");
     let name = |level: &c_int| {
         Ok(ashlar_compat::value::COMPRESSION.name((*level).into()).unwrap_or("unknown").to_owned())
     };
@@ -515,6 +479,7 @@ pub unsafe extern "C" fn rocksdb_options_set_max_bytes_for_level_multiplier_addi
     level_values: *mut c_int,
     num_levels: usize,
 ) {
+    let _in = crate::checked::enter("rocksdb_options_set_max_bytes_for_level_multiplier_additional");
     let name = "max_bytes_for_level_multiplier_additional";
     let levels = (level_values.cast_const(), num_levels);
     // SAFETY: as for this function.
@@ -537,6 +502,7 @@ pub unsafe extern "C" fn rocksdb_options_set_plain_table_factory(
     _full_scan_mode: u8,
     _store_index_in_file: u8,
 ) {
+    let _in = crate::checked::enter("rocksdb_options_set_plain_table_factory");
     call(std::ptr::null_mut(), || {
         // SAFETY: as for this function.
         unsafe { crate::door::changed(opt, "opt") }.map(drop)

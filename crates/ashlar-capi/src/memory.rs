@@ -8,6 +8,7 @@ use std::ffi::{c_char, c_void};
 /// The memory is null or that of a call of this library, and is not used again.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rocksdb_free(ptr: *mut c_void) {
+    crate::checked::forget(ptr);
     // SAFETY: as for this function.
     unsafe { libc::free(ptr) };
 }
@@ -44,12 +45,12 @@ pub(crate) fn new_texts<'a>(texts: impl Iterator<Item = &'a str>) -> *mut *mut c
     new_array(&texts.map(new_text).collect::<Vec<_>>())
 }
 
-/// A copy of the bytes of an object that the library keeps; null if there is no memory. Calls read the copy by reference and
-/// never change it. `rocksdb_free` frees the bytes without dropping the object. The object must live longer than the copy.
-pub(crate) fn lent_copy<T>(object: &T) -> *mut T {
+/// A copy of the bytes of an object that `owner` keeps; null if there is no memory. Calls read the copy by reference and never
+/// change it. `rocksdb_free` frees the bytes without dropping the object. The object must live longer than the copy.
+pub(crate) fn lent_copy<T: 'static, O>(object: &T, owner: *const O) -> *mut T {
     let copy = copied(std::slice::from_ref(object));
     if crate::checked::is_on() && !copy.is_null() {
-        crate::checked::lent(copy);
+        crate::checked::lent(copy, owner);
     }
     copy
 }

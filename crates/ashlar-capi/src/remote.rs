@@ -61,6 +61,7 @@ pub unsafe extern "C" fn rocksdb_compactionservice_create(
     _cancel_awaiting_jobs: Option<unsafe extern "C" fn()>,
     _on_installation: Option<unsafe extern "C" fn()>,
 ) -> *mut ServiceObject {
+    let _in = crate::checked::enter("rocksdb_compactionservice_create");
     // SAFETY: as for this function; there is no name.
     crate::door::made(ServiceObject(unsafe { State::new(state, destructor, None) }))
 }
@@ -115,6 +116,7 @@ pub unsafe extern "C" fn rocksdb_compactionservice_scheduleresponse_create(
     status: c_int,
     errptr: *mut *mut c_char,
 ) -> *mut ResponseObject {
+    let _in = crate::checked::enter("rocksdb_compactionservice_scheduleresponse_create");
     call(errptr, || {
         if scheduled_job_id.is_null() {
             return Ok(crate::door::made(response(Vec::new(), status)?));
@@ -192,6 +194,7 @@ pub fn open_and_compact_options_create() -> OpenAndCompactObject {
 /// None is needed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rocksdb_open_and_compact_canceled_create() -> *mut u8 {
+    let _in = crate::checked::enter("rocksdb_open_and_compact_canceled_create");
     // SAFETY: none is needed.
     unsafe { rocksdb_compaction_options_canceled_create() }
 }
@@ -202,6 +205,7 @@ pub unsafe extern "C" fn rocksdb_open_and_compact_canceled_create() -> *mut u8 {
 /// As [`rocksdb_compaction_options_canceled_set`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rocksdb_open_and_compact_canceled_set(canceled: *mut u8, value: u8) {
+    let _in = crate::checked::enter("rocksdb_open_and_compact_canceled_set");
     // SAFETY: as for this function.
     unsafe { rocksdb_compaction_options_canceled_set(canceled, value) }
 }
@@ -212,6 +216,7 @@ pub unsafe extern "C" fn rocksdb_open_and_compact_canceled_set(canceled: *mut u8
 /// As [`rocksdb_compaction_options_canceled_destroy`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rocksdb_open_and_compact_canceled_destroy(canceled: *mut u8) {
+    let _in = crate::checked::enter("rocksdb_open_and_compact_canceled_destroy");
     // SAFETY: as for this function.
     unsafe { rocksdb_compaction_options_canceled_destroy(canceled) }
 }
@@ -225,6 +230,7 @@ pub unsafe extern "C" fn rocksdb_open_and_compact_options_set_canceled(
     _options: *mut OpenAndCompactObject,
     _canceled: *mut u8,
 ) {
+    let _in = crate::checked::enter("rocksdb_open_and_compact_options_set_canceled");
 }
 
 fn refused() -> Error {

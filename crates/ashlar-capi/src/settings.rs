@@ -157,6 +157,7 @@ pub unsafe extern "C" fn rocksdb_walfilter_create(
     _log_record_found: Option<unsafe extern "C" fn()>,
     name: Name,
 ) -> *mut WalFilterObject {
+    let _in = crate::checked::enter("rocksdb_walfilter_create");
     // SAFETY: as for this function.
     crate::door::made(WalFilterObject(unsafe { State::new(state, destructor, name) }))
 }
@@ -238,6 +239,7 @@ pub unsafe extern "C" fn rocksdb_readoptions_set_table_filter(
     destructor: Destructor,
     table_filter: Option<unsafe extern "C" fn()>,
 ) {
+    let _in = crate::checked::enter("rocksdb_readoptions_set_table_filter");
     call(std::ptr::null_mut(), || {
         // SAFETY: as for this function; there is no name.
         let state = unsafe { State::new(state, destructor, None) };

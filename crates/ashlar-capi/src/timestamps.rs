@@ -42,6 +42,7 @@ pub unsafe extern "C" fn rocksdb_get_with_ts(
     tslen: *mut usize,
     errptr: *mut *mut c_char,
 ) -> *mut c_char {
+    let _in = crate::checked::enter("rocksdb_get_with_ts");
     // SAFETY: as for this function.
     unsafe { nothing([vallen, tslen], errptr) }
 }
@@ -62,6 +63,7 @@ pub unsafe extern "C" fn rocksdb_get_cf_with_ts(
     tslen: *mut usize,
     errptr: *mut *mut c_char,
 ) -> *mut c_char {
+    let _in = crate::checked::enter("rocksdb_get_cf_with_ts");
     // SAFETY: as for this function.
     unsafe { nothing([vallen, tslen], errptr) }
 }
@@ -117,6 +119,7 @@ pub unsafe extern "C" fn rocksdb_multi_get_with_ts(
     timestamp_list_sizes: *mut usize,
     errs: *mut *mut c_char,
 ) {
+    let _in = crate::checked::enter("rocksdb_multi_get_with_ts");
     let (values, timestamps) = ((values_list, values_list_sizes), (timestamp_list, timestamp_list_sizes));
     let places = Places { count: num_keys, values, timestamps, errs };
     // SAFETY: as for this function.
@@ -141,6 +144,7 @@ pub unsafe extern "C" fn rocksdb_multi_get_cf_with_ts(
     timestamps_list_sizes: *mut usize,
     errs: *mut *mut c_char,
 ) {
+    let _in = crate::checked::enter("rocksdb_multi_get_cf_with_ts");
     let (values, timestamps) = ((values_list, values_list_sizes), (timestamps_list, timestamps_list_sizes));
     let places = Places { count: num_keys, values, timestamps, errs };
     // SAFETY: as for this function.
@@ -163,5 +167,6 @@ pub unsafe extern "C" fn rocksdb_open_and_trim_history(
     _trim_tslen: usize,
     errptr: *mut *mut c_char,
 ) -> *mut DbObject {
+    let _in = crate::checked::enter("rocksdb_open_and_trim_history");
     call(errptr, || Err(refused()))
 }

@@ -75,6 +75,7 @@ pub unsafe extern "C" fn rocksdb_new_default_replayer(
     _trace_path: *const c_char,
     errptr: *mut *mut c_char,
 ) -> *mut ReplayerObject {
+    let _in = crate::checked::enter("rocksdb_new_default_replayer");
     call(errptr, || Err(refused()))
 }
 

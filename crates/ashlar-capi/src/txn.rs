@@ -10,7 +10,7 @@ use crate::families::{Families, open_column_families};
 use crate::indexed::IndexedObject;
 use crate::iter::{self, IterObject, PinnedObject};
 use crate::kept::FirstError;
-use crate::lists::at_one_moment;
+use crate::lists::{each_of_database, one_by_one, reads_of_many};
 use crate::memory::lent_copy;
 use crate::objects::{
     FlushObject, FlushWalObject, OptimisticDbOptionsObject, OptimisticOptionsObject, TxnDbOptionsObject,
@@ -287,6 +287,7 @@ pub unsafe extern "C" fn rocksdb_transaction_begin(
     txn_options: *const TxnOptionsObject,
     old_txn: *mut TxnObject,
 ) -> *mut TxnObject {
+    let _in = crate::checked::enter("rocksdb_transaction_begin");
     let new = |db: &TxnDbObject, write, options: &TxnOptionsObject| {
         let texts = options.texts();
         TxnObject::new(&db.db, pessimistic(&db.options, texts, write), !texts.get::<bool>("skip_prepare"))
@@ -306,6 +307,7 @@ pub unsafe extern "C" fn rocksdb_optimistictransaction_begin(
     otxn_options: *const OptimisticOptionsObject,
     old_txn: *mut TxnObject,
 ) -> *mut TxnObject {
+    let _in = crate::checked::enter("rocksdb_optimistictransaction_begin");
     let new = |db: &OptimisticDbObject, write, options: &OptimisticOptionsObject| {
         TxnObject::new(&db.db, Ok(optimistic(options.texts(), write)), false)
     };
@@ -317,7 +319,7 @@ pub unsafe extern "C" fn rocksdb_optimistictransaction_begin(
 ///
 /// # Safety
 /// The pointers are as the header says. No other call uses `old`.
-unsafe fn begun<D, O>(
+unsafe fn begun<D: 'static, O: 'static>(
     db: *const D,
     write: *const WriteObject,
     options: *const O,
@@ -360,6 +362,7 @@ pub unsafe extern "C" fn rocksdb_transactiondb_get_prepared_transactions(
     txn_db: *mut TxnDbObject,
     cnt: *mut usize,
 ) -> *mut *mut TxnObject {
+    let _in = crate::checked::enter("rocksdb_transactiondb_get_prepared_transactions");
     call(std::ptr::null_mut(), || {
         // SAFETY: as for this function.
         let count = unsafe { crate::door::out(cnt, "cnt") }?;
@@ -382,12 +385,13 @@ pub unsafe extern "C" fn rocksdb_transactiondb_get_prepared_transactions(
 /// See the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rocksdb_transaction_get_snapshot(txn: *mut TxnObject) -> *const SnapshotObject {
+    let _in = crate::checked::enter("rocksdb_transaction_get_snapshot");
     call(std::ptr::null_mut(), || {
         // SAFETY: as for this function.
         let txn = unsafe { crate::door::borrowed(txn, "txn") }?;
         let Some(snapshot) = txn.open()?.open()?.snapshot() else { return Ok(std::ptr::null()) };
         let own = SnapshotObject(snapshot);
-        let copy = lent_copy(&own);
+        let copy = lent_copy(&own, txn);
         if !copy.is_null() {
             txn.lent.borrow_mut().push(own);
         }
@@ -625,20 +629,27 @@ pub fn optimistictransactiondb_open_column_families_with_otxn_db_options(
     optimistictransactiondb_open_column_families(options, name, families)
 }
 
-crate::lists::reads_of_many! {
+/// The family of each of many keys.
+type Each<'a> = Option<&'a [&'a FamilyObject]>;
+
+reads_of_many! {
     /// The values of many keys that the transaction sees.
     rocksdb_transaction_multi_get, rocksdb_transaction_multi_get_cf(TxnObject) =
-        |txn, asked| asked, |options, family, key| txn.get(family, options, key)
+        |txn: &TxnObject, options: &ReadObject, families: Each<'_>, keys| {
+            one_by_one(families, keys, |family, key| txn.get(family, options, key))
+        }
 }
-crate::lists::reads_of_many! {
+reads_of_many! {
     /// The values of many keys, at one moment.
     rocksdb_transactiondb_multi_get, rocksdb_transactiondb_multi_get_cf(TxnDbObject) =
-        |txn_db, asked| &at_one_moment(&txn_db.db, asked)?, |options, family, key| txn_db.db.get_of(family, options, key)
+        |db: &TxnDbObject, options, families, keys| each_of_database(&db.db, options, families, keys)
 }
-crate::lists::reads_of_many! {
+reads_of_many! {
     /// The values of many keys that the transaction locks, one after the other.
     rocksdb_transaction_multi_get_for_update, rocksdb_transaction_multi_get_for_update_cf(TxnObject) =
-        |txn, asked| asked, |options, family, key| txn.get_for_update(family, options, key, true)
+        |txn: &TxnObject, options: &ReadObject, families: Each<'_>, keys| {
+            one_by_one(families, keys, |family, key| txn.get_for_update(family, options, key, true))
+        }
 }
 
 /// `rocksdb_optimistictransactiondb_lock_buckets_t`: a hint, because commits here take no locks of buckets.

@@ -5,7 +5,6 @@
 #[path = "../../build/describe.rs"]
 mod describe;
 #[path = "../../build/wrap.rs"]
-#[allow(dead_code, reason = "the kinds of objects are those of RocksDB's interface")]
 mod wrap;
 
 use std::path::Path;
@@ -19,5 +18,6 @@ fn main() -> Result<(), String> {
     println!("cargo::rerun-if-changed=../build");
     let api = describe::Api::read(&Path::new(&dir).join("api"), "leveldb_")?;
     let path = Path::new(&out).join("exports.rs");
-    std::fs::write(&path, wrap::exports(&api)).map_err(|e| format!("{}: {e}", path.display()))
+    std::fs::write(&path, wrap::exports(&api) + &wrap::kinds(&api))
+        .map_err(|e| format!("{}: {e}", path.display()))
 }

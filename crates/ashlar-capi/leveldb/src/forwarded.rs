@@ -16,6 +16,7 @@ pub unsafe extern "C" fn leveldb_comparator_create(
     compare: Option<Compare>,
     name: Name,
 ) -> *mut ComparatorObject {
+    let _in = crate::checked::enter_of("leveldb_comparator_create", crate::exports::kind_in_c);
     // SAFETY: as for this function.
     unsafe { rocksdb::callbacks::rocksdb_comparator_create(state, destructor, compare, name) }
 }
@@ -32,6 +33,7 @@ pub unsafe extern "C" fn leveldb_filterpolicy_create(
     key_may_match: Option<unsafe extern "C" fn()>,
     name: Name,
 ) -> *mut PolicyObject {
+    let _in = crate::checked::enter_of("leveldb_filterpolicy_create", crate::exports::kind_in_c);
     // SAFETY: as for this function.
     unsafe {
         rocksdb::legacy::rocksdb_filterpolicy_create(
@@ -56,6 +58,7 @@ pub unsafe extern "C" fn leveldb_writebatch_iterate(
     put: Entry,
     deleted: Key,
 ) {
+    let _in = crate::checked::enter_of("leveldb_writebatch_iterate", crate::exports::kind_in_c);
     // SAFETY: as for this function.
     unsafe { rocksdb::batch::walks::rocksdb_writebatch_iterate(b.cast_mut(), state, put, deleted) };
 }
@@ -66,6 +69,7 @@ pub unsafe extern "C" fn leveldb_writebatch_iterate(
 /// The pointer is null or one that a call returned, and is not used again.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leveldb_free(ptr: *mut c_void) {
+    let _in = crate::checked::enter_of("leveldb_free", crate::exports::kind_in_c);
     // SAFETY: as for this function.
     unsafe { libc::free(ptr) };
 }

@@ -1,26 +1,34 @@
 //! An installation of the libraries: programs find them by pkg-config, by CMake, and by the names of RocksDB's releases.
 
-#[path = "../../build/installed.rs"]
+#[path = "../../../../xtask/src/installed.rs"]
 mod installation;
 
 use crate::compiled::{include, ours, program};
 use ashlar_testkit::judge::Skip;
 use installation::{VERSION, install};
+use std::collections::BTreeMap;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The libraries of this build, below a prefix of their own.
-fn installed(dir: &Path) -> PathBuf {
-    let (built, prefix) = (dir.join("built"), dir.join("prefix"));
+/// The libraries of this build, in one folder.
+fn build(dir: &Path) {
+    let built = dir.join("built");
     std::fs::create_dir(&built).unwrap();
     let tests = ours().parent().unwrap().to_owned();
     for name in installation::BUILT {
-        // Only the shared library of this crate is built with its tests.
-        let there = Some(tests.join(name)).filter(|path| path.exists()).unwrap_or_else(ours);
+        // Only the libraries of this crate are built with its tests.
+        let there = if name == "libleveldb.so" { ours() } else { tests.join(name) };
+        assert!(there.exists(), "{} is not built", there.display());
         symlink(there, built.join(name)).unwrap();
     }
-    install(&built, &include().join("../../.."), &prefix).unwrap();
+}
+
+/// The libraries of this build, below a prefix of their own.
+fn installed(dir: &Path) -> PathBuf {
+    let prefix = dir.join("prefix");
+    build(dir);
+    installed_again(dir, &prefix).unwrap();
     prefix
 }
 
@@ -57,17 +65,122 @@ fn programs_of_each_release_find_the_library() {
         assert!(printed.ends_with("end\n"), "{name}: {printed}");
         std::fs::remove_dir_all(&data).unwrap();
     }
-    // A second installation replaces the first, and no library of RocksDB.
-    let own = prefix.join("lib/librocksdb.so.9");
+    // A second installation replaces the first.
     installed_again(dir.path(), &prefix).unwrap();
-    std::fs::remove_file(&own).unwrap();
-    std::fs::write(&own, "RocksDB's").unwrap();
-    let refused = installed_again(dir.path(), &prefix).unwrap_err();
-    assert!(refused.contains("librocksdb.so.9: is no link"), "{refused}");
 }
 
 fn installed_again(dir: &Path, prefix: &Path) -> Result<(), String> {
     install(&dir.join("built"), &include().join("../../.."), prefix)
+}
+
+/// Every file and link below a directory: its path, and its content or the target of the link.
+fn content(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut all = BTreeMap::new();
+    for entry in std::fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if let Ok(target) = std::fs::read_link(&path) {
+            all.insert(path, target.into_os_string().into_encoded_bytes());
+        } else if path.is_dir() {
+            all.extend(content(&path));
+        } else {
+            let bytes = std::fs::read(&path).unwrap();
+            all.insert(path, bytes);
+        }
+    }
+    all
+}
+
+/// What `cmake --install` of RocksDB puts below a prefix, as far as the names are ours too.
+fn rocksdb_installed(prefix: &Path) {
+    for folder in ["lib/cmake/rocksdb", "lib/pkgconfig", "include/rocksdb"] {
+        std::fs::create_dir_all(prefix.join(folder)).unwrap();
+    }
+    for file in [
+        "lib/librocksdb.so.11.8.1",
+        "lib/librocksdb.a",
+        "lib/pkgconfig/rocksdb.pc",
+        "lib/cmake/rocksdb/RocksDBConfig.cmake",
+        "include/rocksdb/c.h",
+    ] {
+        std::fs::write(prefix.join(file), "RocksDB's").unwrap();
+    }
+    for (target, at) in [("librocksdb.so.11.8.1", "librocksdb.so.11"), ("librocksdb.so.11", "librocksdb.so")]
+    {
+        let at = prefix.join("lib").join(at);
+        let _ = std::fs::remove_file(&at);
+        symlink(target, at).unwrap();
+    }
+}
+
+#[test]
+fn an_installation_of_rocksdb_stays_as_it_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let prefix = dir.path().join("prefix");
+    rocksdb_installed(&prefix);
+    let before = content(&prefix);
+    build(dir.path());
+    let refused = installed_again(dir.path(), &prefix).unwrap_err();
+    for name in [
+        "lib/librocksdb.so.11,",
+        "lib/librocksdb.so",
+        "lib/librocksdb.a",
+        "lib/pkgconfig/rocksdb.pc",
+        "include/rocksdb/c.h",
+    ] {
+        assert!(refused.contains(name), "{name}: {refused}");
+    }
+    assert_eq!(content(&prefix), before);
+}
+
+/// RocksDB was installed over ours: its files are not ours, although their names are in our list.
+#[test]
+fn an_installation_of_rocksdb_over_ours_stays_as_it_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let prefix = installed(dir.path());
+    rocksdb_installed(&prefix);
+    let before = content(&prefix);
+    let refused = installed_again(dir.path(), &prefix).unwrap_err();
+    assert!(
+        refused.contains("lib/librocksdb.so.11,") && refused.contains("Nothing was installed"),
+        "{refused}"
+    );
+    assert_eq!(content(&prefix), before);
+}
+
+/// The list names what an interrupted installation may have put there.
+#[test]
+fn an_interrupted_installation_is_repeated() {
+    let dir = tempfile::tempdir().unwrap();
+    let prefix = installed(dir.path());
+    let whole = content(&prefix);
+    std::fs::remove_file(prefix.join("lib/librocksdb.so.11")).unwrap();
+    std::fs::remove_file(prefix.join("lib/librocksdb.so.9")).unwrap();
+    installed_again(dir.path(), &prefix).unwrap();
+    assert_eq!(content(&prefix), whole);
+    // A new build replaces the files of the old one.
+    let header = dir.path().join("built/librocksdb.a");
+    std::fs::remove_file(&header).unwrap();
+    std::fs::write(&header, "the next build").unwrap();
+    installed_again(dir.path(), &prefix).unwrap();
+    assert_eq!(std::fs::read(prefix.join("lib/librocksdb.a")).unwrap(), b"the next build");
+}
+
+/// A program that is linked with the static library needs no library at run time.
+#[test]
+fn a_program_is_linked_statically() {
+    let dir = tempfile::tempdir().unwrap();
+    let prefix = installed(dir.path());
+    let (walk, data) = (dir.path().join("phases"), dir.path().join("data"));
+    let mut cc = Command::new("cc");
+    cc.args(["-std=c99", "-w", "-xc", "-I"])
+        .arg(prefix.join("include"))
+        .arg(program("phases.c"))
+        .arg("-o")
+        .arg(&walk);
+    said(cc.arg("-xnone").arg(prefix.join("lib/librocksdb.a")).args(["-lm", "-lpthread", "-ldl"]));
+    std::fs::create_dir(&data).unwrap();
+    let printed = said(Command::new(&walk).arg(&data));
+    assert!(printed.ends_with("end\n"), "{printed}");
 }
 
 #[test]

@@ -117,6 +117,13 @@ fn functions_by_hand_have_the_parameters_of_their_declarations() {
             continue;
         };
         let written = &source[at..];
+        let body = &written[written.find('{').unwrap() + 1..];
+        let enters = format!("let _in = crate::checked::enter(\"{name}\");");
+        // The message about a wrong pointer names the function.
+        assert!(
+            name == "rocksdb_free" || body.trim_start().starts_with(&enters),
+            "{name} does not begin with {enters}"
+        );
         let written = parameters(enclosed(&written[written.find('(').unwrap()..]));
         let classes = |params: &[String]| params.iter().map(|param| class(param)).collect::<Vec<_>>();
         assert_eq!(classes(&written), classes(&declared), "{name}: {written:?} for {declared:?}");
