@@ -112,8 +112,34 @@ impl ErrorKind {
     }
 }
 
+/// What an error is about, where other languages have a text or a number for it that the kind does not tell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Reason {
+    /// A family is stored in the order of another comparator.
+    OtherComparator {
+        /// The name of the family.
+        family: String,
+        /// The name of the comparator that the family is stored with.
+        stored: String,
+        /// The name of the comparator that the open has for the family; `None`: none was given.
+        given: Option<String>,
+    },
+    /// A transaction has waited too long for the lock of a key.
+    LockTimeout,
+    /// A caller has paused the compactions that callers ask for.
+    CompactionsPaused,
+    /// A caller has stopped the backups.
+    BackupsStopped,
+    /// The operation would make a write batch larger than its limit.
+    BatchFull,
+    /// The value of the key is in the database; the batch alone has operands of it only.
+    MergeInProgress,
+}
+
 struct Inner {
     kind: ErrorKind,
+    reason: Option<Reason>,
     message: String,
     path: Option<PathBuf>,
     offset: Option<u64>,
@@ -133,6 +159,7 @@ impl Error {
         let site = Location::caller();
         Error(Arc::new(Inner {
             kind,
+            reason: None,
             message: message.into(),
             path: None,
             offset: None,
@@ -158,6 +185,21 @@ impl Error {
     #[track_caller]
     pub fn not_supported(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::NotSupported, message)
+    }
+
+    /// The family is stored in the order of the comparator `stored`; the open has `given` for the family, or none.
+    #[track_caller]
+    #[doc(hidden)]
+    pub fn other_comparator(family: &str, stored: &str, given: Option<&str>) -> Self {
+        let shown = stored.escape_debug();
+        let what = match given {
+            Some(given) => {
+                format!("{given}: does not match existing comparator {shown} of family {family:?}")
+            }
+            None => format!("family {family:?} needs the comparator {shown}, which was not given"),
+        };
+        let (family, stored, given) = (family.to_owned(), stored.to_owned(), given.map(str::to_owned));
+        Self::invalid(what).about(Reason::OtherComparator { family, stored, given })
     }
 
     /// The database handle is closed.
@@ -199,6 +241,7 @@ impl Error {
             Ok(inner) => inner,
             Err(shared) => Inner {
                 kind: shared.kind,
+                reason: shared.reason.clone(),
                 message: shared.message.clone(),
                 path: shared.path.clone(),
                 offset: shared.offset,
@@ -222,6 +265,12 @@ impl Error {
             return self.at_path(path);
         }
         self.at_path(path).edit(|i| i.offset = Some(offset))
+    }
+
+    /// Adds what the error is about.
+    #[doc(hidden)]
+    pub fn about(self, reason: Reason) -> Self {
+        self.edit(|i| i.reason = Some(reason))
     }
 
     /// Adds the cause.
@@ -249,6 +298,11 @@ impl Error {
     /// The kind.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
+    }
+
+    /// What the error is about, if there is more to tell than the kind.
+    pub fn reason(&self) -> Option<&Reason> {
+        self.0.reason.as_ref()
     }
 
     /// The file concerned, if one is known.
@@ -324,6 +378,17 @@ mod tests {
             "Corruption: block checksum mismatch: stored 0x1, computed 0x2: db/000012.sst at offset 4096. \
              Restore the file from a backup"
         );
+    }
+
+    #[test]
+    fn a_reason_stays_with_the_error() {
+        let e = Error::other_comparator("default", "mine", None).at_path(Path::new("db")).hint("Give it");
+        assert_eq!(
+            e.to_string(),
+            "Invalid argument: family \"default\" needs the comparator mine, which was not given: db. Give it"
+        );
+        assert!(matches!(e.clone().reason(), Some(Reason::OtherComparator { given: None, .. })));
+        assert_eq!(Error::invalid(e.message()).reason(), None);
     }
 
     #[test]

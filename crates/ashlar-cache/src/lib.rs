@@ -11,6 +11,7 @@
 //! 1. Hits of two different blocks share no lock.
 //! 2. `used <= capacity` at every instant (until the capacity is lowered). A block that does not fit is returned to the
 //!    reader and is not cached. It is charged beside `used` while a reader holds it, and the cache shrinks by as much.
+//!    Pools of several databases may share one capacity ([`BlockCache`]), which holds for all of them together.
 //! 3. A frame is charged from before it is built until its bytes are freed, whether it is in a slot or not.
 //! 4. Frames of 2 to 64 KiB live in slabs, longer ones in pages of their own. Freed frames return memory to the operating system a slab at a time. Kept
 //!    back: one sixteenth of the capacity, a few slabs, and slabs that still hold a pinned frame.
@@ -19,6 +20,7 @@
 //!    The others do not cache their block meanwhile, so they do not wait for locks.
 
 mod clock;
+mod block_cache;
 mod frame;
 mod ghosts;
 #[cfg(all(test, loom))]
@@ -34,6 +36,7 @@ mod tests;
 #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss)] // small numbers throughout
 mod traces;
 
+pub use block_cache::BlockCache;
 pub use frame::FramePin;
 pub use pages::Pages;
 pub use pool::{FramePool, PoolUsage};

@@ -1,5 +1,6 @@
 //! The cap on the memory of all frames, and the eviction when it is reached.
 
+use crate::block_cache::BlockCache;
 use crate::clock::{Clock, Entry, Verdict};
 use crate::frame::Place;
 use crate::ghosts::Turnovers;
@@ -13,7 +14,7 @@ use std::fmt;
 use std::sync::Arc;
 
 /// The number of ring entries that one insert checks before it gives up and does not cache the block.
-const SWEEP: usize = 512;
+pub(crate) const SWEEP: usize = 512;
 
 /// The number of slabs to empty for one block that has no place, and the most when another use of memory evicted
 /// blocks.
@@ -47,6 +48,8 @@ pub struct FramePool {
     capacity: AtomicUsize,
     /// The budget of other memory that shares the cap.
     budget: Option<Arc<MemoryBudget>>,
+    /// The capacity that other pools share.
+    common: Option<Arc<BlockCache>>,
     /// Changed by compare-and-swap only, so that the cap is never exceeded. Relaxed: it orders no other memory access.
     used: AtomicUsize,
     pinned: AtomicUsize,
@@ -77,7 +80,19 @@ impl FramePool {
 
     /// A pool that also stays within the memory that `budget` leaves, and evicts blocks when other memory grows.
     pub fn within(capacity: usize, budget: &Arc<MemoryBudget>) -> Arc<FramePool> {
-        let pool = Arc::new(FramePool::make(capacity, Some(Arc::clone(budget))));
+        FramePool::heeding(FramePool::make(capacity, Some(Arc::clone(budget))), budget)
+    }
+
+    /// A pool within the memory that `budget` leaves, whose capacity is that of `cache`.
+    pub fn of_cache(cache: Arc<BlockCache>, budget: &Arc<MemoryBudget>) -> Arc<FramePool> {
+        let pool = FramePool::make(usize::MAX, Some(Arc::clone(budget)));
+        let pool = FramePool::heeding(FramePool { common: Some(Arc::clone(&cache)), ..pool }, budget);
+        cache.join(&pool);
+        pool
+    }
+
+    fn heeding(pool: FramePool, budget: &Arc<MemoryBudget>) -> Arc<FramePool> {
+        let pool = Arc::new(pool);
         let weak = Arc::downgrade(&pool);
         budget.on_growth(move || {
             if let Some(pool) = weak.upgrade() {
@@ -97,6 +112,7 @@ impl FramePool {
         FramePool {
             capacity: AtomicUsize::new(capacity),
             budget,
+            common: None,
             used: AtomicUsize::new(0),
             pinned: AtomicUsize::new(0),
             beyond: AtomicUsize::new(0),
@@ -111,8 +127,20 @@ impl FramePool {
     /// The present limit of cached blocks in bytes.
     pub(crate) fn limit(&self) -> usize {
         let capacity = self.capacity.load(Ordering::Relaxed);
+        let capacity = self.common.as_ref().map_or(capacity, |cache| cache.capacity());
         let limit = self.budget.as_ref().map_or(capacity, |budget| capacity.min(budget.left()));
         limit.saturating_sub(self.beyond())
+    }
+
+    /// The bytes that are free.
+    pub(crate) fn room(&self) -> usize {
+        let own = self.limit().saturating_sub(self.used());
+        self.common.as_ref().map_or(own, |cache| own.min(cache.left()))
+    }
+
+    /// The cache whose capacity the pool shares with others.
+    pub fn common(&self) -> Option<&Arc<BlockCache>> {
+        self.common.as_ref()
     }
 
     /// Bytes of blocks that readers hold outside the cache.
@@ -207,9 +235,17 @@ impl FramePool {
 
     /// Charges `size` bytes if they fit, after evictions if necessary. False when they do not fit.
     pub(crate) fn reserve(&self, size: usize) -> bool {
-        if size > self.limit() {
+        if size > self.limit() || self.common.as_ref().is_some_and(|cache| !cache.reserve(size)) {
             return false;
         }
+        let fits = self.reserve_own(size);
+        if !fits && let Some(cache) = &self.common {
+            cache.release(size);
+        }
+        fits
+    }
+
+    fn reserve_own(&self, size: usize) -> bool {
         let mut looks = SWEEP;
         loop {
             let capacity = self.limit();
@@ -224,7 +260,7 @@ impl FramePool {
     }
 
     /// Moves the clock hand until one frame was evicted. False when `looks` entries were checked without success.
-    fn evict_one(&self, looks: &mut usize) -> bool {
+    pub(crate) fn evict_one(&self, looks: &mut usize) -> bool {
         let mut verdict = None;
         while *looks > 0 {
             *looks -= 1;
@@ -259,8 +295,7 @@ impl FramePool {
     }
 
     /// Entries in the ring, dead ones included.
-    #[cfg(test)]
-    pub(crate) fn ring_len(&self) -> usize {
+    pub(crate) fn entries(&self) -> usize {
         self.clock.lock().len()
     }
 
@@ -272,6 +307,9 @@ impl FramePool {
 
     pub(crate) fn release(&self, size: usize) {
         self.used.fetch_sub(size, Ordering::Relaxed);
+        if let Some(cache) = &self.common {
+            cache.release(size);
+        }
     }
 
     /// Charges a block that is not cached, and evicts for it.

@@ -122,8 +122,7 @@ impl SlotArray {
     /// One or two atomic operations.
     pub fn admits(&self, ordinal: u32, len: usize) -> Option<Admission<'_>> {
         let (size, limit) = (Charge::size_of(len, len), self.pool.limit());
-        let room = limit.saturating_sub(self.pool.used());
-        if size <= room {
+        if size <= self.pool.room() {
             return Some(Admission { _turn: None });
         }
         let read = self.ghosts.read(ordinal, size, (self.pool.turnovers(), limit));
@@ -204,6 +203,6 @@ mod tests {
         );
         assert_eq!(Arc::weak_count(&slots.counted), 1, "of the one entry");
         drop(slots);
-        assert_eq!((pool.frames(), pool.ring_len()), (0, 1));
+        assert_eq!((pool.frames(), pool.entries()), (0, 1));
     }
 }

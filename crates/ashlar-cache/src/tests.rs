@@ -88,7 +88,7 @@ fn entries_of_closed_tables_leave_the_ring() {
         let slots = SlotArray::new(pool.clone(), 20);
         (0..20).for_each(|i| drop(slots.insert(i, block(0, i, 10).into(), &[])));
     }
-    assert!(pool.ring_len() <= 100, "{}", pool.ring_len());
+    assert!(pool.entries() <= 100, "{}", pool.entries());
     assert_eq!(pool.usage().used, 0);
 }
 

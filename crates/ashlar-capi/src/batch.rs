@@ -74,17 +74,17 @@ pub fn writebatch_create_from(rep: &[u8]) -> BatchObject {
     BatchObject::of(rep)
 }
 
-/// An empty batch. Of the settings only the checksums act.
+/// An empty batch. The checksums and the limit of its bytes act: an operation beyond the limit is left out.
 pub fn writebatch_create_with_params(
     _: usize,
-    _: usize,
+    max_bytes: usize,
     protection_bytes_per_key: usize,
     _: usize,
 ) -> BatchObject {
-    if protection_bytes_per_key == 0 {
-        return BatchObject::default();
-    }
-    BatchObject { batch: WriteBatch::protected(), ..BatchObject::default() }
+    let batch = if protection_bytes_per_key == 0 { WriteBatch::new() } else { WriteBatch::protected() };
+    // No write of the new batch runs.
+    drop(batch.limit(max_bytes));
+    BatchObject { batch, ..BatchObject::default() }
 }
 
 /// Removes all operations.

@@ -8,11 +8,13 @@ use crate::iter::{IterObject, iter_key, iter_timestamp, iter_value};
 use crate::options::{CacheObject, EnvObject, OptionsObject};
 use ashlar_base::stats::perf::{self, Context, Level, Metric};
 use ashlar_base::stats::{Distribution, Histogram, Ticker};
+use ashlar_compat::cache::Cache;
 use ashlar_compat::numbers::{HISTOGRAMS, PERF, TICKERS};
 use ashlardb::options::Order;
 use ashlardb::{LiveFile, Result};
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 // Each function below is the body of the C function of its name.
@@ -211,7 +213,7 @@ pub fn sst_file_metadata_get_largestkey(file_meta: &FileObject) -> Option<&[u8]>
 #[derive(Debug, Default)]
 pub struct ConsumersObject {
     databases: Vec<DbObject>,
-    caches: usize,
+    caches: Vec<Arc<Cache>>,
 }
 
 /// `rocksdb_memory_usage_t`.
@@ -233,9 +235,11 @@ pub fn memory_consumers_add_db(consumers: &mut ConsumersObject, db: &DbObject) {
     consumers.databases.push(db.share());
 }
 
-/// Adds a cache. Each database has its own, which counts with the database.
-pub fn memory_consumers_add_cache(consumers: &mut ConsumersObject, _: &CacheObject) {
-    consumers.caches += 1;
+/// Adds a cache. One that was added before counts once.
+pub fn memory_consumers_add_cache(consumers: &mut ConsumersObject, cache: &CacheObject) {
+    if !consumers.caches.contains(&cache.0) {
+        consumers.caches.push(Arc::clone(&cache.0));
+    }
 }
 
 /// The memory at this moment.
@@ -244,15 +248,13 @@ pub fn memory_consumers_add_cache(consumers: &mut ConsumersObject, _: &CacheObje
 /// None.
 pub fn approximate_memory_usage_create(consumers: &ConsumersObject) -> Result<UsageObject> {
     let mut usage = UsageObject::default();
+    usage.cache = consumers.caches.iter().map(|cache| cache.usage()).sum();
     for db in &consumers.databases {
         let db = db.0.db();
         let sum = |name| db.aggregated_int_property(name).unwrap_or(0);
         usage.memtables += sum("rocksdb.size-all-mem-tables");
         usage.unflushed += sum("rocksdb.cur-size-all-mem-tables");
         usage.readers += sum("rocksdb.estimate-table-readers-mem");
-        if consumers.caches > 0 {
-            usage.cache += db.int_property("rocksdb.block-cache-usage").unwrap_or(0);
-        }
     }
     Ok(usage)
 }

@@ -1,6 +1,6 @@
 //! What an object keeps from one call for a later one: the first error, and bytes that the caller reads.
 
-use ashlardb::{Error, Result};
+use ashlardb::{Error, Reason, Result};
 use std::cell::RefCell;
 
 /// The first error of those calls on an object that have no place for an error. A later call returns the error.
@@ -14,9 +14,12 @@ impl From<Error> for FirstError {
 }
 
 impl FirstError {
-    /// Keeps the error of a call, unless there is an earlier one.
+    /// Keeps the error of a call, unless there is an earlier one. An operation beyond the limit of a batch is left out without an
+    /// error, as in RocksDB.
     pub(crate) fn note(&self, done: Result<()>) {
-        if let Err(e) = done {
+        if let Err(e) = done
+            && e.reason() != Some(&Reason::BatchFull)
+        {
             self.0.borrow_mut().get_or_insert(e);
         }
     }

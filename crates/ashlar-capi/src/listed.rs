@@ -4,7 +4,6 @@ use crate::db::DbObject;
 use ashlar_compat::status::not_found;
 use ashlardb::{Family, LiveFile, Result, WalFile};
 use std::ffi::{CStr, CString};
-use std::path::Path;
 
 /// `rocksdb_livefile_t`: a table, as the library or the caller describes it.
 #[derive(Clone, Debug, Default)]
@@ -28,11 +27,11 @@ pub(crate) fn c_text(text: &str) -> CString {
 }
 
 impl TableObject {
-    fn live(family: &str, dir: &Path, file: LiveFile) -> TableObject {
+    fn live(family: &str, file: LiveFile) -> TableObject {
         TableObject {
             family: c_text(family),
             name: c_text(&format!("/{:06}.sst", file.number.0)),
-            directory: c_text(&dir.to_string_lossy()),
+            directory: c_text(&file.dir.to_string_lossy()),
             level: file.level.0.into(),
             bytes: usize::try_from(file.bytes).unwrap_or(usize::MAX),
             smallest: file.smallest,
@@ -58,7 +57,7 @@ impl LiveObject {
 pub fn livefiles(db: &DbObject) -> LiveObject {
     let of = |family: &Family| {
         let files = family.live_files().unwrap_or_default().into_iter();
-        files.map(|file| TableObject::live(family.name(), db.0.path(), file)).collect::<Vec<_>>()
+        files.map(|file| TableObject::live(family.name(), file)).collect::<Vec<_>>()
     };
     LiveObject(db.0.db().families().iter().flat_map(of).collect())
 }

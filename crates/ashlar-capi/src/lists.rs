@@ -486,7 +486,7 @@ pub unsafe extern "C" fn rocksdb_options_set_max_bytes_for_level_multiplier_addi
     unsafe { set_joined(opt, name, levels, |level| Ok(level.to_string())) };
 }
 
-/// A hint: tables are block-based, whatever kind a program asks for.
+/// Plain tables: see [`ashlar_compat::options::Options::set_other_tables`].
 ///
 /// # Safety
 /// See the header.
@@ -505,6 +505,7 @@ pub unsafe extern "C" fn rocksdb_options_set_plain_table_factory(
     let _in = crate::checked::enter("rocksdb_options_set_plain_table_factory");
     call(std::ptr::null_mut(), || {
         // SAFETY: as for this function.
-        unsafe { crate::door::changed(opt, "opt") }.map(drop)
+        unsafe { crate::door::changed(opt, "opt") }?.0.set_other_tables();
+        Ok(())
     });
 }

@@ -72,7 +72,7 @@ impl PolicyObject {
 
 /// `rocksdb_cache_t`.
 #[derive(Debug)]
-pub struct CacheObject(Arc<Cache>);
+pub struct CacheObject(pub(crate) Arc<Cache>);
 
 /// `rocksdb_env_t`.
 #[derive(Clone, Debug)]
@@ -403,8 +403,10 @@ pub fn options_enable_statistics(opt: &mut OptionsObject) {
     opt.0.statistics.get_or_insert_with(|| Arc::new(Statistics::new()));
 }
 
-/// A hint: tables are block-based, whatever kind a program asks for.
-pub fn options_set_cuckoo_table_factory(_: &mut OptionsObject, _: Option<&CuckooObject>) {}
+/// Cuckoo tables: see [`ashlar_compat::options::Options::set_other_tables`].
+pub fn options_set_cuckoo_table_factory(opt: &mut OptionsObject, _: Option<&CuckooObject>) {
+    opt.0.set_other_tables();
+}
 
 /// Marks tables with so many deletions among so many entries for a compaction.
 pub fn options_add_compact_on_deletion_collector_factory(
@@ -489,7 +491,6 @@ pub fn block_based_options_set_filter_policy(options: &mut TableObject, policy: 
 /// The object for the block cache; null changes nothing.
 pub fn block_based_options_set_block_cache(options: &mut TableObject, cache: Option<&CacheObject>) {
     if let Some(CacheObject(cache)) = cache {
-        options.0.texts.set("block_cache", cache.capacity().max(1 << 20));
         options.0.cache = Some(Arc::clone(cache));
     }
 }
@@ -535,22 +536,22 @@ pub fn cache_create_lru_opts(options: &LruObject) -> CacheObject {
     cache_create_lru(options.texts().get("capacity"))
 }
 
-/// A cache of so many bytes, which the cap on memory keeps anyway.
+/// A cache of so many bytes. No cache ever has more, so a block that does not fit is not cached, and its read succeeds.
 pub fn cache_create_lru_with_strict_capacity_limit(capacity: usize) -> CacheObject {
     cache_create_lru(capacity)
 }
 
-/// Changes the size, for databases that are opened later.
+/// Changes the capacity, also for open databases.
 pub fn cache_set_capacity(cache: &CacheObject, capacity: usize) {
     cache.0.set_capacity(capacity);
 }
 
-/// The bytes in the caches of the open databases that were opened with the object.
+/// The bytes of cached blocks of all databases that were opened with the object.
 pub fn cache_get_usage(cache: &CacheObject) -> usize {
     usize::try_from(cache.0.usage()).unwrap_or(usize::MAX)
 }
 
-/// The bytes among them that readers hold.
+/// The bytes of blocks that readers hold.
 pub fn cache_get_pinned_usage(cache: &CacheObject) -> usize {
     usize::try_from(cache.0.pinned_usage()).unwrap_or(usize::MAX)
 }
@@ -560,7 +561,7 @@ pub fn cache_create_hyper_clock_opts(options: &ClockObject) -> CacheObject {
     cache_create_lru(options.texts().get("capacity"))
 }
 
-/// A hint: a cache of a database goes with the database.
+/// Ignored: blocks leave the cache with their databases, which takes no time at the end of a program.
 pub fn cache_disown_data(_: &CacheObject) {}
 
 /// Options of a clock cache.

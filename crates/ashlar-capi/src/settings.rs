@@ -228,7 +228,8 @@ pub fn readoptions_get_table_index_factory_name(_: &ReadObject) -> Option<&[u8]>
 /// No index of the caller.
 pub fn readoptions_clear_table_index_factory(_: &mut ReadObject) {}
 
-/// A function that may leave tables out of a scan. A hint: a scan reads every table that may have a key of the scan.
+/// A function that may leave tables out of a scan. Scans with it are refused. Reads of keys ignore it, as in
+/// RocksDB.
 ///
 /// # Safety
 /// The options are null or of this library, and the destructor is that of the state.
@@ -245,6 +246,7 @@ pub unsafe extern "C" fn rocksdb_readoptions_set_table_filter(
         let state = unsafe { State::new(state, destructor, None) };
         // SAFETY: as for this function.
         let opt = unsafe { changed(opt, "opt") }?;
+        opt.0.filter_tables(table_filter.is_some());
         opt.1 = table_filter.map(|_| TableFilter(Arc::new(state)));
         Ok(())
     });
@@ -257,6 +259,7 @@ pub fn readoptions_has_table_filter(opt: &ReadObject) -> bool {
 
 /// No such function.
 pub fn readoptions_clear_table_filter(opt: &mut ReadObject) {
+    opt.0.filter_tables(false);
     opt.1 = None;
 }
 
@@ -272,12 +275,12 @@ pub fn readoptions_clear_merge_operand_count_threshold(opt: &mut ReadObject) {
     opt.0.change(|texts: &mut Texts| texts.reset(OPERANDS));
 }
 
-/// The number of blocks in a cache: 0, because a cache of C is a number until a database is opened with it.
-pub fn cache_get_occupancy_count(_: &CacheObject) -> usize {
-    0
+/// The number of blocks in a cache.
+pub fn cache_get_occupancy_count(cache: &CacheObject) -> usize {
+    cache.0.blocks()
 }
 
-/// The size of the table of a cache: 0, as of the blocks.
+/// Always 0: blocks are found by their tables, without a hash table.
 pub fn cache_get_table_address_count(_: &CacheObject) -> usize {
     0
 }

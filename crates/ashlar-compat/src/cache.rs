@@ -1,59 +1,57 @@
 //! RocksDB's object for a block cache.
 //!
-//! 1. Each database that is opened with the object has a block cache of its own, of the object's size.
-//! 2. What the object says of its contents is the sum over those databases.
+//! 1. The cached blocks of all databases that are opened with one object never exceed its capacity together.
+//! 2. A database of the engine has one block cache. If its families have several objects, the largest serves all families, and the
+//!    others stay empty.
 //!
 //! Source: RocksDB `include/rocksdb/advanced_cache.h`.
 
-use crate::database::Database;
-use crate::users::Users;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use ashlardb::BlockCache;
+use std::sync::Arc;
 
 /// A block cache as RocksDB's programs have it. Two are equal if they are one object.
-#[derive(Debug, Default)]
-pub struct Cache {
-    capacity: AtomicUsize,
-    databases: Users,
-}
+#[derive(Debug)]
+pub struct Cache(Arc<BlockCache>);
 
 impl PartialEq for Cache {
     fn eq(&self, other: &Cache) -> bool {
-        std::ptr::eq(self, other)
+        Arc::ptr_eq(&self.0, &other.0)
     }
 }
 
 impl Cache {
-    /// A cache of so many bytes.
+    /// A cache of so many bytes. With 0 it caches nothing.
     pub fn new(capacity: usize) -> Cache {
-        Cache { capacity: capacity.into(), databases: Users::default() }
+        Cache(BlockCache::new(capacity))
     }
 
-    /// The bytes of the cache of each database.
+    /// The most bytes of cached blocks.
     pub fn capacity(&self) -> usize {
-        self.capacity.load(Ordering::Relaxed)
+        self.0.capacity()
     }
 
-    /// Changes the size, for databases that are opened later.
+    /// Changes the capacity, also for open databases. A lower one evicts blocks at once.
     pub fn set_capacity(&self, bytes: usize) {
-        self.capacity.store(bytes, Ordering::Relaxed);
+        self.0.set_capacity(bytes);
     }
 
-    /// The bytes in the caches of the open databases.
+    /// The bytes of cached blocks, of all open databases.
     pub fn usage(&self) -> u64 {
-        self.sum("rocksdb.block-cache-usage")
+        self.0.used() as u64
     }
 
-    /// The bytes among them that readers hold.
+    /// The bytes of blocks that readers hold. Blocks that do not fit into the cache are among them.
     pub fn pinned_usage(&self) -> u64 {
-        self.sum("rocksdb.block-cache-pinned-usage")
+        self.0.held_by_readers() as u64
     }
 
-    fn sum(&self, property: &str) -> u64 {
-        self.databases.open().iter().filter_map(|db| db.db().int_property(property)).sum()
+    /// The number of cached blocks.
+    pub fn blocks(&self) -> usize {
+        self.0.blocks()
     }
 
-    /// A database was opened.
-    pub(crate) fn opened(&self, db: &Database) {
-        self.databases.add(db);
+    /// The engine's part.
+    pub(crate) fn shared(&self) -> &Arc<BlockCache> {
+        &self.0
     }
 }

@@ -29,6 +29,8 @@ pub struct ReadOptions {
     refused: Option<&'static str>,
     /// An option without a text that no read keeps.
     refused_part: Option<&'static str>,
+    /// Whether a scan would ask a function of the caller which tables to read.
+    filters_tables: bool,
 }
 
 /// Options that would change an answer in a way that is not served; any value but RocksDB's default is refused.
@@ -51,6 +53,7 @@ impl Default for ReadOptions {
             read,
             refused: None,
             refused_part: None,
+            filters_tables: false,
         }
     }
 }
@@ -90,6 +93,12 @@ impl ReadOptions {
     /// Refuses every read because of an option without a text; `None`: no longer.
     pub fn refuse(&mut self, part: Option<&'static str>) {
         self.refused_part = part;
+    }
+
+    /// Whether scans have a filter of tables, which leaves keys out of them. Scans are refused then. Reads of keys ignore the
+    /// filter, as in RocksDB.
+    pub fn filter_tables(&mut self, yes: bool) {
+        self.filters_tables = yes;
     }
 
     /// Whether an option that is yes or no is on.
@@ -139,6 +148,10 @@ impl ReadOptions {
     /// # Errors
     /// `NotSupported`: an option that no read keeps.
     pub fn scan(&self, family: &Family, newest: bool) -> Result<Scan> {
+        if self.filters_tables {
+            return Err(Error::not_supported("a scan with the read option table_filter")
+                .hint("Scan without the filter, and leave out what the program does not want"));
+        }
         let from = if newest { family.reading(self.plain()?) } else { self.of(family)? };
         Ok(from.scan(self.bounds(family)))
     }

@@ -6,7 +6,6 @@ use crate::status::is_paused;
 use crate::value::COMPRESSION;
 use ashlar_format::compress::Compression;
 use ashlar_format::filename::FileKind;
-use ashlar_options::FamilyOptions;
 use ashlardb::{
     BlobsEvent, CompactFilesOptions, CompactionEvent, Error, ErrorKind, Family, FileNumber, Level, Result,
 };
@@ -54,8 +53,16 @@ impl Blobs {
 }
 
 /// The path of a file in the directory of a database.
-pub(crate) fn path(dir: &Path, file: FileKind) -> String {
+fn path(dir: &Path, file: FileKind) -> String {
     dir.join(file.name()).to_string_lossy().into_owned()
+}
+
+/// The path of a table of the database in `dir`. Only an open database knows tables in further directories.
+pub(crate) fn table_path(family: Option<&Family>, dir: &Path, number: FileNumber) -> String {
+    match family {
+        Some(family) => family.table_path(number).to_string_lossy().into_owned(),
+        None => path(dir, FileKind::Table(number)),
+    }
 }
 
 /// What a compaction does, or did.
@@ -116,12 +123,14 @@ impl Report {
         kind == Some((ErrorKind::Aborted, false))
     }
 
-    /// The report of an event of the database in `dir`; `options` are those of the family.
-    pub(crate) fn of(event: &CompactionEvent, dir: &Path, options: Option<&FamilyOptions>) -> Report {
+    /// The report of an event of the database in `dir`.
+    pub(crate) fn of(event: &CompactionEvent, dir: &Path, family: Option<&Family>) -> Report {
+        let options = family.map(Family::options);
+        let options = options.as_deref();
         let named = |number: FileNumber, level: Level| NamedFile {
             number,
             level: level.0.into(),
-            path: path(dir, FileKind::Table(number)),
+            path: table_path(family, dir, number),
         };
         let of_level = |(level, files): &(Level, Vec<FileNumber>)| {
             files.iter().map(|number| named(*number, *level)).collect::<Vec<_>>()
@@ -201,10 +210,12 @@ pub fn compact_files(
     let limit = options.get::<u64>("output_file_size_limit");
     let mut how = CompactFilesOptions::new().max_subcompactions(jobs).file_bytes(limit);
     how.compression = compression(options)?;
-    let inputs = numbers.iter().map(|number| (*number, path(dir, FileKind::Table(*number))));
-    let input_tables = inputs.filter_map(|(number, path)| TableReport::read(family, number, &path)).collect();
+    // The paths before the compaction: afterwards the family does not have these tables.
+    let inputs: Vec<_> =
+        numbers.iter().map(|number| (*number, table_path(Some(family), dir, *number))).collect();
+    let read = |(number, path): &(FileNumber, String)| TableReport::read(family, *number, path);
+    let input_tables = inputs.iter().filter_map(read).collect();
     let event = family.compact_files_with(numbers, Level(output), how)?;
-    let options = family.options();
     let nothing = || {
         CompactionEvent::begun(
             0,
@@ -215,7 +226,13 @@ pub fn compact_files(
             0,
         )
     };
-    Ok(Report { input_tables, ..Report::of(&event.unwrap_or_else(nothing), dir, Some(&options)) })
+    let mut report = Report::of(&event.unwrap_or_else(nothing), dir, Some(family));
+    for file in &mut report.inputs {
+        if let Some((_, path)) = inputs.iter().find(|(number, _)| *number == file.number) {
+            file.path.clone_from(path);
+        }
+    }
+    Ok(Report { input_tables, ..report })
 }
 
 /// The compression of the outputs; `None`: that of the family, which RocksDB's `kDisableCompressionOption` stands for.

@@ -4,7 +4,7 @@ use crate::cache::Cache;
 use crate::calls::ReadOptions;
 use crate::iterator::{Iterator, Make};
 use crate::listener::Telling;
-use crate::options::{Options, TableOptions};
+use crate::options::{BLOCK_CACHE, Options, TableOptions};
 use crate::status::paused;
 use ashlardb::{
     Builder, Db, Env, Error, ErrorKind, Family, IoKind, LiveFiles, PrefixExtractor, Result, Secondary,
@@ -161,14 +161,6 @@ impl Database {
         if let Some(space) = &options.space {
             space.opened(&database);
         }
-        // A cache that several families have counts the database once.
-        let mut caches: Vec<&Arc<Cache>> = Vec::new();
-        for cache in named.iter().filter_map(|family| family.options.table.as_ref()?.cache.as_ref()) {
-            if !caches.contains(&cache) {
-                cache.opened(&database);
-                caches.push(cache);
-            }
-        }
         Ok((database, families))
     }
 
@@ -274,7 +266,7 @@ impl Database {
     pub fn disable_requests(&self) {
         self.holds.requests.fetch_add(1, Ordering::SeqCst);
         if self.db.abort_compactions().is_ok() {
-            // Aborts add up. Only requests stay refused, so this one is taken back.
+            // `abort_compactions` is counted; undo it here, because only manual compactions stay disabled.
             drop(self.db.resume_compactions());
         }
     }
@@ -403,29 +395,35 @@ fn check_families(options: &Options, path: &Path, mode: Mode, named: &[Named<'_>
     }
 }
 
-/// The bytes of the database's block cache, which all families share: the sum over the caches that they were given. `None`: they
-/// were given none.
-fn cache_bytes<'a>(tables: impl std::iter::Iterator<Item = &'a TableOptions>) -> Option<usize> {
-    let (mut objects, mut sum): (Vec<&Arc<Cache>>, Option<usize>) = (Vec::new(), None);
-    for table in tables.filter(|table| table.texts.differs("block_cache")) {
-        if let Some(cache) = &table.cache {
-            if objects.contains(&cache) {
-                continue;
+/// The builder with the block cache of the database, which all families share: the largest object that a family has, or else the sum
+/// of the sizes that they were given. Without either the builder stays as it is.
+fn with_cache<'a>(builder: Builder, tables: impl std::iter::Iterator<Item = &'a TableOptions>) -> Builder {
+    let (mut largest, mut sum): (Option<&Cache>, Option<usize>) = (None, None);
+    for table in tables {
+        match &table.cache {
+            Some(cache) if largest.is_none_or(|known| cache.capacity() > known.capacity()) => {
+                largest = Some(cache);
             }
-            objects.push(cache);
+            Some(_) => {}
+            None if table.texts.differs(BLOCK_CACHE) => {
+                sum = Some(sum.unwrap_or(0).saturating_add(table.texts.get(BLOCK_CACHE)));
+            }
+            None => {}
         }
-        sum = Some(sum.unwrap_or(0).saturating_add(table.texts.get("block_cache")));
     }
-    sum
+    match (largest, sum) {
+        (Some(cache), _) => builder.block_cache(cache.shared()),
+        (None, Some(bytes)) => {
+            builder.options(&format!("block_based_table_factory={{{BLOCK_CACHE}={bytes};}}"))
+        }
+        (None, None) => builder,
+    }
 }
 
 fn builder(options: &Options, path: &Path, mode: Mode, named: &[Named<'_>]) -> Builder {
     let builder = options.on_database(Db::builder(path)).read_only(matches!(mode, Mode::Read { .. }));
     let tables = named.iter().filter_map(|family| family.options.table.as_ref());
-    let builder = match cache_bytes(tables) {
-        None => builder,
-        Some(bytes) => builder.options(&format!("block_based_table_factory={{block_cache={bytes};}}")),
-    };
+    let builder = with_cache(builder, tables);
     named.iter().fold(builder, |builder, family| {
         let set = |f| {
             let is_default = family.name == DEFAULT;

@@ -6,10 +6,9 @@
 //!
 //! Source: RocksDB `include/rocksdb/listener.h`.
 
-use crate::compactions::{Blobs, NamedFile, Report, path};
+use crate::compactions::{Blobs, NamedFile, Report, table_path};
 use crate::database::{Database, WeakDatabase};
 use crate::status::paused;
-use ashlar_format::filename::FileKind;
 use ashlardb::{
     CompactionEvent, Error, ErrorKind, Event, EventListener, Family, FileNumber, FlushEvent, IngestEvent,
     StallCondition, StoredProperties,
@@ -56,7 +55,7 @@ impl FlushReport {
             family: event.family.clone(),
             family_id: event.family_id.0,
             number: number.unwrap_or(FileNumber(0)),
-            path: number.map_or_else(String::new, |number| path(dir, FileKind::Table(number))),
+            path: number.map_or_else(String::new, |number| table_path(family, dir, number)),
             blobs: Blobs::all(dir, &event.blobs),
             slowdown: options.is_some_and(|options| level0 >= options.compaction.l0_slowdown),
             stop: options.is_some_and(|options| level0 >= options.compaction.l0_stop),
@@ -82,12 +81,12 @@ pub struct IngestReport {
 }
 
 impl IngestReport {
-    fn of(event: &IngestEvent, dir: &Path) -> IngestReport {
+    fn of(event: &IngestEvent, dir: &Path, family: Option<&Family>) -> IngestReport {
         IngestReport {
             family: event.family.clone(),
             source: event.source.clone(),
             number: event.number,
-            path: path(dir, FileKind::Table(event.number)),
+            path: table_path(family, dir, event.number),
             sequence: event.sequence.get(),
         }
     }
@@ -199,8 +198,8 @@ pub(crate) struct Telling {
     listeners: Vec<Arc<dyn Listener>>,
     dir: PathBuf,
     db: OnceLock<WeakDatabase>,
-    /// The properties of the inputs of the running compactions, by job.
-    inputs: Mutex<BTreeMap<i32, Vec<TableReport>>>,
+    /// The inputs of the running compactions, by job: their paths and properties at the begin.
+    inputs: Mutex<BTreeMap<i32, (Vec<NamedFile>, Vec<TableReport>)>>,
 }
 
 impl Telling {
@@ -215,25 +214,26 @@ impl Telling {
         let _ = self.db.set(db.downgrade());
     }
 
-    fn inputs(&self) -> MutexGuard<'_, BTreeMap<i32, Vec<TableReport>>> {
+    fn inputs(&self) -> MutexGuard<'_, BTreeMap<i32, (Vec<NamedFile>, Vec<TableReport>)>> {
         self.inputs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The report of a compaction, with the properties of its inputs.
     fn report(&self, family: Option<&Family>, event: &CompactionEvent) -> Report {
-        let options = family.map(Family::options);
-        let mut report = Report::of(event, &self.dir, options.as_deref());
+        let mut report = Report::of(event, &self.dir, family);
         let read = |file: &NamedFile| TableReport::read(family?, file.number, &file.path);
         report.input_tables = report.inputs.iter().filter_map(read).collect();
         report
     }
 
-    /// The report of a compaction that has ended. The properties of its inputs are those of its begin.
+    /// The report of a compaction that has ended. What it says of its inputs is that of its begin: the family may not have these
+    /// tables now.
     fn report_at_end(&self, family: Option<&Family>, event: &CompactionEvent) -> Report {
-        let options = family.map(Family::options);
-        let report = Report::of(event, &self.dir, options.as_deref());
-        let input_tables = self.inputs().remove(&report.job).unwrap_or_default();
-        Report { input_tables, ..report }
+        let report = Report::of(event, &self.dir, family);
+        match self.inputs().remove(&report.job) {
+            Some((inputs, input_tables)) => Report { inputs, input_tables, ..report },
+            None => report,
+        }
     }
 
     fn notice(&self, db: Option<&Database>, event: &Event) -> Option<Notice> {
@@ -248,7 +248,7 @@ impl Telling {
             }
             Event::CompactionBegin(event) => {
                 let report = self.report(family(&event.family).as_ref(), event);
-                self.inputs().insert(report.job, report.input_tables.clone());
+                self.inputs().insert(report.job, (report.inputs.clone(), report.input_tables.clone()));
                 Notice::CompactionBegin(report)
             }
             Event::CompactionCompleted(event) => {
@@ -261,7 +261,9 @@ impl Telling {
                 let error = Some(if is_paused { paused() } else { cause.clone() });
                 Notice::CompactionCompleted(Report { error, ..report })
             }
-            Event::FileIngested(event) => Notice::Ingested(IngestReport::of(event, dir)),
+            Event::FileIngested(event) => {
+                Notice::Ingested(IngestReport::of(event, dir, family(&event.family).as_ref()))
+            }
             Event::MemtableSealed { family, entries, deletions, .. } => {
                 Notice::MemtableSealed(MemtableReport {
                     family: family.clone(),

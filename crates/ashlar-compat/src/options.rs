@@ -167,7 +167,7 @@ impl Texts {
 pub struct TableOptions {
     /// By RocksDB's names, without the struct.
     pub texts: Texts,
-    /// The object for the block cache, if a program gave one.
+    /// The object for the block cache, if a program gave one. It replaces the size in the text.
     pub cache: Option<Arc<Cache>>,
 }
 
@@ -182,10 +182,14 @@ impl TableOptions {
     fn text(&self) -> String {
         let cache = format!("{CACHED}.");
         let nested: String = self.texts.joined(|name| name.starts_with(&cache)).replace(&cache, "");
-        let plain = self.texts.joined(|name| !name.starts_with(&cache));
+        let is_replaced = |name: &str| name == BLOCK_CACHE && self.cache.is_some();
+        let plain = self.texts.joined(|name| !name.starts_with(&cache) && !is_replaced(name));
         if nested.is_empty() { plain } else { format!("{plain}{CACHED}={{{nested}}};") }
     }
 }
+
+/// The size of the block cache in a text.
+pub(crate) const BLOCK_CACHE: &str = "block_cache";
 
 /// The struct within those of tables.
 const CACHED: &str = "metadata_cache_options";
@@ -228,7 +232,7 @@ pub struct Options {
     pub table: Option<TableOptions>,
     /// The order of keys.
     pub comparator: Option<Arc<dyn Comparator>>,
-    /// Without a comparator: keys are in descending order of bytes.
+    /// If `comparator` is `None`: true selects descending byte order, false ascending.
     pub descending: bool,
     /// The merge operator.
     pub merge_operator: Option<Arc<dyn MergeOperator>>,
@@ -278,6 +282,13 @@ impl Options {
         merged.prefix_extractor.clone_from(&family.prefix_extractor);
         merged.memtable_name = family.memtable_name;
         merged
+    }
+
+    /// A program asks for plain or cuckoo tables. It gets block-based ones, from which reads answer the same. As in RocksDB, the
+    /// options of block-based tables that were set before count no longer. RocksDB opens such a directory with its block-based
+    /// tables only.
+    pub fn set_other_tables(&mut self) {
+        self.table = None;
     }
 
     /// Whether an option of one open is on.

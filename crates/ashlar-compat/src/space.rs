@@ -1,9 +1,7 @@
 //! The space of the tables of several databases.
 
-use crate::compactions::path;
 use crate::database::Database;
 use crate::users::Users;
-use ashlar_format::filename::FileKind;
 use ashlardb::{Error, Result};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -39,10 +37,9 @@ impl Space {
     pub fn files(&self) -> Vec<(String, u64)> {
         let open = self.databases.open();
         let of = |db: &Database| {
-            let dir = db.path();
             let families = db.db().families();
             let files = families.iter().filter_map(|family| family.live_files().ok()).flatten();
-            let named = files.map(|file| (path(dir, FileKind::Table(file.number)), file.bytes));
+            let named = files.map(|file| (file.path().to_string_lossy().into_owned(), file.bytes));
             named.collect::<Vec<_>>()
         };
         open.iter().flat_map(of).collect()

@@ -5,6 +5,7 @@ use super::{FormatLevel, KeptTexts};
 use crate::{InfoLogOptions, Listeners};
 use ashlar_base::stats::Statistics;
 use ashlar_base::{Error, Result};
+use ashlar_cache::BlockCache;
 use ashlar_format::compress::Compression;
 use ashlar_log::RecoveryMode;
 use std::sync::Arc;
@@ -84,6 +85,8 @@ pub struct DbOptions {
     pub stats_dump_secs: u64,
     /// The statistics that the database counts into; several databases may share one. `None`: its own, tickers only.
     pub statistics: Option<Arc<Statistics>>,
+    /// The capacity for blocks that several databases share, instead of [`DbOptions::block_cache_bytes`]. `None`: its own.
+    pub block_cache: Option<Arc<BlockCache>>,
     /// Receivers of events: flushes, compactions, files, stalls, errors. None.
     pub listeners: Listeners,
     /// The info log: the file `LOG` in the directory.
@@ -125,6 +128,7 @@ impl Default for DbOptions {
             file_checksums: false,
             stats_dump_secs: 0,
             statistics: None,
+            block_cache: None,
             listeners: Listeners::default(),
             info_log: InfoLogOptions::default(),
             kept: KeptTexts::default(),

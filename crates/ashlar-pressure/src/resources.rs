@@ -88,7 +88,9 @@ impl Resources {
             paced: Mutex::new(Rank::Inner, Vec::new()),
             machine: OnceLock::new(),
         };
-        Resources::make(cap, cap / 4, cap / 4 * 3, Some(common))
+        let budget = MemoryBudget::new(cap);
+        let pool = FramePool::within(cap / 4 * 3, &budget);
+        Resources::make(budget, cap / 4, pool, Some(common))
     }
 
     /// The resources of a database that shares nothing. `machine`: the bytes that the process may use.
@@ -99,14 +101,25 @@ impl Resources {
             Ok(bytes) => bytes.min(cap),
             Err(_) => cap,
         };
-        let blocks = usize::try_from(options.block_cache_bytes).unwrap_or(usize::MAX);
-        Resources::make(cap, memtables_max, blocks, None)
+        let budget = MemoryBudget::new(cap);
+        let pool = match &options.block_cache {
+            Some(cache) => FramePool::of_cache(Arc::clone(cache), &budget),
+            None => {
+                let blocks = usize::try_from(options.block_cache_bytes).unwrap_or(usize::MAX);
+                FramePool::within(blocks, &budget)
+            }
+        };
+        Resources::make(budget, memtables_max, pool, None)
     }
 
-    fn make(cap: usize, memtables_max: usize, blocks: usize, common: Option<Common>) -> Resources {
-        let budget = MemoryBudget::new(cap);
+    fn make(
+        budget: Arc<MemoryBudget>,
+        memtables_max: usize,
+        pool: Arc<FramePool>,
+        common: Option<Common>,
+    ) -> Resources {
         let shared = Arc::new(Shared {
-            pool: FramePool::within(blocks, &budget),
+            pool,
             budget,
             memtables_max,
             users: AtomicUsize::new(0),

@@ -238,12 +238,9 @@ fn open_other(family: &ReplayedFamily, order: Order, levels: usize) -> FamilySpe
 
 fn check_comparator(family: &ReplayedFamily, order: &Order) -> Result<()> {
     match &family.comparator {
-        Some(stored) if stored != order.name() => Err(Error::invalid(format!(
-            "{}: does not match existing comparator {} of family {:?}",
-            order.name(),
-            stored.escape_debug(),
-            family.name
-        ))),
+        Some(stored) if stored != order.name() => {
+            Err(Error::other_comparator(&family.name, stored, Some(order.name())))
+        }
         _ => Ok(()),
     }
 }
@@ -251,9 +248,9 @@ fn check_comparator(family: &ReplayedFamily, order: &Order) -> Result<()> {
 fn built_in_order(family: &ReplayedFamily) -> Result<Order> {
     let Some(name) = &family.comparator else { return Ok(Order::Bytewise) };
     Order::by_name(name).or_else(|| timestamp_order(name)).ok_or_else(|| {
-        let name = name.escape_debug();
-        Error::invalid(format!("family {:?} needs the comparator {name}, which was not given", family.name))
-            .hint("Give it with FamilyBuilder::comparator; programs without it can only open the other families")
+        Error::other_comparator(&family.name, name, None).hint(
+            "Give it with FamilyBuilder::comparator; programs without it can only open the other families",
+        )
     })
 }
 

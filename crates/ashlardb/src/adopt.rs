@@ -293,6 +293,7 @@ impl Recorded {
         let set = [
             ("memory", self.memory.is_some() || before.memory_bytes != db.memory_bytes, memory),
             ("the size of a block cache", before.block_cache_bytes != db.block_cache_bytes, memory),
+            ("a common block cache", db.block_cache.is_some(), memory),
             ("max_background_jobs", before.max_background_jobs != db.max_background_jobs, threads),
         ];
         match set.iter().find(|(_, is_set, _)| *is_set) {
@@ -317,11 +318,9 @@ fn write_buffer(bytes: u64, family: &FamilyOptions) -> usize {
 /// `InvalidArgument`, as for every other comparator that a family does not have.
 fn check_order(family: &str, order: &Order, stored: &Order) -> Result<()> {
     match (order, stored) {
-        (Order::Bytewise, Order::ReverseBytewise) => Err(Error::invalid(format!(
-            "{}: does not match existing comparator {} of family {family:?}",
-            order.name(),
-            stored.name()
-        ))),
+        (Order::Bytewise, Order::ReverseBytewise) => {
+            Err(Error::other_comparator(family, stored.name(), Some(order.name())))
+        }
         _ => Ok(()),
     }
 }

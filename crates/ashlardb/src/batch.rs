@@ -2,7 +2,8 @@
 
 use crate::write::Writable;
 use crate::{Family, Write};
-use ashlar_base::{Error, FamilyId, Result};
+use ashlar_base::error::Reason;
+use ashlar_base::{Error, ErrorKind, FamilyId, Result};
 use ashlar_engine::batch::{Mark, WriteBatch as EngineBatch};
 use ashlar_engine::column_family::DatabaseId;
 use std::cell::{Cell, RefCell, RefMut};
@@ -56,6 +57,8 @@ struct Content {
     /// The database of the families in it.
     database: Option<DatabaseId>,
     savepoints: Vec<Mark>,
+    /// The most bytes of the encoded batch; 0: no limit.
+    limit: usize,
 }
 
 impl WriteBatch {
@@ -94,12 +97,22 @@ impl WriteBatch {
         self.size().bytes
     }
 
+    /// Limits the encoded batch to so many bytes from now on; 0: no limit. An operation that would make it larger is not added, and
+    /// answers `Aborted`. (RocksDB: `max_bytes` of a batch.)
+    ///
+    /// # Errors
+    /// `InvalidArgument`: the batch is being written.
+    pub fn limit(&self, bytes: usize) -> Result<()> {
+        self.changed()?.limit = bytes;
+        Ok(())
+    }
+
     /// Adds bytes for readers of the WAL, such as [`crate::Db::updates_since`]. They are no operation, and no read answers them.
     ///
     /// # Errors
     /// `InvalidArgument`: 4 GiB or more, or the batch is being written.
     pub fn put_log_data(&self, blob: impl AsRef<[u8]>) -> Result<()> {
-        self.changed()?.operations.put_log_data(blob.as_ref())
+        self.changed()?.add(|operations| operations.put_log_data(blob.as_ref()))
     }
 
     /// Sets a savepoint, to which [`WriteBatch::rollback_to_savepoint`] returns. Savepoints nest; a write or `clear` removes
@@ -210,6 +223,21 @@ impl Content {
         Size { operations: self.operations.len() as usize, bytes: self.operations.byte_len() }
     }
 
+    /// Adds an operation within the limit.
+    #[inline]
+    fn add(&mut self, op: impl FnOnce(&mut EngineBatch) -> Result<()>) -> Result<()> {
+        if self.limit == 0 {
+            return op(&mut self.operations);
+        }
+        let before = self.operations.mark();
+        op(&mut self.operations)?;
+        if self.operations.byte_len() > self.limit {
+            self.operations.rollback_to(before);
+            return Err(full(self.limit));
+        }
+        Ok(())
+    }
+
     fn clear(&mut self) {
         self.operations.clear();
         self.savepoints.clear();
@@ -220,6 +248,12 @@ impl Content {
 #[cold]
 fn no_savepoint() -> Error {
     Error::invalid("the batch has no savepoint")
+}
+
+#[cold]
+fn full(limit: usize) -> Error {
+    let text = format!("Memory limit reached: the batch may have {limit} bytes");
+    Error::new(ErrorKind::Aborted, text).about(Reason::BatchFull)
 }
 
 #[cold]
@@ -239,8 +273,7 @@ impl Write for WriteBatch {}
 impl Writable for WriteBatch {
     #[inline]
     fn add(&self, op: impl FnOnce(&mut EngineBatch, FamilyId) -> Result<()>) -> Result<()> {
-        let mut content = self.changed()?;
-        op(&mut content.operations, FamilyId::DEFAULT)
+        self.changed()?.add(|operations| op(operations, FamilyId::DEFAULT))
     }
 }
 
@@ -253,7 +286,7 @@ impl Writable for BatchFamily<'_> {
         if content.database.is_some_and(|own| own != database) {
             return Err(Error::invalid("a batch with families of two open databases"));
         }
-        op(&mut content.operations, self.family.inner.id())?;
+        content.add(|operations| op(operations, self.family.inner.id()))?;
         content.database = Some(database);
         Ok(())
     }

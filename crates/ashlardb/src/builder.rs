@@ -12,6 +12,7 @@ use ashlar_base::ext::table_properties_collector::TablePropertiesCollectorFactor
 use ashlar_base::{
     CompactionFilter, CompactionFilterFactory, Comparator, FilterSource, MergeOperator, Order,
 };
+use ashlar_cache::BlockCache;
 use ashlar_engine::pressure::Resources;
 use ashlar_options::{CompactionStyle, DbOptions, DbPath, FamilyOptions};
 use ashlar_repair::Salvage;
@@ -109,6 +110,29 @@ impl Builder {
     pub fn resources(mut self, resources: &Resources) -> Self {
         self.recorded.resources = Some(resources.clone());
         self
+    }
+
+    /// Opens the database with a block cache that it shares with other databases of the process. The cached blocks of all of them
+    /// together never exceed its capacity. Each database also stays within its own cap on memory. The size of a block cache that
+    /// is set or stored has no effect. Not together with [`Builder::resources`], whose databases share a cache already.
+    ///
+    /// ```
+    /// # use ashlardb::prelude::*;
+    /// # use ashlardb::BlockCache;
+    /// # fn main() -> ashlardb::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// let cache = BlockCache::new(64 << 20);
+    /// let users = Db::builder(dir.path().join("users")).block_cache(&cache).open()?;
+    /// let events = Db::builder(dir.path().join("events")).block_cache(&cache).open()?;
+    /// users.put("u", "1")?;
+    /// events.put("e", "1")?;
+    /// assert!(cache.used() <= cache.capacity());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn block_cache(self, cache: &Arc<BlockCache>) -> Self {
+        let cache = Arc::clone(cache);
+        self.database(move |db| db.block_cache = Some(Arc::clone(&cache)))
     }
 
     /// Starts from the defaults instead of the settings in the directory's OPTIONS file. Two things still come from the

@@ -116,7 +116,7 @@ pub use ashlar_backup::{
 };
 pub use ashlar_backup::{ExportedFile, FamilyExport, ImportOptions};
 pub use ashlar_backup::{LiveFiles, StorageFile, StorageKind, WalFile};
-pub use ashlar_base::error::{BusyKind, IoKind, ShutdownKind};
+pub use ashlar_base::error::{BusyKind, IoKind, Reason, ShutdownKind};
 pub use ashlar_base::ext::compact_on_deletion::CompactOnDeletion;
 pub use ashlar_base::ext::compaction_filter::{
     Decision, FilterContext, FilterSource, RemoveEmptyValue, standard_filter,
@@ -136,6 +136,7 @@ pub use ashlar_base::{
     CompactionFilter, CompactionFilterFactory, Comparator, Error, ErrorKind, FamilyId, FileNumber, Level,
     MergeOperator, Result, SeqNum, Trailer, ValueType,
 };
+pub use ashlar_cache::BlockCache;
 pub use ashlar_engine::pressure::Resources;
 pub use ashlar_engine::{IngestMode, IngestOptions, Ingested};
 pub use ashlar_engine::{MemoryClass, MemoryReport};

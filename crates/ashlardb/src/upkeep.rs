@@ -9,7 +9,7 @@ pub use ashlar_engine::LiveFile;
 pub use ashlar_format::table::Properties as StoredProperties;
 pub use ashlar_options::{CompactFilesOptions, CompactRangeOptions};
 pub use ashlar_tree::version::TableProperties;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 impl Db {
     /// [`Family::compact_range`] of the family `default`.
@@ -281,6 +281,15 @@ impl Family {
     /// `Shutdown`.
     pub fn live_files(&self) -> Result<Vec<LiveFile>> {
         self.db.engine().live_files(&self.inner)
+    }
+
+    /// The path of the family's table with that number. A table that the family does not have now counts as one of the database's
+    /// directory.
+    ///
+    /// # Cost
+    /// With `db_paths` or `cf_paths` a look at every table of the family.
+    pub fn table_path(&self, number: FileNumber) -> PathBuf {
+        self.db.engine().table_path(&self.inner, number)
     }
 
     /// The properties of all live tables of the family, those of its collectors included. The order is that of

@@ -8,18 +8,10 @@
 
 static rocksdb_flushoptions_t* fo;
 
-static char* full_merge(void* state, const char* key, size_t key_length, const char* existing, size_t existing_len,
-                        const char* const* list, const size_t* lens, int count, unsigned char* success, size_t* len) {
-  (void)state, (void)key, (void)key_length;
-  *success = 1;
-  return joined(existing, existing_len, list, lens, count, len);
-}
 static const char* name(void* state) {
   (void)state;
   return "calls";
 }
-static void nothing(void* state) { (void)state; }
-
 static rocksdb_options_t* new_options(void) {
   rocksdb_options_t* options = rocksdb_options_create();
   rocksdb_options_set_create_if_missing(options, 1);
@@ -29,13 +21,6 @@ static rocksdb_options_t* new_options(void) {
   rocksdb_file_checksum_gen_factory_destroy(checksums);
   rocksdb_options_set_merge_operator(options, rocksdb_mergeoperator_create(NULL, nothing, full_merge, partial_merge, NULL, name));
   return options;
-}
-
-static rocksdb_t* open_at(const rocksdb_options_t* options, const char* dir) {
-  char* err = NULL;
-  rocksdb_t* db = rocksdb_open(options, dir, &err);
-  must(err);
-  return db;
 }
 
 static void put_cf(rocksdb_t* db, rocksdb_column_family_handle_t* cf, const char* key, const char* value) {
@@ -65,19 +50,6 @@ static void dump(const char* what, rocksdb_t* db, rocksdb_column_family_handle_t
   rocksdb_iter_destroy(iter);
 }
 
-static void walk_put_cf(void* state, uint32_t cf, const char* k, size_t klen, const char* v, size_t vlen) {
-  (void)state;
-  printf("  put %u %.*s = %.*s\n", cf, (int)klen, k, (int)vlen, v);
-}
-static void walk_deleted_cf(void* state, uint32_t cf, const char* k, size_t klen) {
-  (void)state;
-  printf("  deleted %u %.*s\n", cf, (int)klen, k);
-}
-static void walk_merge_cf(void* state, uint32_t cf, const char* k, size_t klen, const char* v, size_t vlen) {
-  (void)state;
-  printf("  merge %u %.*s = %.*s\n", cf, (int)klen, k, (int)vlen, v);
-}
-
 /* Keys and values that are given in parts. */
 static void batches(rocksdb_t* db, rocksdb_column_family_handle_t* cf, rocksdb_column_family_handle_t* of_default) {
   start("batches");
@@ -86,6 +58,21 @@ static void batches(rocksdb_t* db, rocksdb_column_family_handle_t* cf, rocksdb_c
   const size_t key_lens[3] = {2, 1, 1};
   const char* values[2] = {"val", "ue"};
   const size_t value_lens[2] = {3, 2};
+  /* Operations beyond the limit are left out. */
+  for (size_t limit = 0; limit < 80; limit += 13) {
+    rocksdb_writebatch_t* limited = rocksdb_writebatch_create_with_params(0, limit, limit % 2 == 0 ? 0 : 8, 0);
+    rocksdb_writebatch_put(limited, "limited", 7, "12345678", 8);
+    rocksdb_writebatch_put_log_data(limited, "log", 3);
+    rocksdb_writebatch_put_cf(limited, cf, "limited", 7, "12345", 5);
+    rocksdb_writebatch_delete(limited, "gone", 4);
+    rocksdb_writebatch_merge(limited, "m", 1, "2", 1);
+    size_t bytes;
+    rocksdb_writebatch_data(limited, &bytes);
+    printf("limit %d: %d operations, %d bytes\n", (int)limit, rocksdb_writebatch_count(limited), (int)bytes);
+    rocksdb_write(db, wo, limited, &err);
+    said("write", &err);
+    rocksdb_writebatch_destroy(limited);
+  }
   rocksdb_writebatch_t* batch = rocksdb_writebatch_create_with_params(100, 0, 8, 0);
   rocksdb_writebatch_putv_cf(batch, cf, 3, keys, key_lens, 2, values, value_lens);
   rocksdb_writebatch_mergev(batch, 3, keys, key_lens, 2, values, value_lens);
@@ -419,11 +406,6 @@ static void filters(const char* dir) {
   rocksdb_column_family_handle_destroy(cf);
   rocksdb_close(db);
   rocksdb_options_destroy(options);
-}
-
-static int exists(const char* file) {
-  struct stat info;
-  return stat(file, &info) == 0;
 }
 
 /* Fills a database, compacts it and prints a value of it. */

@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 
 /* Fails for one key, and joins the operands of all others. */
-static char* full_merge(void* state, const char* key, size_t key_length, const char* existing, size_t existing_len,
+static char* own_merge(void* state, const char* key, size_t key_length, const char* existing, size_t existing_len,
                         const char* const* list, const size_t* lens, int count, unsigned char* success, size_t* len) {
   (void)state;
   *success = !(key_length == 3 && memcmp(key, "bad", 3) == 0);
@@ -16,20 +16,11 @@ static const char* name(void* state) {
   (void)state;
   return "fails_for_bad";
 }
-static void nothing(void* state) { (void)state; }
-
 static rocksdb_options_t* new_options(void) {
   rocksdb_options_t* options = rocksdb_options_create();
   rocksdb_options_set_create_if_missing(options, 1);
   rocksdb_options_set_compression(options, rocksdb_no_compression);
   return options;
-}
-
-static rocksdb_t* open_at(const rocksdb_options_t* options, const char* dir) {
-  char* err = NULL;
-  rocksdb_t* db = rocksdb_open(options, dir, &err);
-  must(err);
-  return db;
 }
 
 /* Whether the copy in a directory has another identity than the database. */
@@ -90,11 +81,6 @@ static void copies(const char* dir, unsigned char in_manifest) {
   rocksdb_env_destroy(env);
   rocksdb_close(db);
   rocksdb_options_destroy(options);
-}
-
-static int exists(const char* file) {
-  struct stat info;
-  return stat(file, &info) == 0;
 }
 
 static void beside(const char* dir) {
@@ -230,7 +216,7 @@ static void errors_of_keys(const char* dir) {
   start("errors of single keys");
   char* err = NULL;
   rocksdb_options_t* options = new_options();
-  rocksdb_mergeoperator_t* merge = rocksdb_mergeoperator_create(NULL, nothing, full_merge, partial_merge, NULL, name);
+  rocksdb_mergeoperator_t* merge = rocksdb_mergeoperator_create(NULL, nothing, own_merge, partial_merge, NULL, name);
   rocksdb_options_set_merge_operator(options, merge);
   rocksdb_t* db = open_at(options, path(dir, "keys"));
   put(db, "a", "1");

@@ -2,43 +2,11 @@
  * themselves. Functions of listeners run on threads of the library, so they keep what they hear, and the program prints it. */
 
 #define _POSIX_C_SOURCE 200809L
-#include "prints.h"
-#include <pthread.h>
-#include <time.h>
+#include "hears.h"
 
 typedef unsigned long long number;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static char heard[65536];
 static int flushes, compactions;
-
-static void hear(const char* line) {
-  pthread_mutex_lock(&lock);
-  strncat(heard, line, sizeof heard - strlen(heard) - 1);
-  pthread_mutex_unlock(&lock);
-}
-
-/* Counts the end of a flush or a compaction. */
-static void count(int* counter) {
-  pthread_mutex_lock(&lock);
-  (*counter)++;
-  pthread_mutex_unlock(&lock);
-}
-
-/* Waits until a counter has this value, and prints what was heard. */
-static void wait_for(int* counter, int value) {
-  for (int tries = 0; tries < 20000; tries++) {
-    pthread_mutex_lock(&lock);
-    int done = *counter >= value;
-    pthread_mutex_unlock(&lock);
-    if (done) break;
-    nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-  }
-  pthread_mutex_lock(&lock);
-  printf("%s", heard);
-  heard[0] = 0;
-  pthread_mutex_unlock(&lock);
-}
 
 static rocksdb_options_t* new_options(void) {
   rocksdb_options_t* options = rocksdb_options_create();
@@ -46,21 +14,6 @@ static rocksdb_options_t* new_options(void) {
   rocksdb_options_set_compression(options, rocksdb_no_compression);
   rocksdb_options_set_disable_auto_compactions(options, 1);
   return options;
-}
-
-static rocksdb_t* open_at(const rocksdb_options_t* options, const char* dir) {
-  char* err = NULL;
-  rocksdb_t* db = rocksdb_open(options, dir, &err);
-  must(err);
-  return db;
-}
-
-static void flush(rocksdb_t* db) {
-  char* err = NULL;
-  rocksdb_flushoptions_t* options = rocksdb_flushoptions_create();
-  rocksdb_flush(db, options, &err);
-  must(err);
-  rocksdb_flushoptions_destroy(options);
 }
 
 /* Writes keys with values of 100 bytes. */
@@ -496,8 +449,6 @@ static void on_compacted(void* state, rocksdb_t* db, const rocksdb_compactionjob
   count(&compactions);
 }
 
-/* RocksDB calls each function of a listener, so that none may be null. */
-static void nothing(void* state) { (void)state; }
 static void on_flush_begin(void* state, rocksdb_t* db, const rocksdb_flushjobinfo_t* info) { (void)state, (void)db, (void)info; }
 static void on_compaction_begin(void* state, rocksdb_t* db, const rocksdb_compactionjobinfo_t* info) {
   (void)state, (void)db, (void)info;

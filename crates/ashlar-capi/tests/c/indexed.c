@@ -5,7 +5,7 @@
 static rocksdb_options_t* options;
 
 /* A merge operator that joins with '+'. The operand "bad" is refused. */
-static char* full_merge(void* state, const char* key, size_t key_length, const char* existing, size_t existing_len,
+static char* own_merge(void* state, const char* key, size_t key_length, const char* existing, size_t existing_len,
                         const char* const* list, const size_t* lens, int count, unsigned char* success, size_t* len) {
   (void)state;
   (void)key;
@@ -15,9 +15,6 @@ static char* full_merge(void* state, const char* key, size_t key_length, const c
     if (lens[i] == 3 && memcmp(list[i], "bad", 3) == 0) *success = 0;
   }
   return joined(existing, existing_len, list, lens, count, len);
-}
-static void nothing(void* state) {
-  (void)state;
 }
 static const char* merge_name(void* state) {
   (void)state;
@@ -468,12 +465,12 @@ int main(int argc, char** argv) {
   rocksdb_options_set_create_if_missing(options, 1);
   rocksdb_options_set_create_missing_column_families(options, 1);
   rocksdb_options_set_merge_operator(
-      options, rocksdb_mergeoperator_create(NULL, nothing, full_merge, partial_merge, NULL, merge_name));
+      options, rocksdb_mergeoperator_create(NULL, nothing, own_merge, partial_merge, NULL, merge_name));
   comparator = rocksdb_comparator_create(NULL, nothing, reverse, reverse_name);
   reversed = rocksdb_options_create();
   rocksdb_options_set_comparator(reversed, comparator);
   rocksdb_options_set_merge_operator(
-      reversed, rocksdb_mergeoperator_create(NULL, nothing, full_merge, partial_merge, NULL, merge_name));
+      reversed, rocksdb_mergeoperator_create(NULL, nothing, own_merge, partial_merge, NULL, merge_name));
   operations(argv[1], 0);
   operations(argv[1], 1);
   savepoints(argv[1]);

@@ -2,42 +2,11 @@
  * run on threads of the library. So they write their lines into a buffer, and the program waits for the last line of a step. */
 
 #define _POSIX_C_SOURCE 200809L
-#include "prints.h"
-#include <pthread.h>
-#include <time.h>
+#include "hears.h"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static char heard[65536];
 static int flushes, compactions, parts, ingestions;
 /* Compactions that began, and those that ended. In the last step nothing is printed about each. */
 static int begun, ended, quiet, ended_in_vain;
-
-static void hear(const char* line) {
-  pthread_mutex_lock(&lock);
-  strncat(heard, line, sizeof heard - strlen(heard) - 1);
-  pthread_mutex_unlock(&lock);
-}
-
-static void count(int* counter) {
-  pthread_mutex_lock(&lock);
-  (*counter)++;
-  pthread_mutex_unlock(&lock);
-}
-
-/* Waits until a counter has this value, and prints what was heard. */
-static void wait_for(int* counter, int value) {
-  for (int tries = 0; tries < 20000; tries++) {
-    pthread_mutex_lock(&lock);
-    int done = *counter >= value;
-    pthread_mutex_unlock(&lock);
-    if (done) break;
-    nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-  }
-  pthread_mutex_lock(&lock);
-  printf("%s", heard);
-  heard[0] = 0;
-  pthread_mutex_unlock(&lock);
-}
 
 static const char* base(const char* path, size_t len) {
   const char* last = path;
@@ -235,14 +204,6 @@ static int destroyed;
 static void destructor(void* state) {
   (void)state;
   destroyed++;
-}
-
-static void flush(rocksdb_t* db) {
-  char* err = NULL;
-  rocksdb_flushoptions_t* options = rocksdb_flushoptions_create();
-  rocksdb_flush(db, options, &err);
-  must(err);
-  rocksdb_flushoptions_destroy(options);
 }
 
 /* Disables and enables requests for compactions in turn. */

@@ -18,8 +18,6 @@ static void frees_what_is_lent(void* state, rocksdb_t* db, const rocksdb_flushjo
   (void)info;
   rocksdb_close(db);
 }
-static void nothing(void* state) { (void)state; }
-
 /* A callback that calls the library. */
 static void calls_inside(void* state, uint32_t cf, const char* k, size_t klen, const char* v, size_t vlen) {
   (void)state;

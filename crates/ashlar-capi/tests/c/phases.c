@@ -62,7 +62,7 @@ static const char* reverse_name(void* state) {
   (void)state;
   return "phases.reverse";
 }
-static char* full_merge(void* state, const char* key, size_t key_length, const char* existing, size_t existing_len,
+static char* own_merge(void* state, const char* key, size_t key_length, const char* existing, size_t existing_len,
                         const char* const* list, const size_t* lens, int count, unsigned char* success, size_t* len) {
   (void)state;
   if (key_length == 3 && memcmp(key, "bad", 3) == 0) {
@@ -100,19 +100,6 @@ static rocksdb_compactionfilter_t* make_filter(void* state, rocksdb_compactionfi
   (void)context;
   return rocksdb_compactionfilter_create(NULL, destroy, filter, filter_name);
 }
-static void walk_put_cf(void* state, uint32_t cf, const char* k, size_t klen, const char* v, size_t vlen) {
-  (void)state;
-  printf("  put %u %.*s = %.*s\n", cf, (int)klen, k, (int)vlen, v);
-}
-static void walk_deleted_cf(void* state, uint32_t cf, const char* k, size_t klen) {
-  (void)state;
-  printf("  deleted %u %.*s\n", cf, (int)klen, k);
-}
-static void walk_merge_cf(void* state, uint32_t cf, const char* k, size_t klen, const char* v, size_t vlen) {
-  (void)state;
-  printf("  merge %u %.*s = %.*s\n", cf, (int)klen, k, (int)vlen, v);
-}
-
 /* ---- phases ---- */
 
 static void opening(const char* dir) {
@@ -564,7 +551,7 @@ static void callbacks(const char* dir) {
   rocksdb_comparator_t* comparator = rocksdb_comparator_create(NULL, destroy, reverse, reverse_name);
   rocksdb_options_set_comparator(options, comparator);
   rocksdb_options_set_merge_operator(options,
-                                     rocksdb_mergeoperator_create(NULL, destroy, full_merge, partial_merge, NULL, merge_name));
+                                     rocksdb_mergeoperator_create(NULL, destroy, own_merge, partial_merge, NULL, merge_name));
   rocksdb_t* db = rocksdb_open(options, path(dir, "callbacks"), &err);
   must(err);
   put(db, "a", "1");

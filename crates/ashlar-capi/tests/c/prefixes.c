@@ -17,8 +17,6 @@ static unsigned char has_colon(void* state, const char* key, size_t length) {
 
 static void gone(void* state) { (void)state; }
 
-static const char* name_of(void* state) { return state; }
-
 static rocksdb_options_t* options_of(const char* name, int whole_keys) {
   rocksdb_options_t* options = rocksdb_options_create();
   rocksdb_options_set_create_if_missing(options, 1);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static rocksdb_readoptions_t* ro;
 static rocksdb_writeoptions_t* wo;
@@ -105,6 +106,19 @@ static void walk_log(void* state, const char* blob, size_t len) {
   printf("  log data %.*s\n", (int)len, blob);
 }
 
+static void walk_put_cf(void* state, uint32_t cf, const char* k, size_t klen, const char* v, size_t vlen) {
+  (void)state;
+  printf("  put %u %.*s = %.*s\n", cf, (int)klen, k, (int)vlen, v);
+}
+static void walk_deleted_cf(void* state, uint32_t cf, const char* k, size_t klen) {
+  (void)state;
+  printf("  deleted %u %.*s\n", cf, (int)klen, k);
+}
+static void walk_merge_cf(void* state, uint32_t cf, const char* k, size_t klen, const char* v, size_t vlen) {
+  (void)state;
+  printf("  merge %u %.*s + %.*s\n", cf, (int)klen, k, (int)vlen, v);
+}
+
 /* The order of a comparator that reverses the bytewise order. */
 static int reverse(void* state, const char* a, size_t alen, const char* b, size_t blen) {
   (void)state;
@@ -144,6 +158,33 @@ static char* partial_merge(void* state, const char* key, size_t key_length, cons
   *success = 0;
   *len = 0;
   return NULL;
+}
+
+/* A full merge that joins all. */
+static char* full_merge(void* state, const char* key, size_t key_length, const char* existing, size_t existing_len,
+                        const char* const* list, const size_t* lens, int count, unsigned char* success, size_t* len) {
+  (void)state, (void)key, (void)key_length;
+  *success = 1;
+  return joined(existing, existing_len, list, lens, count, len);
+}
+
+/* The destructor of a state that needs none. */
+static void nothing(void* state) { (void)state; }
+
+/* The name of a state that is a string. */
+static const char* name_of(void* state) { return state; }
+
+/* Opens a database, which must succeed. */
+static rocksdb_t* open_at(const rocksdb_options_t* options, const char* dir) {
+  char* err = NULL;
+  rocksdb_t* db = rocksdb_open(options, dir, &err);
+  must(err);
+  return db;
+}
+
+static int exists(const char* file) {
+  struct stat info;
+  return stat(file, &info) == 0;
 }
 
 #endif

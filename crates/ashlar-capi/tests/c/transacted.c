@@ -6,18 +6,10 @@
 static rocksdb_flushoptions_t* fo;
 static rocksdb_options_t* options;
 
-static char* full_merge(void* state, const char* key, size_t key_length, const char* existing, size_t existing_len,
-                        const char* const* list, const size_t* lens, int count, unsigned char* success, size_t* len) {
-  (void)state, (void)key, (void)key_length;
-  *success = 1;
-  return joined(existing, existing_len, list, lens, count, len);
-}
 static const char* name(void* state) {
   (void)state;
   return "joins";
 }
-static void nothing(void* state) { (void)state; }
-
 /* Prints and destroys a value that a call pinned. */
 static void show_pinned(const char* what, rocksdb_pinnableslice_t* pinned, char** err) {
   size_t len = 77;

@@ -28,6 +28,18 @@ fn both_libraries_have_the_same_figures() {
     prints_the_same("both_libraries_have_the_same_figures", "figures.c", "C interface, figures", &[]);
 }
 
+#[test]
+fn both_libraries_name_the_same_places() {
+    let test = "both_libraries_name_the_same_places";
+    prints_the_same(test, "places.c", "C interface, tables in further directories", &[]);
+}
+
+#[test]
+fn both_libraries_keep_a_cache_within_its_capacity() {
+    let test = "both_libraries_keep_a_cache_within_its_capacity";
+    prints_the_same(test, "caches.c", "C interface, one cache of several databases", &[]);
+}
+
 /// No call reads or writes memory that is not its own, and the objects leak nothing.
 #[test]
 fn valgrind_finds_nothing_in_copies() {

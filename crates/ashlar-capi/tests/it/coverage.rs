@@ -31,24 +31,59 @@ fn names(api: &Api) -> BTreeSet<&str> {
     api.functions.iter().map(|function| function.name.as_str()).collect()
 }
 
-/// The words of the programs of `tests/c`.
-fn words() -> BTreeSet<String> {
+/// A program of C without its comments and strings.
+fn code(program: &str) -> String {
+    let (mut code, mut rest) = (String::new(), program);
+    while let Some(at) = rest.find(['/', '"', '\'']) {
+        code.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let end = match rest.as_bytes() {
+            [b'/', b'*', ..] => rest.find("*/").map(|at| at + 2),
+            [b'/', b'/', ..] => rest.find('\n'),
+            [b'/', ..] => Some(1),
+            [quote, inside @ ..] => {
+                let mut is_escaped = false;
+                let ends = |byte: &u8| {
+                    let ends = byte == quote && !is_escaped;
+                    is_escaped = *byte == b'\\' && !is_escaped;
+                    ends
+                };
+                inside.iter().position(ends).map(|at| at + 2)
+            }
+            [] => None,
+        };
+        rest = &rest[end.unwrap_or(rest.len())..];
+        code.push(' ');
+    }
+    code + rest
+}
+
+/// The functions that a program of C calls.
+fn calls(program: &str) -> BTreeSet<String> {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let code = code(program);
+    let before = code.match_indices('(').map(|(at, _)| code[..at].trim_end());
+    let name = |before: &str| before[before.rfind(|c| !is_part(c)).map_or(0, |at| at + 1)..].to_owned();
+    before.map(name).collect()
+}
+
+/// The functions that a test calls: in a program of `tests/c`, or in the generated one of getters and their setters.
+fn called(api: &Api) -> BTreeSet<&str> {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c");
     let read =
         |entry: std::io::Result<std::fs::DirEntry>| std::fs::read_to_string(entry.unwrap().path()).unwrap();
-    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    let texts = std::fs::read_dir(dir).unwrap().map(read);
-    texts.flat_map(|text| text.split(|c| !is_part(c)).map(str::to_owned).collect::<Vec<_>>()).collect()
+    let mut called = calls(&crate::options::program().0);
+    std::fs::read_dir(dir).unwrap().map(read).for_each(|program| called.extend(calls(&program)));
+    let is_called = |function: &&Function| called.contains(&format!("{}{}", api.prefix, function.name));
+    api.functions.iter().filter(is_called).map(|function| function.name.as_str()).collect()
 }
 
-/// The functions that a test calls: a program of `tests/c`, or the test of all getters and their setters.
-fn called(api: &Api) -> BTreeSet<&str> {
-    let words = words();
-    let is_called = |function: &&Function| {
-        matches!(function.body, Some(Body::Get { .. } | Body::Set { .. }))
-            || words.contains(&format!("{}{}", api.prefix, function.name))
-    };
-    api.functions.iter().filter(is_called).map(|function| function.name.as_str()).collect()
+#[test]
+fn a_name_in_a_comment_is_no_call() {
+    let program = "/* rocksdb_a(1) */ // rocksdb_b()\nint x = rocksdb_c (\"rocksdb_d(\\\") \", '\"', rocksdb_e, y / rocksdb_f(2));";
+    let called = calls(program);
+    let names: Vec<&str> = called.iter().map(String::as_str).filter(|name| !name.is_empty()).collect();
+    assert_eq!(names, ["rocksdb_c", "rocksdb_f"]);
 }
 
 /// What a setter does with its value.

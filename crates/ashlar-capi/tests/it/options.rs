@@ -22,7 +22,7 @@ fn arguments(functions: &[Function], create: &str) -> &'static str {
 }
 
 /// A program that prints every getter of a new object, and after each setter.
-fn program() -> (String, usize) {
+pub fn program() -> (String, usize) {
     let api = api();
     let gets = |function: &&Function| {
         let is_removed = REMOVED.iter().any(|name| function.name.ends_with(name));

@@ -92,7 +92,7 @@ impl<'a> Look<'a> {
 
     fn number(&self, name: &str) -> Option<u64> {
         let (core, sv) = (self.core, &self.sv);
-        let usage = core.tables.pool().usage();
+        let (usage, common) = (core.tables.pool().usage(), core.tables.pool().common());
         Some(match name {
             "num-immutable-mem-table" => sv.imm.len() as u64,
             "num-immutable-mem-table-flushed" | "num-unscheduled-compactions" => 0,
@@ -129,8 +129,10 @@ impl<'a> Look<'a> {
             },
             "is-write-stopped" => u64::from(core.is_stopped(&core.state())),
             "block-cache-capacity" => usage.capacity as u64,
-            "block-cache-usage" => usage.used as u64,
-            "block-cache-pinned-usage" => core.tables.pool().held_by_readers() as u64,
+            "block-cache-usage" => common.map_or(usage.used, |cache| cache.used()) as u64,
+            "block-cache-pinned-usage" => common
+                .map_or_else(|| core.tables.pool().held_by_readers(), |cache| cache.held_by_readers())
+                as u64,
             other => return self.number_of_files(other),
         })
     }

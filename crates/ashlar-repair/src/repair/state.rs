@@ -47,9 +47,7 @@ impl Repair<'_> {
         let given = [self.settings.given_order(family), self.settings.given_order(DEFAULT_FAMILY)];
         let given = || given.into_iter().find(|order| order.name() == name);
         Order::by_name(name).or_else(given).ok_or_else(|| {
-            let name = name.escape_debug();
-            let what = format!("family {family:?} needs the comparator {name}, which was not given");
-            Error::invalid(what).hint("List the family with its comparator")
+            Error::other_comparator(family, name, None).hint("List the family with its comparator")
         })
     }
 }

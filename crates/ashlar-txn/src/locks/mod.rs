@@ -31,7 +31,7 @@ pub use ranges::RangeId;
 pub use span::Span;
 pub use waits::{Deadlock, DeadlockWait};
 
-use ashlar_base::error::BusyKind;
+use ashlar_base::error::{BusyKind, Reason};
 use ashlar_base::{Error, ErrorKind, Result};
 use ashlar_env::Env;
 use ashlar_sync::atomic::{AtomicU64, Ordering};
@@ -532,5 +532,6 @@ fn timed_out(what: &str, waited: Option<Duration>, holder: Option<TransactionId>
         holder.map_or_else(|| "others wait for it".to_owned(), |id| format!("transaction {id} holds it"));
     let waited = waited.unwrap_or_default();
     Error::new(ErrorKind::TimedOut, format!("no lock on {what} within {waited:?}: {by}"))
+        .about(Reason::LockTimeout)
         .hint("Roll the transaction back and run it again, or give it a longer lock_timeout")
 }

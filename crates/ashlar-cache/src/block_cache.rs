@@ -1,0 +1,187 @@
+//! One capacity for the blocks of several databases.
+//!
+//! Each database has a [`FramePool`] of its own, which also stays within the database's memory cap. Pools with one
+//! [`BlockCache`] charge each block to it first.
+//! 1. The pools' `used` together never exceed the capacity (until the capacity is lowered).
+//! 2. When the capacity is used up, the pools evict in turns, each as often as its part of the bytes. So blocks that no reader
+//!    asks for leave first, also those of an idle database.
+//! 3. No lock is held while a pool evicts.
+
+use crate::pool::{FramePool, SWEEP};
+use ashlar_sync::atomic::{AtomicUsize, Ordering};
+use ashlar_sync::{Mutex, Rank};
+use std::fmt;
+use std::sync::{Arc, Weak};
+
+/// The golden ratio of 2^64: multiples are spread evenly.
+const STEP: usize = 0x9e37_79b9_7f4a_7c15;
+
+/// A capacity for blocks that databases of one process share. Each open database counts its cached blocks against it.
+pub struct BlockCache {
+    capacity: AtomicUsize,
+    /// Changed by compare-and-swap only. Relaxed: it orders no other memory access.
+    used: AtomicUsize,
+    pools: Mutex<Vec<Weak<FramePool>>>,
+    turn: AtomicUsize,
+}
+
+impl BlockCache {
+    /// A cache that never has more than `capacity` bytes of blocks. With 0 it caches nothing.
+    pub fn new(capacity: usize) -> Arc<BlockCache> {
+        Arc::new(BlockCache {
+            capacity: AtomicUsize::new(capacity),
+            used: AtomicUsize::new(0),
+            pools: Mutex::new(Rank::Inner, Vec::new()),
+            turn: AtomicUsize::new(0),
+        })
+    }
+
+    /// The capacity in bytes.
+    pub fn capacity(&self) -> usize {
+        self.capacity.load(Ordering::Relaxed)
+    }
+
+    /// Changes the capacity. A lower one evicts blocks that no reader holds at once; the others leave when their readers do.
+    pub fn set_capacity(&self, bytes: usize) {
+        self.capacity.store(bytes, Ordering::Relaxed);
+        let mut looks = self.pools().iter().map(|pool| pool.entries()).sum::<usize>().saturating_mul(2);
+        while self.used() > self.capacity() && self.evict_one(&mut looks) {}
+    }
+
+    /// The bytes of cached blocks of all databases.
+    pub fn used(&self) -> usize {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    /// The bytes of blocks that readers hold, in the cache and outside it.
+    ///
+    /// # Cost
+    /// A look at every block in the cache.
+    pub fn held_by_readers(&self) -> usize {
+        self.pools().iter().map(|pool| pool.held_by_readers()).sum()
+    }
+
+    /// The number of cached blocks.
+    pub fn blocks(&self) -> usize {
+        self.pools().iter().map(|pool| pool.frames()).sum()
+    }
+
+    /// The bytes that are free.
+    pub(crate) fn left(&self) -> usize {
+        self.capacity().saturating_sub(self.used())
+    }
+
+    /// A pool charges to the cache from now on.
+    pub(crate) fn join(&self, pool: &Arc<FramePool>) {
+        let mut pools = self.pools.lock();
+        pools.retain(|pool| pool.strong_count() > 0);
+        pools.push(Arc::downgrade(pool));
+    }
+
+    /// Charges `size` bytes if they fit, after evictions if necessary. False when they do not fit.
+    pub(crate) fn reserve(&self, size: usize) -> bool {
+        let mut looks = SWEEP;
+        loop {
+            let capacity = self.capacity();
+            let fits = |used: usize| used.checked_add(size).filter(|sum| *sum <= capacity);
+            if self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).is_ok() {
+                return true;
+            }
+            if size > capacity || !self.evict_one(&mut looks) {
+                return false;
+            }
+        }
+    }
+
+    pub(crate) fn release(&self, size: usize) {
+        self.used.fetch_sub(size, Ordering::Relaxed);
+    }
+
+    fn pools(&self) -> Vec<Arc<FramePool>> {
+        self.pools.lock().iter().filter_map(Weak::upgrade).collect()
+    }
+
+    /// Evicts one frame of the pool whose turn it is, or else of another one.
+    fn evict_one(&self, looks: &mut usize) -> bool {
+        let pools = self.pools();
+        let total: usize = pools.iter().map(|pool| pool.used()).sum();
+        let turn = self.turn.fetch_add(STEP, Ordering::Relaxed);
+        // Below `total`: both factors are below 2^64.
+        let mut ticket = (turn as u128 * total as u128) >> usize::BITS;
+        let first = pools.iter().position(|pool| {
+            let part = pool.used() as u128;
+            let is_it = ticket < part;
+            ticket = ticket.saturating_sub(part);
+            is_it
+        });
+        let (behind, from) = pools.split_at(first.unwrap_or(0));
+        from.iter().chain(behind).any(|pool| pool.evict_one(looks))
+    }
+}
+
+impl fmt::Debug for BlockCache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "BlockCache({} of {} bytes)", self.used(), self.capacity())
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::SlotArray;
+    use ashlar_base::memory::MemoryBudget;
+
+    fn pool(cache: &Arc<BlockCache>) -> (Arc<FramePool>, SlotArray) {
+        let pool = FramePool::of_cache(Arc::clone(cache), &MemoryBudget::new(1 << 30));
+        let slots = SlotArray::new(Arc::clone(&pool), 1000);
+        (pool, slots)
+    }
+
+    fn fill(slots: &SlotArray, blocks: std::ops::Range<u32>, bytes: usize) {
+        for ordinal in blocks {
+            drop(slots.insert(ordinal, vec![1; bytes].into(), &[]));
+        }
+    }
+
+    #[test]
+    fn the_pools_together_stay_within_the_capacity() {
+        let cache = BlockCache::new(1 << 20);
+        let all = [pool(&cache), pool(&cache), pool(&cache)];
+        for (_, slots) in &all {
+            fill(slots, 0..500, 4000);
+            assert!(cache.used() <= 1 << 20 && cache.used() > 900 << 10, "{cache:?}");
+        }
+        assert_eq!(cache.used(), all.iter().map(|(pool, _)| pool.used()).sum::<usize>());
+        cache.set_capacity(100 << 10);
+        assert!(cache.used() <= 100 << 10, "{cache:?}");
+        drop(all);
+        assert_eq!(cache.used(), 0);
+    }
+
+    /// The blocks of an idle database make room for those of a busy one.
+    #[test]
+    fn a_busy_pool_gets_the_capacity() {
+        let cache = BlockCache::new(1 << 20);
+        let (idle, busy) = (pool(&cache), pool(&cache));
+        fill(&idle.1, 0..500, 4000);
+        let before = idle.0.used();
+        for _ in 0..10 {
+            fill(&busy.1, 0..100, 4000);
+        }
+        assert!(busy.0.used() >= 400_000, "{} of {before}", busy.0.used());
+        assert!(cache.used() <= 1 << 20);
+    }
+
+    #[test]
+    fn a_tiny_cache_caches_nothing_and_reads_go_on() {
+        for capacity in [0, 1, 100] {
+            let cache = BlockCache::new(capacity);
+            let (pool, slots) = pool(&cache);
+            let pin = slots.insert(0, vec![1; 4000].into(), &[]);
+            assert_eq!((cache.used(), pin.len()), (0, 4000));
+            assert!(cache.held_by_readers() >= 4000);
+            drop(pin);
+            assert_eq!((cache.held_by_readers(), pool.frames()), (0, 0));
+        }
+    }
+}
