@@ -288,7 +288,7 @@ pub mod walks {
     }
 }
 
-/// Sets the timestamps of the keys. Families without timestamps are passed over; the caller's function tells the length of those
+/// Sets the timestamps of the keys. Families without timestamps are skipped; the caller's function tells the length of those
 /// of each family.
 ///
 /// # Safety

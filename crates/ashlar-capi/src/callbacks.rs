@@ -413,7 +413,7 @@ pub fn compactionfiltercontext_is_manual_compaction(context: &FilterContextObjec
 
 type Create = unsafe extern "C" fn(*mut c_void, *mut FilterContextObject) -> *mut FilterObject;
 
-/// A maker of compaction filters of C.
+/// A factory of compaction filters of C.
 #[derive(Debug)]
 struct CFactory {
     state: State,

@@ -112,7 +112,7 @@ pub fn backup_engine_options_set_backup_rate_limiter(
     options.limit = limiter.map(RateObject::bytes_per_second).or(options.limit);
 }
 
-/// A hint: a restore goes as fast as the disks.
+/// Ignored: a restore goes as fast as the disks.
 pub fn backup_engine_options_set_restore_rate_limiter(_: &mut BackupOptionsObject, _: Option<&RateObject>) {}
 
 /// Opens a directory of backups, and creates it if it is missing.

@@ -561,7 +561,7 @@ pub fn verify_file_checksums(db: &DbObject) -> Result<()> {
     db.0.verify_file_checksums()
 }
 
-/// Compares the checksums of all blocks. The options of a read are hints.
+/// Compares the checksums of all blocks. The options of a read are ignored.
 ///
 /// # Errors
 /// `Corruption`: the first damage. `Io`.
@@ -569,7 +569,7 @@ pub fn verify_checksum_with_options(db: &DbObject, _: Option<&ReadObject>) -> Re
     verify_checksum(db)
 }
 
-/// Compares the checksums of all files. The options of a read are hints.
+/// Compares the checksums of all files. The options of a read are ignored.
 ///
 /// # Errors
 /// Those of [`ashlar_compat::database::Database::verify_file_checksums`].

@@ -46,7 +46,7 @@ pub fn sstfilewriter_create_with_comparator(
     sstfilewriter_create(env, options)
 }
 
-/// A hint, as all options of files.
+/// Ignored, as all options of files.
 pub fn envoptions_set_rate_limiter(_: &mut EnvOptionsObject, _: Option<&RateObject>) {}
 
 /// Creates the file.

@@ -281,7 +281,7 @@ pub fn approximate_memory_usage_get_cache_total(memory_usage: &UsageObject) -> u
 
 macro_rules! threads {
     ($($set:ident, $get:ident = $kind:literal;)*) => { $(
-        /// A hint that the environment keeps: the engine has threads of its own.
+        /// Kept by the environment, and otherwise ignored: the engine has threads of its own.
         pub fn $set(env: &EnvObject, n: i32) {
             if let Some(threads) = env.1.get($kind) {
                 threads.store(n.max(0), Ordering::Relaxed);
@@ -300,13 +300,13 @@ threads! {
     env_set_bottom_priority_background_threads, env_get_bottom_priority_background_threads = 2;
 }
 
-macro_rules! hints {
+macro_rules! ignored {
     ($($name:ident($($arg:ident: $of:ty),*);)*) => { $(
-        /// A hint that nothing follows: the engine has threads of its own.
+        /// Ignored: the engine has threads of its own.
         pub fn $name($(_: $of),*) {}
     )* };
 }
-hints! {
+ignored! {
     env_join_all_threads(env: &EnvObject);
     env_lower_thread_pool_io_priority(env: &EnvObject);
     env_lower_high_priority_thread_pool_io_priority(env: &EnvObject);
@@ -411,7 +411,7 @@ pub fn write_buffer_manager_cost_to_cache(wbm: &ManagerObject) -> bool {
     wbm.cached
 }
 
-/// A hint: writers wait where the memory of the database is full.
+/// Ignored: writers wait where the memory of the database is full.
 pub fn write_buffer_manager_set_allow_stall(_: &ManagerObject, _: bool) {}
 
 /// Caps the memtables of a database.

@@ -469,7 +469,7 @@ pub unsafe extern "C" fn rocksdb_options_set_compression_per_level(
     unsafe { set_joined(opt, "compression_per_level", (level_values, num_levels), name) };
 }
 
-/// More about the sizes of levels: a hint, because all levels grow by the same factor.
+/// More about the sizes of levels. Ignored: all levels grow by the same factor.
 ///
 /// # Safety
 /// See the header.

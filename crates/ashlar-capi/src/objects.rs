@@ -31,7 +31,7 @@ objects! {
     FlushWalObject, flushwaloptions_create = values::FLUSH_WAL;
     /// `rocksdb_wait_for_compact_options_t`.
     WaitObject, wait_for_compact_options_create = [];
-    /// `rocksdb_envoptions_t`: hints of files that this library opens in its own way.
+    /// `rocksdb_envoptions_t`. Ignored: this library opens files in its own way.
     EnvOptionsObject, envoptions_create = values::FILES;
     /// `rocksdb_ingestexternalfileoptions_t`.
     IngestObject, ingestexternalfileoptions_create = values::INGEST;
@@ -57,7 +57,7 @@ objects! {
         ("cuckoo_block_size", "5"),
         ("use_module_hash", "true"),
     ];
-    /// `rocksdb_size_approximation_options_t`. The margin of errors is a hint.
+    /// `rocksdb_size_approximation_options_t`. The margin of errors is ignored.
     SizeObject, size_approximation_options_create = ashlar_compat::sizes::SIZE_DEFAULTS;
     /// `rocksdb_hyper_clock_cache_options_t`.
     ClockObject, hyper_clock_cache_options_default = [];

@@ -9,7 +9,6 @@ use crate::callbacks::{
 };
 use crate::door::HasTexts;
 use crate::objects::{ClockObject, CuckooObject, LruObject};
-use crate::settings::TableFilter;
 use ashlar_compat::cache::Cache;
 use ashlar_compat::calls::{CompactOptions, ReadOptions, WriteOptions, write_options};
 use ashlar_compat::options::{Group, Options, TableOptions, Texts};
@@ -32,7 +31,7 @@ pub struct TableObject(pub(crate) TableOptions);
 
 /// `rocksdb_readoptions_t`.
 #[derive(Clone, Debug, Default)]
-pub struct ReadObject(pub(crate) ReadOptions, pub(crate) Option<TableFilter>);
+pub struct ReadObject(pub(crate) ReadOptions);
 
 /// `rocksdb_writeoptions_t`.
 #[derive(Clone, Debug)]
@@ -177,7 +176,7 @@ pub fn writeoptions_disable_WAL(opt: &mut WriteObject, v: i32) {
 /// RocksDB's number of an unknown activity.
 const UNKNOWN_ACTIVITY: i32 = 255;
 
-/// What a write is for: a hint, for those that trace it.
+/// What a write is for. Kept for the getter, and otherwise ignored.
 pub fn writeoptions_set_io_activity(opt: &mut WriteObject, v: i32) {
     opt.change(|texts| texts.set_text("io_activity", v.to_string()));
 }
@@ -217,7 +216,7 @@ pub fn options_set_compaction_filter(opt: &mut OptionsObject, filter: Option<&Fi
     opt.0.compaction_filter = filter.map(|filter| Arc::clone(&filter.0) as Arc<dyn CompactionFilter>);
 }
 
-/// The maker of compaction filters, which the options take.
+/// The factory of compaction filters, which the options take.
 pub fn options_set_compaction_filter_factory(opt: &mut OptionsObject, factory: Option<Box<FactoryObject>>) {
     opt.0.compaction_filter_factory = factory.map(|factory| factory.0);
 }
@@ -439,19 +438,19 @@ pub fn options_add_compact_on_deletion_collector_factory_min_file_size(
     opt.0.collectors.push(Arc::new(collector));
 }
 
-/// A hint: the memtable keeps its keys in order.
+/// Ignored: the memtable keeps its keys in order.
 pub fn options_set_memtable_vector_rep(_: &mut OptionsObject) {}
 
-/// A hint: the memtable keeps its keys in order.
+/// Ignored: the memtable keeps its keys in order.
 pub fn options_set_hash_skip_list_rep(_: &mut OptionsObject, _: usize, _: i32, _: i32) {}
 
-/// A hint: the memtable keeps its keys in order.
+/// Ignored: the memtable keeps its keys in order.
 pub fn options_set_hash_link_list_rep(_: &mut OptionsObject, _: usize) {}
 
-/// A hint: values of blob files are not cached.
+/// Ignored: values of blob files are not cached.
 pub fn options_set_blob_cache(_: &mut OptionsObject, _: Option<&CacheObject>) {}
 
-/// A hint: the block cache is the only one.
+/// Ignored: the block cache is the only one.
 pub fn options_set_row_cache(_: &mut OptionsObject, _: Option<&CacheObject>) {}
 
 /// Which parts of indexes stay in memory.
@@ -584,10 +583,10 @@ pub fn jemalloc_nodump_allocator_create() -> Result<AllocatorObject> {
     Err(Error::not_supported("allocators for caches: blocks are in mapped memory of their own"))
 }
 
-/// A hint: blocks are in mapped memory of their own.
+/// Ignored: blocks are in mapped memory of their own.
 pub fn lru_cache_options_set_memory_allocator(_: &mut LruObject, _: Option<&AllocatorObject>) {}
 
-/// A hint: blocks are in mapped memory of their own.
+/// Ignored: blocks are in mapped memory of their own.
 pub fn hyper_clock_cache_options_set_memory_allocator(_: &mut ClockObject, _: Option<&AllocatorObject>) {}
 
 /// A name for the read, for those that trace it; null: none.

@@ -1,11 +1,13 @@
 //! Settings without a number: texts, sets, and objects of the caller.
 //!
-//! What the engine has no use for is kept and answered, and changes nothing: `docs/options.md` lists these options as hints. What
+//! What the engine has no use for is kept and answered, and changes nothing: `docs/options.md` lists these options as ignored. What
 //! would change an answer is refused by the open or the read.
 
 use crate::callbacks::{Destructor, FilterObject, Name, State};
-use crate::door::{call, changed};
+use crate::door::{call, changed, shown};
 use crate::options::{CacheObject, OptionsObject, ReadObject, TableObject};
+use crate::table_properties::PropertiesObject;
+use ashlar_compat::calls::TableFilter;
 use ashlar_compat::options::Texts;
 use ashlar_compat::value::CHECKSUM;
 use ashlardb::{Error, Result, TablePropertiesCollectorFactory};
@@ -24,9 +26,21 @@ pub struct CollectorFactoryObject(Arc<dyn TablePropertiesCollectorFactory>);
 #[derive(Debug)]
 pub struct WalFilterObject(State);
 
-/// The function that may leave tables out of a scan. A scan reads them all.
-#[derive(Clone, Debug)]
-pub(crate) struct TableFilter(#[expect(dead_code, reason = "its destructor runs with it")] Arc<State>);
+type KeepTable = unsafe extern "C" fn(*mut c_void, *const PropertiesObject) -> u8;
+
+/// A function of C that says which tables a scan reads.
+struct CTableFilter {
+    state: State,
+    keep: KeepTable,
+}
+
+impl CTableFilter {
+    fn keeps(&self, table: &PropertiesObject) -> bool {
+        let table = shown(table);
+        // SAFETY: the contract of the header; the properties live until the function returns.
+        unsafe { (self.keep)(self.state.state, table.pointer()) != 0 }
+    }
+}
 
 /// A text that was set, or RocksDB's default.
 fn text<'a>(opt: &'a OptionsObject, name: &str) -> Option<&'a [u8]> {
@@ -52,7 +66,7 @@ pub fn options_get_db_host_id(opt: &OptionsObject) -> Option<&[u8]> {
     text(opt, "db_host_id")
 }
 
-/// A hint.
+/// Ignored.
 pub fn options_set_db_host_id(opt: &mut OptionsObject, v: &CStr) {
     set_text(opt, "db_host_id", v);
 }
@@ -62,14 +76,14 @@ pub fn options_get_daily_offpeak_time_utc(opt: &OptionsObject) -> Option<&[u8]> 
     text(opt, "daily_offpeak_time_utc")
 }
 
-/// A hint.
+/// Ignored.
 pub fn options_set_daily_offpeak_time_utc(opt: &mut OptionsObject, v: &CStr) {
     set_text(opt, "daily_offpeak_time_utc", v);
 }
 
 const PROTECTION: &str = "block_protection_bytes_per_key";
 
-/// Bytes of the checksum of each entry of a cached block. A hint.
+/// Bytes of the checksum of each entry of a cached block. Ignored.
 pub fn options_set_block_protection_bytes_per_key(opt: &mut OptionsObject, v: u8) {
     opt.0.texts.set(PROTECTION, u32::from(v));
 }
@@ -81,17 +95,17 @@ pub fn options_get_block_protection_bytes_per_key(opt: &OptionsObject) -> u8 {
 
 macro_rules! sets {
     ($($set:ident: $clear:ident, $add:ident, $remove:ident, $contains:ident, $count:ident;)*) => { $(
-        /// Empties the set. A hint.
+        /// Empties the set. Ignored.
         pub fn $clear(opt: &mut OptionsObject) {
             opt.0.$set.0.clear();
         }
 
-        /// Adds a value. A hint.
+        /// Adds a value. Ignored.
         pub fn $add(opt: &mut OptionsObject, value: i32) {
             opt.0.$set.0.insert(value);
         }
 
-        /// Removes a value. A hint.
+        /// Removes a value. Ignored.
         pub fn $remove(opt: &mut OptionsObject, value: i32) {
             opt.0.$set.0.remove(&value);
         }
@@ -173,7 +187,7 @@ pub fn options_clear_wal_filter(opt: &mut OptionsObject) {
     options_set_wal_filter(opt, None);
 }
 
-/// A hint: what a snapshot sees stays, whatever a filter decides.
+/// Ignored: what a snapshot sees stays, whatever a filter decides.
 pub fn compactionfilter_set_ignore_snapshots(_: &FilterObject, _: bool) {}
 
 /// RocksDB's number of the checksum of blocks.
@@ -228,17 +242,16 @@ pub fn readoptions_get_table_index_factory_name(_: &ReadObject) -> Option<&[u8]>
 /// No index of the caller.
 pub fn readoptions_clear_table_index_factory(_: &mut ReadObject) {}
 
-/// A function that may leave tables out of a scan. Scans with it are refused. Reads of keys ignore it, as in
-/// RocksDB.
+/// A function that may leave tables out of a scan. Reads of keys ignore it, as in RocksDB.
 ///
 /// # Safety
-/// The options are null or of this library, and the destructor is that of the state.
+/// The options are null or of this library; the functions are those of the state, and any thread may call them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rocksdb_readoptions_set_table_filter(
     opt: *mut ReadObject,
     state: *mut c_void,
     destructor: Destructor,
-    table_filter: Option<unsafe extern "C" fn()>,
+    table_filter: Option<KeepTable>,
 ) {
     let _in = crate::checked::enter("rocksdb_readoptions_set_table_filter");
     call(std::ptr::null_mut(), || {
@@ -246,21 +259,23 @@ pub unsafe extern "C" fn rocksdb_readoptions_set_table_filter(
         let state = unsafe { State::new(state, destructor, None) };
         // SAFETY: as for this function.
         let opt = unsafe { changed(opt, "opt") }?;
-        opt.0.filter_tables(table_filter.is_some());
-        opt.1 = table_filter.map(|_| TableFilter(Arc::new(state)));
+        let filter = table_filter.map(|keep| {
+            let own = CTableFilter { state, keep };
+            TableFilter::new(move |table| own.keeps(table))
+        });
+        opt.0.filter_tables(filter);
         Ok(())
     });
 }
 
 /// Whether there is such a function.
 pub fn readoptions_has_table_filter(opt: &ReadObject) -> bool {
-    opt.1.is_some()
+    opt.0.table_filter().is_some()
 }
 
 /// No such function.
 pub fn readoptions_clear_table_filter(opt: &mut ReadObject) {
-    opt.0.filter_tables(false);
-    opt.1 = None;
+    opt.0.filter_tables(None);
 }
 
 const OPERANDS: &str = "merge_operand_count_threshold";

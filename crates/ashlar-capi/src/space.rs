@@ -3,7 +3,7 @@
 //! 1. A manager knows the databases that were opened with it, and adds up the bytes of their tables.
 //! 2. The engine keeps no limit: an open with a limit answers `Not implemented`. A limit that is set later only shows when it is
 //!    reached.
-//! 3. Files are removed at once: a rate of deletions is a hint, and there is no trash.
+//! 3. Files are removed at once: a rate of deletions is ignored, and there is no trash.
 //!
 //! Source: RocksDB `include/rocksdb/sst_file_manager.h`.
 
@@ -43,7 +43,7 @@ pub fn sst_file_manager_set_max_allowed_space_usage(sfm: &ManagerOfFiles, max_al
     sfm.space.set_limit(max_allowed_space);
 }
 
-/// Room for compactions beside the tables: a hint, because the engine keeps no limit.
+/// Room for compactions beside the tables. Ignored: the engine keeps no limit.
 pub fn sst_file_manager_set_compaction_buffer_size(_: &ManagerOfFiles, _: u64) {}
 
 /// Whether the tables have as many bytes as the limit.
@@ -66,7 +66,7 @@ pub fn sst_file_manager_get_delete_rate_bytes_per_second(sfm: &ManagerOfFiles) -
     sfm.delete_rate.load(Ordering::Relaxed)
 }
 
-/// A hint.
+/// Ignored.
 pub fn sst_file_manager_set_delete_rate_bytes_per_second(sfm: &ManagerOfFiles, delete_rate: i64) {
     sfm.delete_rate.store(delete_rate, Ordering::Relaxed);
 }
@@ -76,7 +76,7 @@ pub fn sst_file_manager_get_max_trash_db_ratio(sfm: &ManagerOfFiles) -> f64 {
     f64::from_bits(sfm.trash_ratio.load(Ordering::Relaxed))
 }
 
-/// A hint.
+/// Ignored.
 pub fn sst_file_manager_set_max_trash_db_ratio(sfm: &ManagerOfFiles, ratio: f64) {
     sfm.trash_ratio.store(ratio.to_bits(), Ordering::Relaxed);
 }

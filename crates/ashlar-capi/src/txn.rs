@@ -46,7 +46,8 @@ pub struct OptimisticDbObject {
 pub struct TxnObject {
     txn: RefCell<Txn>,
     refused: FirstError,
-    /// The snapshots of which the caller has the bytes.
+    /// The snapshots of which the caller has the bytes, each once. As in RocksDB they live until the
+    /// transaction is begun again or destroyed.
     lent: RefCell<Vec<SnapshotObject>>,
     /// The batch of which the caller has the bytes.
     pub(crate) lent_batch: RefCell<Option<IndexedObject>>,
@@ -390,12 +391,13 @@ pub unsafe extern "C" fn rocksdb_transaction_get_snapshot(txn: *mut TxnObject) -
         // SAFETY: as for this function.
         let txn = unsafe { crate::door::borrowed(txn, "txn") }?;
         let Some(snapshot) = txn.open()?.open()?.snapshot() else { return Ok(std::ptr::null()) };
-        let own = SnapshotObject(snapshot);
-        let copy = lent_copy(&own, txn);
-        if !copy.is_null() {
-            txn.lent.borrow_mut().push(own);
+        let mut lent = txn.lent.borrow_mut();
+        let at = lent.iter().position(|known| known.0.sequence() == snapshot.sequence());
+        let at = at.unwrap_or(lent.len());
+        if at == lent.len() {
+            lent.push(SnapshotObject(snapshot));
         }
-        Ok(copy.cast_const())
+        Ok(lent_copy(&lent[at], txn).cast_const())
     })
 }
 
@@ -652,7 +654,7 @@ reads_of_many! {
         }
 }
 
-/// `rocksdb_optimistictransactiondb_lock_buckets_t`: a hint, because commits here take no locks of buckets.
+/// `rocksdb_optimistictransactiondb_lock_buckets_t`. Ignored: commits here take no locks of buckets.
 #[derive(Clone, Copy, Debug)]
 pub struct BucketsObject {
     _count: usize,
@@ -668,7 +670,7 @@ pub fn optimistictransactiondb_lock_buckets_approximate_memory_usage(_: &Buckets
     size_of::<BucketsObject>()
 }
 
-/// A hint, as for [`BucketsObject`].
+/// Ignored, as for [`BucketsObject`].
 pub fn optimistictransactiondb_options_set_shared_lock_buckets(
     _: &mut OptimisticDbOptionsObject,
     _: Option<&BucketsObject>,

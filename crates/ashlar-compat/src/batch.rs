@@ -29,7 +29,7 @@ pub trait Handler {
 }
 
 /// Walks over a batch, as RocksDB does for handlers that know puts, deletions and merges: single deletions of the default
-/// family are passed over. Those of another family, range deletions and entities end the walk.
+/// family are skipped. Those of another family, range deletions and entities end the walk.
 ///
 /// # Errors
 /// `InvalidArgument`: the batch is being written. `Corruption`: its memory was changed.

@@ -1,11 +1,13 @@
 //! Options of reads, writes and other calls.
 
+use crate::listener::TableReport;
 use crate::options::Texts;
 use crate::value::READ_TIER;
 use ashlar_base::Level;
 use ashlar_options::Group;
 use ashlardb::{CompactRangeOptions, Error, Family, Read, ReadTier, Reader, Result, Scan, Snapshot};
 use std::ops::Bound;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 pub use ashlardb::WriteOptions;
@@ -29,8 +31,25 @@ pub struct ReadOptions {
     refused: Option<&'static str>,
     /// An option without a text that no read keeps.
     refused_part: Option<&'static str>,
-    /// Whether a scan would ask a function of the caller which tables to read.
-    filters_tables: bool,
+    /// Which tables a scan reads.
+    table_filter: Option<TableFilter>,
+}
+
+/// Which tables a scan reads, by their properties.
+#[derive(Clone)]
+pub struct TableFilter(Arc<dyn Fn(&TableReport) -> bool + Send + Sync>);
+
+impl TableFilter {
+    /// Those for which `keep` answers true. The path in a report is empty.
+    pub fn new(keep: impl Fn(&TableReport) -> bool + Send + Sync + 'static) -> TableFilter {
+        TableFilter(Arc::new(keep))
+    }
+}
+
+impl std::fmt::Debug for TableFilter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("TableFilter")
+    }
 }
 
 /// Options that would change an answer in a way that is not served; any value but RocksDB's default is refused.
@@ -53,7 +72,7 @@ impl Default for ReadOptions {
             read,
             refused: None,
             refused_part: None,
-            filters_tables: false,
+            table_filter: None,
         }
     }
 }
@@ -95,10 +114,24 @@ impl ReadOptions {
         self.refused_part = part;
     }
 
-    /// Whether scans have a filter of tables, which leaves keys out of them. Scans are refused then. Reads of keys ignore the
-    /// filter, as in RocksDB.
-    pub fn filter_tables(&mut self, yes: bool) {
-        self.filters_tables = yes;
+    /// Sets which tables scans read; `None`: all. Reads of keys ignore the filter, as in RocksDB.
+    pub fn filter_tables(&mut self, filter: Option<TableFilter>) {
+        self.table_filter = filter;
+    }
+
+    /// The filter of tables.
+    pub fn table_filter(&self) -> Option<&TableFilter> {
+        self.table_filter.as_ref()
+    }
+
+    /// The scan with the filter of tables.
+    pub(crate) fn filtered(&self, scan: Scan) -> Scan {
+        match self.table_filter.clone() {
+            None => scan,
+            Some(TableFilter(keep)) => {
+                scan.filter_tables(move |stored| keep(&TableReport::of(stored.clone(), "")))
+            }
+        }
     }
 
     /// Whether an option that is yes or no is on.
@@ -148,12 +181,8 @@ impl ReadOptions {
     /// # Errors
     /// `NotSupported`: an option that no read keeps.
     pub fn scan(&self, family: &Family, newest: bool) -> Result<Scan> {
-        if self.filters_tables {
-            return Err(Error::not_supported("a scan with the read option table_filter")
-                .hint("Scan without the filter, and leave out what the program does not want"));
-        }
         let from = if newest { family.reading(self.plain()?) } else { self.of(family)? };
-        Ok(from.scan(self.bounds(family)))
+        Ok(self.filtered(from.scan(self.bounds(family))))
     }
 }
 

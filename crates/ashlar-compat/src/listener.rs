@@ -159,8 +159,12 @@ pub struct TableReport {
 impl TableReport {
     /// The properties of a table of the family; `None`: the tree does not have the table now, or it cannot be read.
     pub(crate) fn read(family: &Family, number: FileNumber, path: &str) -> Option<TableReport> {
-        let stored = family.properties_of_table(number).ok()??.stored;
-        Some(TableReport { path: path.to_owned(), collected: stored.collected_as_listed(), stored })
+        Some(TableReport::of(family.properties_of_table(number).ok()??.stored, path))
+    }
+
+    /// The properties of a table.
+    pub(crate) fn of(stored: StoredProperties, path: &str) -> TableReport {
+        TableReport { path: path.to_owned(), collected: stored.collected_as_listed(), stored }
     }
 }
 

@@ -238,7 +238,7 @@ pub struct Options {
     pub merge_operator: Option<Arc<dyn MergeOperator>>,
     /// The compaction filter.
     pub compaction_filter: Option<Arc<dyn CompactionFilter>>,
-    /// The maker of compaction filters.
+    /// The factory of compaction filters.
     pub compaction_filter_factory: Option<Arc<dyn CompactionFilterFactory>>,
     /// Collectors of table properties, behind those that the text has.
     pub collectors: Vec<Arc<dyn TablePropertiesCollectorFactory>>,

@@ -102,7 +102,9 @@ impl Txn {
     pub fn iterator(&self, family: Option<&Family>, options: &ReadOptions) -> Iterator {
         let family = self.family(family);
         let reader = self.reader(family, options);
-        Iterator::once(reader.and_then(|reader| reader.scan(options.bounds(family)).cursor()))
+        Iterator::once(
+            reader.and_then(|reader| options.filtered(reader.scan(options.bounds(family))).cursor()),
+        )
     }
 
     /// Commits.

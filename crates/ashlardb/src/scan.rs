@@ -3,12 +3,12 @@
 use crate::overlay::Walk;
 use crate::range::{KeyRange, Keys};
 use crate::read::{ReadOptions, Readable};
-use crate::{Cursor, Db, Result, ScanExplained};
+use crate::{Cursor, Db, Result, ScanExplained, StoredProperties};
 use ashlar_base::Error;
 use ashlar_base::planted::{Bug, planted};
 use ashlar_engine::column_family::Family;
 use ashlar_options as engine;
-use ashlar_read::iter::KeyBounds;
+use ashlar_read::iter::{DbIter, KeyBounds, TableFilter};
 use ashlar_read::snapshot;
 use ashlar_txn::ChangesView;
 use std::sync::Arc;
@@ -43,6 +43,8 @@ pub struct Scan {
     prefix: Prefix,
     at: Option<snapshot::Snapshot>,
     options: ReadOptions,
+    /// Which tables are read.
+    tables: Option<TableFilter>,
     /// The pending changes over the database, or why they cannot be read.
     changes: Option<Result<ChangesView>>,
     front: Option<Walk>,
@@ -89,6 +91,7 @@ impl Scan {
             prefix: Prefix::Of(Vec::new()),
             at,
             options: from.options,
+            tables: None,
             changes,
             front: None,
             back: None,
@@ -102,6 +105,34 @@ impl Scan {
     /// the scan answers `InvalidArgument` when it begins.
     pub fn prefix(mut self, prefix: impl AsRef<[u8]>) -> Self {
         self.prefix = self.prefix.and(prefix.as_ref());
+        self
+    }
+
+    /// Reads the entries of those tables only for whose properties `filter` answers true, beside the memtables. Keys of the other
+    /// tables are missing, and an older value of a key may show where the newer one is left out. Range deletions count, whichever
+    /// table has them. Gets have no such filter. (RocksDB: `ReadOptions::table_filter`.)
+    ///
+    /// ```
+    /// # use ashlardb::{Db, Read, Write};
+    /// # fn main() -> ashlardb::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = Db::open(dir.path().join("db"))?;
+    /// db.put("old", "1")?;
+    /// db.flush()?;
+    /// db.put("new", "2")?;
+    /// let unflushed = db.scan(..).filter_tables(|_| false);
+    /// assert_eq!(unflushed.count(), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Cost
+    /// The scan calls the filter when it comes to a table for the first time, without a lock, and on its own thread.
+    pub fn filter_tables(
+        mut self,
+        filter: impl Fn(&StoredProperties) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        self.tables = Some(Arc::new(filter));
         self
     }
 
@@ -157,7 +188,10 @@ impl Scan {
             return Err(Error::invalid(format!("a tailing cursor over {over}, which shows no later writes"))
                 .hint("Scan the database or a family"));
         }
-        let newest = self.db.engine().tailing_iter(&self.family, self.range()?, self.options.at(None))?;
+        let mut newest = self.db.engine().tailing_iter(&self.family, self.range()?, self.options.at(None))?;
+        if let Some(filter) = &self.tables {
+            newest.filter_tables(Arc::clone(filter));
+        }
         Ok(Cursor::new(Walk::tailing(newest), Arc::clone(&self.family)))
     }
 
@@ -184,6 +218,10 @@ impl Scan {
         if let Some(changes) = &self.changes {
             changes.clone()?;
         }
+        if self.tables.is_some() {
+            return Err(Error::not_supported("explain of a scan with a filter of tables")
+                .hint("Explain the scan without the filter"));
+        }
         self.db.engine().explain_scan(&self.family, self.range()?, self.engine_options(), keys_max)
     }
 
@@ -205,15 +243,23 @@ impl Scan {
         Ok(keys.0)
     }
 
+    fn iter(&self, range: KeyBounds, options: engine::ReadOptions) -> Result<DbIter> {
+        let mut iter = self.db.engine().iter(&self.family, range, options)?;
+        if let Some(filter) = &self.tables {
+            iter.filter_tables(Arc::clone(filter));
+        }
+        Ok(iter)
+    }
+
     fn open(&self) -> Result<Walk> {
         let (range, options) = (self.range()?, self.engine_options());
         match (self.front.as_ref().or(self.back.as_ref()), &self.changes) {
             // Both ends show one moment.
             (Some(other), _) => other.beside(range, options),
-            (None, None) => Ok(Walk::Plain(self.db.engine().iter(&self.family, range, options)?)),
+            (None, None) => Ok(Walk::Plain(self.iter(range, options)?)),
             (None, Some(changes)) => {
                 let changes = changes.clone()?;
-                let below = self.db.engine().iter(&self.family, range.clone(), options)?;
+                let below = self.iter(range.clone(), options)?;
                 Ok(Walk::merged(below, changes, range))
             }
         }

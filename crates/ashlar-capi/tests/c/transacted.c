@@ -127,6 +127,42 @@ static void tables(const char* what, rocksdb_transactiondb_t* db) {
   rocksdb_free(files);
 }
 
+static void count_snapshots(const char* when, rocksdb_transactiondb_t* db) {
+  uint64_t number = 77;
+  rocksdb_transactiondb_property_int(db, "rocksdb.num-snapshots", &number);
+  /* AshlarDB counts what the caller has beside what the transaction has. */
+  printf("%s: two snapshots at most: %d\n", when, number <= 2);
+}
+
+/* The snapshot of a transaction is one, however often the caller asks for it. */
+static void lent_snapshots(rocksdb_transactiondb_t* db) {
+  start("lent snapshots");
+  char* err = NULL;
+  rocksdb_transaction_options_t* of_txn = rocksdb_transaction_options_create();
+  rocksdb_transaction_options_set_set_snapshot(of_txn, 1);
+  rocksdb_transaction_t* txn = NULL;
+  for (int run = 0; run < 4; run++) {
+    txn = rocksdb_transaction_begin(db, wo, of_txn, txn);
+    for (int asked = 0; asked < 3; asked++) {
+      const rocksdb_snapshot_t* snapshot = rocksdb_transaction_get_snapshot(txn);
+      printf("a snapshot: %d\n", snapshot != NULL);
+      rocksdb_free((void*)snapshot);
+    }
+    count_snapshots("during the transaction", db);
+    rocksdb_transaction_put(txn, "lent", 4, "x", 1, &err);
+    must(err);
+    if (run % 2 == 0) {
+      rocksdb_transaction_commit(txn, &err);
+    } else {
+      rocksdb_transaction_rollback(txn, &err);
+    }
+    must(err);
+    count_snapshots("after its end", db);
+  }
+  rocksdb_transaction_destroy(txn);
+  rocksdb_transaction_options_destroy(of_txn);
+}
+
 static void flushes(rocksdb_transactiondb_t* db, rocksdb_column_family_handle_t* cf, const char* dir) {
   start("flushes");
   char* err = NULL;
@@ -342,6 +378,7 @@ static void pessimistic(const char* dir) {
   writes(db, cf);
   reads(db, cf);
   flushes(db, cf, dir);
+  lent_snapshots(db);
   transactions(db, cf);
   locks(db, cf);
   rebuilds(db, cf);

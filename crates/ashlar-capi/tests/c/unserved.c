@@ -77,39 +77,6 @@ static void kinds(const char* dir) {
   }
 }
 
-static unsigned char every_table(void* state, const rocksdb_table_properties_t* properties) {
-  (void)state, (void)properties;
-  return 1;
-}
-
-/* Scans that would ask a function which tables to read. Reads of keys ignore the function. */
-static void table_filters(const char* dir) {
-  char* err = NULL;
-  rocksdb_options_t* options = fresh();
-  rocksdb_t* db = open_at(options, path(dir, "filtered"));
-  put(db, "k", "v");
-  rocksdb_readoptions_t* filtered = rocksdb_readoptions_create();
-  rocksdb_readoptions_set_table_filter(filtered, "table filter", destructor, every_table);
-  rocksdb_iterator_t* iter = rocksdb_create_iterator(db, filtered);
-  rocksdb_iter_seek_to_first(iter);
-  printf("on an entry: %d\n", rocksdb_iter_valid(iter));
-  rocksdb_iter_get_error(iter, &err);
-  said("a scan with a table filter", &err);
-  rocksdb_iter_destroy(iter);
-  size_t len = 0;
-  char* value = rocksdb_get(db, filtered, "k", 1, &len, &err);
-  said("a get with a table filter", &err);
-  show_and_free("k", value, len);
-  rocksdb_readoptions_clear_table_filter(filtered);
-  iter = rocksdb_create_iterator(db, filtered);
-  rocksdb_iter_seek_to_first(iter);
-  printf("on an entry: %d\n", rocksdb_iter_valid(iter));
-  rocksdb_iter_destroy(iter);
-  rocksdb_readoptions_destroy(filtered);
-  rocksdb_close(db);
-  rocksdb_options_destroy(options);
-}
-
 int main(int argc, char** argv) {
   if (argc < 2) return 2;
   begin();
@@ -235,6 +202,5 @@ int main(int argc, char** argv) {
   rocksdb_filterpolicy_destroy(rocksdb_filterpolicy_create_bloom_format(10, 0));
   rocksdb_filterpolicy_destroy(rocksdb_filterpolicy_create_ribbon_format(10, 1));
   kinds(argv[1]);
-  table_filters(argv[1]);
   return end();
 }

@@ -35,6 +35,12 @@ fn both_libraries_name_the_same_places() {
 }
 
 #[test]
+fn both_libraries_leave_out_the_same_tables() {
+    let test = "both_libraries_leave_out_the_same_tables";
+    prints_the_same(test, "filters.c", "C interface, scans with a filter of tables", &[]);
+}
+
+#[test]
 fn both_libraries_keep_a_cache_within_its_capacity() {
     let test = "both_libraries_keep_a_cache_within_its_capacity";
     prints_the_same(test, "caches.c", "C interface, one cache of several databases", &[]);

@@ -30,7 +30,7 @@ mod resolve;
 
 use super::merging::Stepped;
 use super::tally::{Call, IterTally};
-use super::{CursorPins, KeyBounds, MergingIter, RunContext, runs};
+use super::{CursorPins, KeyBounds, MergingIter, RunContext, TableFilter, runs};
 use crate::expiry::ExpiryNow;
 use crate::range_del::Stretch;
 use crate::super_version::SuperVersion;
@@ -172,12 +172,20 @@ impl DbIter {
     /// # Errors
     /// As [`DbIter::new`].
     pub fn beside(&self, range: KeyBounds, options: ReadOptions) -> Result<DbIter> {
-        DbIter::new(
-            Arc::clone(&self.cx.state.from),
-            self.seq,
-            range,
-            ReadOptions { tier: self.tier, ..options },
-        )
+        let options = ReadOptions { tier: self.tier, ..options };
+        let mut other = DbIter::new(Arc::clone(&self.cx.state.from), self.seq, range, options)?;
+        if let Some(filter) = &self.cx.state.filter {
+            other.filter_tables(Arc::clone(filter));
+        }
+        Ok(other)
+    }
+
+    /// From the next positioning call on, reads the entries of those tables only for whose properties `filter` answers true. Range
+    /// deletions of the other tables count all the same, and memtables are read. The filter is called when the cursor enters a
+    /// table for the first time, without a lock.
+    pub fn filter_tables(&mut self, filter: TableFilter) {
+        self.cx.state.filter = Some(filter);
+        self.whole = false;
     }
 
     /// Charges the memory of `value`, if it is long or was.

@@ -3,6 +3,9 @@
 //!
 //! When the run enters a file, it adds the range tombstones of that file to the mask. This is early enough, because a merge
 //! does not pass a key within a file's bounds before every run has been in its file for that key.
+//!
+//! A filter of tables is asked once for each file that the run enters. A file that is left out shows no entry; its range
+//! tombstones count all the same, as in RocksDB.
 
 use super::{ReadState, RunContext};
 use crate::range_del::{Bounds, Mask};
@@ -12,7 +15,7 @@ use ashlar_base::{Entry, InternalKey, InternalKeyBuf, Level, Result, SeqNum, Tra
 use ashlar_table::{Stepped, TableCursor};
 use ashlar_tree::version::{FileMeta, OpenTable};
 use std::cmp::Ordering;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -26,6 +29,8 @@ pub struct FileRun {
     run: usize,
     /// The files whose range tombstones were added.
     noted: BTreeSet<usize>,
+    /// What the filter of tables has answered: whether a file is left out.
+    left_out: BTreeMap<usize, bool>,
     /// The file to which `cursor` belongs.
     at: usize,
     cursor: TableCursor,
@@ -37,7 +42,8 @@ impl FileRun {
     /// A run of some files of `level`, off the end. `run`: its index in the merge.
     pub(crate) fn new(level: Level, files: Range<usize>, run: usize) -> Self {
         let cursor = TableCursor::default();
-        FileRun { level, at: usize::MAX, files, run, noted: BTreeSet::new(), cursor, left: Vec::new() }
+        let (noted, left_out) = (BTreeSet::new(), BTreeMap::new());
+        FileRun { level, at: usize::MAX, files, run, noted, left_out, cursor, left: Vec::new() }
     }
 
     /// The current file.
@@ -102,11 +108,46 @@ impl FileRun {
         Ok(Some(table))
     }
 
+    /// [`FileRun::enter`], for the entries of the file. `Some(None)`: the file is left out, and the cursor is off the end.
+    fn enter_entries<'s>(
+        &mut self,
+        state: &'s ReadState,
+        mask: &mut Mask,
+        at: usize,
+    ) -> Result<Option<Option<OpenTable<'s>>>> {
+        let opened = self.enter(state, mask, at)?;
+        let (Some(table), Some(filter)) = (&opened, &state.filter) else { return Ok(opened.map(Some)) };
+        let is_left_out = match self.left_out.get(&at) {
+            Some(known) => *known,
+            None => {
+                // The function of the caller runs without the table.
+                let properties = table.properties().clone();
+                drop(opened);
+                let is_left_out = !filter(&properties);
+                self.left_out.insert(at, is_left_out);
+                is_left_out
+            }
+        };
+        if is_left_out {
+            self.cursor.leave_table();
+            return Ok(Some(None));
+        }
+        Ok(self.enter(state, mask, at)?.map(Some))
+    }
+
+    /// Whether the current file is left out.
+    #[inline]
+    fn is_left_out(&self) -> bool {
+        !self.left_out.is_empty() && self.left_out.get(&self.at) == Some(&true)
+    }
+
     /// If the file has ended, goes on to the first entry of a later file.
     fn skip_forward(&mut self, state: &ReadState, mask: &mut Mask) -> Result<()> {
         while !self.cursor.is_on_entry() {
-            let Some(table) = self.enter(state, mask, self.at.saturating_add(1))? else { break };
-            self.cursor.first(&table, &state.how)?;
+            let Some(entered) = self.enter_entries(state, mask, self.at.saturating_add(1))? else { break };
+            if let Some(table) = entered {
+                self.cursor.first(&table, &state.how)?;
+            }
         }
         Ok(())
     }
@@ -114,8 +155,10 @@ impl FileRun {
     /// If the file has ended at its front, goes back to the last entry of an earlier file.
     fn skip_backward(&mut self, state: &ReadState, mask: &mut Mask) -> Result<()> {
         while !self.cursor.is_on_entry() && self.at > self.files.start {
-            let Some(table) = self.enter(state, mask, self.at - 1)? else { break };
-            self.cursor.last(&table, &state.how)?;
+            let Some(entered) = self.enter_entries(state, mask, self.at - 1)? else { break };
+            if let Some(table) = entered {
+                self.cursor.last(&table, &state.how)?;
+            }
         }
         if !self.cursor.is_on_entry() {
             self.cursor.leave_table();
@@ -137,7 +180,7 @@ impl FileRun {
                 .files_in(state)
                 .partition_point(|f| order.compare_internal(f.largest(), target) == Ordering::Less),
         };
-        let Some(table) = self.enter(state, mask, at)? else { return Ok(()) };
+        let Some(Some(table)) = self.enter_entries(state, mask, at)? else { return Ok(()) };
         let begun = self.cursor.seek_begin(&table, &state.how, target);
         unless_planted(begun)
     }
@@ -147,6 +190,9 @@ impl FileRun {
     /// # Errors
     /// As the first part.
     pub(crate) fn seek_pin(&mut self, cx: &mut RunContext) -> Result<()> {
+        if self.is_left_out() {
+            return Ok(());
+        }
         let RunContext { state, mask } = cx;
         let Some(table) = self.enter(state, mask, self.at)? else { return Ok(()) };
         let pinned = self.cursor.seek_pin(&table, &state.how);
@@ -164,6 +210,9 @@ impl FileRun {
     /// # Errors
     /// As the first part.
     pub(crate) fn seek_finish(&mut self, cx: &mut RunContext, target: InternalKey<'_>) -> Result<()> {
+        if self.is_left_out() {
+            return self.skip_forward(&cx.state, &mut cx.mask);
+        }
         match self.cursor.seek_finish(&cx.state.from.version.order, target) {
             Ok(true) => Ok(()),
             sought => self.seek_settle(cx, target, sought),
@@ -198,7 +247,7 @@ impl FileRun {
             self.cursor.leave_table();
             return Ok(());
         };
-        if let Some(table) = self.enter(state, mask, last)? {
+        if let Some(Some(table)) = self.enter_entries(state, mask, last)? {
             self.cursor.seek_for_prev(&table, &state.how, target)?;
         }
         self.skip_backward(state, mask)
@@ -210,8 +259,10 @@ impl FileRun {
     /// As opening and reading a table.
     pub(crate) fn first(&mut self, cx: &mut RunContext) -> Result<()> {
         let RunContext { state, mask } = cx;
-        let Some(table) = self.enter(state, mask, self.files.start)? else { return Ok(()) };
-        self.cursor.first(&table, &state.how)?;
+        let Some(entered) = self.enter_entries(state, mask, self.files.start)? else { return Ok(()) };
+        if let Some(table) = entered {
+            self.cursor.first(&table, &state.how)?;
+        }
         self.skip_forward(state, mask)
     }
 
@@ -222,8 +273,10 @@ impl FileRun {
     pub(crate) fn last(&mut self, cx: &mut RunContext) -> Result<()> {
         let RunContext { state, mask } = cx;
         let Some(at) = self.files.end.checked_sub(1) else { return Ok(()) };
-        let Some(table) = self.enter(state, mask, at)? else { return Ok(()) };
-        self.cursor.last(&table, &state.how)?;
+        let Some(entered) = self.enter_entries(state, mask, at)? else { return Ok(()) };
+        if let Some(table) = entered {
+            self.cursor.last(&table, &state.how)?;
+        }
         self.skip_backward(state, mask)
     }
 

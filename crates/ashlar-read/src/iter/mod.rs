@@ -24,5 +24,6 @@ pub use db_iter::DbIter;
 use merging::MergingIter;
 pub use pins::CursorPins;
 pub use pins::{FileBytes, files_of, memtables_of};
+pub use run::TableFilter;
 use run::{ReadState, Run, RunContext, runs};
 pub use tailing::{Follow, State, TailingIter};

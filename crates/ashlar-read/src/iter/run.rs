@@ -7,6 +7,7 @@ use crate::super_version::SuperVersion;
 use ashlar_base::key::Sharing;
 use ashlar_base::stats::perf::{self, Metric};
 use ashlar_base::{Entry, InternalIterator, InternalKey, Level, Order, Result, SeqNum};
+use ashlar_format::table::Properties;
 use ashlar_memtable::MemtableRep;
 use ashlar_options::ReadTier;
 use ashlar_table::{ReadHow, TableCursor};
@@ -21,7 +22,12 @@ pub struct ReadState {
     pub from: Arc<SuperVersion>,
     /// The options of reads of files.
     pub how: ReadHow,
+    /// Which tables are read; `None`: all.
+    pub filter: Option<TableFilter>,
 }
+
+/// Whether a scan reads the entries of a table with these properties.
+pub type TableFilter = Arc<dyn Fn(&Properties) -> bool + Send + Sync>;
 
 /// What the runs of a merge share. Every call that may move to another block is given it, so that a run needs no
 /// references of its own.
@@ -36,7 +42,7 @@ impl RunContext {
     /// The context of a read at `seq`, without range tombstones.
     pub(crate) fn new(from: Arc<SuperVersion>, how: ReadHow, seq: SeqNum) -> Self {
         let mask = Mask::new(from.version.order.clone(), seq);
-        RunContext { state: ReadState { from, how }, mask }
+        RunContext { state: ReadState { from, how, filter: None }, mask }
     }
 }
 

@@ -13,7 +13,7 @@
 //!
 //! Source: RocksDB `db/forward_iterator.cc` for the idea, which also shows some new keys between two steps and has no `prev`.
 
-use super::DbIter;
+use super::{DbIter, TableFilter};
 use crate::super_version::SuperVersion;
 use ashlar_base::{Result, SeqNum};
 use ashlar_options::ReadTier;
@@ -65,6 +65,11 @@ impl TailingIter {
     /// A cursor that goes on from `cursor`, which is new. `follow`: the state of the same family.
     pub fn new(cursor: DbIter, follow: Box<dyn Follow>) -> TailingIter {
         TailingIter { follow, cursor, resume: Resume::Nowhere, place: Vec::new() }
+    }
+
+    /// [`DbIter::filter_tables`], also for later states.
+    pub fn filter_tables(&mut self, filter: TableFilter) {
+        self.cursor.filter_tables(filter);
     }
 
     /// Moves to the first key of the newest state.

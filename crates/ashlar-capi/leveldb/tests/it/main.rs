@@ -24,4 +24,5 @@ const THEIRS: &str = "leveldb-1.23";
 mod compiled;
 
 mod both;
+mod installed;
 mod written;

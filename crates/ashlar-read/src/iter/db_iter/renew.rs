@@ -59,10 +59,12 @@ impl DbIter {
             return Ok(());
         }
         let mut cx = RunContext::new(from, self.cx.state.how.clone(), seq);
+        cx.state.filter = self.cx.state.filter.take();
+        let whole = tier == ReadTier::All && cx.state.filter.is_none();
         // The runs borrow bytes of the state, so they are dropped before it.
         self.merge = MergingIter::new(self.order.clone(), runs(&mut cx, &self.range, tier));
         self.cx = cx;
-        (self.seq, self.tier, self.seen, self.whole) = (seq, tier, seen, tier == ReadTier::All);
+        (self.seq, self.tier, self.seen, self.whole) = (seq, tier, seen, whole);
         Ok(())
     }
 }
