@@ -127,7 +127,7 @@ pub fn open_with_ttl(options: &OptionsObject, name: &CStr, ttl: i32) -> Result<D
     Ok(DbObject(Database::open(&options.0, path(name), Mode::Write, &[named])?.0))
 }
 
-/// Closes the database, whatever still refers to it.
+/// Closes the database. Iterators, snapshots and transactions that still refer to it fail from then on.
 pub fn close(db: Option<Box<DbObject>>) {
     if let Some(db) = db {
         // C has no place for the error; the log for people has it.

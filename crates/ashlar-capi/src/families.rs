@@ -9,6 +9,7 @@ use crate::txn::TxnDbObject;
 use ashlar_compat::database::{Database, Mode, Named};
 use ashlardb::Result;
 use std::ffi::{CStr, c_char, c_int};
+use std::sync::Arc;
 
 /// The names of the families of a directory.
 ///
@@ -301,7 +302,7 @@ pub unsafe extern "C" fn rocksdb_transactiondb_flush_cfs(
     });
 }
 
-/// The options and families that the newest OPTIONS file of a directory stores.
+/// The options and families that the newest OPTIONS file of a directory stores. The families get the cache, if there is one.
 ///
 /// # Safety
 /// See the header.
@@ -310,7 +311,7 @@ pub unsafe extern "C" fn rocksdb_load_latest_options(
     db_path: *const c_char,
     env: *mut EnvObject,
     ignore_unknown_options: bool,
-    _cache: *mut CacheObject,
+    cache: *mut CacheObject,
     db_options: *mut *mut OptionsObject,
     num_column_families: *mut usize,
     column_family_names: *mut *mut *mut c_char,
@@ -323,7 +324,12 @@ pub unsafe extern "C" fn rocksdb_load_latest_options(
         let dir = path(unsafe { string(db_path, "db_path") }?);
         // SAFETY: as for this function.
         let env = unsafe { crate::door::borrowed_if(env, "env") }?.map(|env| env.0.clone());
-        let (database, families) = ashlar_compat::stored::load_latest(env, dir, ignore_unknown_options)?;
+        // SAFETY: as for this function.
+        let cache = unsafe { crate::door::borrowed_if(cache, "cache") }?;
+        let (database, mut families) = ashlar_compat::stored::load_latest(env, dir, ignore_unknown_options)?;
+        for (_, options) in families.iter_mut().filter(|_| cache.is_some()) {
+            options.table.get_or_insert_default().cache = cache.map(|cache| Arc::clone(&cache.0));
+        }
         // SAFETY: as for this function.
         let whole = unsafe { crate::door::out(db_options, "db_options") }?;
         // SAFETY: as for this function.

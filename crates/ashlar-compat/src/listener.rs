@@ -196,6 +196,9 @@ impl Tables {
     }
 }
 
+/// The inputs of a compaction, and the properties of those that could be read.
+type Inputs = (Vec<NamedFile>, Vec<TableReport>);
+
 /// The listeners of one open, as the engine has them.
 #[derive(Debug)]
 pub(crate) struct Telling {
@@ -203,7 +206,7 @@ pub(crate) struct Telling {
     dir: PathBuf,
     db: OnceLock<WeakDatabase>,
     /// The inputs of the running compactions, by job: their paths and properties at the begin.
-    inputs: Mutex<BTreeMap<i32, (Vec<NamedFile>, Vec<TableReport>)>>,
+    inputs: Mutex<BTreeMap<i32, Inputs>>,
 }
 
 impl Telling {
@@ -218,7 +221,7 @@ impl Telling {
         let _ = self.db.set(db.downgrade());
     }
 
-    fn inputs(&self) -> MutexGuard<'_, BTreeMap<i32, (Vec<NamedFile>, Vec<TableReport>)>> {
+    fn inputs(&self) -> MutexGuard<'_, BTreeMap<i32, Inputs>> {
         self.inputs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -109,6 +109,36 @@ static void of_capacity(const char* what, const char* dir, size_t capacity) {
   rocksdb_options_destroy(options);
 }
 
+/* A database whose options are loaded gets the cache of the call. */
+static void loaded(const char* dir) {
+  char* err = NULL;
+  start("loaded options");
+  rocksdb_cache_t* cache = rocksdb_cache_create_lru(1 << 20);
+  rocksdb_env_t* env = rocksdb_create_default_env();
+  rocksdb_options_t* options;
+  rocksdb_options_t** each;
+  char** names;
+  size_t count;
+  rocksdb_load_latest_options(dir, env, 0, cache, &options, &count, &names, &each, &err);
+  must(err);
+  printf("families: %d\n", (int)count);
+  rocksdb_column_family_handle_t* handles[8];
+  dbs[0] = rocksdb_open_column_families(options, dir, (int)count, (const char* const*)names, (const rocksdb_options_t* const*)each,
+                                        handles, &err);
+  must(err);
+  int found = 0;
+  rocksdb_iterator_t* iter = rocksdb_create_iterator_cf(dbs[0], ro, handles[1]);
+  for (rocksdb_iter_seek_to_first(iter); rocksdb_iter_valid(iter); rocksdb_iter_next(iter)) found++;
+  rocksdb_iter_destroy(iter);
+  printf("found %d\n", found);
+  tell("read", cache, 1 << 19);
+  for (size_t at = 0; at < count; at++) rocksdb_column_family_handle_destroy(handles[at]);
+  rocksdb_close(dbs[0]);
+  rocksdb_load_latest_options_destroy(options, names, each, count);
+  rocksdb_env_destroy(env);
+  rocksdb_cache_destroy(cache);
+}
+
 int main(int argc, char** argv) {
   if (argc < 2) return 2;
   begin();
@@ -120,5 +150,6 @@ int main(int argc, char** argv) {
   of_capacity("1 MiB", argv[1], 1 << 20);
   of_capacity("one byte", argv[1], 1);
   of_capacity("nothing", argv[1], 0);
+  loaded(path(argv[1], "8 MiB/db0"));
   return end();
 }
