@@ -103,8 +103,10 @@ int main(int argc, char** argv) {
   put(db, "b1", "new");
   put(db, "b2", "new");
   flush(db);
-  rocksdb_delete_range_cf(db, wo, rocksdb_get_default_column_family_handle(db), "a1", 2, "a3", 2, &err);
+  rocksdb_column_family_handle_t* of_default = rocksdb_get_default_column_family_handle(db);
+  rocksdb_delete_range_cf(db, wo, of_default, "a1", 2, "a3", 2, &err);
   must(err);
+  rocksdb_column_family_handle_destroy(of_default);
   put(db, "c", "newer");
   flush(db);
   put(db, "d", "unflushed");

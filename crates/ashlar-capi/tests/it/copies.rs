@@ -51,4 +51,5 @@ fn both_libraries_keep_a_cache_within_its_capacity() {
 fn valgrind_finds_nothing_in_copies() {
     valgrind_finds_nothing_in("copies.c");
     valgrind_finds_nothing_in("transacted.c");
+    valgrind_finds_nothing_in("filters.c");
 }
