@@ -11,6 +11,7 @@ use crate::pages::Pages;
 use crate::slab::Slabs;
 use ashlar_sync::RwLock;
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::{Arc, Weak};
 
 /// The slot of one block: empty, or its frame.
@@ -111,6 +112,8 @@ impl Entry {
 pub(crate) struct Clock {
     ring: VecDeque<Entry>,
     dead: usize,
+    /// The number of entries that have left the front of the ring: the place of the front entry. The places of the others follow.
+    gone: usize,
 }
 
 impl Clock {
@@ -123,9 +126,18 @@ impl Clock {
         self.ring.len().saturating_sub(self.dead)
     }
 
-    /// A copy of all entries.
-    pub(crate) fn entries(&self) -> Vec<Entry> {
-        self.ring.iter().cloned().collect()
+    /// The place of the first entry, and the place behind the last one. An entry keeps its place until the hand takes it.
+    pub(crate) fn span(&self) -> (usize, usize) {
+        (self.gone, self.gone + self.ring.len())
+    }
+
+    /// Copies up to `most` entries from these places, and returns the place at which the next copy begins.
+    pub(crate) fn copy(&self, places: Range<usize>, most: usize, into: &mut Vec<Entry>) -> usize {
+        let (front, back) = self.span();
+        let from = places.start.clamp(front, back);
+        let to = places.end.min(back).min(from.saturating_add(most)).max(from);
+        into.extend(self.ring.range(from - front..to - front).cloned());
+        if to == from { places.end } else { to }
     }
 
     pub(crate) fn push(&mut self, entry: Entry) {
@@ -135,7 +147,9 @@ impl Clock {
     /// The entry at the hand, after the verdict on the entry before it.
     pub(crate) fn turn(&mut self, before: Option<Verdict>) -> Option<Entry> {
         self.settle(before);
-        self.ring.pop_front()
+        let entry = self.ring.pop_front();
+        self.gone += usize::from(entry.is_some());
+        entry
     }
 
     /// Carries out the verdict on an entry that was popped before.

@@ -39,8 +39,7 @@ pub(crate) struct Frame {
     place: Place,
     /// The length of the block.
     len: usize,
-    /// `None` for a frame that was never charged.
-    charge: Option<Charge>,
+    charge: Charge,
     /// The frame was read since the clock hand passed. Relaxed, because it is only a hint.
     touched: AtomicBool,
     /// Set once, by the thread that took the frame out of its slot.
@@ -111,7 +110,7 @@ impl Drop for Charge {
 }
 
 impl Frame {
-    pub(crate) fn new(place: Place, len: usize, charge: Option<Charge>) -> Arc<Frame> {
+    pub(crate) fn new(place: Place, len: usize, charge: Charge) -> Arc<Frame> {
         let (touched, detached) = (AtomicBool::new(false), AtomicBool::new(false));
         Arc::new(Frame { place, len, charge, touched, detached })
     }
@@ -135,7 +134,7 @@ impl Frame {
 
     /// The bytes that are charged for it.
     pub(crate) fn charged_bytes(&self) -> usize {
-        self.charge.as_ref().map_or(0, |charge| charge.size)
+        self.charge.size
     }
 
     /// Whether the block is in that slab of its pool.
@@ -167,10 +166,8 @@ impl Frame {
 
     /// Notes that no slot points here any more: if a pin holds it, its charge counts as pinned from now on.
     pub(crate) fn detach(&self) {
-        if let Some(charge) = &self.charge
-            && !self.detached.swap(true, Ordering::Relaxed)
-        {
-            charge.pool.pin(charge.size);
+        if !self.detached.swap(true, Ordering::Relaxed) {
+            self.charge.pool.pin(self.charge.size);
         }
     }
 }
@@ -179,10 +176,8 @@ impl Drop for Frame {
     fn drop(&mut self) {
         // No other reference exists. An exchange sees the last value even if the count of the `Arc` orders nothing, as
         // under loom.
-        if self.detached.swap(false, Ordering::Relaxed)
-            && let Some(charge) = &self.charge
-        {
-            charge.pool.unpin(charge.size);
+        if self.detached.swap(false, Ordering::Relaxed) {
+            self.charge.pool.unpin(self.charge.size);
         }
     }
 }
@@ -205,17 +200,11 @@ impl FramePin {
         FramePin(frame)
     }
 
-    /// A block without a pool and without a charge.
-    pub fn unpooled(bytes: Vec<u8>) -> FramePin {
-        let len = bytes.len();
-        FramePin(Frame::new(Place::Apart(Box::new(bytes.into())), len, None))
-    }
-
     /// A block that is not cached. It is charged to `pool` as long as a reader holds it, and takes that memory from the cache.
     pub(crate) fn beyond(pool: &Arc<FramePool>, bytes: Vec<u8>) -> FramePin {
         let len = bytes.len();
         let charge = Charge::beyond(pool, len.saturating_add(OVERHEAD));
-        FramePin(Frame::new(Place::Apart(Box::new(bytes.into())), len, Some(charge)))
+        FramePin(Frame::new(Place::Apart(Box::new(bytes.into())), len, charge))
     }
 
     /// The bytes of the block at these offsets. Faster than a slice of the block in a step of a cursor; offsets behind the
@@ -247,7 +236,7 @@ impl FramePin {
 
     /// True when the block entered the cache of its pool.
     pub fn is_pooled(&self) -> bool {
-        self.0.charge.as_ref().is_some_and(|charge| !charge.beyond)
+        !self.0.charge.beyond
     }
 }
 

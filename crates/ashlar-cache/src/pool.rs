@@ -21,6 +21,9 @@ pub(crate) const SWEEP: usize = 512;
 const FOR_ONE: usize = 2;
 const FOR_OTHERS: usize = 64;
 
+/// The number of ring entries that a walk over the ring copies under the lock, which every miss needs.
+const PIECE: usize = 1024;
+
 /// Which of a pool's counters is which.
 pub(crate) const HITS: usize = 0;
 pub(crate) const MISSES: usize = 1;
@@ -34,8 +37,8 @@ pub struct PoolUsage {
     pub capacity: usize,
     /// The part of `used` that is pinned and in no slot.
     pub pinned: usize,
-    /// Bytes of blocks that readers hold and that the pool never cached, because they did not fit or were not to. They are
-    /// not in `used`.
+    /// Bytes of blocks that readers hold and that the pool never cached, because the cache had no room, or the read had
+    /// `fill_cache` off. They are not in `used`.
     pub beyond: usize,
     /// The number of hits.
     pub hits: u64,
@@ -53,7 +56,7 @@ pub struct FramePool {
     /// Changed by compare-and-swap only, so that the cap is never exceeded. Relaxed: it orders no other memory access.
     used: AtomicUsize,
     pinned: AtomicUsize,
-    /// Takes space from the cache, and has no limit of its own: the readers hold these blocks already.
+    /// Reduces the limit of the cache. Has no limit itself, because readers already hold these blocks.
     beyond: AtomicUsize,
     clock: Mutex<Clock>,
     /// A point read evicts for its block.
@@ -148,14 +151,27 @@ impl FramePool {
         self.beyond.load(Ordering::Relaxed)
     }
 
+    /// Bytes of the cached blocks that readers hold, also of those that have left the cache: a part of [`PoolUsage::used`]. While
+    /// other threads evict blocks, some may be missing; none counts twice.
+    ///
+    /// # Cost
+    /// A look at every block in the cache, in pieces: other threads wait for one piece at most.
+    pub fn held_in_cache(&self) -> usize {
+        let (mut at, end) = self.clock.lock().span();
+        let (mut piece, mut held) = (Vec::with_capacity(PIECE), 0);
+        while at < end {
+            at = self.clock.lock().copy(at..end, PIECE, &mut piece);
+            held += piece.drain(..).map(|entry| entry.held_bytes()).sum::<usize>();
+        }
+        (held + self.pinned.load(Ordering::Relaxed)).min(self.used())
+    }
+
     /// Bytes of all blocks that readers hold: in the cache, after they left it, and outside it.
     ///
     /// # Cost
-    /// A look at every block in the cache.
+    /// That of [`FramePool::held_in_cache`].
     pub fn held_by_readers(&self) -> usize {
-        let entries = self.clock.lock().entries();
-        let in_slots: usize = entries.iter().map(Entry::held_bytes).sum();
-        in_slots + self.pinned.load(Ordering::Relaxed) + self.beyond()
+        self.held_in_cache() + self.beyond()
     }
 
     /// The budget, for other memory that shares the cap.

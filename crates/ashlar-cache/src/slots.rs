@@ -152,7 +152,7 @@ impl SlotArray {
         let charge = Charge::reserved(self.pool.clone(), size);
         let entry = Entry::new(&self.counted, ordinal);
         let len = bytes.len();
-        let frame = Frame::new(self.pool.place(bytes, sidecar, &entry), len, Some(charge));
+        let frame = Frame::new(self.pool.place(bytes, sidecar, &entry), len, charge);
         let mut guard = slot.write();
         if let Some(there) = guard.as_ref() {
             return FramePin::new(Arc::clone(&there.frame));

@@ -181,9 +181,10 @@ fn concurrent(capacity: usize, shortest: usize, longer: usize) {
 
 #[test]
 fn prefetched_bytes_are_the_same() {
+    let slots = SlotArray::new(FramePool::new(0), 1);
     for len in [0, 1, 63, 64, 65, 5000, 100_000] {
         let bytes: Vec<u8> = (0..len).map(|i| (i % 251) as u8).collect();
-        let pin = FramePin::unpooled(bytes.clone());
+        let pin = slots.hold(bytes.clone());
         pin.prefetch();
         assert_eq!(&pin[..], &bytes[..]);
     }
@@ -238,4 +239,23 @@ fn blocks_outside_the_cache_are_charged_while_readers_hold_them() {
     drop((large, apart));
     assert_eq!((pool.usage().beyond, pool.held_by_readers()), (0, 0));
     assert!(slots.insert(7, block(1, 7, 10_000).into(), &[]).is_pooled(), "there is room again");
+}
+
+/// Regression: a look at the held blocks copied the whole ring under the lock. The pieces have each block once, also when the hand
+/// has moved.
+#[test]
+fn held_blocks_are_counted_once_over_many_pieces() {
+    let pool = FramePool::new(8 << 20);
+    let slots = SlotArray::new(pool.clone(), 5000);
+    let held: Vec<_> = (0..3000).map(|at| slots.insert(at, block(1, at, 100).into(), &[])).collect();
+    let all = pool.usage().used;
+    assert_eq!((pool.held_in_cache(), pool.held_by_readers()), (all, all));
+    // Every block is held, so the hand meets them all and evicts none.
+    pool.set_capacity(1 << 10);
+    assert_eq!(pool.held_in_cache(), all);
+    drop(held);
+    assert_eq!(pool.held_in_cache(), 0);
+    let beyond = slots.hold(block(1, 6, 5000));
+    assert!(pool.held_in_cache() == 0 && pool.held_by_readers() > 5000, "not a part of the cache");
+    drop(beyond);
 }

@@ -105,7 +105,7 @@ pub struct DbIter {
     /// The shown key unless it is the merge's, or the key whose entries are being skipped.
     key: Vec<u8>,
     value: Vec<u8>,
-    /// What is charged for `value`; `None`: it was never long.
+    /// The charge for `value`. `None`: it is short.
     charge: Option<MemoryCharge>,
     row: Option<Row>,
     /// The expiry of the values when the cursor was made; `None`: they have no times.
@@ -188,7 +188,7 @@ impl DbIter {
         self.whole = false;
     }
 
-    /// Charges the memory of `value`, if it is long or was.
+    /// Charges the memory of `value` if it is long, and ends the charge of a long value before it.
     #[inline]
     fn charge_value(&mut self) {
         if self.value.capacity() >= CHARGED || self.charge.is_some() {
@@ -201,6 +201,10 @@ impl DbIter {
         let budget = self.cx.state.from.version.tables().budget();
         if self.value.capacity() > self.value.len() + self.value.len() / 4 {
             self.value.shrink_to_fit();
+        }
+        if self.value.capacity() < CHARGED {
+            self.charge = None;
+            return;
         }
         let new = || budget.map(|budget| budget.charge(MemoryUse::Values, 0));
         if let Some(charge) = self.charge.take().or_else(new) {

@@ -125,13 +125,15 @@ pub enum MayExist {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ashlar_cache::{FramePool, SlotArray};
 
     #[test]
     fn views_show_their_bytes_wherever_those_live() {
         let block: Vec<u8> = (0..200).collect();
+        let slots = SlotArray::new(FramePool::new(0), 1);
         for len in [0, 1, 63, 64, 65, 200] {
             let copied = View::copy(&block[..len]);
-            let pinned = View::pinned(FramePin::unpooled(block.clone()), 0..len);
+            let pinned = View::pinned(slots.hold(block.clone()), 0..len);
             assert_eq!(copied, block[..len]);
             assert_eq!(pinned, block[..len]);
             assert_eq!(pinned, copied);
@@ -144,6 +146,6 @@ mod tests {
                 );
             }
         }
-        assert!(View::pinned(FramePin::unpooled(block), 150..201).is_empty());
+        assert!(View::pinned(slots.hold(block), 150..201).is_empty());
     }
 }
