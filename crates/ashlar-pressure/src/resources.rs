@@ -47,7 +47,7 @@ struct Shared {
 
 /// A database whose jobs may pause under the common rate.
 pub trait Paced: Send + Sync {
-    /// The rate is another one: pauses were computed from the former.
+    /// Called after the rate limit changed. Jobs that pause must compute their pause again.
     fn rate_changed(&self);
 }
 
@@ -206,7 +206,7 @@ impl Resources {
     ///
     /// # Errors
     /// `InvalidArgument`: the cap is too small for any database. `Busy(Memory)`: for one more.
-    pub fn enter(&self) -> Result<()> {
+    pub(crate) fn enter(&self) -> Result<()> {
         let users = &self.0.users;
         if !self.are_common() {
             users.fetch_add(1, Ordering::Relaxed);
@@ -232,8 +232,8 @@ impl Resources {
         }
     }
 
-    /// One database less.
-    pub fn leave(&self) {
+    /// Ends one database's use.
+    pub(crate) fn leave(&self) {
         self.0.users.fetch_sub(1, Ordering::Relaxed);
     }
 
@@ -243,12 +243,12 @@ impl Resources {
     }
 
     /// The share of memtables, for all databases together.
-    pub fn memtables_max(&self) -> usize {
+    pub(crate) fn memtables_max(&self) -> usize {
         self.0.memtables_max
     }
 
     /// Bytes of blocks that readers hold outside the cache.
-    pub fn blocks_beyond_cache(&self) -> usize {
+    pub(crate) fn blocks_beyond_cache(&self) -> usize {
         self.0.pool.beyond()
     }
 

@@ -4,7 +4,8 @@
 
 use crate::adopt::{Adopted, Recorded, SetFamily};
 use crate::{
-    Db, Env, Error, EventListener, FormatLevel, RepairReport, Result, Secondary, Statistics, Verified,
+    Db, Env, Error, EventListener, FormatLevel, RepairReport, Resources, Result, Secondary, Statistics,
+    Verified,
 };
 use ashlar_base::ext::prefix_extractor::PrefixExtractor;
 use ashlar_base::ext::sst_partitioner::SstPartitionerFactory;
@@ -13,7 +14,6 @@ use ashlar_base::{
     CompactionFilter, CompactionFilterFactory, Comparator, FilterSource, MergeOperator, Order,
 };
 use ashlar_cache::BlockCache;
-use ashlar_engine::pressure::Resources;
 use ashlar_options::{CompactionStyle, DbOptions, DbPath, FamilyOptions};
 use ashlar_repair::Salvage;
 use ashlar_tree::version::read_identity;
@@ -108,7 +108,7 @@ impl Builder {
     /// `max_background_jobs`, or if the resources have less than 16 MiB. It answers `Busy(Memory)` if the cap has less than
     /// 16 MiB for each open database.
     pub fn resources(mut self, resources: &Resources) -> Self {
-        self.recorded.resources = Some(resources.clone());
+        self.recorded.resources = Some(resources.engine().clone());
         self
     }
 

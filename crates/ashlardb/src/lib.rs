@@ -102,6 +102,7 @@ mod overlay;
 pub mod prelude;
 mod range;
 mod read;
+mod resources;
 mod scan;
 mod secondary;
 mod snapshot;
@@ -137,7 +138,6 @@ pub use ashlar_base::{
     MergeOperator, Result, SeqNum, Trailer, ValueType,
 };
 pub use ashlar_cache::BlockCache;
-pub use ashlar_engine::pressure::Resources;
 pub use ashlar_engine::{IngestMode, IngestOptions, Ingested};
 pub use ashlar_engine::{MemoryClass, MemoryReport};
 pub use ashlar_engine::{MemtableStats, SizeOptions};
@@ -173,6 +173,7 @@ pub use observe::{
 };
 pub use range::KeyRange;
 pub use read::{Read, ReadOptions, ReadTier, Reader};
+pub use resources::Resources;
 pub use scan::Scan;
 pub use secondary::Secondary;
 pub use snapshot::Snapshot;
