@@ -384,7 +384,7 @@ impl Store for Opened {
         let below = files.iter().map(|f| f.level.0).filter(|l| *l > level).min();
         let last = self.last_level;
         let output = if level == 0 { below.unwrap_or(last) } else { (level + 1).min(last) };
-        if here.is_empty() { Ok(()) } else { family.compact_files(&here, Level(output), 0) }
+        if here.is_empty() { Ok(()) } else { family.compact_files(&here, Level(output)) }
     }
 
     fn verify(&self) -> Result<()> {

@@ -247,19 +247,13 @@ impl Family {
     }
 
     /// Compacts the tables with these file numbers into level `output`, and waits for it. Tables that overlap them take part
-    /// as far as the order of the levels requires. At most `max_subcompactions` jobs share the work; 0: the database's setting.
+    /// as far as the order of the levels requires.
     ///
     /// # Errors
     /// `InvalidArgument`: a table does not exist or is deeper than `output`, or the level does not exist. Others as
     /// [`Family::compact_range`].
-    pub fn compact_files(
-        &self,
-        numbers: &[FileNumber],
-        output: Level,
-        max_subcompactions: usize,
-    ) -> Result<()> {
-        let how = CompactFilesOptions::new().max_subcompactions(max_subcompactions);
-        self.compact_files_with(numbers, output, how).map(drop)
+    pub fn compact_files(&self, numbers: &[FileNumber], output: Level) -> Result<()> {
+        self.compact_files_with(numbers, output, CompactFilesOptions::new()).map(drop)
     }
 
     /// [`Family::compact_files`] with options. Returns what the compaction did; `None`: there was nothing to do.

@@ -248,7 +248,7 @@ impl World {
             let files = text(family.live_files())?;
             if let Some(oldest) = files.iter().rfind(|file| file.level == Level::ZERO) {
                 let output = Level([1, 6][self.rng.below(2)]);
-                text(family.compact_files(&[oldest.number], output, 0))?;
+                text(family.compact_files(&[oldest.number], output))?;
             }
         }
         keys.compacted_some(newest, &entries(family)?)

@@ -146,7 +146,7 @@ fn compactions_and_ordinary_ingestions_stay_above_the_last_level() {
         assert!(db.default_family().live_files().unwrap().iter().all(|file| file.sequences.0.get() > 0));
         let numbers: Vec<_> =
             db.default_family().live_files().unwrap().iter().map(|file| file.number).collect();
-        let e = db.default_family().compact_files(&numbers, ashlardb::Level(3), 1).unwrap_err();
+        let e = db.default_family().compact_files(&numbers, ashlardb::Level(3)).unwrap_err();
         assert_eq!(e.kind(), ErrorKind::InvalidArgument, "{e}");
         let target = CompactRangeOptions::default().target_level(ashlardb::Level(3));
         if let Err(e) = db.compact_range(.., target) {

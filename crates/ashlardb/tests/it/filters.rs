@@ -104,7 +104,7 @@ fn an_older_version_does_not_come_back() {
     db.flush().unwrap();
     let newest = level0(&db.default_family())[0];
     // The removal stays above the old version, which this compaction does not read.
-    db.default_family().compact_files(&[newest], Level(1), 0).unwrap();
+    db.default_family().compact_files(&[newest], Level(1)).unwrap();
     assert_eq!(db.get("k").unwrap(), None);
     db.compact().unwrap();
     assert_eq!(db.get("k").unwrap(), None);
@@ -309,7 +309,7 @@ fn a_factory_knows_its_compaction() {
     f.put("m", "x").unwrap();
     f.flush().unwrap();
     let newest = level0(&f)[0];
-    f.compact_files(&[newest], Level(6), 0).unwrap();
+    f.compact_files(&[newest], Level(6)).unwrap();
     assert_eq!(text(&f), "a=y m=x", "not a full compaction: the factory made no filter");
     let told = maker.0.lock().unwrap().clone();
     assert_eq!(told[0], "f L6 full=true manual=true last=true");

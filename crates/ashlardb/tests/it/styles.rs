@@ -177,7 +177,7 @@ fn a_fifo_tree_keeps_its_newest_tables() {
     // What needs levels is refused, and changes nothing.
     let number: FileNumber = default.live_files().unwrap()[0].number;
     for refused in [
-        default.compact_files(&[number], Level(6), 0),
+        default.compact_files(&[number], Level(6)),
         default.compact_range(.., CompactRangeOptions::new().target_level(Level(6))),
     ] {
         let e = refused.unwrap_err();
@@ -306,7 +306,7 @@ fn no_older_version_comes_back_in_a_fifo_tree() {
     later(200);
     let default = db.default_family();
     let deep = default.live_files().unwrap().iter().find(|file| file.level == Level(6)).unwrap().number;
-    default.compact_files(&[deep], Level(6), 0).unwrap();
+    default.compact_files(&[deep], Level(6)).unwrap();
     db.close().unwrap();
     let db = open(CompactionStyle::Fifo);
     db.default_family().set_options(&[("ttl", "100"), ("disable_auto_compactions", "false")]).unwrap();

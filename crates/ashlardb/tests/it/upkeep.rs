@@ -57,12 +57,12 @@ fn compact(store: &Store) {
     db.continue_background_work().unwrap();
     default.compact_range(.., CompactRangeOptions::new().exclusive(true)).unwrap();
     // The tables may have gone into a compaction of their own meanwhile.
-    match one.compact_files(&numbers, Level(6), 0) {
+    match one.compact_files(&numbers, Level(6)) {
         Ok(()) => assert_eq!(in_level(&one, Level(0)), 0),
         Err(e) => assert_eq!(e.kind(), ErrorKind::InvalidArgument, "{e}"),
     }
     assert_eq!(default.live_files().unwrap().iter().map(|file| file.level).min(), Some(Level(6)));
-    assert!(one.compact_files(&[FileNumber(1 << 40)], Level(6), 0).is_err());
+    assert!(one.compact_files(&[FileNumber(1 << 40)], Level(6)).is_err());
     assert!(db.continue_background_work().is_err() && db.resume_compactions().is_err());
     db.wait_for_background().unwrap();
 }

@@ -131,7 +131,7 @@ fn a_dropped_family_is_read_as_it_was_and_takes_no_change() {
         kind(a.drop_family(&old)),
         kind(old.flush()),
         kind(old.compact_range(.., CompactRangeOptions::default())),
-        kind(old.compact_files(&[FileNumber(1)], Level(1), 0)),
+        kind(old.compact_files(&[FileNumber(1)], Level(1))),
         kind(old.delete_files_in_ranges(&["a".."z"])),
         kind(old.set_options(&[("write_buffer_size", "1000000")])),
     ];

@@ -165,7 +165,8 @@ fn tend(db: &Db) {
     db.flush().unwrap();
     let _ = family.compact_range("00100".."00300", CompactRangeOptions::default());
     let files: Vec<_> = family.live_files().unwrap().iter().map(|file| file.number).take(1).collect();
-    let _ = family.compact_files(&files, ashlardb::Level(6), 2);
+    let two_jobs = ashlardb::CompactFilesOptions::new().max_subcompactions(2);
+    let _ = family.compact_files_with(&files, ashlardb::Level(6), two_jobs);
     let _ = family.delete_files_in_ranges(&["00100".."00300"]).unwrap();
     let _ = (db.verify_checksums(|_| {}).unwrap(), db.verify_db(|_| {}).unwrap());
     db.pause_background_work().unwrap();

@@ -51,7 +51,7 @@ fn requests(db: &Db) -> Vec<(&'static str, Option<ErrorKind>)> {
         ("flush of a family", kind(family.flush())),
         ("compact", kind(db.compact())),
         ("compact_range", kind(family.compact_range(.., CompactRangeOptions::default()))),
-        ("compact_files", kind(family.compact_files(&[FileNumber(1)], Level(1), 0))),
+        ("compact_files", kind(family.compact_files(&[FileNumber(1)], Level(1)))),
         ("create_family", kind(db.create_family("new"))),
         ("wait_for_background", kind(db.wait_for_background())),
     ]

@@ -64,7 +64,7 @@ fn calls(db: &Db) -> Answers {
         ("compact", kind(db.compact())),
         ("compact_range", kind(family.compact_range(.., CompactRangeOptions::default()))),
         ("ingest", kind(db.ingest(&["file.sst"], IngestOptions::new()))),
-        ("compact_files", kind(family.compact_files(&[FileNumber(1)], Level(1), 0))),
+        ("compact_files", kind(family.compact_files(&[FileNumber(1)], Level(1)))),
         ("delete_files_in_ranges", kind(family.delete_files_in_ranges(&[..]))),
         ("create_family", kind(db.create_family("new"))),
         ("drop_family", kind(db.family("f").and_then(|f| db.drop_family(&f)))),
