@@ -1,7 +1,7 @@
 //! The gauges of a child: its resident size, what it holds by itself, and what the database says at the peak.
 
 use super::{FILES, MIB};
-use ashlardb::{Db, MemoryClass};
+use ashlardb::{Db, MemoryClass, MemoryReport};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -15,25 +15,50 @@ pub(super) struct Gauges {
     /// Bytes that the workload holds by itself now.
     caller: AtomicU64,
     refused: AtomicU64,
+    /// Refusals for which readers held too little.
+    unfounded: AtomicU64,
     why: Mutex<String>,
     over: AtomicBool,
     has_large_batches: AtomicBool,
+    has_large_values: AtomicBool,
     peak: Mutex<Peak>,
     /// Nanoseconds of one operation, where the workload measures it.
     nanos: AtomicU64,
 }
 
-/// The largest samples.
+/// A moment, and what the caller had and the database said then.
 #[derive(Clone, Debug, Default)]
-struct Peak {
-    rss: u64,
-    /// The largest anonymous memory, and beside it what the caller had then and what the database said.
-    anon: u64,
+struct Moment {
+    /// The bytes that are largest at this moment.
+    bytes: u64,
     caller: u64,
     named: u64,
-    /// What readers and large batches hold.
+    /// What readers, large batches and compactions of large values hold.
     owned: u64,
     said: String,
+}
+
+impl Moment {
+    /// Whether `bytes` are so much more that the databases are asked again, since asking has a price.
+    fn is_below(&self, bytes: u64) -> bool {
+        bytes > self.bytes && bytes >= self.bytes + self.bytes / 64
+    }
+}
+
+/// The moments of the largest resident size and of the most anonymous memory.
+#[derive(Clone, Debug, Default)]
+struct Peak {
+    rss: Moment,
+    anon: Moment,
+}
+
+/// Ends the sampling when it is dropped, so that a panic of the workload ends it too.
+pub(super) struct Over<'a>(pub(super) &'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 /// Resident bytes of a process, `self` for this one, and the anonymous part of them.
@@ -52,9 +77,11 @@ impl Gauges {
             open: Mutex::default(),
             caller: AtomicU64::new(0),
             refused: AtomicU64::new(0),
+            unfounded: AtomicU64::new(0),
             why: Mutex::default(),
             over: AtomicBool::new(false),
             has_large_batches: AtomicBool::new(false),
+            has_large_values: AtomicBool::new(false),
             peak: Mutex::default(),
             nanos: AtomicU64::new(0),
         }
@@ -73,26 +100,28 @@ impl Gauges {
                     std::thread::sleep(EACH);
                 }
             });
-            let done = work();
-            self.over.store(true, Ordering::Relaxed);
-            done
+            let _over = Over(&self.over);
+            work()
         });
         let peak = self.peak.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let rest = resident("self").map_or(0, |(rss, _)| rss);
-        println!("PEAK {}", peak.said);
+        println!("PEAK {}", peak.rss.said);
+        println!("ANON {}", peak.anon.said);
         println!("REFUSED {}", self.why.lock().unwrap_or_else(PoisonError::into_inner));
         let nanos = match self.nanos.load(Ordering::Relaxed) {
             0 => String::new(),
             nanos => format!(" nanos={nanos}"),
         };
         println!(
-            "ROW cap={cap} rss={} anon={} caller={} named={} owned={} rest={rest} refused={} millis={}{nanos}",
-            peak.rss,
-            peak.anon,
-            peak.caller,
-            peak.named,
-            peak.owned,
+            "ROW cap={cap} rss={} caller={} owned={} anon={} anon-caller={} named={} rest={rest} refused={} unfounded={} millis={}{nanos}",
+            peak.rss.bytes,
+            peak.rss.caller,
+            peak.rss.owned,
+            peak.anon.bytes,
+            peak.anon.caller,
+            peak.anon.named,
             self.refused.load(Ordering::Relaxed),
+            self.unfounded.load(Ordering::Relaxed),
             began.elapsed().as_millis(),
         );
         done
@@ -101,31 +130,43 @@ impl Gauges {
     fn sample(&self) {
         let Some((rss, anon)) = resident("self") else { return };
         let caller = self.caller.load(Ordering::Relaxed);
+        let rss = anon + rss.saturating_sub(anon).min(FILES);
         let mut peak = self.peak.lock().unwrap_or_else(PoisonError::into_inner);
-        peak.rss = peak.rss.max(anon + rss.saturating_sub(anon).min(FILES));
-        // The database is asked at each new peak that is larger by a little, since asking has a price.
-        if anon < peak.anon + peak.anon / 64 {
-            peak.anon = peak.anon.max(anon);
-            return;
+        if peak.rss.is_below(rss) || peak.anon.is_below(anon) {
+            let (named, owned, said) = self.asked();
+            let said = format!("{said}(resident {} MiB, anonymous {} MiB)", rss / MIB, anon / MIB);
+            let now = Moment { bytes: 0, caller, named, owned, said };
+            if peak.rss.is_below(rss) {
+                peak.rss = Moment { bytes: rss, ..now.clone() };
+            }
+            if peak.anon.is_below(anon) {
+                peak.anon = Moment { bytes: anon, ..now };
+            }
         }
+        peak.rss.bytes = peak.rss.bytes.max(rss);
+        peak.anon.bytes = peak.anon.bytes.max(anon);
+    }
+
+    /// What the databases name, the part of it that a row may have beyond the promise, and their reports as text.
+    fn asked(&self) -> (u64, u64, String) {
         let open = self.open.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let (mut named, mut owned, mut said) = (0, 0, String::new());
         for db in &open {
             let now = db.memory_report();
             named += now.total();
             // A batch is in the WAL's buffer while it is logged, and in its memtable until that is flushed.
-            let memtables = [MemoryClass::WritableMemtables, MemoryClass::ImmutableMemtables];
-            let memtables: u64 = memtables.map(|class| now.of(class)).iter().sum();
-            let of_batch = if self.has_large_batches.load(Ordering::Relaxed) {
-                now.of(MemoryClass::Batches) + memtables.saturating_sub(now.cap / 4)
-            } else {
-                0
+            let of_batch = match self.has_large_batches.load(Ordering::Relaxed) {
+                true => now.of(MemoryClass::Batches) + memtables(&now).saturating_sub(now.cap / 4),
+                false => 0,
             };
-            owned += now.held_by_readers() + of_batch;
+            let of_values = match self.has_large_values.load(Ordering::Relaxed) {
+                true => now.of(MemoryClass::Buffers),
+                false => 0,
+            };
+            owned += now.held_by_readers() + of_batch + of_values;
             said += &format!("{now} ");
         }
-        said += &format!("(anonymous {} MiB)", anon / MIB);
-        (peak.anon, peak.caller, peak.named, peak.owned, peak.said) = (anon, caller, named, owned, said);
+        (named, owned, said)
     }
 
     /// From now on asks `db` too.
@@ -133,7 +174,7 @@ impl Gauges {
         self.open.lock().unwrap_or_else(PoisonError::into_inner).push(db.clone());
     }
 
-    /// Asks no database any more.
+    /// Stops sampling all databases.
     pub(super) fn closed(&self) {
         self.open.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
@@ -154,15 +195,55 @@ impl Gauges {
         self.has_large_batches.store(true, Ordering::Relaxed);
     }
 
-    /// A write was refused for want of memory.
-    pub(super) fn refused(&self, why: &ashlardb::Error) {
+    /// From now on a value is longer than a twentieth of the cap.
+    pub(super) fn has_large_values(&self) {
+        self.has_large_values.store(true, Ordering::Relaxed);
+    }
+
+    /// A write to `db` was refused for want of memory: without a reason, unless readers hold flushed memtables of half the
+    /// memtables' share.
+    pub(super) fn refused(&self, db: &Db, why: &ashlardb::Error) {
+        let report = db.memory_report();
+        let is_unfounded = report.of(MemoryClass::HeldMemtables) < report.cap / 8;
         self.refused.fetch_add(1, Ordering::Relaxed);
-        *self.why.lock().unwrap_or_else(PoisonError::into_inner) = why.to_string().replace('\n', " ");
+        let before = self.unfounded.fetch_add(u64::from(is_unfounded), Ordering::Relaxed);
+        if is_unfounded || before == 0 {
+            let text = format!("{why}; {report}");
+            *self.why.lock().unwrap_or_else(PoisonError::into_inner) = text.replace('\n', " ");
+        }
     }
 
     /// How long one operation took on average.
     pub(super) fn each_took(&self, all: Duration, operations: usize) {
         let nanos = all.as_nanos() / (operations.max(1) as u128);
         self.nanos.store(u64::try_from(nanos).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+}
+
+/// Bytes of the memtables that take writes or wait for a flush.
+pub(super) fn memtables(report: &MemoryReport) -> u64 {
+    report.of(MemoryClass::WritableMemtables) + report.of(MemoryClass::ImmutableMemtables)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Regression: the sampler of a workload that panicked went on, and the child hung until its parent gave up.
+    #[test]
+    fn a_panic_of_the_workload_ends_the_sampling() {
+        let gauges = Gauges::new();
+        let run = || gauges.around(1, || panic!("as planned"));
+        assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).is_err());
+    }
+
+    /// Regression: a refusal was excused by the name of its row.
+    #[test]
+    fn a_refusal_without_a_reader_is_unfounded() {
+        let gauges = Gauges::new();
+        let dir = tempfile::tempdir().unwrap();
+        let db = Db::open(dir.path().join("db")).unwrap();
+        gauges.refused(&db, &ashlardb::Error::invalid("refused"));
+        assert_eq!(gauges.unfounded.load(Ordering::Relaxed), 1);
     }
 }

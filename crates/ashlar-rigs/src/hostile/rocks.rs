@@ -1,7 +1,7 @@
 //! RocksDB's peak at the workloads that a judge can do: in a child process, with a block cache of three quarters of the cap
 //! and memtables of a twelfth. A figure to compare with; no row fails by it.
 
-use super::gauge::resident;
+use super::gauge::{Over, resident};
 use ashlar_testkit::judge::{Judge, JudgeError, JudgeVersion, MERGING, Opening};
 use ashlar_testkit::ops::{Bulk, BulkKind, BulkWrite};
 use std::path::Path;
@@ -34,9 +34,8 @@ pub(super) fn peak(row: &str, cap: u64, folder: &Path) -> Option<u64> {
                 std::thread::sleep(Duration::from_millis(5));
             }
         });
-        let done = work(&mut judge, cap, folder, (kind, bytes, count, rounds));
-        over.store(true, Ordering::Relaxed);
-        done
+        let _over = Over(&over);
+        work(&mut judge, cap, folder, (kind, bytes, count, rounds))
     });
     done.ok().map(|()| peak.load(Ordering::Relaxed))
 }

@@ -1,6 +1,6 @@
 //! The workloads, each in a child process: `rel child hostile ROW CAP quick|full DIR`.
 
-use super::gauge::Gauges;
+use super::gauge::{Gauges, memtables};
 use ashlar_testkit::Rng;
 use ashlardb::prelude::*;
 use ashlardb::{Builder, BusyKind, Cursor, ErrorKind, FamilyBuilder, Resources, StringAppend};
@@ -97,11 +97,11 @@ impl Work<'_> {
         self.open_at("db", 0)
     }
 
-    /// A write may be refused for want of memory; the row decides whether that is fine.
-    fn accept(&self, outcome: ashlardb::Result<()>) -> Done {
+    /// A write may be refused for want of memory, if readers hold it.
+    fn accept(&self, db: &Db, outcome: ashlardb::Result<()>) -> Done {
         match outcome {
             Err(e) if e.kind() == ErrorKind::Busy(BusyKind::Memory) => {
-                self.gauges.refused(&e);
+                self.gauges.refused(db, &e);
                 Ok(())
             }
             other => other.map_err(text),
@@ -110,11 +110,14 @@ impl Work<'_> {
 
     fn put(&mut self, db: &Db, key: usize, value: &mut [u8]) -> Done {
         fill(&mut self.rng, value);
-        self.accept(db.put(name(key), &*value))
+        self.accept(db, db.put(name(key), &*value))
     }
 
     fn values(&mut self, bytes: usize, cursors: usize, blobs: u64) -> Done {
         let db = self.open_at("db", blobs)?;
+        if bytes as u64 * 20 > db.memory_report().cap {
+            self.gauges.has_large_values();
+        }
         let keys = self.scaled(QUICK.max(bytes * 64), FULL) / bytes;
         let mut value = vec![0; bytes];
         let step = (keys * 5 / 8) | 1;
@@ -156,18 +159,15 @@ impl Work<'_> {
                 batch.put(name(round * each + i), &value).map_err(text)?;
                 self.gauges.holds(batch.byte_len());
             }
-            self.accept(db.write(&batch))?;
+            self.accept(&db, db.write(&batch))?;
             drop(batch);
             self.gauges.holds(0);
         }
         // At rest the memtable of the last batch is gone.
-        let began = Instant::now();
-        let rests = || db.memory_report().total() < db.memory_report().cap;
-        while !rests() && began.elapsed().as_secs() < 5 {
-            std::thread::sleep(std::time::Duration::from_millis(20));
-        }
-        if !rests() {
-            return Err(format!("5 s after the last batch: {}", db.memory_report()));
+        db.wait_for_background().map_err(text)?;
+        let report = db.memory_report();
+        if memtables(&report) > report.cap / 4 {
+            return Err(format!("after the last batch: {report}"));
         }
         self.end(&db)
     }
@@ -191,7 +191,7 @@ impl Work<'_> {
         let mut operand = vec![0; bytes];
         for i in 0..self.scaled(40_000, 100_000) {
             fill(&mut self.rng, &mut operand);
-            self.accept(db.merge(name(i % keys), &operand))?;
+            self.accept(&db, db.merge(name(i % keys), &operand))?;
         }
         db.compact().map_err(text)?;
         let value = db.get(name(0)).map_err(text)?;
@@ -206,7 +206,7 @@ impl Work<'_> {
         let count = self.scaled(20_000, 100_000);
         for i in 0..count {
             let from = self.rng.below(1 << 30);
-            self.accept(db.delete_range(name(from), name(from + 1 + i % 1000)))?;
+            self.accept(&db, db.delete_range(name(from), name(from + 1 + i % 1000)))?;
         }
         db.get(name(5)).map_err(text)?;
         db.flush().map_err(text)?;
@@ -226,7 +226,7 @@ impl Work<'_> {
         for round in 0..self.scaled(10, 20_000 / count + 10) {
             for family in &families {
                 fill(&mut self.rng, &mut value);
-                self.accept(family.put(name(round), &value))?;
+                self.accept(&db, family.put(name(round), &value))?;
             }
         }
         self.end(&db)
