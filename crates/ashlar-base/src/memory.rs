@@ -25,17 +25,15 @@ pub enum MemoryUse {
     Wal,
     /// Batches on their way through the log into the memtables.
     Batches,
-    /// Merge operands that are folded.
+    /// Merge operands that a flush or a compaction folds.
     Operands,
     /// Values from blob files, and folded values, that cursors stand on.
     Values,
-    /// Families, beside their entries.
-    Families,
 }
 
 impl MemoryUse {
     /// All of them.
-    pub const ALL: [MemoryUse; 8] = [
+    pub const ALL: [MemoryUse; 7] = [
         MemoryUse::Memtables,
         MemoryUse::Tables,
         MemoryUse::Buffers,
@@ -43,7 +41,6 @@ impl MemoryUse {
         MemoryUse::Batches,
         MemoryUse::Operands,
         MemoryUse::Values,
-        MemoryUse::Families,
     ];
 }
 

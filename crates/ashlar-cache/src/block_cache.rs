@@ -53,12 +53,12 @@ impl BlockCache {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// The bytes of blocks that readers hold, in the cache and outside it.
+    /// Bytes of the cached blocks that readers hold: a part of what is used.
     ///
     /// # Cost
     /// A look at every block in the cache.
-    pub fn held_by_readers(&self) -> usize {
-        self.pools().iter().map(|pool| pool.held_by_readers()).sum()
+    pub fn held_in_cache(&self) -> usize {
+        self.pools().iter().map(|pool| pool.held_in_cache()).sum()
     }
 
     /// The number of cached blocks.

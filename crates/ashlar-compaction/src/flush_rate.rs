@@ -26,8 +26,8 @@ impl FlushRate {
         self.last = Some(now);
     }
 
-    /// Seconds in which writers fill a memtable, of which the part `filled` (0 to 1) is full: as the current one has it so far, and
-    /// while it has little, as the last one. 0: none is expected.
+    /// Estimates the seconds in which writers fill a memtable, of which the part `filled` (0 to 1) is full: the time since the
+    /// last full one, plus the unfilled part at the last memtable's speed. Returns 0 if no memtable is expected to become full.
     pub fn fill_time(&self, now: Duration, filled: f64) -> f64 {
         let Some(last) = self.last else { return 0.0 };
         let so_far = now.saturating_sub(last);
@@ -36,8 +36,7 @@ impl FlushRate {
         }
         let (so_far, filled) = (so_far.as_secs_f64(), filled.clamp(0.0, 1.0));
         match self.interval.map(|interval| interval.as_secs_f64()) {
-            // Each as much as it knows.
-            Some(interval) => so_far.max(interval * (1.0 - filled) + so_far),
+            Some(interval) => so_far + interval * (1.0 - filled),
             None if filled > 0.1 => so_far / filled,
             None => 0.0,
         }

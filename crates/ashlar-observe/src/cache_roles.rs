@@ -39,8 +39,8 @@ pub struct CacheRoles {
     pub memtable_bytes: u64,
     /// Indexes, filters and dictionaries of open tables.
     pub table_bytes: u64,
-    /// Buffers of the WAL, of flushes and of compactions.
-    pub buffer_bytes: u64,
+    /// All other memory under the cap: buffers, batches, merge operands and values of cursors.
+    pub other_bytes: u64,
 }
 
 impl CacheRoles {
@@ -51,7 +51,7 @@ impl CacheRoles {
             "data-block" => (self.blocks, self.block_bytes),
             "write-buffer" => one(self.memtable_bytes),
             "block-based-table-reader" => one(self.table_bytes),
-            "misc" => one(self.buffer_bytes),
+            "misc" => one(self.other_bytes),
             _ => (0, 0),
         }
     }
@@ -62,7 +62,7 @@ impl CacheRoles {
 
     /// The text of the property.
     pub fn text(&self) -> String {
-        let used = self.block_bytes + self.memtable_bytes + self.table_bytes + self.buffer_bytes;
+        let used = self.block_bytes + self.memtable_bytes + self.table_bytes + self.other_bytes;
         let mut out = format!(
             "Block cache AshlarDB capacity: {} usage: {}\nBlock cache entry stats(count,size,portion):",
             bytes(self.cap),

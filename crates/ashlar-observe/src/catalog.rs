@@ -109,7 +109,7 @@ properties! {
     "estimate-oldest-key-time" => Refused("the tables do not record when their oldest key was written"), "when the oldest key was written";
     "block-cache-capacity" => Number, "bytes the cache may hold";
     "block-cache-usage" => Number, "bytes the cache holds";
-    "block-cache-pinned-usage" => Number, "bytes of blocks that readers hold, in the cache or outside it";
+    "block-cache-pinned-usage" => Number, "bytes of cached blocks that readers hold, a part of block-cache-usage";
     "options-statistics" => Text, "tickers and distributions";
     "num-blob-files" => Number, "blob files of the family";
     "blob-stats" => Text, "number and bytes of the blob files, and their garbage";

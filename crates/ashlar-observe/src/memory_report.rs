@@ -28,15 +28,13 @@ pub enum MemoryClass {
     Batches,
     /// Buffers of flushes and compactions, and large blocks while they are read.
     Buffers,
-    /// Merge operands that a flush, a compaction or a read folds.
+    /// Merge operands that a flush or a compaction folds. Those that a read folds are in no class.
     Operands,
-    /// Families: their memtables without entries, their settings and their counts.
-    Families,
 }
 
 impl MemoryClass {
     /// All classes, in the order of the report.
-    pub const ALL: [MemoryClass; 12] = [
+    pub const ALL: [MemoryClass; 11] = [
         MemoryClass::CachedBlocks,
         MemoryClass::HeldBlocks,
         MemoryClass::HeldValues,
@@ -48,7 +46,6 @@ impl MemoryClass {
         MemoryClass::Batches,
         MemoryClass::Buffers,
         MemoryClass::Operands,
-        MemoryClass::Families,
     ];
 
     /// The name in texts and maps.
@@ -65,7 +62,6 @@ impl MemoryClass {
             MemoryClass::Batches => "batches",
             MemoryClass::Buffers => "buffers",
             MemoryClass::Operands => "merge-operands",
-            MemoryClass::Families => "families",
         }
     }
 
@@ -82,8 +78,7 @@ impl MemoryClass {
             MemoryClass::Wal => "the WAL",
             MemoryClass::Batches => "writers",
             MemoryClass::Buffers => "flushes, compactions and reads",
-            MemoryClass::Operands => "flushes, compactions and reads",
-            MemoryClass::Families => "families",
+            MemoryClass::Operands => "flushes and compactions",
         }
     }
 }

@@ -24,7 +24,7 @@ mod memory;
 
 pub use memory::Memory;
 pub use outlook::{Forecast, Outlook};
-pub use pace::{Gauges, Pace, WritePressure, pace};
+pub use pace::{Bounds, Gauges, Pace, WritePressure, pace};
 pub use pressure::Pressure;
 pub use rates::Rates;
 pub use resources::{Paced, Resources, lanes};

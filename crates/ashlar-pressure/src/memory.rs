@@ -81,19 +81,19 @@ impl Memory {
     /// for a flush; memtables that only readers hold are not in it.
     pub fn active_max(&self, live: usize) -> usize {
         let half = self.memtables_max() / 2;
-        let room = self.room(live).saturating_sub(self.resources.blocks_beyond_cache() + self.held_values());
+        let room = self.room_beside_readers(live).saturating_sub(self.resources.blocks_beyond_cache());
         (room / 3).clamp(ACTIVE_MIN.min(half), half)
     }
 
-    /// The part of the cap that everything except live memtables and the blocks and values of readers leaves.
-    fn room(&self, live: usize) -> usize {
-        let total = self.budget().total().saturating_sub(self.held_values());
-        self.budget().cap().saturating_sub(total.saturating_sub(live))
+    /// The part of the cap that everything except live memtables leaves, the values of cursors included. Blocks are not in it.
+    fn room_beside_readers(&self, live: usize) -> usize {
+        self.budget().cap().saturating_sub(self.budget().total().saturating_sub(live))
     }
 
-    /// Bytes of values that cursors stand on. Like blocks, they make memtables smaller and refuse no write.
-    fn held_values(&self) -> usize {
-        self.budget().held(MemoryUse::Values)
+    /// The same if cursors held no values. Like blocks, values make memtables smaller and refuse no write.
+    fn room(&self, live: usize) -> usize {
+        let values = self.budget().held(MemoryUse::Values);
+        self.room_beside_readers(live.saturating_add(values))
     }
 
     /// The limit of all memtables of the database together: its part of the share, or what others leave of the share if that is
@@ -111,8 +111,8 @@ impl Memory {
         self.account.held(MemoryUse::Memtables) >= self.memtables_max()
     }
 
-    /// Whether memtables beside the `live` ones fill half of their share, and the cap has no room for small ones. Nothing waits for
-    /// a flush.
+    /// True if flushed memtables that readers still hold fill half of the memtables' share and less than 3 MiB of the cap is free.
+    /// `live` is the size of the other memtables. Call only while no memtable waits for a flush.
     pub fn is_scarce(&self, live: usize) -> bool {
         let others = self.account.held(MemoryUse::Memtables).saturating_sub(live);
         others >= self.memtables_max() / 2 && self.room(live) < 3 * ACTIVE_MIN

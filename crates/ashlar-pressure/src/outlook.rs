@@ -1,4 +1,4 @@
-//! When writers of a family will be slowed and stopped, if they go on as they do.
+//! When writers of a family will be slowed and stopped, if they continue at their present rate.
 //!
 //! Three things stop writers, and each has its own forecast:
 //! 1. *Level 0* gets a table whenever a memtable is full. The running compaction takes its inputs off level 0 at its end, and
@@ -11,11 +11,13 @@
 //! level 0. A forecast is as good as the rates: it assumes that writers ask for as much as they did for their last memtables.
 
 use crate::Rates;
+use crate::pace::{Bounds, seconds_per_byte};
 use std::time::Duration;
 
-/// The most events that are played, and the longest time, in seconds. What lies behind is no forecast.
+/// The forecast stops after so many events …
 const EVENTS: usize = 512;
-const HORIZON: f64 = 600.0;
+/// … or so many seconds.
+const HORIZON: Duration = Duration::from_secs(600);
 
 /// The part of the measured rate of compactions that is counted on while writers fill level 0.
 const CAUTION: f64 = 0.8;
@@ -25,44 +27,38 @@ const CAUTION: f64 = 0.8;
 pub struct Outlook {
     /// Tables in level 0, and memtables that wait for their flush.
     pub tables: usize,
-    /// The numbers of tables at which a compaction begins, writers are slowed, and writers are stopped.
+    /// The number of tables in level 0 at which a compaction begins.
     pub trigger: usize,
-    /// See `trigger`.
-    pub slowdown: usize,
-    /// See `trigger`.
-    pub stop: usize,
+    /// Where writers are slowed and stopped. `None`: compactions do not run, and only memtables stop writers.
+    pub bounds: Option<Bounds>,
     /// Bytes of a full memtable.
     pub memtable_bytes: f64,
     /// The part of the current memtable that is filled, from 0 to 1.
     pub filled: f64,
     /// The time in which writers fill a memtable, with the present delay; 0: no memtable is expected.
     pub fill_time: f64,
-    /// The present delay of a byte, and the longest one: a single delay of a writer is bounded.
+    /// The present delay of a byte, in seconds.
     pub delay: f64,
-    /// See `delay`.
+    /// The longest delay of a byte, in seconds: a single delay of a writer is bounded.
     pub delay_max: f64,
-    /// Tables that running compactions take off level 0, and bytes that these compactions read.
+    /// The number of tables that running compactions take off level 0.
     pub taken: usize,
-    /// See `taken`.
+    /// Bytes that the running compactions of level 0 read.
     pub taken_bytes: f64,
-    /// For how long they have run.
+    /// Seconds for which the running compactions of level 0 have run.
     pub taken_for: f64,
     /// Whether further compactions may begin.
     pub compacts: bool,
-    /// Memtables that wait for their flush, and the most that the family may have with the current one.
+    /// The number of memtables that wait for their flush.
     pub immutable: usize,
-    /// See `immutable`.
+    /// The most memtables that the family may have, with the current one.
     pub memtables_max: usize,
     /// The time in which a flush writes a memtable; 0 before the first flush has ended.
     pub flush_time: f64,
-    /// For how long the running flush has run.
+    /// Seconds for which the running flush has run.
     pub flushing_for: f64,
-    /// Bytes of debt, and the debts at which writers are slowed and stopped.
+    /// Bytes of debt.
     pub debt: f64,
-    /// See `debt`.
-    pub debt_slowdown: f64,
-    /// See `debt`.
-    pub debt_stop: f64,
 }
 
 /// When writers will be slowed and stopped; `None`: not as far as the rates tell.
@@ -86,56 +82,49 @@ impl Forecast {
 impl Outlook {
     /// The forecast at these rates of the database.
     pub fn forecast(&self, rates: &Rates) -> Forecast {
-        let memtables = Forecast { slowdown: None, stop: self.memtables() };
-        self.tables(rates).or_sooner(self.debt(rates)).or_sooner(memtables)
+        let mut forecast = Forecast { slowdown: None, stop: self.memtables() };
+        if let Some(bounds) = &self.bounds {
+            forecast = forecast.or_sooner(self.tables(bounds, rates)).or_sooner(self.debt(bounds, rates));
+        }
+        let near = |time: &Duration| *time <= HORIZON;
+        Forecast { slowdown: forecast.slowdown.filter(near), stop: forecast.stop.filter(near) }
     }
 
     /// When debt reaches its bounds at the average rates.
-    fn debt(&self, rates: &Rates) -> Forecast {
-        let longest = Duration::from_secs_f64(HORIZON);
-        let to = |bound: f64| {
-            let left = (bound - self.debt).max(0.0);
-            if bound > 0.0 { rates.time_to(left, longest) } else { None }
-        };
-        Forecast { slowdown: to(self.debt_slowdown), stop: to(self.debt_stop) }
-    }
-
-    /// How full level 0 with so many tables, or so much debt, is: 0 at the slowdown, 1 at the stop.
-    fn fullness(&self, tables: f64, debt: f64) -> f64 {
-        let share = |now: f64, from: f64, to: f64| if to > from { (now - from) / (to - from) } else { 0.0 };
-        let level0 = share(tables, self.slowdown as f64, self.stop as f64);
-        level0.max(share(debt, self.debt_slowdown, self.debt_stop))
+    fn debt(&self, bounds: &Bounds, rates: &Rates) -> Forecast {
+        let to = |bound: f64| rates.time_to((bound - self.debt).max(0.0));
+        Forecast { slowdown: to(bounds.debt.0), stop: to(bounds.debt.1) }
     }
 
     /// The time in which writers fill a memtable at this fullness.
     fn fill_time_at(&self, fullness: f64, sustained: f64) -> f64 {
         let delayed = self.delay.min(self.delay_max) * self.memtable_bytes;
         let free = (self.fill_time - delayed).max(self.fill_time / 20.0);
-        let full = fullness.clamp(0.0, 0.999);
-        free + self.memtable_bytes * (full / (1.0 - full) / sustained).min(self.delay_max)
+        free + self.memtable_bytes * seconds_per_byte(fullness, sustained).min(self.delay_max)
     }
 
     /// Plays the arrivals of tables and the ends of compactions.
-    fn tables(&self, rates: &Rates) -> Forecast {
+    fn tables(&self, bounds: &Bounds, rates: &Rates) -> Forecast {
         let mut forecast = Forecast::default();
-        if self.fill_time <= 0.0 || self.stop == 0 {
+        if self.fill_time <= 0.0 {
             return forecast;
         }
         // Flushes take a part of what compactions have had so far.
-        let (known, drain) = (rates.drain > 0.0, (rates.drain * CAUTION).max(1.0));
-        // The price of a table: that of those under way, or what compactions cost on average.
+        let drain = (rates.expected_drain() * CAUTION).max(1.0);
+        // Seconds that a compaction spends per level-0 table: measured on the running one, or else from the average
+        // amplification.
         let price = match self.taken {
             0 => self.memtable_bytes * rates.amplification() / drain,
             taken => self.taken_bytes / drain / taken as f64,
         };
         let all = self.taken_bytes / drain;
         let under_way = (self.taken as f64, (all - self.taken_for).max(all / 8.0));
-        let mut running = (self.taken > 0 && known).then_some(under_way);
+        let mut running = (self.taken > 0).then_some(under_way);
         let (mut at, mut tables, mut debt) = (0.0, self.tables as f64, self.debt);
-        let fill = |tables, debt| self.fill_time_at(self.fullness(tables, debt), rates.sustained());
+        let fill = |tables, debt| self.fill_time_at(bounds.fullness(tables, debt), rates.sustained());
         let mut next = fill(tables, debt) * (1.0 - self.filled.clamp(0.0, 1.0));
         for _ in 0..EVENTS {
-            let fullness = self.fullness(tables, debt);
+            let fullness = bounds.fullness(tables, debt);
             if fullness > 0.0 && forecast.slowdown.is_none() {
                 forecast.slowdown = Some(Duration::from_secs_f64(at));
             }
@@ -143,7 +132,7 @@ impl Outlook {
                 forecast.stop = Some(Duration::from_secs_f64(at));
                 break;
             }
-            if running.is_none() && self.compacts && known && tables >= self.trigger.max(1) as f64 {
+            if running.is_none() && self.compacts && tables >= self.trigger.max(1) as f64 {
                 running = Some((tables, tables * price));
             }
             match running {
@@ -157,9 +146,6 @@ impl Outlook {
                     (tables, debt) = (tables + 1.0, debt + self.memtable_bytes);
                     next = fill(tables, debt);
                 }
-            }
-            if at > HORIZON {
-                break;
             }
         }
         forecast
@@ -193,7 +179,7 @@ impl Outlook {
                 }
                 next = self.fill_time;
             }
-            if at > HORIZON || each <= 0.0 {
+            if each <= 0.0 {
                 break;
             }
         }
@@ -212,8 +198,7 @@ mod tests {
         Outlook {
             tables,
             trigger: 4,
-            slowdown: 8,
-            stop: 12,
+            bounds: Some(Bounds { l0: (8.0, 12.0), debt: (f64::MAX, f64::INFINITY) }),
             memtable_bytes: 4.0 * MIB,
             fill_time: 1.0,
             delay_max: 1.0,
@@ -258,26 +243,27 @@ mod tests {
         assert!(later.is_none_or(|later| later.as_secs_f64() > stop + 1.0), "{later:?}");
     }
 
+    /// Regression: before the first compaction had ended, the forecast expected none, and level 0 to fill.
     #[test]
     fn a_load_that_compactions_carry_has_no_stop() {
         let mut easy = outlook(2);
         easy.fill_time = 10.0;
         assert_eq!(easy.forecast(&rates()).stop, None);
+        assert_eq!(easy.forecast(&Rates::default()), Forecast::default());
     }
 
     #[test]
     fn debt_stops_writers_as_level_0_does() {
-        let owing =
-            Outlook { debt: 50.0 * MIB, debt_slowdown: 52.0 * MIB, debt_stop: 70.0 * MIB, ..outlook(0) };
-        let forecast = Outlook { slowdown: 90, stop: 99, compacts: false, ..owing }.forecast(&rates());
+        let bounds = Bounds { l0: (90.0, 99.0), debt: (52.0 * MIB, 70.0 * MIB) };
+        let owing = Outlook { debt: 50.0 * MIB, bounds: Some(bounds), compacts: false, ..outlook(0) };
+        let forecast = owing.forecast(&rates());
         assert!((1.0..=2.0).contains(&seconds(forecast.slowdown)), "{forecast:?}");
         assert!((4.0..12.0).contains(&seconds(forecast.stop)), "{forecast:?}");
     }
 
     #[test]
     fn memtables_stop_writers_when_flushes_are_slower() {
-        let slow =
-            Outlook { flush_time: 3.0, immutable: 1, memtables_max: 3, slowdown: 90, stop: 99, ..outlook(0) };
+        let slow = Outlook { flush_time: 3.0, immutable: 1, memtables_max: 3, bounds: None, ..outlook(0) };
         let stop = seconds(slow.forecast(&rates()).stop);
         assert!((2.0..=5.0).contains(&stop), "{stop}");
         assert_eq!(Outlook { flush_time: 0.5, compacts: false, ..slow }.memtables(), None);

@@ -31,25 +31,51 @@ pub enum Pace {
     Stop,
 }
 
+/// The values of a family's gauges between which its writers are slowed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bounds {
+    /// The numbers of tables in level 0 at which writers are slowed, and stopped.
+    pub l0: (f64, f64),
+    /// The bytes of debt at which writers are slowed, and stopped.
+    pub debt: (f64, f64),
+}
+
+impl Bounds {
+    /// The bounds of a family. `None`: its compactions do not run, so neither gauge slows its writers.
+    pub fn of(options: &FamilyOptions) -> Option<Bounds> {
+        let c = &options.compaction;
+        let (soft, hard) = c.debt_bounds();
+        let l0 = (c.l0_slowdown as f64, c.l0_stop as f64);
+        c.works().then_some(Bounds { l0, debt: (soft as f64, hard as f64) })
+    }
+
+    /// How full the fuller gauge is: at most 0 before writers are slowed, 1 when they are stopped.
+    pub(crate) fn fullness(&self, l0: f64, debt: f64) -> f64 {
+        let share = |value: f64, (from, to)| match value {
+            value if value >= to => 1.0,
+            value if to > from => (value - from) / (to - from),
+            _ => 0.0,
+        };
+        share(l0, self.l0).max(share(debt, self.debt))
+    }
+}
+
+/// The delay of a byte, in seconds, at a fullness below 1, if writers can sustain `sustained` bytes per second.
+pub(crate) fn seconds_per_byte(fullness: f64, sustained: f64) -> f64 {
+    let full = fullness.clamp(0.0, 0.999);
+    full / (1.0 - full) / sustained
+}
+
 /// The pace for a family with these gauges, if writers can sustain `sustained` bytes per second.
 pub fn pace(gauges: &Gauges, options: &FamilyOptions, sustained: f64) -> Pace {
-    let c = &options.compaction;
-    if !c.works() {
-        return Pace::Free;
+    let Some(bounds) = Bounds::of(options) else { return Pace::Free };
+    match bounds.fullness(gauges.l0_tables as f64, gauges.debt_bytes as f64) {
+        fullness if fullness >= 1.0 => Pace::Stop,
+        fullness if fullness > 0.0 => {
+            Pace::Slow { nanos_per_byte: seconds_per_byte(fullness, sustained) * 1e9 }
+        }
+        _ => Pace::Free,
     }
-    let (soft, hard) = c.debt_bounds();
-    if gauges.l0_tables >= c.l0_stop || gauges.debt_bytes >= hard {
-        return Pace::Stop;
-    }
-    let share = |value: f64, from: f64, to: f64| if to > from { (value - from) / (to - from) } else { 0.0 };
-    let l0 = share(gauges.l0_tables as f64, c.l0_slowdown as f64, c.l0_stop as f64);
-    let debt = share(gauges.debt_bytes as f64, soft as f64, hard as f64);
-    let fullness = l0.max(debt);
-    if fullness <= 0.0 {
-        return Pace::Free;
-    }
-    let full = fullness.min(0.999);
-    Pace::Slow { nanos_per_byte: 1e9 / sustained * full / (1.0 - full) }
 }
 
 /// How far compaction is behind, and when writers will have to wait.

@@ -211,8 +211,11 @@ impl WriteOptions {
     }
 
     /// Answers `TimedOut` when the write would have to wait longer than `longest` for background work; nothing was written then.
-    /// The limit is for back-pressure: a delay, a stop, and other writers that wait for these. It is not for the device: a write
-    /// that has begun ends, however long its `write` and `fsync` take. The steps of a two-phase commit have no limit.
+    /// The limit covers waiting for compactions and flushes, also behind other writers that wait for them, and the delay of
+    /// [`WriteOptions::low_priority`]. It does not cover the write itself: once it has begun, `write` and `fsync` take as long
+    /// as the device needs. Nor does it cover the steps of a two-phase commit. With [`WriteOptions::no_slowdown`] a write does
+    /// not wait at all, and answers `Busy(Stalled)`. A write with a limit shares no group with other writes, so many
+    /// threads that write with limits are slower than without.
     pub fn timeout(mut self, longest: Duration) -> Self {
         self.inner.timeout = Some(longest);
         self

@@ -8,7 +8,7 @@ use ashlar_tree::blobs::BlobFiles;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// The largest total size of collected operands, with much memory, and with the least.
+/// The limit on collected operands is a sixteenth of the cap, within these bounds.
 const BYTES_MAX: usize = 32 << 20;
 const BYTES_MIN: usize = 1 << 20;
 /// The steps in which operands are charged.

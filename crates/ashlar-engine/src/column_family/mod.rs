@@ -131,10 +131,8 @@ pub(crate) struct LiveFamily {
     pub(crate) family: Arc<Family>,
     pub(crate) memtables: MemtableList,
     pub(crate) version: Arc<Version>,
-    /// A flush of the family is running.
-    pub(crate) flushing: bool,
-    /// When the last flush was submitted.
-    pub(crate) flushing_since: Duration,
+    /// When the running flush of the family was submitted. `None`: none is running.
+    pub(crate) flushing: Option<Duration>,
     /// When the family's memtables became full.
     pub(crate) flush_rate: FlushRate,
     /// When the last compaction of level 0 was claimed.
@@ -175,8 +173,7 @@ impl LiveFamily {
             family,
             memtables,
             version,
-            flushing: false,
-            flushing_since: Duration::ZERO,
+            flushing: None,
             flush_rate: FlushRate::default(),
             level0_taken_at: Duration::ZERO,
         }

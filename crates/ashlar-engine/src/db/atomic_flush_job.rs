@@ -67,9 +67,9 @@ impl AtomicFlushJob {
     fn pick(&mut self, core: &Core) -> Result<()> {
         let picked: Vec<_> = {
             let mut state = core.state();
-            let made = state.families.iter_mut().filter(|f| !f.flushing);
+            let made = state.families.iter_mut().filter(|f| f.flushing.is_none());
             self.marked.extend(made.map(|family| {
-                family.flushing = true;
+                family.flushing = Some(self.started);
                 family.family.id()
             }));
             state.families.iter().filter_map(LiveFamily::to_flush).collect()
@@ -157,7 +157,7 @@ impl Run for AtomicFlushJob {
     fn release(&mut self, state: &mut State) {
         for id in &self.marked {
             if let Some(live) = state.families.get_mut(*id) {
-                live.flushing = false;
+                live.flushing = None;
             }
         }
     }

@@ -32,7 +32,7 @@ impl Candidate {
     /// A copy of the state of `live`. `now`: the time at which to ask whether a flush is expected; `None`: a caller waits for
     /// all due work, so no flush is awaited.
     pub(super) fn of(live: &LiveFamily, running: &RunningByFamily, now: Option<Duration>) -> Candidate {
-        let under_way = live.flushing || live.memtables.immutable_len() > 0;
+        let under_way = live.flushing.is_some() || live.memtables.immutable_len() > 0;
         Candidate {
             family: Arc::clone(&live.family),
             version: Arc::clone(&live.version),

@@ -5,6 +5,7 @@
 //! directory, so neither an earlier writer nor a job of this handle may write to it.
 
 use super::core::{Core, State};
+use super::pins::Retired;
 use crate::column_family::LiveFamily;
 use crate::health::{Severity, Source};
 use ashlar_base::planted::{Bug, planted};
@@ -179,11 +180,11 @@ impl Core {
         let mut retired = {
             let mut state = self.state();
             let State { families, retired, .. } = &mut *state;
-            retired.extend(families.iter().map(LiveFamily::retire));
+            retired.extend(families.iter().map(|family| Retired::new(family.retire())));
             std::mem::take(retired)
         };
         ReadPin::settle();
-        retired.retain(|version| Arc::strong_count(version) > 1);
+        retired.retain(|version| version.readers() > 0);
         self.state().retired = retired;
     }
 }

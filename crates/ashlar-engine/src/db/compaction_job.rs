@@ -68,7 +68,7 @@ struct Parts {
     /// The number of parts that are not finished.
     unfinished: usize,
     finished: Vec<CompactionPart>,
-    /// The listeners heard of the beginning.
+    /// `CompactionBegin` was sent.
     begun: bool,
     /// A part failed, so the other parts stop.
     failed: bool,
@@ -204,7 +204,7 @@ impl Shared {
         }
     }
 
-    /// Reports a compaction that began and changed nothing. A close is no news.
+    /// Reports a compaction that began and changed nothing. Sends nothing while the database closes.
     fn tell_failed(&self) {
         let cause = {
             let parts = self.parts.lock();

@@ -1,5 +1,6 @@
 //! The state that all handles of an open database share.
 
+use super::pins::Retired;
 use super::work::{Slots, Work};
 use crate::column_family::{DatabaseId, Family, FamilySet};
 use crate::events::Events;
@@ -14,7 +15,6 @@ use ashlar_env::{Env, FileLock, JobId, JobKind};
 use ashlar_observe::{Counters, Scrubbed};
 use ashlar_options::DbOptions;
 use ashlar_read::snapshot::SnapshotList;
-use ashlar_read::super_version::SuperVersion;
 use ashlar_recovery::{PreparedSet, RecoveryReport};
 use ashlar_sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use ashlar_sync::{EpochCell, Mutex, MutexGuard, Signal, Waited};
@@ -138,7 +138,7 @@ pub(crate) struct State {
     pub(crate) quarantined: BTreeSet<FileNumber>,
     /// Replaced super versions. The purge drops them, outside every epoch pin and every lock but
     /// `Lifecycle`.
-    pub(crate) retired: Vec<Arc<SuperVersion>>,
+    pub(super) retired: Vec<Arc<Retired>>,
 }
 
 impl State {
@@ -260,15 +260,27 @@ impl Core {
     ///
     /// # Errors
     /// Those of [`Core::wait_until`], and the cause when flushes or compactions keep failing.
-    pub(crate) fn wait_patiently(&self, mut done: impl FnMut(&mut State) -> bool) -> Result<()> {
+    pub(crate) fn wait_patiently(&self, done: impl FnMut(&mut State) -> bool) -> Result<()> {
+        self.wait_patiently_until(None, done)
+    }
+
+    /// [`Core::wait_patiently`], but at most until `end` by the clock: `Ok` then, too.
+    ///
+    /// # Errors
+    /// Those of [`Core::wait_patiently`].
+    pub(super) fn wait_patiently_until(
+        &self,
+        end: Option<Duration>,
+        mut done: impl FnMut(&mut State) -> bool,
+    ) -> Result<()> {
         let start = self.env.clock.now();
         let too_long = |f: &Failing| self.since(f.since) >= PATIENCE;
         if self.health.failing().is_some_and(|f| too_long(&f) && self.since(f.last) >= TRIED_JUST_NOW) {
             self.wake_jobs();
         }
         let mut given_up = None;
-        self.wait_until(|state| {
-            if done(state) {
+        self.wait_outside_until(end, || {
+            if done(&mut self.state()) {
                 given_up = None;
                 return true;
             }
@@ -301,10 +313,19 @@ impl Core {
     ///
     /// # Errors
     /// Those of [`Core::wait_until`].
-    pub(super) fn wait_outside(&self, mut done: impl FnMut() -> bool) -> Result<()> {
+    pub(super) fn wait_outside(&self, done: impl FnMut() -> bool) -> Result<()> {
+        self.wait_outside_until(None, done)
+    }
+
+    /// [`Core::wait_outside`], but at most until `end` by the clock: `Ok` then, too.
+    fn wait_outside_until(&self, end: Option<Duration>, mut done: impl FnMut() -> bool) -> Result<()> {
         loop {
             let seen = self.progress.seen();
             if done() {
+                return Ok(());
+            }
+            let left = end.map(|end| end.saturating_sub(self.env.clock.now()));
+            if left.is_some_and(|left| left.is_zero()) {
                 return Ok(());
             }
             self.check_open()?;
@@ -313,7 +334,9 @@ impl Core {
             }
             // Wakes up when the time limit for failing work ends.
             let failing = self.health.failing().map(|f| PATIENCE.saturating_sub(self.since(f.since)));
-            if self.progress.wait(seen, failing.filter(|left| !left.is_zero())) == Waited::Stuck {
+            let failing = failing.filter(|left| !left.is_zero());
+            let longest = failing.into_iter().chain(left).min();
+            if self.progress.wait(seen, longest) == Waited::Stuck {
                 return Err(Error::new(
                     ErrorKind::Aborted,
                     "waiting for background work that does not exist",

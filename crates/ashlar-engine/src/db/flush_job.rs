@@ -113,7 +113,6 @@ impl Run for FlushJob {
             }
         }
         core.succeeded(Source::Flush(self.family));
-        core.seal_after_flush();
         Ok(StepResult::Done)
     }
 
@@ -131,7 +130,7 @@ impl Run for FlushJob {
 
     fn release(&mut self, state: &mut State) {
         if let Some(live) = state.families.get_mut(self.family) {
-            live.flushing = false;
+            live.flushing = None;
         }
     }
 }

@@ -36,19 +36,22 @@ pub(super) struct Change {
 
 impl Core {
     /// Commits a change, then shows it to readers: the new trees, and the memtables that stay. Runs in commit order,
-    /// with no lock held over I/O.
+    /// with no lock held over I/O. After a flush, switches memtables that waited for its end.
     ///
     /// # Errors
     /// Those of [`VersionSet::commit`](ashlar_tree::version::VersionSet::commit). Readers then keep the previous tree.
     pub(super) fn apply(self: &Arc<Self>, change: Change) -> Result<()> {
         let Change { edits, flushed, counts, pending, filtered, raised, log } = change;
-        let core = Arc::clone(self);
+        let (core, is_flush) = (Arc::clone(self), !flushed.is_empty());
         let install = move |changed: &[Arc<FamilyState>]| {
             note_counts(changed, &counts);
             core.install(changed, &flushed, (&filtered, raised), log);
         };
         self.versions.commit_with(edits, Box::new(install))?;
         drop(pending);
+        if is_flush {
+            self.seal_waiting();
+        }
         Ok(())
     }
 

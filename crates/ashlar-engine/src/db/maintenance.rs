@@ -207,15 +207,12 @@ impl Core {
     }
 
     /// Refuses the calls that wait for the lead while the leader waits for background work that is paused or aborted. While the
-    /// leader waits for any such work, also refuses the writers that must not wait. Called when such a call or writer arrives,
-    /// when the leader begins to wait, and when background work is paused or aborted. Whichever of these happens last sees
+    /// leader waits for any such work, also refuses the writers that must not wait, or whose deadline has passed. Called when
+    /// such a call or writer arrives, when the leader begins to wait, and when background work is paused or aborted. Whichever of these happens last sees
     /// the others.
     pub(super) fn refuse_waiting(&self) {
         if self.pressure.is_holding() {
             self.committer.refuse_hurried();
-            if self.is_stopped(&self.state()) {
-                self.committer.refuse_timed();
-            }
         }
         let cause = {
             let state = self.state();

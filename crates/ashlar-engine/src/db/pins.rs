@@ -2,9 +2,10 @@
 
 use super::Db;
 use super::core::Core;
-use crate::column_family::Family;
+use crate::column_family::LiveFamily;
 use ashlar_base::memory::MemoryUse;
 use ashlar_base::{Result, SeqNum};
+use ashlar_memtable::MemtableRep;
 use ashlar_observe::{MemoryClass, MemoryReport, Pins, SnapshotPins};
 use ashlar_read::iter::{FileBytes, files_of, memtables_of};
 use ashlar_read::snapshot::Snapshot;
@@ -47,50 +48,88 @@ impl Db {
     }
 }
 
+/// A replaced super version. The state's list and its copies share this value, so that [`Retired::readers`] counts no copy.
+pub(crate) struct Retired(Arc<SuperVersion>);
+
+impl Retired {
+    pub(super) fn new(replaced: Arc<SuperVersion>) -> Arc<Retired> {
+        Arc::new(Retired(replaced))
+    }
+
+    /// How many cursors, views and running reads hold the super version.
+    pub(super) fn readers(&self) -> usize {
+        Arc::strong_count(&self.0).saturating_sub(1)
+    }
+}
+
+/// Flushed memtables that only readers hold, each once.
+pub(super) struct OldMemtables {
+    each: Vec<Arc<dyn MemtableRep>>,
+    /// How many cursors, views and running reads hold any of them.
+    pub(super) readers: usize,
+}
+
+impl OldMemtables {
+    /// The reserved bytes, as they are charged.
+    pub(super) fn held_bytes(&self) -> usize {
+        self.each.iter().map(|memtable| memtable.held()).sum()
+    }
+
+    /// The bytes in use.
+    fn used_bytes(&self) -> u64 {
+        self.each.iter().map(|memtable| memtable.memory() as u64).sum()
+    }
+}
+
 impl Core {
-    /// Replaced super versions that readers still hold. The caller drops the clones outside every lock, because a clone may be
-    /// the last reference.
-    fn held_versions(&self) -> Vec<Arc<SuperVersion>> {
+    /// Replaced super versions that readers still hold. The caller drops the list outside every lock, because it may have the
+    /// last reference.
+    fn held_versions(&self) -> Vec<Arc<Retired>> {
         self.let_go();
         self.state().retired.clone()
     }
 
-    /// Bytes of flushed memtables that readers hold, and how many cursors and views hold any.
-    pub(super) fn held_memtables(&self) -> (usize, usize) {
+    /// The flushed memtables that readers hold.
+    pub(super) fn held_memtables(&self) -> OldMemtables {
+        self.old_memtables(&self.held_versions())
+    }
+
+    fn old_memtables(&self, retired: &[Arc<Retired>]) -> OldMemtables {
+        let at = |memtable: &Arc<dyn MemtableRep>| Arc::as_ptr(memtable).addr();
+        let live: BTreeSet<_> = {
+            let state = self.state();
+            let of = |family: &LiveFamily| {
+                let immutable = family.memtables.immutable_newest_first().into_iter();
+                immutable
+                    .chain([Arc::clone(&family.memtables.current().rep)])
+                    .map(|m| at(&m))
+                    .collect::<Vec<_>>()
+            };
+            state.families.iter().flat_map(of).collect()
+        };
         let (mut old, mut readers) = (BTreeMap::new(), 0);
-        let held = self.held_versions();
-        let now: Vec<_> = self.families_now().iter().map(|family| family.super_version.get()).collect();
-        let live: BTreeSet<_> =
-            now.iter().flat_map(|sv| memtables_of(sv)).map(|m| Arc::as_ptr(m).addr()).collect();
-        for sv in &held {
-            let of = memtables_of(sv).map(|m| (Arc::as_ptr(m).addr(), m.held()));
-            let of: Vec<_> = of.filter(|(at, _)| !live.contains(at)).collect();
-            // One reference is the list's, one is this copy's.
-            readers += if of.is_empty() { 0 } else { Arc::strong_count(sv).saturating_sub(2) };
-            old.extend(of);
+        for held in retired {
+            let of: Vec<_> = memtables_of(&held.0).filter(|m| !live.contains(&at(m))).collect();
+            readers += if of.is_empty() { 0 } else { held.readers() };
+            old.extend(of.into_iter().map(|memtable| (at(memtable), Arc::clone(memtable))));
         }
-        (old.values().sum(), readers)
+        OldMemtables { each: old.into_values().collect(), readers }
     }
 
     pub(super) fn pins(&self) -> Pins {
         let retired = self.held_versions();
-        let now: Vec<_> = self.families_now().iter().map(|family| family.super_version.get()).collect();
         let present: BTreeSet<_> =
-            now.iter().flat_map(|sv| files_of(&sv.version)).map(|(number, _)| number).collect();
-        let (mut obsolete, mut old) = (FileBytes::new(), BTreeMap::new());
+            self.versions_now().iter().flat_map(|now| files_of(now)).map(|(number, _)| number).collect();
+        let mut obsolete = FileBytes::new();
         for held in &retired {
-            obsolete.extend(files_of(&held.version).filter(|(number, _)| !present.contains(number)));
-            old.extend(memtables_of(held).map(|m| (Arc::as_ptr(m).addr(), m.memory() as u64)));
+            obsolete.extend(files_of(&held.0.version).filter(|(number, _)| !present.contains(number)));
         }
-        for live in now.iter().flat_map(|sv| memtables_of(sv)) {
-            old.remove(&Arc::as_ptr(live).addr());
-        }
+        let values = self.memory.budget().held(MemoryUse::Values);
         let mut pins = Pins::default();
         pins.snapshots = self.snapshots.count();
         pins.oldest_snapshot = self.snapshots.oldest().map(|seq| self.snapshot_pins(seq));
-        pins.memtable_bytes = old.values().sum();
+        pins.memtable_bytes = self.old_memtables(&retired).used_bytes();
         (pins.obsolete_files, pins.obsolete_bytes) = (obsolete.len() as u64, obsolete.values().sum());
-        let values = self.memory.budget().held(MemoryUse::Values);
         pins.block_bytes = (self.tables.pool().held_by_readers() + values) as u64;
         pins
     }
@@ -118,24 +157,22 @@ impl Core {
             (MemoryClass::Batches, of(MemoryUse::Batches)),
             (MemoryClass::Buffers, of(MemoryUse::Buffers)),
             (MemoryClass::Operands, of(MemoryUse::Operands)),
-            (MemoryClass::Families, of(MemoryUse::Families)),
         ];
         MemoryReport::new(budget.cap() as u64, used as u64, held.map(|(class, bytes)| (class, bytes as u64)))
     }
 
-    fn families_now(&self) -> Vec<Arc<Family>> {
-        self.state().families.iter().map(|f| Arc::clone(&f.family)).collect()
+    /// The present versions of all families. A copy of a super version would count as a reader once it is replaced.
+    fn versions_now(&self) -> Vec<Arc<Version>> {
+        self.state().families.iter().map(|f| Arc::clone(&f.version)).collect()
     }
 
     fn snapshot_pins(&self, sequence: SeqNum) -> SnapshotPins {
         let taken = self.snapshots.taken_at(sequence);
         let now = self.env.clock.unix_micros() / 1_000_000;
-        let families = self.families_now();
-        let older = families.iter().map(|f| older_bytes(&f.super_version.get().version, sequence));
         let mut pins = SnapshotPins::at(sequence);
         pins.age = Duration::from_secs(taken.map_or(0, |taken| now.saturating_sub(taken)));
         pins.changes_since = self.visible().get().saturating_sub(sequence.get());
-        pins.older_bytes = older.sum();
+        pins.older_bytes = self.versions_now().iter().map(|version| older_bytes(version, sequence)).sum();
         pins
     }
 }
@@ -148,4 +185,44 @@ fn older_bytes(version: &Version, sequence: SeqNum) -> u64 {
         u64::try_from(bytes).ok()
     });
     older.sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Db;
+    use super::*;
+    use crate::batch::WriteBatch;
+    use ashlar_base::FamilyId;
+    use ashlar_env::sim::SimEnv;
+    use ashlar_options::{DbOptions, FamilyOptions, ReadOptions, WriteOptions};
+    use ashlar_read::iter::KeyBounds;
+    use std::path::Path;
+
+    /// Regression: a thread in `pins()` counted as a reader, for which writes were refused.
+    #[test]
+    fn a_copy_of_the_list_is_no_reader() {
+        let sim = SimEnv::new(5);
+        let options = (DbOptions::default(), FamilyOptions::default());
+        let db = Db::open(sim.env(), Path::new("/db"), options.0, Vec::new(), options.1).unwrap();
+        let mut batch = WriteBatch::new();
+        batch.put(FamilyId::DEFAULT, b"key", &[7; 1000]).unwrap();
+        db.write(&mut batch, WriteOptions::default()).unwrap();
+        let family = db.family("default").unwrap();
+        let cursor = db.iter(&family, KeyBounds::default(), ReadOptions::default()).unwrap();
+        db.flush(&[Arc::clone(&family)]).unwrap();
+        let core = db.core();
+        let readers = |expected: usize| {
+            // What other threads of this process have just freed counts until the epoch has passed.
+            let mut looks = (0..100_000).map(|_| core.held_memtables());
+            let old = looks.find(|old| old.readers == expected);
+            old.unwrap_or_else(|| panic!("{} readers, not {expected}", core.held_memtables().readers))
+        };
+        assert!(readers(1).held_bytes() > 1000);
+        let copy = core.held_versions();
+        assert_eq!(copy.len(), 1);
+        assert!(readers(1).held_bytes() > 1000);
+        drop(cursor);
+        assert_eq!(copy.len(), 1, "the copy keeps the memory");
+        assert_eq!(readers(0).held_bytes(), 0);
+    }
 }

@@ -122,7 +122,9 @@ impl<'a> Look<'a> {
                 core.state().running.values().flatten().map(|running| running.runs as u64).sum()
             }
             "compaction-abort-count" => core.aborts.load(Ordering::Relaxed) as u64,
-            "num-running-flushes" => core.state().families.iter().filter(|f| f.flushing).count() as u64,
+            "num-running-flushes" => {
+                core.state().families.iter().filter(|f| f.flushing.is_some()).count() as u64
+            }
             "actual-delayed-write-rate" => match core.pressure.pace() {
                 Pace::Slow { nanos_per_byte } if nanos_per_byte > 0.0 => whole(1e9 / nanos_per_byte),
                 _ => 0,
@@ -131,7 +133,7 @@ impl<'a> Look<'a> {
             "block-cache-capacity" => usage.capacity as u64,
             "block-cache-usage" => common.map_or(usage.used, |cache| cache.used()) as u64,
             "block-cache-pinned-usage" => common
-                .map_or_else(|| core.tables.pool().held_by_readers(), |cache| cache.held_by_readers())
+                .map_or_else(|| core.tables.pool().held_in_cache(), |cache| cache.held_in_cache())
                 as u64,
             other => return self.number_of_files(other),
         })
@@ -286,7 +288,7 @@ impl<'a> Look<'a> {
             block_bytes: pool.usage().used as u64,
             memtable_bytes: held(MemoryUse::Memtables),
             table_bytes: held(MemoryUse::Tables),
-            buffer_bytes: (budget.total() as u64)
+            other_bytes: (budget.total() as u64)
                 .saturating_sub(held(MemoryUse::Memtables) + held(MemoryUse::Tables)),
         }
     }

@@ -178,7 +178,7 @@ impl Core {
         // A super version that the epoch still defers counts as held.
         ReadPin::settle();
         let retired = std::mem::take(&mut self.state().retired);
-        let (held, free): (Vec<_>, Vec<_>) = retired.into_iter().partition(|v| Arc::strong_count(v) > 1);
+        let (held, free): (Vec<_>, Vec<_>) = retired.into_iter().partition(|v| v.readers() > 0);
         self.state().retired.extend(held);
         drop(free);
     }

@@ -72,7 +72,7 @@ impl ResumeJob {
         core.statistics.tick(Ticker::ErrorHandlerAutoResumeCount);
         core.committer.refuse(&cause);
         let mut state = core.state();
-        if state.families.iter().any(|f| f.flushing) {
+        if state.families.iter().any(|f| f.flushing.is_some()) {
             return StepResult::Wait(SOON);
         }
         let (number, last) = (core.versions.new_file_number(), core.visible());

@@ -55,21 +55,20 @@ impl Run for RoomJob {
     }
 
     fn advance(&mut self, core: &Arc<Core>, _: StepBudget) -> Result<StepResult> {
-        let Some(_lead) = core.committer.try_lead() else { return Ok(StepResult::Wait(SOON)) };
+        let Some(lead) = core.committer.try_lead() else { return Ok(StepResult::Wait(SOON)) };
         let set = core.committer.current();
-        match set.wal.log().ask_room(ROOM_FOR_OTHERS, ROOM_FOR_DELETIONS) {
+        let asked = match set.wal.log().ask_room(ROOM_FOR_OTHERS, ROOM_FOR_DELETIONS) {
             Ok(_) => {
                 core.succeeded(Source::LogRoom);
                 Ok(StepResult::Done)
             }
             Err(lack) => {
-                if Self::seal(core)? {
-                    Ok(StepResult::Again)
-                } else {
-                    Err(lack)
-                }
+                Self::seal(core).and_then(|sealed| if sealed { Ok(StepResult::Again) } else { Err(lack) })
             }
-        }
+        };
+        drop(lead);
+        core.seal_waiting();
+        asked
     }
 
     fn failed(&mut self, core: &Arc<Core>, cause: &Error) -> Duration {

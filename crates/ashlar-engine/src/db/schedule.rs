@@ -15,7 +15,9 @@ use super::switch::LONGEST_DELAY;
 use super::work::Work;
 use crate::column_family::{Family, LiveFamily};
 use crate::health::{Severity, Source};
-use crate::pressure::{Forecast, Gauges, Outlook, Pace, Rates, Resources, WritePressure, lanes, pace};
+use crate::pressure::{
+    Bounds, Forecast, Gauges, Outlook, Pace, Rates, Resources, WritePressure, lanes, pace,
+};
 use ashlar_base::{FamilyId, Level, SeqNum};
 use ashlar_compaction::picker::{PickInput, Shape, Style};
 use ashlar_compaction::{Compaction, Reason};
@@ -63,15 +65,14 @@ impl Core {
             let now = (state.idle_waiters == 0).then_some(now);
             let atomic = self.options().atomic_flush;
             if atomic && severity < Severity::Hard {
-                let marked = mark_for_atomic_flush(state);
+                let marked = mark_for_atomic_flush(state, self.env.clock.now());
                 if !marked.is_empty() {
                     due.push(JobShell::due(self, AtomicFlushJob::new(marked)));
                 }
             }
             for family in state.families.iter_mut().filter(|_| severity < Severity::Hard && !atomic) {
-                if family.memtables.immutable_len() > 0 && !family.flushing {
-                    family.flushing = true;
-                    family.flushing_since = self.env.clock.now();
+                if family.memtables.immutable_len() > 0 && family.flushing.is_none() {
+                    family.flushing = Some(self.env.clock.now());
                     due.push(JobShell::due(self, FlushJob::new(family.family.id())));
                 }
             }
@@ -290,13 +291,10 @@ impl Core {
         let filled = current.rep.filled() as f64 / limit as f64;
         let written = self.committer.tally().totals();
         let flushes = self.counters.work(family.family.id()).level(0);
-        let (soft, hard) = compaction.debt_bounds();
-        let stops = if compaction.works() { usize::MAX } else { 0 };
         Outlook {
             tables: gauges.l0_tables + immutable,
             trigger: compaction.l0_trigger,
-            slowdown: compaction.l0_slowdown.min(stops),
-            stop: compaction.l0_stop.min(stops),
+            bounds: Bounds::of(&options),
             memtable_bytes: limit as f64,
             filled,
             fill_time: family.flush_rate.fill_time(now, filled),
@@ -309,10 +307,8 @@ impl Core {
             immutable,
             memtables_max: options.max_write_buffers.min(self.memory.memtables_max() / limit).max(2),
             flush_time: flushes.micros as f64 / 1e6 / flushes.written.max(1) as f64 * limit as f64,
-            flushing_for: now.saturating_sub(family.flushing_since).as_secs_f64(),
+            flushing_for: family.flushing.map_or(0.0, |since| now.saturating_sub(since).as_secs_f64()),
             debt: gauges.debt_bytes as f64,
-            debt_slowdown: if stops > 0 { soft as f64 } else { 0.0 },
-            debt_stop: if stops > 0 { hard as f64 } else { 0.0 },
         }
     }
 
@@ -325,13 +321,13 @@ impl Core {
 
 /// Marks all families for one flush, unless a flush is running or no memtable is immutable. Families without one are
 /// marked too, because a memtable of theirs may become immutable before the job picks.
-fn mark_for_atomic_flush(state: &mut State) -> Vec<FamilyId> {
+fn mark_for_atomic_flush(state: &mut State, now: Duration) -> Vec<FamilyId> {
     let waits = state.families.iter().any(|f| f.memtables.immutable_len() > 0);
-    if !waits || state.families.iter().any(|f| f.flushing) {
+    if !waits || state.families.iter().any(|f| f.flushing.is_some()) {
         return Vec::new();
     }
     let mark = |family: &mut LiveFamily| {
-        family.flushing = true;
+        family.flushing = Some(now);
         family.family.id()
     };
     state.families.iter_mut().map(mark).collect()

@@ -4,8 +4,7 @@ use super::core::Core;
 use super::properties::Look;
 use super::schedule::gauges_of;
 use crate::pressure::Pace;
-use ashlar_base::memory::MemoryUse;
-use ashlar_observe::{DbWrites, FamilyStats, LevelNow, StallCause, db_text, family_text, human_bytes};
+use ashlar_observe::{DbWrites, FamilyStats, LevelNow, StallCause, db_text, family_text};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -46,21 +45,7 @@ impl Core {
     pub(super) fn db_text(&self) -> String {
         let now = self.db_writes();
         let writes = db_text(&now, &self.counters.report_writes(now));
-        format!("{writes}{}\nPins: {}\n", self.memory_line(), self.pins())
-    }
-
-    /// The line that shows what the memory cap is used for.
-    fn memory_line(&self) -> String {
-        let budget = self.memory.budget();
-        let held = |what| human_bytes(budget.held(what) as u64);
-        format!(
-            "Memory: cap {}, memtables {}, tables {}, buffers {}, blocks {}",
-            human_bytes(budget.cap() as u64),
-            held(MemoryUse::Memtables),
-            held(MemoryUse::Tables),
-            held(MemoryUse::Buffers),
-            human_bytes(self.tables.pool().usage().used as u64),
-        )
+        format!("{writes}Memory: {}\nPins: {}\n", self.memory_report(), self.pins())
     }
 
     /// Writes the texts of all families and the statistics to the info log.

@@ -5,12 +5,13 @@
 //! write, or by the next flush if there are several families.
 
 use super::core::{Core, State};
+use super::pins::Retired;
 use crate::column_family::LiveFamily;
 use crate::health::{Severity, Source, lacks_space};
 use crate::memtable::new_memtable;
 use crate::pressure::{Memory, Pace, Pressure};
 use crate::wal::{ROOM_FOR_DELETIONS, Wal};
-use crate::write::{FamilySlot, LARGE_BYTES, Unfit, WriteHost, WriteSet};
+use crate::write::{Asked, Deadline, FamilySlot, Unfit, WriteHost, WriteSet};
 use ashlar_base::memory::{MemoryCharge, MemoryUse};
 use ashlar_base::stats::perf::{self, Metric};
 use ashlar_base::{Error, FamilyId, FileNumber, Result, SeqNum};
@@ -128,7 +129,7 @@ impl Core {
     /// Shows readers the current memtables and version of a family.
     pub(crate) fn publish(&self, state: &mut State, family: FamilyId) {
         if let Some(family) = state.families.get(family) {
-            let before = family.publish();
+            let before = Retired::new(family.publish());
             state.retired.push(before);
         }
     }
@@ -163,33 +164,40 @@ impl Core {
         if full.is_empty() { Room::Enough } else { Room::AfterSwitch(full) }
     }
 
-    /// Whether a group of `bytes` fits. A large one also waits while flushes have to make room for all memtables together.
-    fn room_for(&self, bytes: usize, state: &State) -> Room {
+    /// Whether a group fits. A large one also waits while flushes have to make room for all memtables together.
+    fn room_for(&self, group: &Asked, state: &State) -> Room {
         let flushes = || state.families.iter().any(|f| f.memtables.immutable_len() > 0);
-        match bytes >= LARGE_BYTES && self.memory.memtables_full() && flushes() {
+        match group.is_large && self.memory.memtables_full() && flushes() {
             true => Room::AfterFlush,
             false => self.full_families(state),
         }
     }
 
-    /// Switches full memtables, if none of them has to wait for a flush. The caller holds the lead. A failure changes nothing:
-    /// the next write tries again, and reports it.
-    pub(super) fn seal_full(self: &Arc<Self>) {
+    /// Switches full memtables, if none of them has to wait for a flush. The caller holds the lead.
+    ///
+    /// # Errors
+    /// The WAL file cannot be created. The error is recorded, and the next write tries again.
+    fn seal_full(self: &Arc<Self>) -> Result<()> {
         let room = self.full_families(&self.state());
-        if let Room::AfterSwitch(families) = room {
-            self.note_full(&families);
-            let _ = self.switch(&families);
-        }
+        let Room::AfterSwitch(families) = room else { return Ok(()) };
+        self.note_full(&families);
+        self.switch(&families).inspect_err(|e| self.next_log_failed(e))
     }
 
-    /// After a flush: switches a memtable that a large batch filled while all memtables together were full. Any writer that is at
-    /// work does that itself.
-    pub(super) fn seal_after_flush(self: &Arc<Self>) {
-        if self.committer.current().any_full()
-            && let Some(_lead) = self.committer.try_lead()
-            && self.committer.check().is_ok()
+    /// Switches full memtables that waited for a flush, such as one that a large batch filled. Called after each flush. If another
+    /// thread has the lead then, that thread calls this function after it has released the lead, or writes a batch and
+    /// switches the memtables before that.
+    pub(super) fn seal_waiting(self: &Arc<Self>) {
+        // Again after each release: a flush that ended before it has left its switch to this thread.
+        while self.committer.current().any_full()
+            && matches!(self.full_families(&self.state()), Room::AfterSwitch(_))
         {
-            self.seal_full();
+            let Some(lead) = self.committer.try_lead() else { return };
+            let sealed = self.committer.check().and_then(|()| self.seal_full());
+            drop(lead);
+            if sealed.is_err() {
+                return;
+            }
         }
     }
 
@@ -224,26 +232,43 @@ impl Core {
     /// # Errors
     /// `Busy(Memory)`: readers hold so much memory that another memtable could exceed the cap.
     pub(super) fn check_memory(&self) -> Result<()> {
+        if !self.is_memory_scarce() {
+            return Ok(());
+        }
+        // Refuses only when readers hold the memory. Memory of running jobs and of pending purges is freed without the
+        // caller's help. The look frees replaced super versions without a reader, which may be enough.
+        let old = self.held_memtables();
+        let refusal = self.memory.refusal(old.held_bytes(), old.readers);
+        drop(old);
+        if self.is_memory_scarce() { refusal.map_or(Ok(()), Err) } else { Ok(()) }
+    }
+
+    /// Whether the cap has no room for another memtable, and no flush will make any.
+    fn is_memory_scarce(&self) -> bool {
         let live = {
             let state = self.state();
             if state.families.iter().any(|f| f.memtables.immutable_len() > 0) {
-                return Ok(());
+                return false;
             }
             state.live_memtable_bytes()
         };
-        if !self.memory.is_scarce(live) {
-            return Ok(());
-        }
-        // Only what readers hold is a reason: a job that ends, or a purge that is due, gives its memory back by itself.
-        let (held, readers) = self.held_memtables();
-        self.memory.refusal(held, readers).map_or(Ok(()), Err)
+        self.memory.is_scarce(live)
     }
 
     /// Waits as long as `bytes` cost at `pace`, or until `over` returns true.
-    pub(super) fn slow_down(&self, pace: Pace, bytes: usize, over: impl Fn() -> bool) {
+    ///
+    /// # Errors
+    /// `TimedOut`, at once: the wait would pass the deadline.
+    pub(super) fn slow_down(
+        &self,
+        pace: Pace,
+        (bytes, deadline): (usize, Option<Deadline>),
+        over: impl Fn() -> bool,
+    ) -> Result<()> {
         let _step = perf::time_of_waiting(Metric::WriteDelayTime);
         let start = self.env.clock.now();
         let until = start + pace.delay(bytes).min(LONGEST_DELAY);
+        deadline.map_or(Ok(()), |deadline| deadline.check(until))?;
         loop {
             let seen = self.progress.seen();
             let now = self.env.clock.now();
@@ -255,15 +280,34 @@ impl Core {
             }
         }
         self.held(false, pace, start);
+        Ok(())
     }
 
-    fn stop_until(&self, by_memtables: bool, mut done: impl FnMut(&mut State) -> bool) -> Result<()> {
+    /// Waits until `done` returns true: for flushes if `by_memtables`, otherwise for compactions.
+    ///
+    /// # Errors
+    /// `TimedOut`: the deadline has passed. `Shutdown`. Those of [`Core::wait_patiently`].
+    fn stop_until(
+        &self,
+        by_memtables: bool,
+        deadline: Option<Deadline>,
+        mut done: impl FnMut(&mut State) -> bool,
+    ) -> Result<()> {
         let _step = perf::time_of_waiting(Metric::WriteDelayTime);
         let start = self.env.clock.now();
+        if let Some(deadline) = deadline
+            && deadline.left(start).is_zero()
+        {
+            return Err(deadline.passed());
+        }
         self.pressure.hold(true);
         self.state().stalled = Some(by_memtables);
         self.refuse_waiting();
-        let outcome = self.wait_patiently(|state| state.closing || done(state));
+        let mut is_over = false;
+        let outcome = self.wait_patiently_until(deadline.map(Deadline::at), |state| {
+            is_over = state.closing || done(state);
+            is_over
+        });
         let closing = {
             let mut state = self.state();
             state.stalled = None;
@@ -271,7 +315,11 @@ impl Core {
         };
         self.pressure.hold(false);
         self.held(by_memtables, Pace::Stop, start);
-        if closing { Err(Error::closed()) } else { outcome }
+        match deadline {
+            _ if closing => Err(Error::closed()),
+            Some(deadline) if !is_over && outcome.is_ok() => Err(deadline.passed()),
+            _ => outcome,
+        }
     }
 
     /// When the live WAL files exceed their size limit: the families that need the oldest one.
@@ -327,23 +375,29 @@ impl WriteHost for Host {
         self.pressure.pace() != Pace::Free
     }
 
-    fn make_room(&self, bytes: usize, refuse: &mut dyn FnMut(Unfit) -> Result<()>) -> Result<()> {
+    fn is_holding(&self) -> bool {
+        self.pressure.is_holding()
+    }
+
+    fn make_room(&self, group: &Asked, refuse: &mut dyn FnMut(Unfit) -> Result<()>) -> Result<()> {
         let core = self.core.upgrade().ok_or_else(Error::closed)?;
+        let Asked { bytes, deadline, .. } = *group;
         match core.pressure.pace() {
             Pace::Free => {}
             pace @ Pace::Slow { .. } => {
                 refuse(Unfit::Hurried)?;
                 core.pressure.hold(true);
                 core.refuse_waiting();
-                core.slow_down(pace, bytes, || core.pressure.pace() == Pace::Free);
+                let slowed = core.slow_down(pace, (bytes, deadline), || core.pressure.pace() == Pace::Free);
                 core.pressure.hold(false);
+                slowed?;
             }
             Pace::Stop => match core.health.out_of_space() {
                 // No compaction ends the stop before there is space, and only deletions make space.
                 Some(cause) => refuse(Unfit::Growing(cause))?,
                 None => {
-                    refuse(Unfit::Timed)?;
-                    core.stop_until(false, |_| {
+                    refuse(Unfit::Hurried)?;
+                    core.stop_until(false, deadline, |_| {
                         core.pressure.pace() != Pace::Stop || core.health.out_of_space().is_some()
                     })?;
                     if let Some(cause) =
@@ -355,7 +409,7 @@ impl WriteHost for Host {
             },
         }
         loop {
-            let room = core.room_for(bytes, &core.state());
+            let room = core.room_for(group, &core.state());
             match room {
                 Room::Enough => break,
                 Room::AfterSwitch(mut families) => {
@@ -377,9 +431,9 @@ impl WriteHost for Host {
                         break;
                     }
                     core.schedule();
-                    refuse(Unfit::Timed)?;
-                    core.stop_until(true, |state| {
-                        !matches!(core.room_for(bytes, state), Room::AfterFlush)
+                    refuse(Unfit::Hurried)?;
+                    core.stop_until(true, deadline, |state| {
+                        !matches!(core.room_for(group, state), Room::AfterFlush)
                             || !full && core.health.severity() == Severity::Full
                     })?;
                 }
@@ -390,7 +444,14 @@ impl WriteHost for Host {
 
     fn seal_full(&self) {
         if let Some(core) = self.core.upgrade() {
-            core.seal_full();
+            // Recorded, and the writes of the group are not concerned.
+            let _ = core.seal_full();
+        }
+    }
+
+    fn seal_waiting(&self) {
+        if let Some(core) = self.core.upgrade() {
+            core.seal_waiting();
         }
     }
 
@@ -426,3 +487,7 @@ impl WriteHost for Host {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "switch_tests.rs"]
+mod tests;

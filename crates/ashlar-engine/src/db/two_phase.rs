@@ -40,9 +40,9 @@ impl Db {
         check: &mut dyn FnMut() -> Result<()>,
         done: &mut dyn FnMut(),
     ) -> Result<()> {
-        let (core, options) = (self.core(), WriteOptions { timeout: None, ..options });
+        let core = self.core();
         core.check_logged(options)?;
-        core.check_write(batch, options)?;
+        core.check_write(batch, (options, None))?;
         // A batch without operations has passed no check of the health.
         core.health.check_writable()?;
         if core.with_times(batch)?.is_some() {
@@ -67,7 +67,7 @@ impl Db {
             core.change_prepared(|set| set.insert(name, Arc::clone(&data)));
             done();
         };
-        core.committer.commit_checked(&mut record, options, &mut check, &mut done).map(drop)
+        core.committer.commit_checked(&mut record, (options, None), &mut check, &mut done).map(drop)
     }
 
     /// Commits the prepared transaction `name`: its operations become visible, and durable as those of [`Db::write`].
@@ -162,16 +162,15 @@ impl Core {
 
     /// Writes the decision on the transaction of this name, and takes it out of the set.
     fn decide(&self, name: &[u8], record: &mut BatchEncoder, options: WriteOptions) -> Result<SeqNum> {
-        let options = WriteOptions { timeout: None, ..options };
         self.check_logged(options)?;
         self.check_outside("the end of a transaction")?;
         self.health.check_writable()?;
         if options.no_slowdown || options.low_priority {
-            self.admit(record.byte_len(), options)?;
+            self.admit(record.byte_len(), (options, None))?;
         }
         let mut check = || self.undecided(name).map(drop);
         let mut done = || self.change_prepared(|set| set.remove(name));
-        self.committer.commit_checked(record, options, &mut check, &mut done)
+        self.committer.commit_checked(record, (options, None), &mut check, &mut done)
     }
 }
 

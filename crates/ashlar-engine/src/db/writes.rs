@@ -2,22 +2,18 @@
 
 use super::Db;
 use super::core::Core;
-use super::switch::LONGEST_DELAY;
 use crate::batch::{WriteBatch, only_deletes};
 use crate::column_family::Family;
 use crate::health::Source;
 use crate::pressure::Pace;
-use crate::write::{stalled, timed_out};
-use ashlar_base::error::BusyKind;
+use crate::write::{Deadline, stalled};
 use ashlar_base::stats::Distribution;
-use ashlar_base::{Error, ErrorKind, Result, SeqNum};
+use ashlar_base::{Error, Result, SeqNum};
 use ashlar_format::write_batch::{BatchOp, BatchReader};
 use ashlar_options::{FormatLevel, WriteOptions};
 use ashlar_read::merge::Merger;
-use ashlar_sync::Waited;
 use ashlar_sync::atomic::Ordering;
 use std::sync::Arc;
-use std::time::Duration;
 
 impl Db {
     /// Applies a batch: all of it, or nothing. Returns the sequence number of its last operation.
@@ -27,20 +23,12 @@ impl Db {
     /// range deletion that ends before it begins, `sync` together with `disable_wal`. `Indeterminate`: the WAL failed
     /// during the write. `TimedOut`: see [`WriteOptions::timeout`]. `Shutdown`.
     pub fn write(&self, batch: &mut WriteBatch, options: WriteOptions) -> Result<SeqNum> {
-        match options.timeout {
-            None => self.write_once(batch, options),
-            Some(longest) => {
-                let bytes = batch.byte_len();
-                self.core().write_within(longest, bytes, &mut || self.write_once(batch, options))
-            }
+        if options.timeout.is_some() {
+            return self.write_checked(batch, options, &mut || Ok(()));
         }
-    }
-
-    #[inline]
-    fn write_once(&self, batch: &mut WriteBatch, options: WriteOptions) -> Result<SeqNum> {
         let core = self.core();
         let _time = core.statistics.time(Distribution::DbWriteMicros);
-        if !core.check_write(batch, options)? {
+        if !core.check_write(batch, (options, None))? {
             return Ok(core.visible());
         }
         let mut stamped = core.with_times(batch)?;
@@ -58,30 +46,15 @@ impl Db {
         options: WriteOptions,
         check: &mut dyn FnMut() -> Result<()>,
     ) -> Result<SeqNum> {
-        match options.timeout {
-            None => self.write_checked_once(batch, options, check),
-            Some(longest) => {
-                let bytes = batch.byte_len();
-                let mut write = || self.write_checked_once(batch, options, check);
-                self.core().write_within(longest, bytes, &mut write)
-            }
-        }
-    }
-
-    fn write_checked_once(
-        &self,
-        batch: &mut WriteBatch,
-        options: WriteOptions,
-        check: &mut dyn FnMut() -> Result<()>,
-    ) -> Result<SeqNum> {
         let core = self.core();
         let _time = core.statistics.time(Distribution::DbWriteMicros);
-        if !core.check_write(batch, options)? {
+        let waits = (options, Deadline::of(options, &core.env));
+        if !core.check_write(batch, waits)? {
             return Ok(core.visible());
         }
         let mut stamped = core.with_times(batch)?;
         let encoder = stamped.as_mut().unwrap_or(batch).encoder();
-        core.committer.commit_checked(encoder, options, check, &mut || ())
+        core.committer.commit_checked(encoder, waits, check, &mut || ())
     }
 
     /// Whether this thread may make a call that waits or changes something, such as the one named `call`.
@@ -97,7 +70,11 @@ impl Db {
 impl Core {
     /// What a write passes before it joins the queue. False: the batch has no operation.
     #[inline]
-    pub(super) fn check_write(&self, batch: &mut WriteBatch, options: WriteOptions) -> Result<bool> {
+    pub(super) fn check_write(
+        &self,
+        batch: &mut WriteBatch,
+        (options, deadline): (WriteOptions, Option<Deadline>),
+    ) -> Result<bool> {
         self.check_open()?;
         self.check_outside("a write")?;
         if options.sync && options.disable_wal {
@@ -114,7 +91,7 @@ impl Core {
             self.check_operations(&batch.encoder().reader())?;
         }
         if options.no_slowdown || options.low_priority {
-            self.admit(batch.encoder().byte_len(), options)?;
+            self.admit(batch.encoder().byte_len(), (options, deadline))?;
         }
         Ok(true)
     }
@@ -147,48 +124,21 @@ impl Core {
     }
 
     /// Applies per-write options before the write joins the queue: `no_slowdown` fails with `Busy(Stalled)` instead of
-    /// waiting, `low_priority` waits for its own rate limit.
+    /// waiting, `low_priority` waits for its own rate limit, unless that wait passes the deadline.
     #[cold]
-    pub(super) fn admit(&self, bytes: usize, options: WriteOptions) -> Result<()> {
+    pub(super) fn admit(
+        &self,
+        bytes: usize,
+        (options, deadline): (WriteOptions, Option<Deadline>),
+    ) -> Result<()> {
         let own = if options.low_priority { self.pressure.low_priority_pace() } else { Pace::Free };
         if options.no_slowdown && (own != Pace::Free || self.would_wait()) {
             return Err(stalled());
         }
         if own != Pace::Free {
-            self.slow_down(own, bytes, || self.pressure.low_priority_pace() == Pace::Free);
+            self.slow_down(own, (bytes, deadline), || self.pressure.low_priority_pace() == Pace::Free)?;
         }
         Ok(())
-    }
-
-    /// Calls `write` again whenever background work has ended, until it need not wait for more of it. A short delay is part of
-    /// the write; a stop is waited for here, so that no other writer waits behind this one.
-    ///
-    /// # Errors
-    /// `TimedOut` after `longest`. Those of `write` except `Busy(Stalled)`.
-    #[cold]
-    fn write_within(
-        &self,
-        longest: Duration,
-        bytes: usize,
-        write: &mut dyn FnMut() -> Result<SeqNum>,
-    ) -> Result<SeqNum> {
-        let until = self.env.clock.now().saturating_add(longest);
-        loop {
-            let seen = self.progress.seen();
-            let (pace, left) = (self.pressure.pace(), until.saturating_sub(self.env.clock.now()));
-            let fits = pace != Pace::Stop && pace.delay(bytes).min(LONGEST_DELAY) <= left;
-            if fits {
-                match write() {
-                    Err(e) if e.kind() == ErrorKind::Busy(BusyKind::Stalled) => {}
-                    ended => return ended,
-                }
-            }
-            self.check_open()?;
-            let is_over = left.is_zero() || !fits && pace != Pace::Stop;
-            if is_over || self.progress.wait(seen, Some(left)) == Waited::Stuck {
-                return Err(timed_out(longest));
-            }
-        }
     }
 
     /// Refuses operations that readers could not handle later: merges without an operator, ranges that end before they

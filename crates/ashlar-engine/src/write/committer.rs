@@ -1,6 +1,7 @@
 //! The commit state, and the callers that lead without a batch: switches, closes, resumes.
 
-use super::queue::{self, Ended, Place, Queue, Waiter};
+use super::deadline::Deadline;
+use super::queue::{self, Ended, Limit, Place, Queue, Waiter};
 use super::refusal::{Refusal, stalled};
 use super::rounds::Rounds;
 use super::{WriteSet, WriteTally};
@@ -15,18 +16,24 @@ use std::sync::{Arc, OnceLock};
 
 /// What the committer needs from the database around it.
 pub(crate) trait WriteHost: Send + Sync {
-    /// Called by a leader before a group of `bytes`: waits out back-pressure and switches full memtables. Before a wait, the
-    /// host calls `refuse`, which refuses members of the group, and fails if no member is left.
-    fn make_room(&self, bytes: usize, refuse: &mut dyn FnMut(Unfit) -> Result<()>) -> Result<()>;
+    /// Called by a leader before its group: waits out back-pressure and switches full memtables. Before a wait, the host calls
+    /// `refuse`, which refuses members of the group, and fails if no member is left. The host fails with `TimedOut`
+    /// instead of a wait beyond the group's deadline.
+    fn make_room(&self, group: &Asked, refuse: &mut dyn FnMut(Unfit) -> Result<()>) -> Result<()>;
     /// Called by a leader after a large group, when some memtable is full: switches it, so that it does not stay until the next
-    /// write. If that fails, the next write tries again.
+    /// write, unless a flush must end before. If that fails, the next write tries again.
     fn seal_full(&self) {}
+    /// Called when the lead was released, and some memtable is full: a flush may have ended meanwhile, and left the switch to
+    /// the leader.
+    fn seal_waiting(&self) {}
     /// Charges memory that a large group takes on its way.
     fn charge_batches(&self, _bytes: usize) -> MemoryCharge {
         MemoryCharge::none()
     }
     /// Called by a caller that has to wait for the lead and may be refused meanwhile.
     fn waits_for_lead(&self);
+    /// Whether a leader waits for background work.
+    fn is_holding(&self) -> bool;
     /// Called when a leader panicked between the WAL and the memtables; the committer refuses all further commits.
     fn panicked(&self, cause: &Error);
     /// Called when the WAL failed; nothing more is committed until the database has resumed.
@@ -37,12 +44,20 @@ pub(crate) trait WriteHost: Send + Sync {
     fn log_lacks_room(&self, cause: Error) -> Error;
 }
 
+/// What a group needs.
+pub(crate) struct Asked {
+    /// The payload of all batches.
+    pub(crate) bytes: usize,
+    /// Some batch has [`LARGE_BYTES`](super::group::LARGE_BYTES) or more.
+    pub(crate) is_large: bool,
+    /// Until when the group waits for background work. Only a group of one has a deadline.
+    pub(crate) deadline: Option<Deadline>,
+}
+
 /// Members of a group that are refused before their leader waits for room.
 pub(crate) enum Unfit {
     /// Those that must not wait.
     Hurried,
-    /// These, and those that must not wait long.
-    Timed,
     /// Those that do more than delete, because the disk is full: the cause.
     Growing(Error),
 }
@@ -54,6 +69,8 @@ pub(super) struct LeaderState {
     /// that may install another set, so a replaced set is never kept alive here.
     pub(super) set: Option<Arc<WriteSet>>,
     pub(super) scratch: Scratch,
+    /// A large group has left a full memtable. Its leader looks again after it has released the lead.
+    pub(super) left_full: bool,
 }
 
 /// Memory that is allocated once and reused by every group.
@@ -151,9 +168,10 @@ impl Committer {
     /// # Errors
     /// The error that refuses writes, also after [`Committer::close`]; else those of `work`.
     pub(crate) fn lead_alone<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
-        let _lead = self.take_lead(false)?;
-        self.check()?;
-        work()
+        let lead = self.take_lead(false)?;
+        let out = self.check().and_then(|()| work());
+        self.release(lead);
+        out
     }
 
     /// Runs `last` while no write is in progress, and refuses all later writes with `Shutdown`.
@@ -169,9 +187,24 @@ impl Committer {
     /// # Errors
     /// `Shutdown` after [`Committer::close`]; else those of `work`.
     pub(crate) fn lead_unlogged<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
-        let _lead = self.take_lead(false)?;
-        self.refusal.check_closed()?;
-        work()
+        let lead = self.take_lead(false)?;
+        let out = self.refusal.check_closed().and_then(|()| work());
+        self.release(lead);
+        out
+    }
+
+    fn release(&self, lead: Lead<'_>) {
+        drop(lead);
+        self.seal_waiting();
+    }
+
+    /// Lets the host look for memtables that a flush has made room for. The caller has released the lead.
+    pub(super) fn seal_waiting(&self) {
+        if let Some(host) = self.host.get()
+            && self.current().any_full()
+        {
+            host.seal_waiting();
+        }
     }
 
     /// The lead, if it is free: for jobs, which must not wait for writers.
@@ -216,31 +249,43 @@ impl Committer {
     fn take_lead(&self, patient: bool) -> Result<Lead<'_>> {
         let lead = match self.queue.try_lead() {
             Some(lead) => lead,
-            None => self.wait_for_lead(patient, || {
-                if let Some(host) = self.host.get() {
-                    host.waits_for_lead();
-                }
-            })?,
+            None => self.wait_for_lead(Waiter::alone(patient, self.env.jobs.signal()), None)?,
         };
         Ok(self.lead_of_one(lead))
     }
 
-    /// Waits for the lead in the queue. `waits` is called before a wait.
+    /// Waits for the lead in the queue, for a caller that leads alone.
+    ///
+    /// # Errors
+    /// Why the waiter was refused. `TimedOut`: the deadline has passed, and a leader waits for background work.
     pub(super) fn wait_for_lead(
         &self,
-        patient: bool,
-        waits: impl FnOnce(),
+        waiter: Arc<Waiter>,
+        deadline: Option<Deadline>,
     ) -> Result<queue::Lead<'_, LeaderState>> {
-        let waiter = Waiter::alone(patient, self.env.jobs.signal());
-        match self.queue.enqueue(&waiter) {
-            Place::Leads(lead) => Ok(lead),
-            Place::Waits { soon } => {
-                waits();
-                match self.queue.wait(&waiter, soon) {
-                    Ended::Leads(lead) => Ok(lead),
-                    Ended::Done(done) => Err(done.err().unwrap_or_else(queue::not_handed)),
-                }
+        let soon = match self.queue.enqueue(&waiter) {
+            Place::Leads(lead) => return Ok(lead),
+            Place::Waits { soon } => soon,
+        };
+        let host = self.host.get();
+        if waiter.may_be_refused()
+            && let Some(host) = host
+        {
+            host.waits_for_lead();
+        }
+        let ended = match deadline {
+            None => self.queue.wait(&waiter, soon, None),
+            Some(deadline) => {
+                let left = || deadline.left(self.env.clock.now());
+                let is_held = || host.is_some_and(|host| host.is_holding());
+                self.queue.wait(&waiter, soon, Some(&Limit { left: &left, is_held: &is_held }))
             }
+        };
+        match (ended, deadline) {
+            (Ended::Leads(lead), _) => Ok(lead),
+            (Ended::Left, Some(deadline)) => Err(deadline.passed()),
+            (Ended::Left, None) => Err(queue::not_handed()),
+            (Ended::Done(done), _) => Err(done.err().unwrap_or_else(queue::not_handed)),
         }
     }
 
@@ -249,14 +294,10 @@ impl Committer {
         self.queue.refuse(cause, Waiter::is_impatient);
     }
 
-    /// Refuses the queued writers that must not wait for background work.
+    /// Refuses the queued writers that must not wait for background work, or whose deadline has passed. A leader waits for it.
     pub(crate) fn refuse_hurried(&self) {
         self.queue.refuse(&stalled(), Waiter::is_hurried);
-    }
-
-    /// Refuses the queued writers that must not wait for the end of a stop in the queue. They wait outside of it.
-    pub(crate) fn refuse_timed(&self) {
-        self.queue.refuse(&stalled(), Waiter::is_timed);
+        self.queue.release_overdue();
     }
 
     /// True when some write of this session skipped the WAL.

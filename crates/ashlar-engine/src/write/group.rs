@@ -1,7 +1,8 @@
 //! A group of writers: the leader prepares, logs, inserts and shows all their batches.
 
-use super::committer::{Committer, LeaderState, Scratch};
-use super::queue::{Ended, Follower, Group, Place, Receipt, Waiter};
+use super::committer::{Asked, Committer, LeaderState, Scratch};
+use super::deadline::Deadline;
+use super::queue::{self, Ended, Follower, Group, Place, Receipt, Waiter};
 use super::refusal::{deletions_used_up, full, given_up, indeterminate, stalled, unknown_family};
 use super::{GroupSize, Unfit, WriteSet};
 use crate::batch::{each_op, only_deletes, sole_op};
@@ -21,14 +22,14 @@ use std::sync::Arc;
 /// The largest payload of a group in bytes: a larger group would make its last writer wait too long.
 const GROUP_BYTES: usize = 1 << 20;
 
-/// How many bytes of other writers a leader with these options takes. One that must not wait, or not long, leads alone: it
-/// leaves if the group would have to wait.
+/// How many bytes of other writers a leader with these options takes. A leader with `no_slowdown` or a `timeout` takes no
+/// followers, because it fails instead of waiting for background work.
 fn group_bytes(options: WriteOptions) -> usize {
     if options.no_slowdown || options.timeout.is_some() { 0 } else { GROUP_BYTES }
 }
 
-/// A group of this many bytes is large: its memory is charged, and a memtable that it fills is switched at once.
-pub(crate) const LARGE_BYTES: usize = 256 << 10;
+/// A group with a batch of this many bytes is large: its memory is charged, and a memtable that it fills is switched at once.
+const LARGE_BYTES: usize = 256 << 10;
 
 /// Memory for more parsed operations than this is freed after their batch.
 const KEEP_OPS: usize = 4096;
@@ -64,6 +65,8 @@ impl Drop for Unfinished<'_> {
 struct Member<'a> {
     batch: &'a mut BatchEncoder,
     options: WriteOptions,
+    /// Until when the writer waits for background work.
+    deadline: Option<Deadline>,
     /// `None`: the leader.
     waiter: Option<&'a Waiter>,
     count: u64,
@@ -72,7 +75,7 @@ struct Member<'a> {
 
 impl<'a> Member<'a> {
     fn new(batch: &'a mut BatchEncoder, options: WriteOptions) -> Self {
-        Member { batch, options, waiter: None, count: 0, outcome: None }
+        Member { batch, options, deadline: None, waiter: None, count: 0, outcome: None }
     }
 
     fn of(follower: &'a mut Follower) -> Self {
@@ -93,7 +96,7 @@ impl<'a> Member<'a> {
 }
 
 impl Committer {
-    /// Commits a batch. Returns its last sequence.
+    /// Commits a batch, whose `options` have no `timeout`. Returns its last sequence.
     ///
     /// # Errors
     /// `InvalidArgument`: a family that does not exist. `Busy(Memory)`. `Indeterminate`: the WAL failed. The cause of
@@ -110,16 +113,16 @@ impl Committer {
     }
 
     /// Commits a batch after `check`, which runs while no write is in progress: no other write comes between the check and
-    /// the batch. The writer waits for the lead and leads a group of its own. A check that fails concerns no other writer:
-    /// the lead goes to the next one. `done` runs after the batch was committed, still under the lead. Returns the last
-    /// sequence of the batch.
+    /// the batch. The writer waits for the lead and leads a group of its own, until its deadline if it has one. A check that
+    /// fails concerns no other writer: the lead goes to the next one. `done` runs after the batch was committed, still under
+    /// the lead. Returns the last sequence of the batch.
     ///
     /// # Errors
-    /// Those of `check`: nothing was written. Those of [`Committer::commit`].
+    /// Those of `check`: nothing was written. `TimedOut`: nothing was written. Those of [`Committer::commit`].
     pub(crate) fn commit_checked(
         &self,
         batch: &mut BatchEncoder,
-        options: WriteOptions,
+        (options, deadline): (WriteOptions, Option<Deadline>),
         check: &mut dyn FnMut() -> Result<()>,
         done: &mut dyn FnMut(),
     ) -> Result<SeqNum> {
@@ -128,7 +131,7 @@ impl Committer {
             Some(lead) => lead,
             None => {
                 let _step = perf::time_of_waiting(Metric::WriteThreadWaitNanos);
-                self.wait_for_lead(true, || {})?
+                self.wait_for_lead(Waiter::alone_with(options, self.env.jobs.signal()), deadline)?
             }
         };
         {
@@ -136,10 +139,12 @@ impl Committer {
             self.check()?;
             check()?;
         }
-        let mut group = lead.group(group_bytes(options), &given_up);
-        let receipt = self.commit_within(&mut group, batch, options)?;
-        done();
-        drop(group);
+        let limit_bytes = if deadline.is_some() { 0 } else { group_bytes(options) };
+        let mut group = lead.group(limit_bytes, &given_up);
+        let own = Member { deadline, ..Member::new(batch, options) };
+        let outcome = self.commit_within(&mut group, own).inspect(|_| done());
+        self.release_group(group);
+        let receipt = outcome?;
         self.synced(receipt, options)
     }
 
@@ -160,18 +165,19 @@ impl Committer {
         let ended = match self.queue.enqueue(&waiter) {
             Place::Leads(lead) => Ended::Leads(lead),
             Place::Waits { soon } => {
-                if (waiter.is_hurried() || waiter.is_timed())
+                if waiter.may_be_refused()
                     && let Some(host) = self.host.get()
                 {
                     host.waits_for_lead();
                 }
-                self.queue.wait(&waiter, soon)
+                self.queue.wait(&waiter, soon, None)
             }
         };
         drop(step);
         *batch = waiter.take_batch().unwrap_or_default();
         match ended {
             Ended::Done(outcome) => outcome,
+            Ended::Left => Err(queue::not_handed()),
             Ended::Leads(lead) => {
                 let given_up = || given_up(self.check());
                 let limit_bytes = group_bytes(options).saturating_sub(batch.byte_len());
@@ -188,20 +194,26 @@ impl Committer {
         batch: &mut BatchEncoder,
         options: WriteOptions,
     ) -> Result<Receipt> {
-        self.commit_within(&mut group, batch, options)
+        let outcome = self.commit_within(&mut group, Member::new(batch, options));
+        self.release_group(group);
+        outcome
     }
 
-    /// [`Committer::commit_group`], except that the caller hands the lead over.
+    /// Hands the lead over, and answers the group.
     #[inline]
-    fn commit_within(
-        &self,
-        group: &mut Group<'_, LeaderState>,
-        batch: &mut BatchEncoder,
-        options: WriteOptions,
-    ) -> Result<Receipt> {
+    fn release_group(&self, mut group: Group<'_, LeaderState>) {
+        let left_full = std::mem::take(&mut group.parts().1.left_full);
+        drop(group);
+        if left_full {
+            self.seal_waiting();
+        }
+    }
+
+    /// Commits the leader's batch and those of its group. The caller hands the lead over.
+    #[inline]
+    fn commit_within(&self, group: &mut Group<'_, LeaderState>, own: Member<'_>) -> Result<Receipt> {
         let _inside = self.database.enter();
         let (followers, state) = group.parts();
-        let own = Member::new(batch, options);
         if followers.is_empty() {
             let mut alone = [own];
             self.run_group(&mut alone, state);
@@ -221,9 +233,12 @@ impl Committer {
     }
 
     fn run_group(&self, group: &mut [Member<'_>], state: &mut LeaderState) {
-        let LeaderState { set: kept, scratch } = state;
+        let LeaderState { set: kept, scratch, left_full } = state;
         let bytes: usize = group.iter().map(|m| m.batch.byte_len()).sum();
-        let set = match self.check().and_then(|()| self.room_for((group, bytes), kept)) {
+        let is_large = bytes >= LARGE_BYTES && group.iter().any(|m| m.batch.byte_len() >= LARGE_BYTES);
+        let deadline = group.first().and_then(|own| own.deadline);
+        let asked = Asked { bytes, is_large, deadline };
+        let set = match self.check().and_then(|()| self.room_for(group, &asked, kept)) {
             Ok(set) => set,
             Err(e) => {
                 group
@@ -233,7 +248,7 @@ impl Committer {
                 return;
             }
         };
-        let charge = (bytes >= LARGE_BYTES).then(|| self.charge_batches(bytes));
+        let charge = is_large.then(|| self.charge_batches(bytes));
         scratch.slots.resize_with(set.families.len(), Default::default);
         scratch.prepared.clear();
         for (at, member) in group.iter_mut().enumerate().filter(|(_, member)| member.outcome.is_none()) {
@@ -244,7 +259,7 @@ impl Committer {
         self.write_group(set, scratch, group);
         if let Some(charge) = charge {
             drop(charge);
-            self.seal_full(kept);
+            *left_full = self.seal_full(kept);
         }
     }
 
@@ -254,27 +269,31 @@ impl Committer {
         self.host.get().map_or_else(MemoryCharge::none, |host| host.charge_batches(bytes))
     }
 
-    /// Switches memtables that a large group has filled.
+    /// Switches memtables that a large group has filled. True: some memtable is still full.
     #[cold]
-    fn seal_full(&self, kept: &mut Option<Arc<WriteSet>>) {
-        if kept.take().is_some_and(|set| set.any_full())
+    fn seal_full(&self, kept: &mut Option<Arc<WriteSet>>) -> bool {
+        if kept.as_ref().is_some_and(|set| set.any_full())
             && let Some(host) = self.host.get()
         {
+            *kept = None;
             host.seal_full();
+            return self.current().any_full();
         }
+        false
     }
 
     /// The write set with space for the group of so many bytes. `kept` is the leader's.
     fn room_for<'s>(
         &self,
-        (group, bytes): (&mut [Member<'_>], usize),
+        group: &mut [Member<'_>],
+        asked: &Asked,
         kept: &'s mut Option<Arc<WriteSet>>,
     ) -> Result<&'s WriteSet> {
         let Some(host) = self.host.get() else { return Err(Error::closed()) };
-        let wanted = bytes >= LARGE_BYTES || host.wants_room();
+        let wanted = asked.is_large || host.wants_room();
         if wanted || kept.get_or_insert_with(|| self.current()).any_full() {
             *kept = None;
-            host.make_room(bytes, &mut |unfit| refuse(group, &unfit))?;
+            host.make_room(asked, &mut |unfit| refuse(group, &unfit))?;
         }
         Ok(kept.get_or_insert_with(|| self.current()))
     }
@@ -407,7 +426,6 @@ fn refuse(group: &mut [Member<'_>], unfit: &Unfit) -> Result<()> {
     for member in group.iter_mut().filter(|member| member.outcome.is_none()) {
         let refused = match unfit {
             Unfit::Hurried => member.options.no_slowdown.then(stalled),
-            Unfit::Timed => (member.options.no_slowdown || member.options.timeout.is_some()).then(stalled),
             Unfit::Growing(cause) => (!only_deletes(&member.batch.reader())?).then(|| cause.clone()),
         };
         if let Some(cause) = refused {

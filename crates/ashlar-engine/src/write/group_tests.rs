@@ -12,10 +12,13 @@ use std::path::Path;
 struct Open;
 
 impl WriteHost for Open {
-    fn make_room(&self, _: usize, _: &mut dyn FnMut(Unfit) -> Result<()>) -> Result<()> {
+    fn make_room(&self, _: &Asked, _: &mut dyn FnMut(Unfit) -> Result<()>) -> Result<()> {
         Ok(())
     }
     fn waits_for_lead(&self) {}
+    fn is_holding(&self) -> bool {
+        false
+    }
     fn panicked(&self, _: &Error) {}
     fn log_failed(&self, _: &Error) {}
     fn wants_room(&self) -> bool {

@@ -22,11 +22,15 @@
 //!    keep a reference to the set among the state that passes from leader to leader, and count none per group.
 //! 5. The engine holds no lock over I/O: leading is a role, not a lock. Only the log writer's own locks (rank `Log`) are
 //!    held over its write and its sync.
-//! 6. A put that meets no other writer allocates nothing: the caller's thread keeps the batch, leaders pass on the rest.
+//! 6. A write with a `timeout` leads alone, because its group would have to fail with it. In the queue it leaves at its
+//!    deadline if the leader waits for background work then, or as soon as a later leader does. As the leader it fails
+//!    instead of a wait beyond its deadline.
+//! 7. A put that meets no other writer allocates nothing: the caller's thread keeps the batch, leaders pass on the rest.
 //!
 //! Source: RocksDB `db/write_thread.cc` for group commit.
 
 mod committer;
+mod deadline;
 mod group;
 #[cfg(all(test, loom))]
 mod models;
@@ -37,8 +41,8 @@ mod set;
 mod sync;
 mod tally;
 
-pub(crate) use committer::{Committer, Unfit, WriteHost};
-pub(crate) use group::LARGE_BYTES;
-pub(crate) use refusal::{stalled, timed_out, unknown_family};
+pub(crate) use committer::{Asked, Committer, Unfit, WriteHost};
+pub(crate) use deadline::Deadline;
+pub(crate) use refusal::{stalled, unknown_family};
 pub(crate) use set::{FamilySlot, WriteSet};
 pub(crate) use tally::{GroupSize, WriteTally};

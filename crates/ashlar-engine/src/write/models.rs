@@ -1,6 +1,6 @@
 //! Every order in which writers can meet in the queue and in the rounds of syncs, explored by loom (`cargo xtask loom`).
 
-use super::queue::{Ended, Lead, Place, Queue, Receipt, Waiter};
+use super::queue::{Ended, Lead, Limit, Place, Queue, Receipt, Waiter};
 use super::rounds::{Part, Rounds};
 use ashlar_base::{Error, ErrorKind, FileNumber, SeqNum};
 use ashlar_format::write_batch::BatchEncoder;
@@ -70,11 +70,12 @@ fn write(queue: &LedQueue, writers: &Writers, kind: Kind) {
         Place::Leads(taken) => return lead(taken, writers, panics),
         Place::Waits { soon } => soon,
     };
-    match queue.wait(&waiter, soon) {
+    match queue.wait(&waiter, soon, None) {
         Ended::Done(_) => {
             assert!(kind != Kind::Alone);
             assert!(waiter.take_batch().is_some(), "the batch is back");
         }
+        Ended::Left => panic!("it has no limit"),
         Ended::Leads(taken) => lead(taken, writers, panics),
     }
 }
@@ -125,6 +126,31 @@ fn a_leader_that_panics_answers_its_group_and_hands_over() {
 #[test]
 fn a_leader_that_panics_lets_a_switch_go_on() {
     meet([Kind::Panics, Kind::Alone]);
+}
+
+/// The leader begins to wait for background work at any moment of the other writer's wait.
+#[test]
+fn an_overdue_writer_leaves_before_the_leader_has_waited() {
+    loom::model(|| {
+        let shared = Arc::new((LedQueue::new(0), AtomicBool::new(false)));
+        let lead = shared.0.try_lead().expect("the first");
+        let other = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || {
+                let waiter = Waiter::alone_with(WriteOptions::default(), Signal::new(None));
+                let Place::Waits { soon } = shared.0.enqueue(&waiter) else { panic!("two lead at once") };
+                let is_held = || shared.1.load(Ordering::Relaxed);
+                let limit = Limit { left: &|| Duration::ZERO, is_held: &is_held };
+                assert!(matches!(shared.0.wait(&waiter, soon, Some(&limit)), Ended::Left));
+            })
+        };
+        shared.1.store(true, Ordering::Relaxed);
+        shared.0.release_overdue();
+        // The leader waits for as long as the other writer does.
+        other.join().expect("leaves");
+        drop(lead);
+        drop(shared.0.try_lead().expect("the lead is free in the end"));
+    });
 }
 
 /// A log whose records are numbers.

@@ -24,6 +24,7 @@ use ashlar_sync::{CachePadded, LeadCell, Mutex, Rank, Signal, Waited};
 use std::collections::VecDeque;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 /// The result of a committed write: its last sequence, and the number of the WAL file and the offset in it where its
 /// record ends.
@@ -40,12 +41,14 @@ const SPINS: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 200 };
 /// To how many open leads a waiter may come too late.
 const TOO_LATE: u32 = 8;
 
-/// What a leader tells a waiter.
+/// How a wait ends, as another thread sets it.
 enum Turn {
     /// A leader committed the batch, or refused the waiter.
     Done(Result<Receipt>),
     /// The lead is handed to this waiter.
     Lead,
+    /// The waiter was overdue when a leader began to wait for background work.
+    Left,
 }
 
 /// How a wait ends.
@@ -54,6 +57,17 @@ pub(super) enum Ended<'a, S> {
     Done(Result<Receipt>),
     /// The waiter leads.
     Leads(Lead<'a, S>),
+    /// The waiter left the queue: its time is over, and a leader waits for background work.
+    Left,
+}
+
+/// How long a waiter stays in the queue while leaders wait for background work.
+pub(super) struct Limit<'a> {
+    /// The time that is left.
+    pub(super) left: &'a dyn Fn() -> Duration,
+    /// Whether a leader waits for background work. A leader that begins to wait makes this true first, and then calls
+    /// [`Queue::release_overdue`]. Called under the lock of the queue.
+    pub(super) is_held: &'a dyn Fn() -> bool,
 }
 
 /// A writer in the queue.
@@ -62,6 +76,10 @@ pub(super) struct Waiter {
     work: Option<Work>,
     /// The waiter stays when others that want to lead alone are refused.
     patient: bool,
+    /// The waiter must not wait for background work.
+    hurried: bool,
+    /// The waiter's time is over. Set under the lock of the queue.
+    overdue: AtomicBool,
     turn: OnceLock<Turn>,
     signal: Signal,
     /// The waiter blocks its thread, or is about to.
@@ -85,17 +103,23 @@ impl Waiter {
     pub(super) fn new(batch: BatchEncoder, options: WriteOptions, signal: Signal) -> Arc<Waiter> {
         let bytes = batch.byte_len();
         let work = Work { batch: Mutex::new(Rank::Leaf, Some(batch)), bytes, options };
-        Waiter::with(Some(work), true, signal)
+        Waiter::with(Some(work), (true, options.no_slowdown), signal)
     }
 
     /// A waiter that wants to lead alone. Unless `patient`, it can be refused while it waits.
     pub(super) fn alone(patient: bool, signal: Signal) -> Arc<Waiter> {
-        Waiter::with(None, patient, signal)
+        Waiter::with(None, (patient, false), signal)
     }
 
-    fn with(work: Option<Work>, patient: bool, signal: Signal) -> Arc<Waiter> {
-        let (asleep, called, missed) = (AtomicBool::new(false), AtomicBool::new(false), AtomicU32::new(0));
-        Arc::new(Waiter { work, patient, turn: OnceLock::new(), signal, asleep, called, missed })
+    /// A writer that wants to lead alone, with these options.
+    pub(super) fn alone_with(options: WriteOptions, signal: Signal) -> Arc<Waiter> {
+        Waiter::with(None, (true, options.no_slowdown), signal)
+    }
+
+    fn with(work: Option<Work>, (patient, hurried): (bool, bool), signal: Signal) -> Arc<Waiter> {
+        let [overdue, asleep, called] = [const { false }; 3].map(AtomicBool::new);
+        let (turn, missed) = (OnceLock::new(), AtomicU32::new(0));
+        Arc::new(Waiter { work, patient, hurried, overdue, turn, signal, asleep, called, missed })
     }
 
     /// Whether the waiter wants to lead alone, and may be refused.
@@ -105,12 +129,12 @@ impl Waiter {
 
     /// Whether the writer must not wait for background work.
     pub(super) fn is_hurried(&self) -> bool {
-        self.work.as_ref().is_some_and(|work| work.options.no_slowdown)
+        self.hurried
     }
 
-    /// Whether the writer must not wait longer than its timeout.
-    pub(super) fn is_timed(&self) -> bool {
-        self.work.as_ref().is_some_and(|work| work.options.timeout.is_some())
+    /// Whether the waiter may be refused while it waits, before any deadline.
+    pub(super) fn may_be_refused(&self) -> bool {
+        self.is_hurried() || self.is_impatient()
     }
 
     /// Takes the batch out.
@@ -148,12 +172,12 @@ impl Waiter {
         }
     }
 
-    /// Blocks until the signal has changed since `seen`.
-    fn sleep(&self, seen: u64) {
+    /// Blocks until the signal has changed since `seen`, or for the time `longest`.
+    fn sleep(&self, seen: u64, longest: Option<Duration>) {
         // A thread that runs jobs while it waits does not sleep.
         let blocks = !self.signal.has_hook();
         self.asleep.store(blocks, Ordering::SeqCst);
-        let waited = self.signal.wait(seen, None);
+        let waited = self.signal.wait(seen, longest);
         self.asleep.store(false, Ordering::SeqCst);
         if waited == Waited::Stuck {
             let stuck = "a writer waits for a leader that can never finish";
@@ -205,10 +229,10 @@ impl<S> Queue<S> {
         Place::Waits { soon: ahead + 2 <= self.processors }
     }
 
-    /// Waits until the batch is committed, the waiter leads, or it is refused. `soon`: looks for some microseconds before
-    /// it sleeps.
+    /// Waits until the batch is committed, the waiter leads, it is refused, or it leaves by its `limit`. `soon`: looks for
+    /// some microseconds before it sleeps.
     #[inline(never)]
-    pub(super) fn wait(&self, waiter: &Arc<Waiter>, soon: bool) -> Ended<'_, S> {
+    pub(super) fn wait(&self, waiter: &Arc<Waiter>, soon: bool, limit: Option<&Limit<'_>>) -> Ended<'_, S> {
         let looks = if soon { SPINS } else { 0 };
         let _ = (0..looks).any(|_| {
             std::hint::spin_loop();
@@ -218,6 +242,7 @@ impl<S> Queue<S> {
             let mut seen = waiter.signal.seen();
             match waiter.turn.get() {
                 Some(Turn::Done(outcome)) => return Ended::Done(outcome.clone()),
+                Some(Turn::Left) => return Ended::Left,
                 Some(Turn::Lead) => {
                     return match self.lead.accept() {
                         Some(held) => Ended::Leads(self.lead(held)),
@@ -234,8 +259,34 @@ impl<S> Queue<S> {
             if planted(Bug::WakeUpLost) {
                 seen = waiter.signal.seen();
             }
-            waiter.sleep(seen);
+            let mut longest = None;
+            if let Some(limit) = limit
+                && !waiter.overdue.load(Ordering::Relaxed)
+            {
+                let left = (limit.left)();
+                if left.is_zero() && self.leave(waiter, limit.is_held) {
+                    return Ended::Left;
+                }
+                longest = Some(left).filter(|left| !left.is_zero());
+            }
+            waiter.sleep(seen, longest);
         }
+    }
+
+    /// Takes a waiter whose time is over out of the queue, if a leader waits for background work. False: the waiter stays, and
+    /// the next leader that begins such a wait releases it. Or it is not in the queue any more.
+    #[cold]
+    fn leave(&self, waiter: &Arc<Waiter>, is_held: &dyn Fn() -> bool) -> bool {
+        let mut waiting = self.waiting.lock();
+        waiter.overdue.store(true, Ordering::Relaxed);
+        let Some(at) = waiting.iter().position(|queued| Arc::ptr_eq(queued, waiter)) else { return false };
+        if !is_held() {
+            return false;
+        }
+        waiting.remove(at);
+        // The lead may be open for this waiter.
+        waiting.iter().take(1).for_each(|first| first.call());
+        true
     }
 
     /// Takes the open lead for a waiter that was called. A running writer is often faster, and leaves the lead open again
@@ -303,17 +354,25 @@ impl<S> Queue<S> {
 
     /// Refuses the waiters for which `is_refused`.
     pub(super) fn refuse(&self, cause: &Error, is_refused: impl Fn(&Waiter) -> bool) {
-        let refused = {
-            let mut waiting = self.waiting.lock();
-            let (refused, rest) = waiting.drain(..).partition::<VecDeque<_>, _>(|w| is_refused(w));
-            *waiting = rest;
-            // The lead may be open for a waiter that is refused.
-            waiting.iter().take(1).for_each(|first| first.call());
-            Vec::from(refused)
-        };
-        for waiter in refused {
+        for waiter in self.take_out(is_refused) {
             waiter.give(Turn::Done(Err(cause.clone())));
         }
+    }
+
+    /// Lets the waiters leave whose time is over. Called by a leader that begins to wait for background work.
+    pub(super) fn release_overdue(&self) {
+        for waiter in self.take_out(|waiter| waiter.overdue.load(Ordering::Relaxed)) {
+            waiter.give(Turn::Left);
+        }
+    }
+
+    fn take_out(&self, is_taken: impl Fn(&Waiter) -> bool) -> VecDeque<Arc<Waiter>> {
+        let mut waiting = self.waiting.lock();
+        let (taken, rest) = waiting.drain(..).partition::<VecDeque<_>, _>(|waiter| is_taken(waiter));
+        *waiting = rest;
+        // The lead may be open for a waiter that is taken out.
+        waiting.iter().take(1).for_each(|first| first.call());
+        taken
     }
 }
 
@@ -455,16 +514,18 @@ mod tests {
 
     /// The lead that ends the wait.
     fn led<'a>(queue: &'a Queue<u32>, waiter: &Arc<Waiter>) -> Lead<'a, u32> {
-        match queue.wait(waiter, false) {
+        match queue.wait(waiter, false, None) {
             Ended::Leads(lead) => lead,
             Ended::Done(outcome) => panic!("{:?}", outcome.err()),
+            Ended::Left => panic!("it has no limit"),
         }
     }
 
     fn done(queue: &Queue<u32>, waiter: &Arc<Waiter>) -> Result<Receipt> {
-        match queue.wait(waiter, false) {
+        match queue.wait(waiter, false, None) {
             Ended::Leads(_) => panic!("leads"),
             Ended::Done(outcome) => outcome,
+            Ended::Left => panic!("it has no limit"),
         }
     }
 
@@ -555,6 +616,42 @@ mod tests {
         drop(lead);
         queue.refuse(&Error::closed(), Waiter::is_impatient);
         assert!(done(&queue, &refused).is_err());
+        drop(led(&queue, &next));
+        drop(queue.try_lead().unwrap());
+    }
+
+    /// A writer whose time is over leaves only while a leader waits for background work. Then it leaves the open lead to the next.
+    #[test]
+    fn an_overdue_writer_leaves_while_a_leader_holds() {
+        let queue = Queue::new(0);
+        let writers = || [0, 1].map(|_| Waiter::alone_with(WriteOptions::default(), Signal::new(None)));
+        let [timed, next] = writers();
+        let held = AtomicBool::new(false);
+        let is_held = || held.load(Ordering::Relaxed);
+        let over = Limit { left: &|| Duration::ZERO, is_held: &is_held };
+        let lead = queue.try_lead().unwrap();
+        waiting(&queue, &timed);
+        waiting(&queue, &next);
+        timed.asleep.store(true, Ordering::SeqCst);
+        drop(lead);
+        held.store(true, Ordering::Relaxed);
+        assert!(matches!(queue.wait(&timed, false, Some(&over)), Ended::Leads(_)), "the lead was open");
+        drop(led(&queue, &next));
+        // Without a leader that holds, an overdue writer waits for the lead.
+        let [timed, next] = writers();
+        let lead = queue.try_lead().unwrap();
+        waiting(&queue, &timed);
+        waiting(&queue, &next);
+        held.store(false, Ordering::Relaxed);
+        assert!(!queue.leave(&timed, &is_held));
+        queue.release_overdue();
+        assert!(matches!(queue.wait(&timed, false, Some(&over)), Ended::Left), "released");
+        // A leader that holds meanwhile.
+        let [late, _] = writers();
+        waiting(&queue, &late);
+        held.store(true, Ordering::Relaxed);
+        assert!(matches!(queue.wait(&late, false, Some(&over)), Ended::Left));
+        drop(lead);
         drop(led(&queue, &next));
         drop(queue.try_lead().unwrap());
     }

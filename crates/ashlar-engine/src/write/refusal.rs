@@ -103,10 +103,12 @@ pub(crate) fn stalled() -> Error {
         .hint("Write it again later, or without no_slowdown")
 }
 
-/// The error of a write that had to wait longer than its timeout.
+/// The error of a write that would have to wait longer than its timeout.
 #[cold]
-pub(crate) fn timed_out(longest: Duration) -> Error {
-    let text = format!("a write waited {longest:?} for background work, and nothing was written");
+pub(super) fn timed_out(longest: Duration) -> Error {
+    let text = format!(
+        "a write would have waited longer than {longest:?} for background work, and nothing was written"
+    );
     Error::new(ErrorKind::TimedOut, text)
         .hint("Compactions or flushes are behind: write it again later, or with a longer timeout")
 }

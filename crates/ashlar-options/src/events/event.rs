@@ -240,11 +240,12 @@ pub enum Event {
     CompactionBegin(CompactionEvent),
     /// A compaction has ended, and the change of the tree is durable.
     CompactionCompleted(CompactionEvent),
-    /// A compaction that had begun has ended without a change of the tree. After a failure the engine begins a new one.
+    /// A compaction that had begun has ended without a change of the tree. After a failure the engine begins a new one. Not sent
+    /// while the database closes.
     CompactionFailed {
         /// The compaction, as in [`Event::CompactionBegin`].
         compaction: CompactionEvent,
-        /// The cause: `Aborted` if a caller ended it.
+        /// The cause: `Aborted` if a caller ended it, or the family was dropped.
         cause: Error,
     },
     /// A new table is in the tree.

@@ -42,3 +42,23 @@ fn a_large_batch_does_not_stay_in_memory() {
     let held = db.memory_report();
     assert_eq!((held.of(MemoryClass::Batches), held.held_by_readers()), (0, 0), "{held}");
 }
+
+/// The second batch fills the last memtable that the family may have, and no write follows.
+#[test]
+fn a_large_batch_behind_a_flush_is_flushed_without_a_further_write() {
+    let _alone = crate::alone();
+    for atomic_flush in [false, true] {
+        let sim = SimEnv::new(32);
+        let options = DbOptions { atomic_flush, ..DbOptions::default() };
+        let family =
+            FamilyOptions { write_buffer_bytes: 1 << 20, max_write_buffers: 2, ..FamilyOptions::default() };
+        let db = Db::open(sim.env(), Path::new("/data/db"), options, Vec::new(), family).expect("opens");
+        write(&db, 2 << 20);
+        write(&db, 2 << 20);
+        assert!(db.memory_report().of(MemoryClass::WritableMemtables) > 2 << 20, "it waits for the flush");
+        db.wait_for_background().expect("flushed");
+        let report = db.memory_report();
+        let held = report.of(MemoryClass::WritableMemtables) + report.of(MemoryClass::ImmutableMemtables);
+        assert!(held < 1 << 20, "atomic_flush={atomic_flush}: {report}");
+    }
+}

@@ -9,3 +9,4 @@ mod numbers;
 mod open_files;
 mod pins;
 mod stalls;
+mod timeouts;

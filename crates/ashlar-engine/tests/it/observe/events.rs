@@ -109,7 +109,7 @@ fn a_flush_of_a_resume_has_a_begin_and_an_end() {
     assert_eq!(flushes, [&"flush_started", &"flush_finished"], "{names:?}");
 }
 
-/// Each compaction that began has one end, with its number: after a failure, and after the retry.
+/// Each compaction that began has one end, with its number: after a failure, and after the retry. Only a close sends none.
 #[test]
 fn a_compaction_that_fails_has_an_end() {
     let _readers = crate::beside_others();
