@@ -77,6 +77,8 @@ fn settings(way: Way, n: u64) -> (DbOptions, FamilyOptions, u64) {
 /// What was announced at one time.
 struct Look {
     at: Duration,
+    /// Writers are slowed.
+    slowed: bool,
     /// Seconds to the stop.
     told: Option<f64>,
     /// The same by the formula that the present one replaced: the space in level 0, or below the bound of debt, over the growth
@@ -95,7 +97,8 @@ impl Look {
         let left = compaction.debt_bounds().1.saturating_sub(now.debt_bytes).min(level0);
         let growth = now.inflow_rate * now.drain_rate / now.sustained_rate - now.drain_rate;
         let replaced = (growth >= 1.0 && compaction.works()).then(|| left as f64 / growth);
-        Look { at, told: now.time_to_stop.map(|told| told.as_secs_f64()), replaced }
+        let slowed = !now.delay_per_mebibyte.is_zero();
+        Look { at, slowed, told: now.time_to_stop.map(|told| told.as_secs_f64()), replaced }
     }
 }
 
@@ -198,7 +201,7 @@ fn stopped(way: Way, n: u64) -> Vec<(f64, Look)> {
     looks.filter(|(real, _)| (1.0..=5.0).contains(real)).collect()
 }
 
-/// A load that background work carries: no stop comes.
+/// A part of the load: no stop comes.
 fn calm(way: Way, part: f64) -> Vec<Look> {
     let mut load = Load::new(way, 0);
     load.rates = load.rates.map(|rate| (rate as f64 * part) as u64);
@@ -277,22 +280,16 @@ fn stops_are_announced() {
         }
     }
     let parts = [(Way::Level0, 0.15), (Way::Debt, 0.15), (Way::Memtables, 0.4), (Way::Memory, 0.25)];
-    let mut quiet = Vec::new();
-    for (way, part) in parts {
-        let looks = calm(way, part);
-        let alarms: Vec<_> = looks.iter().filter(|look| look.told.is_some_and(|told| told < NEAR)).collect();
+    let quiet: Vec<Look> = parts.into_iter().flat_map(|(way, part)| calm(way, part)).collect();
+    assert!(quiet.iter().all(|look| !look.slowed), "writers are slowed");
+    for way in [Way::Level0, Way::Debt] {
+        let busy = calm(way, 0.4);
+        let slowed = busy.iter().filter(|look| look.slowed).count();
+        let alarms = Score::of(&[], &busy, |look| look.told).alarms;
         report::figure(&format!(
-            "forecast: a calm load, {way:?}: {} alarms of {} looks: {}",
-            alarms.len(),
-            looks.len(),
-            alarms
-                .iter()
-                .step_by(alarms.len().div_ceil(12).max(1))
-                .map(|l| format!("{:.1}: {:.1}", l.at.as_secs_f64(), l.told.unwrap_or(0.0)))
-                .collect::<Vec<_>>()
-                .join(", ")
+            "forecast: a load just below the stop, {way:?}: {} looks, {slowed} while writers were slowed, {alarms} alarms",
+            busy.len()
         ));
-        quiet.extend(looks);
     }
     let ours = Score::of(&before_stops, &quiet, |look| look.told);
     let replaced = Score::of(&before_stops, &quiet, |look| look.replaced);
