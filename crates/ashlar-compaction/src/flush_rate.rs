@@ -26,8 +26,8 @@ impl FlushRate {
         self.last = Some(now);
     }
 
-    /// Estimates the seconds in which writers fill a memtable, of which the part `filled` (0 to 1) is full: the time since the
-    /// last full one, plus the unfilled part at the last memtable's speed. Returns 0 if no memtable is expected to become full.
+    /// Estimates the seconds in which writers fill a memtable, of which the part `filled` (0 to 1) is full. It is the time since
+    /// the last full one, plus the unfilled part at the last memtable's speed. Returns 0 if no memtable is expected to become full.
     pub fn fill_time(&self, now: Duration, filled: f64) -> f64 {
         let Some(last) = self.last else { return 0.0 };
         let so_far = now.saturating_sub(last);

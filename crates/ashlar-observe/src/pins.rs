@@ -42,7 +42,7 @@ pub struct Pins {
     /// Bytes of those files.
     pub obsolete_bytes: u64,
     /// Bytes of all blocks that cursors and views hold, in the cache or outside it, and of the values from blob files that
-    /// cursors stand on.
+    /// cursors stand on. If databases share the cap on memory, those of all of them.
     pub block_bytes: u64,
 }
 

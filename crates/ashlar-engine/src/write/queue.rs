@@ -274,7 +274,7 @@ impl<S> Queue<S> {
     }
 
     /// Takes a waiter whose time is over out of the queue, if a leader waits for background work. False: the waiter stays, and
-    /// the next leader that begins such a wait releases it. Or it is not in the queue any more.
+    /// the next leader that begins such a wait releases it. Or another thread has taken it out of the queue.
     #[cold]
     fn leave(&self, waiter: &Arc<Waiter>, is_held: &dyn Fn() -> bool) -> bool {
         let mut waiting = self.waiting.lock();

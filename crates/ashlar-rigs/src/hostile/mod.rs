@@ -8,8 +8,8 @@
 //! 2. a write was refused for want of memory while readers held flushed memtables of less than half the memtables' share, or
 //! 3. the report of the database explains less than the anonymous memory at the peak, by more than a tenth and `UNNAMED`.
 //!
-//! A row is *named* if its peak exceeds the promise, and the memory report attributes the excess to readers, to a large batch, or
-//! to compactions of values longer than a twentieth of the cap. Pages of files count up to `FILES`, because the code of a debug
+//! A row is *named* if its peak exceeds the promise, and the memory report attributes the excess. Its owners are readers, a large
+//! batch, or compactions of values longer than a twentieth of the cap. Pages of files count up to `FILES`, because the code of a debug
 //! build is several times that of a release build.
 //!
 //! `--replay=NAME@CAP` is one row, the cap in MiB, 0 for the default; `--replay=NAME` is the row under each cap. Without

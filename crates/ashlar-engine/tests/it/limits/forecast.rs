@@ -1,6 +1,6 @@
 //! `pressure()` announces stops: writers are stopped in five ways, four times each, by a steady load on the simulated
-//! machine. A forecast is scored at every look from five seconds to one second before a stop, and under loads that background
-//! work carries, where any announcement of a near stop is an alarm. So no constant passes, and neither does a forecast that
+//! machine. A forecast is scored at every look from five seconds to one second before a stop. Under loads that background
+//! work carries, any announcement of a near stop is an alarm. So no constant passes, and neither does a forecast that
 //! announces nothing.
 
 use ashlar_base::ErrorKind;
@@ -216,9 +216,9 @@ fn calm(way: Way, part: f64) -> Vec<Look> {
 struct Score {
     /// Stops that were announced at the last look a second before.
     announced: usize,
-    /// Of the looks before the stops, those with an announcement within a factor of two, per cent.
+    /// The part of the looks before the stops that announce a time within a factor of two, per cent.
     close: usize,
-    /// Of the looks under a calm load, those that announced a near stop.
+    /// The number of looks under a calm load that announced a near stop.
     alarms: usize,
     /// Announced times over the true ones, at the looks nearest to 5, 3 and 1 seconds: the medians.
     medians: [f64; 3],
