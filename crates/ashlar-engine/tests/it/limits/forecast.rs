@@ -201,10 +201,10 @@ fn stopped(way: Way, n: u64) -> Vec<(f64, Look)> {
     looks.filter(|(real, _)| (1.0..=5.0).contains(real)).collect()
 }
 
-/// A part of the load: no stop comes.
-fn calm(way: Way, part: f64) -> Vec<Look> {
+/// A part of the load, in per cent: no stop comes.
+fn calm(way: Way, part: u64) -> Vec<Look> {
     let mut load = Load::new(way, 0);
-    load.rates = load.rates.map(|rate| (rate as f64 * part) as u64);
+    load.rates = load.rates.map(|rate| rate * part / 100);
     while load.now() - load.began < CALM {
         assert!(!load.look() && !load.write(), "{way:?} is stopped");
     }
@@ -279,11 +279,11 @@ fn stops_are_announced() {
             before_stops.push(looks);
         }
     }
-    let parts = [(Way::Level0, 0.15), (Way::Debt, 0.15), (Way::Memtables, 0.4), (Way::Memory, 0.25)];
+    let parts = [(Way::Level0, 15), (Way::Debt, 15), (Way::Memtables, 40), (Way::Memory, 25)];
     let quiet: Vec<Look> = parts.into_iter().flat_map(|(way, part)| calm(way, part)).collect();
     assert!(quiet.iter().all(|look| !look.slowed), "writers are slowed");
     for way in [Way::Level0, Way::Debt] {
-        let busy = calm(way, 0.4);
+        let busy = calm(way, 40);
         let slowed = busy.iter().filter(|look| look.slowed).count();
         let alarms = Score::of(&[], &busy, |look| look.told).alarms;
         report::figure(&format!(

@@ -160,9 +160,9 @@ fn slowed(env: Env) -> Db {
 
 /// Bytes of a write that is delayed by `delay`.
 fn bytes_of(db: &Db, delay: Duration) -> usize {
-    let bytes = delay.as_secs_f64() / db.pressure().delay_per_mebibyte.as_secs_f64() * f64::from(1 << 20);
-    assert!((10_000.0..20e6).contains(&bytes), "{bytes}");
-    bytes as usize
+    let bytes = (delay.as_nanos() << 20) / db.pressure().delay_per_mebibyte.as_nanos();
+    assert!((10_000..20_000_000).contains(&bytes), "{bytes}");
+    usize::try_from(bytes).expect("small")
 }
 
 #[test]
