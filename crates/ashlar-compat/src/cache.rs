@@ -42,7 +42,7 @@ impl Cache {
 
     /// The bytes of blocks that readers hold. Blocks that do not fit into the cache are among them.
     pub fn pinned_usage(&self) -> u64 {
-        self.0.held_by_readers() as u64
+        self.0.held_in_cache() as u64
     }
 
     /// The number of cached blocks.

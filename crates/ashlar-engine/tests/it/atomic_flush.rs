@@ -70,7 +70,7 @@ fn crash_everywhere(atomic_flush: bool) -> (usize, usize, usize) {
     let (mut crashes, mut apart, mut states) = (0, 0, std::collections::BTreeSet::new());
     for mode in [CrashMode::DROP_ALL, CrashMode::KILL] {
         let sim = SimEnv::new(11);
-        for at in (1..3000).step_by(ashlar_testkit::report::scale(14, 7)) {
+        for at in (1..3000).step_by(report::scale(14, 7)) {
             sim.photograph_at(at, mode);
         }
         let db = open(sim.env(), dir, atomic_flush);
