@@ -34,6 +34,7 @@ mod temporary;
 mod tests;
 mod transactions;
 mod values;
+mod words;
 mod worker;
 
 pub use access::Access;
@@ -49,3 +50,4 @@ pub use session::{Done, Failure, Place, run};
 pub use stats::{Measured, OpKind, ThreadStats};
 pub use store::{Engine, Store, Transaction, Walk, WriteHow, Writer};
 pub use values::Values;
+pub use words::words;

@@ -3,7 +3,7 @@
 //! The map keeps a sum of each value instead of the value. Reads of the loops find nothing in the map, and the keys that they
 //! draw do not depend on the results.
 
-use crate::work::words;
+use ashlar_bench::words;
 use ashlar_peers::engine::EngineName;
 use ashlar_peers::operations::Operations;
 use ashlar_peers::peer::{Cursor, Entries, Lent, NoWriter, Peer, Read, Result};

@@ -20,6 +20,7 @@ pub use read::warm;
 
 use crate::job::{Job, Step, Workload};
 use crate::meter::{Kind, Meter};
+use ashlar_bench::words;
 use ashlar_peers::peer::{Peer, Result};
 
 /// The work of a loop.
@@ -89,14 +90,6 @@ fn together(each: Vec<Result<(Done, Meter)>>, meter: &mut Meter) -> Result<Done>
         *meter = meters;
     }
     Ok(all)
-}
-
-/// All of `bytes`, eight at a time.
-#[inline]
-pub fn words(bytes: &[u8]) -> u64 {
-    let chunks = bytes.as_chunks::<8>();
-    let sum = chunks.0.iter().fold(0_u64, |sum, word| sum.wrapping_add(u64::from_le_bytes(*word)));
-    chunks.1.iter().fold(sum, |sum, &byte| sum.wrapping_add(u64::from(byte)))
 }
 
 /// Streams of random numbers: one per loop, so that reads do not repeat the order of the writes.
@@ -251,13 +244,6 @@ mod tests {
     use super::*;
     use crate::oracle::Oracle;
     use ashlar_bench::Random;
-
-    #[test]
-    fn every_byte_counts() {
-        let sum = words(b"abcdefghXY");
-        assert_eq!(sum, u64::from_le_bytes(*b"abcdefgh") + u64::from(b'X') + u64::from(b'Y'));
-        assert_ne!(words(&[0; 100]), words(&[[0; 50], [1; 50]].concat()));
-    }
 
     /// With as many draws as keys, 1 - 1/e of the keys are drawn, and as many of the reads find their keys.
     #[test]
