@@ -16,12 +16,14 @@ use ashlar_peers::peers::Fjall;
 #[cfg(feature = "redb")]
 use ashlar_peers::peers::Redb;
 use ashlar_peers::peers::{Ashlar, Flawed, RocksDb, Shim};
+use ashlar_peers::process::end_with_parent;
 use ashlar_peers::space::taken;
 use ashlar_report::record::Status;
 use std::path::Path;
 
 /// Runs `job`, which is JSON.
 pub fn run(job: &str) -> Result<()> {
+    end_with_parent();
     let job: Job = serde_json::from_str(job).map_err(|e| format!("--child: {e}"))?;
     match job.engine {
         EngineName::Ashlardb => on::<Ashlar>(&job),

@@ -2,9 +2,10 @@
 
 use crate::engine::EngineName;
 use crate::stop::Stop;
+use ashlar_bench::say;
 use ashlar_report::record::Status;
 use rustix::process::{Pid, Signal, kill_process_group};
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -27,36 +28,67 @@ pub struct Limits<'a> {
     pub stop: &'a Stop,
 }
 
+/// A process that has ended.
+#[derive(Debug)]
+pub struct Ended {
+    /// The lines that it printed, those of a failed process too.
+    pub lines: Vec<String>,
+    /// Why it failed: by itself, because it took too long or was interrupted, or because the engine lacks a feature.
+    pub outcome: Result<(), Status>,
+}
+
 /// Runs `command` with the JSON `job` as its last arguments, in a process group of its own. Returns the printed lines.
 ///
 /// # Errors
 /// The process failed, took too long or was interrupted, or the engine does not offer what the job needs.
-pub fn watched(limits: Limits<'_>, job: &str, mut command: Command) -> Result<Vec<String>, Status> {
+pub fn watched(limits: Limits<'_>, job: &str, command: Command) -> Result<Vec<String>, Status> {
+    let ended = followed(limits, job, command);
+    ended.outcome.map(|()| ended.lines)
+}
+
+/// As [`watched`], but also returns the lines of a process that failed.
+pub fn followed(limits: Limits<'_>, job: &str, mut command: Command) -> Ended {
     command.arg("--child").arg(job).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
     let program = command.get_program().to_string_lossy().into_owned();
-    let mut child = command.spawn().map_err(|e| failed(format!("cannot start {program}: {e}")))?;
+    let mut child = match command.spawn() {
+        Ok(child) => child,
+        Err(e) => {
+            return Ended { lines: Vec::new(), outcome: Err(failed(format!("cannot start {program}: {e}"))) };
+        }
+    };
     let (out, errors) = (child.stdout.take(), child.stderr.take());
-    let reader = std::thread::spawn(move || {
-        let lines = out.map(|out| BufReader::new(out).lines().map_while(Result::ok));
-        lines.into_iter().flatten().collect::<Vec<_>>()
-    });
-    let complaints = std::thread::spawn(move || {
-        let lines = errors.map(|errors| BufReader::new(errors).lines().map_while(Result::ok));
-        lines.into_iter().flatten().filter(|line| !shown(line)).collect::<Vec<_>>().join("\n")
-    });
+    let reader = std::thread::spawn(move || lines(out, |_| false));
+    let complaints = std::thread::spawn(move || lines(errors, shown).join("\n"));
     let ended = wait(&mut child, limits);
     let lines = reader.join().unwrap_or_default();
-    let said = complaints.join().unwrap_or_default();
-    let last_output = tail(&said);
-    match ended.map_err(failed)? {
-        Some(status) if status.success() => Ok(lines),
-        _ if limits.stop.asked() => Err(Status::Failed { why: "interrupted".into(), last_output }),
-        None => {
+    let last_output = tail(&complaints.join().unwrap_or_default());
+    let outcome = match ended {
+        Err(why) => Err(failed(why)),
+        Ok(Some(status)) if status.success() => Ok(()),
+        Ok(_) if limits.stop.asked() => Err(Status::Failed { why: "interrupted".into(), last_output }),
+        Ok(None) => {
             let why = format!("took longer than {} s and was ended", limits.timeout.as_secs());
             Err(Status::Timeout { why, last_output })
         }
-        Some(status) => Err(unsuccessful(status, last_output)),
-    }
+        Ok(Some(status)) => Err(unsuccessful(status, last_output)),
+    };
+    Ended { lines, outcome }
+}
+
+/// The lines of a pipe until its end, without those that `taken` accepts. Bytes that are no UTF-8 are replaced: a reader that
+/// ended early would break the pipe.
+fn lines(pipe: Option<impl Read>, taken: impl Fn(&str) -> bool) -> Vec<String> {
+    let Some(pipe) = pipe else { return Vec::new() };
+    let lines = BufReader::new(pipe).split(b'\n').map_while(Result::ok);
+    let text = lines.map(|line| String::from_utf8_lossy(&line).into_owned());
+    text.filter(|line| !taken(line)).collect()
+}
+
+/// Asks the system to kill this process when its parent ends. The process is in a group of its own, so an interrupt of the
+/// parent alone would leave it at work.
+pub fn end_with_parent() {
+    // A system that refuses leaves the process as it was.
+    let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
 }
 
 /// The beginning of a line on standard error that is meant for people, at once.
@@ -65,7 +97,7 @@ pub const PROGRESS: &str = "progress: ";
 /// Shows a line of progress. False: it is another line.
 fn shown(line: &str) -> bool {
     let progress = line.strip_prefix(PROGRESS);
-    progress.into_iter().for_each(|text| eprintln!("{text}"));
+    progress.into_iter().for_each(say::line);
     progress.is_some()
 }
 
@@ -160,6 +192,17 @@ mod tests {
         let ended = watched(limits, "", command);
         assert!(matches!(ended, Err(Status::Timeout { .. })), "{ended:?}");
         assert!(begun.elapsed() < Duration::from_secs(40), "the pipe stayed open");
+    }
+
+    #[test]
+    fn lines_of_a_failed_process_are_kept_whatever_their_bytes() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo one; printf 'tw\\377o\\n'; printf 'b\\377d\\nlast\\n' >&2; exit 3"]);
+        let limits = Limits { timeout: Duration::from_secs(60), stop: &Stop::default() };
+        let ended = followed(limits, "", command);
+        assert_eq!(ended.lines, ["one", "tw\u{fffd}o"]);
+        let last_output = "b\u{fffd}d\nlast".to_owned();
+        assert_eq!(ended.outcome, Err(Status::Failed { why: "exit status: 3".into(), last_output }));
     }
 
     #[test]
