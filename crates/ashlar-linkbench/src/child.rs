@@ -1,17 +1,20 @@
-//! The child process: opens one engine, loads the graph, runs the rows of a job, checks everything, and prints a record for each.
+//! The child process: opens one engine, loads the graph, runs the rows of a job, and checks everything.
+//!
+//! It prints each row when it is measured, so that an error or a kill in a later row loses no earlier one, and the outcome of the
+//! check last.
 
 use crate::config::Config;
-use crate::csv;
 use crate::generate::graph::Generators;
-use crate::job::{Job, Step};
+use crate::job::{Checked, Job, Said, Step};
 use crate::kv::nothing::Nothing;
 use crate::kv::{Graph, Locks, Mode};
-use crate::phase::check::{self, Expected, Faults};
+use crate::phase::check;
 use crate::phase::kept::Kept;
-use crate::phase::load::{self, Loaded};
+use crate::phase::load::{self, Load, Part};
 use crate::phase::request::{Done, Requester, Shared};
 use crate::progress;
 use crate::rows::{self, Row};
+use ashlar_peers::client::Client;
 use ashlar_peers::engine::EngineName;
 use ashlar_peers::memory::Held;
 use ashlar_peers::observed::Observed;
@@ -21,8 +24,9 @@ use ashlar_peers::peers::Fjall;
 #[cfg(feature = "redb")]
 use ashlar_peers::peers::Redb;
 use ashlar_peers::peers::{Ashlar, Flawed, RocksDb, Shim};
+use ashlar_peers::process::end_with_parent;
 use ashlar_peers::space::taken;
-use ashlar_report::record::{Record, Status};
+use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::AtomicU64;
 
@@ -34,6 +38,7 @@ const DRAWN_ALONE: u64 = 5000;
 /// # Errors
 /// The job is malformed, or the engine failed.
 pub fn run(job: &str) -> Result<()> {
+    end_with_parent();
     let job: Job = serde_json::from_str(job).map_err(|e| format!("--child: {e}"))?;
     match job.engine {
         EngineName::Ashlardb => on::<Ashlar>(&job),
@@ -60,40 +65,27 @@ fn on<P: Peer>(job: &Job) -> Result<()> {
         generators: Generators::new(&config),
         locks: Locks::default(),
     };
-    let mut records = Vec::new();
+    let row = |row: Row| {
+        let mut record = row.record(job);
+        held.note(&mut record);
+        print(&Said::Row(Box::new(record)))
+    };
     if job.loads {
-        records.extend(database.load(&held)?.map(|row| row.record(job)));
+        match database.load(&held)? {
+            Some(load) => row(load)?,
+            None => print(&Said::AlreadyLoaded)?,
+        }
     }
     for step in &job.steps {
-        records.push(held.tight(|| database.request(step))?.record(job));
+        row(held.tight(|| database.request(step))?)?;
     }
-    let faults = database.check()?;
-    for mut record in records {
-        held.note(&mut record);
-        print(job, &mut record, &faults)?;
-    }
+    print(&Said::Checked(database.check()?))?;
     peer.close()
 }
 
-/// Prints a record, void if the check found a fault, and writes its CSV file.
-fn print(job: &Job, record: &mut Record, faults: &Faults) -> Result<()> {
-    record.params.options.insert("fans checked at the end".into(), faults.fans.to_string());
-    if let Some(why) = faults.why() {
-        match job.mode {
-            Mode::Batch | Mode::Txn => record.status = Status::Void { why },
-            // Without atomicity counts may drift; the page shows by how much.
-            Mode::None => drop(record.params.options.insert("drift".into(), why)),
-        }
-    }
-    if let Some(folder) = &job.csv {
-        csv::write(
-            folder,
-            &format!("{}-{}-{}", record.row, job.engine.text(), job.mode.text()),
-            &record.latency_us,
-        )?;
-    }
-    println!("{}", serde_json::to_string(record).map_err(|e| e.to_string())?);
-    Ok(())
+fn print(said: &Said) -> Result<()> {
+    let text = serde_json::to_string(said).map_err(|e| e.to_string())?;
+    writeln!(std::io::stdout(), "{text}").map_err(|e| format!("standard output: {e}"))
 }
 
 /// An open database with its graph.
@@ -121,16 +113,14 @@ impl<P: Peer> Database<'_, P> {
         let what = self.says("load");
         let work = || {
             let clients = self.clients(self.config.loaders + 1)?;
-            progress::during(&what, &progress, || load::load(self.config, clients, &progress))
+            progress::during(&what, &progress, || {
+                load::load(self.config, &self.generators, clients, &progress)
+            })
         };
-        let settles = |_: &(Loaded, _)| Ok(true);
-        let ((loaded, meter), observed) = held.tight(|| Observed::during(self.peer, dir, work, settles))?;
-        if loaded == Loaded::default() {
-            return Ok(None);
-        }
-        let rows = Expected::after_load(self.config, &self.generators);
-        Kept { phases: 0, rows }.write(&mut self.peer.client()?)?;
-        Ok(Some(rows::load(self.job, self.config, loaded, &meter, &observed, taken(dir))))
+        let settles = |_: &Load| Ok(true);
+        let (load, observed) = held.tight(|| Observed::during(self.peer, dir, work, settles))?;
+        let row = || rows::load(self.job, self.config, &load, &observed, taken(dir));
+        Ok((load.part != Part::Nothing).then(row))
     }
 
     fn request(&self, step: &Step) -> Result<Row> {
@@ -156,14 +146,35 @@ impl<P: Peer> Database<'_, P> {
             done: AtomicU64::new(0),
             mode: self.job.mode,
         };
+        if self.job.warm {
+            check::read_all(first)?;
+        }
+        let mut requesters: Vec<_> = graphs
+            .into_iter()
+            .zip(0..)
+            .map(|(graph, own)| Requester::new(&shared, graph, own, before.phases + 1))
+            .collect();
+        requesters = threads(requesters, |mut requester| {
+            requester.warm_up();
+            requester
+        })?;
         let dir = Path::new(&self.job.dir);
         let what = self.says(&step.row);
-        let work = || progress::during(&what, &shared.done, || requests(&shared, graphs, before.phases + 1));
-        let (done, observed) = Observed::during(self.peer, dir, work, |_| Ok(true))?;
-        before.after(done.inserted, done.nodes).write(&mut self.peer.client()?)?;
-        let mut row = rows::request(self.job, &config, step, &done, &observed, taken(dir));
+        let work = || progress::during(&what, &shared.done, || requests(requesters));
+        let (mut done, observed) = Observed::during(self.peer, dir, work, |_| Ok(true))?;
+        let taken = taken(dir);
+        let mut graph = self.graph()?;
+        before.after(done.changed(self.job.mode)).write(graph.client())?;
+        for fan in std::mem::take(&mut done.unchecked) {
+            done.faults = done.faults.and(check::fan_under_lock(&mut graph, fan)?);
+        }
+        let mut row = rows::request(&config, step, &done, &observed, taken, before.phases == 0);
         row.driver_us = Some(self.driver_us());
         Ok(row)
+    }
+
+    fn graph(&self) -> Result<Graph<'_, P::Client<'_>>> {
+        Ok(Graph::new(self.peer.client()?, &self.locks, self.job.mode))
     }
 
     /// Microseconds of the driver per operation of one client, draws included: the time of requests on an engine that does nothing.
@@ -188,27 +199,27 @@ impl<P: Peer> Database<'_, P> {
         done.meter.elapsed().as_secs_f64() * 1e6 / done.ops.max(1) as f64
     }
 
-    fn check(&self) -> Result<Faults> {
-        let mut graph = Graph::new(self.peer.client()?, &self.locks, self.job.mode);
+    fn check(&self) -> Result<Checked> {
+        let mut graph = self.graph()?;
         load::must_be_whole(graph.client(), self.config)?;
         let kept = Kept::read(graph.client())?;
-        check::everything(&mut graph, kept.rows)
+        let faults = check::everything(&mut graph, kept.rows)?;
+        Ok(Checked { fans: faults.fans, why: faults.why(), totals: kept.rows.is_some() })
     }
 }
 
-/// All requesters of a row, until each has ended.
-fn requests<C: ashlar_peers::client::Client>(
-    shared: &Shared<'_>,
-    graphs: Vec<Graph<'_, C>>,
-    phase: u64,
-) -> Result<Done> {
-    let all = std::thread::scope(|scope| {
-        let mut threads = Vec::new();
-        for (graph, own) in graphs.into_iter().zip(0..) {
-            threads.push(scope.spawn(move || Requester::new(shared, graph, own, phase).run()));
-        }
+/// Does `work` with each of `all`, in a thread each.
+fn threads<T: Send, R: Send>(all: Vec<T>, work: impl Fn(T) -> R + Sync) -> Result<Vec<R>> {
+    let work = &work;
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = all.into_iter().map(|one| scope.spawn(move || work(one))).collect();
         let panicked = |_| "a requester panicked".to_owned();
-        threads.into_iter().map(|thread| thread.join().map_err(panicked)).collect::<Result<Vec<_>>>()
-    })?;
+        threads.into_iter().map(|thread| thread.join().map_err(panicked)).collect()
+    })
+}
+
+/// All requesters of a row, until each has ended.
+fn requests<C: Client>(requesters: Vec<Requester<'_, C>>) -> Result<Done> {
+    let all = threads(requesters, Requester::run)?;
     Ok(all.into_iter().reduce(Done::and).unwrap_or_else(|| Done::new(0.0)))
 }

@@ -1,5 +1,6 @@
 //! The command line.
 
+use crate::config::Config;
 use crate::drive::Plan;
 use crate::job::{Job, Source, Step};
 use crate::kv::Mode;
@@ -8,6 +9,7 @@ use ashlar_peers::engine::EngineName;
 use ashlar_peers::settings::{Settings, Transactions};
 use ashlar_peers::shown::Shown;
 use ashlar_peers::stop::Stop;
+use ashlar_report::summary::LINKBENCH;
 use clap::Parser;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,6 +17,15 @@ use std::time::Duration;
 /// Files of a sized run that names none.
 const PAGE: &str = "linkbench.html";
 const MARKDOWN: &str = "linkbench.md";
+
+/// Properties that the rows of a size set, with the option that stands for them.
+const OF_ROWS: [(&str, &str); 5] = [
+    ("requesters", ": use --clients"),
+    ("requestrate", ": use --rate"),
+    ("requests", ""),
+    ("maxtime", ""),
+    ("warmup_time", ""),
+];
 
 /// Bytes of cache of a run with a property file.
 const CACHE: u64 = 64 << 20;
@@ -54,14 +65,16 @@ pub struct Cli {
     /// Engines, separated by commas [default: all]
     #[arg(long, value_enum, value_delimiter = ',')]
     engines: Vec<EngineName>,
-    /// Cases, separated by commas: cached (data fits the cache), device (it does not, and memory is limited)
+    /// Cases, separated by commas: cached (data fits the cache, which is filled before each row), device (it does not, and memory is limited)
     #[arg(long, value_enum, value_delimiter = ',', default_value = "cached", conflicts_with = "config")]
     cases: Vec<Case>,
-    /// Numbers of clients, separated by commas, a row for each
-    #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=1024), default_value = "1,4,16")]
+    /// Numbers of clients, separated by commas, a row for each. With a property file its `requesters` count
+    #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=1024), default_value = "1,4,16",
+        conflicts_with = "config")]
     clients: Vec<u32>,
-    /// Operations a second of the rate-limited row; 0: no such row [default: 1000 for smoke, else 2000]
-    #[arg(long)]
+    /// Operations a second of the rate-limited row; 0: no such row [default: 1000 for smoke, else 2000]. With a property file its
+    /// `requestrate` counts
+    #[arg(long, conflicts_with = "config")]
     rate: Option<f64>,
     /// How writes are atomic: batch (one batch per operation under the driver's locks), txn (transactions of the engine, where
     /// they are driven), none (counts may drift)
@@ -129,6 +142,7 @@ impl Cli {
             reps,
             dir: self.dir.clone().unwrap_or_else(std::env::temp_dir),
             keep: self.keep.clone(),
+            csv: self.csv.clone(),
             json: self.json.clone(),
             shown,
             rocksdb: self.rocksdb.clone(),
@@ -140,25 +154,50 @@ impl Cli {
     }
 
     fn job(&self, source: Source, settings: Settings, case: &str, steps: Vec<Step>) -> Result<Job, String> {
-        source.config()?;
+        let config = source.config()?;
+        let experiment = self.experiment(&config);
         let transactions = (self.mode == Mode::Txn).then_some(Transactions::Pessimistic);
         Ok(Job {
+            experiment,
             engine: EngineName::Ashlardb,
             shared_object: None,
             dir: String::new(),
             group: None,
-            settings: Settings { sync: self.sync, transactions, ..settings },
+            settings: Settings { sync: self.sync, transactions, seed: config.request_seed, ..settings },
             source,
             size: self.config.is_none().then(|| self.size.unwrap_or(Size::Smoke).text().to_owned()),
             case: case.to_owned(),
             mode: self.mode,
             loads: !self.requests_only,
+            warm: case == Case::Cached.text(),
             steps,
-            csv: self.csv.clone(),
+            define: self.define.clone(),
         })
     }
 
+    /// The experiment's name in records. Rows are compared, and repetitions averaged, only within one name. So the name has what
+    /// changes the work: the mode, whether writes wait for the device, and a digest of the user's own configuration.
+    fn experiment(&self, config: &Config) -> String {
+        let custom = self.config.is_some() || !self.define.is_empty();
+        let parts = [
+            (self.mode != Mode::Batch).then(|| self.mode.text().to_owned()),
+            self.sync.then(|| "sync".to_owned()),
+            self.intended.then(|| "intended".to_owned()),
+            custom.then(|| format!("custom-{:08x}", config.digest >> 32)),
+        ];
+        parts.into_iter().flatten().fold(LINKBENCH.to_owned(), |name, part| name + "." + &part)
+    }
+
     fn of_size(&self, size: Size) -> Result<Vec<Job>, String> {
+        for (name, option) in OF_ROWS {
+            let given =
+                self.define.iter().find(|text| text.split('=').next().is_some_and(|key| key.trim() == name));
+            if let Some(text) = given {
+                return Err(format!(
+                    "-D {text}: a size sets {name} for each of its rows{option}; or give a property file with -c"
+                ));
+            }
+        }
         let overrides = size.properties().into_iter().chain(self.define.clone()).collect();
         let source = Source { overrides, as_java: !self.intended, ..Source::default() };
         let job = |case: &Case| {
@@ -172,6 +211,12 @@ impl Cli {
         let source =
             Source { file: Some(file), home, overrides: self.define.clone(), as_java: !self.intended };
         let config = source.config()?;
+        if !self.load_only && config.requests == u64::MAX && config.seconds <= 0.0 {
+            return Err(format!(
+                "{}: neither requests nor maxtime is given, so the requests would never end",
+                source.file.unwrap_or_default().display()
+            ));
+        }
         let step = Step {
             row: "requests".to_owned(),
             title: "requests".to_owned(),
@@ -204,11 +249,34 @@ mod tests {
         assert_eq!(plan.cases[0].load_row(), "cached-load");
     }
 
+    /// Rows of one name are averaged on the page.
+    #[test]
+    fn what_does_other_work_has_another_name() {
+        let name = |args: &[&str]| plan(args).unwrap().cases[0].experiment.clone();
+        assert_eq!((name(&[]), name(&["--cases", "device"])), ("s4".to_owned(), "s4".to_owned()));
+        assert_eq!(name(&["--mode", "txn", "--sync", "--intended"]), "s4.txn.sync.intended");
+        let (a, b) = (name(&["-D", "link_datasize=9"]), name(&["-D", "link_datasize=10"]));
+        assert!(a.starts_with("s4.custom-") && b.starts_with("s4.custom-") && a != b, "{a} {b}");
+        let seed = &plan(&["-D", "request_random_seed=7"]).unwrap().cases[0];
+        assert_eq!(
+            (seed.settings.seed, seed.described()["overrides"].as_str()),
+            (7, "request_random_seed=7")
+        );
+    }
+
     #[test]
     fn what_does_not_go_together_is_refused() {
         assert!(plan(&["--keep", "x"]).unwrap_err().contains("one engine"));
         assert!(plan(&["-l"]).unwrap_err().contains("--config"));
         assert!(plan(&["-D", "maxid1=0"]).unwrap_err().starts_with("-D: maxid1 = 0: must be from 1 to "));
+        let why = plan(&["-D", "requests=5"]).unwrap_err();
+        assert!(why.starts_with("-D requests=5: a size sets requests for each of its rows"), "{why}");
+        assert!(plan(&["-D", "requesters = 5"]).unwrap_err().contains("use --clients"));
+        for option in [["--clients", "1"], ["--rate", "5"]] {
+            assert!(
+                plan(&[&["-c", "/no/file"][..], &option].concat()).unwrap_err().contains("cannot be used")
+            );
+        }
         assert!(plan(&["-c", "/no/file"]).unwrap_err().starts_with("/no/file: "));
     }
 }

@@ -1,16 +1,22 @@
-//! The driver: a process per case, engine and repetition, in turns. Each record is kept at once, and the pages are written after
-//! every process, so that an interrupted run leaves both.
+//! The driver: a process per case, engine and repetition, in turns.
+//!
+//! 1. After every process the driver keeps its records and writes the pages, so that an interrupted run leaves both.
+//! 2. A process prints each row when it is measured. If a later row fails, the earlier ones are kept as void: the check at the
+//!    end did not see them.
 
-use crate::job::Job;
+use crate::csv;
+use crate::job::{Checked, Job, Said};
+use crate::kv::Mode;
+use ashlar_bench::say;
 use ashlar_peers::engine::EngineName;
 use ashlar_peers::header::{header, turns};
 use ashlar_peers::memory::Group;
-use ashlar_peers::process::{Limits, Scratch, failed, jemalloc, watched};
+use ashlar_peers::process::{Limits, Scratch, failed, followed, jemalloc};
 use ashlar_peers::quiet::{self, Watch};
 use ashlar_peers::shown::Shown;
 use ashlar_peers::stop::Stop;
 use ashlar_peers::{memory, place};
-use ashlar_report::record::{Line, Record, Run, Status};
+use ashlar_report::record::{Line, Params, Record, Run, Status};
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -35,6 +41,8 @@ pub struct Plan {
     pub dir: PathBuf,
     /// The database itself, which is kept: one engine, one case, one repetition.
     pub keep: Option<PathBuf>,
+    /// The folder of the CSV files.
+    pub csv: Option<PathBuf>,
     /// The file of records.
     pub json: Option<PathBuf>,
     /// The pages.
@@ -57,84 +65,161 @@ impl Plan {
         !self.busy && self.cases.iter().any(|job| job.size.as_deref().is_some_and(|size| size != "smoke"))
     }
 
+    /// A directory on the disk of the databases: the nearest one above `--keep` that exists, or `--dir`.
+    fn disk(&self) -> &Path {
+        let kept = self.keep.iter().flat_map(|keep| keep.ancestors());
+        let found = kept.filter(|path| !path.as_os_str().is_empty()).find(|path| path.is_dir());
+        match (&self.keep, found) {
+            (None, _) => &self.dir,
+            (Some(_), Some(path)) => path,
+            (Some(_), None) => Path::new("."),
+        }
+    }
+
+    /// Writes the latencies of a record that counts, if the user wants them.
+    fn write_csv(&self, record: &Record, job: &Job) -> Result<(), String> {
+        let Some(folder) = self.csv.as_deref().filter(|_| record.counts()) else { return Ok(()) };
+        let Record { row, engine, rep, latency_us, .. } = record;
+        csv::write(folder, &format!("{row}-{}-{}-{rep}", engine.name, job.mode.text()), latency_us)
+    }
+
     /// Refuses a run for which the disk is too small.
     fn fits(&self) -> Result<(), String> {
         let need = self.cases.iter().map(|job| job.settings.data_bytes * DISK_FACTOR).max().unwrap_or(0);
-        let have = memory::free_disk(&self.dir).unwrap_or(u64::MAX);
+        let have = memory::free_disk(self.disk()).unwrap_or(u64::MAX);
         if need <= have {
             return Ok(());
         }
-        let (dir, need, have) = (self.dir.display(), need >> 20, have >> 20);
+        let (dir, need, have) = (self.disk().display(), need >> 20, have >> 20);
         Err(format!(
             "too little disk in {dir}: {need} MiB needed, {have} MiB free; a smaller --size or another --dir"
         ))
     }
 }
 
-/// Runs everything. Returns the number of records that count.
+/// What a run was good for.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Outcome {
+    /// Records that count.
+    pub counting: usize,
+    /// Whether a load had nothing to do, because the directory had the whole graph.
+    pub already_loaded: bool,
+}
+
+/// Runs everything.
 ///
 /// # Errors
 /// The disk is too small, or a file cannot be written.
-pub fn run(plan: &Plan) -> Result<usize, String> {
+pub fn run(plan: &Plan) -> Result<Outcome, String> {
     std::fs::create_dir_all(&plan.dir).map_err(|e| format!("{}: {e}", plan.dir.display()))?;
     plan.fits()?;
     let mut json = plan.json.as_deref().map(append).transpose()?;
     let mut keep = |line: &Line| json.as_mut().map_or(Ok(()), |file| write_line(file, line));
-    let head = header(PROGRAM, &plan.dir);
+    let head = header(PROGRAM, plan.disk());
     let mut run = Run { headers: vec![head.clone()], records: Vec::new() };
     keep(&Line::Machine(Box::new(head)))?;
     plan.stop.listen()?;
     if plan.quoted() {
         quiet::wait(&plan.stop);
     }
-    let mut order = 0;
+    let (mut order, mut already_loaded) = (0, false);
     for rep in 1..=plan.reps {
         for job in &plan.cases {
             for engine in turns(&plan.engines, rep) {
                 order += 1;
-                eprintln!("{} {rep}: {}", engine.text(), job.case);
-                for record in one(plan, job, engine) {
+                say::line(&format!("{} {rep}: {}", engine.text(), job.case));
+                let (records, loaded) = one(plan, job, engine);
+                already_loaded |= loaded;
+                for record in records {
                     let record = Record { rep, order, ..record };
-                    say(&record);
+                    show(&record)?;
                     keep(&Line::Run(Box::new(record.clone())))?;
+                    plan.write_csv(&record, job)?;
                     run.records.push(record);
                 }
                 // An interrupted run leaves a page too.
                 plan.shown.write(&run)?;
                 if plan.stop.asked() {
-                    return Ok(counting(&run));
+                    return Ok(Outcome { counting: counting(&run), already_loaded });
                 }
             }
         }
     }
-    Ok(counting(&run))
+    Ok(Outcome { counting: counting(&run), already_loaded })
 }
 
 fn counting(run: &Run) -> usize {
     run.records.iter().filter(|record| record.counts()).count()
 }
 
-/// A line for people.
-fn say(record: &Record) {
-    let (engine, row) = (&record.engine.name, &record.row);
-    match (&record.ops, &record.status) {
-        (Some(ops), Status::Ok) => {
-            println!("{engine:<16} {row:<14} {:>10.0} operations a second", ops.per_sec)
-        }
-        (_, status) => println!("{engine:<16} {row:<14} {}", status.text()),
-    }
+/// Prints a line of text.
+fn print(text: &str) -> Result<(), String> {
+    writeln!(std::io::stdout(), "{text}").map_err(|e| format!("standard output: {e}"))
 }
 
-/// One engine's part of a case: a record for each row, with figures or with the reason why not.
-fn one(plan: &Plan, job: &Job, engine: EngineName) -> Vec<Record> {
-    let watch = Watch::begin();
-    match process(plan, job, engine) {
-        Ok(mut records) => {
-            let disturbed = watch.disturbed();
-            records.iter_mut().for_each(|record| quiet::mark(record, &disturbed, plan.quoted()));
-            records
+/// Prints a line about a record.
+fn show(record: &Record) -> Result<(), String> {
+    let (engine, row) = (&record.engine.name, &record.row);
+    print(&match (&record.ops, &record.status) {
+        (Some(ops), Status::Ok) => {
+            format!("{engine:<16} {row:<14} {:>10.0} operations a second", ops.per_sec)
         }
-        Err(status) => marked(job, engine, &status),
+        (_, status) => format!("{engine:<16} {row:<14} {}", status.text()),
+    })
+}
+
+/// One engine's part of a case: a record for each row, with figures or with the reason why not. True: the directory had the
+/// whole graph, so the row of the load is missing.
+fn one(plan: &Plan, job: &Job, engine: EngineName) -> (Vec<Record>, bool) {
+    let watch = Watch::begin();
+    let (said, outcome) = match process(plan, job, engine) {
+        Ok(ended) => ended,
+        Err(status) => (Vec::new(), Err(status)),
+    };
+    let (mut records, mut checked, mut already_loaded) = (Vec::new(), None, false);
+    for line in said {
+        match line {
+            Said::Row(record) => records.push(*record),
+            Said::AlreadyLoaded => already_loaded = true,
+            Said::Checked(found) => checked = Some(found),
+        }
+    }
+    for record in &mut records {
+        verify(record, job.mode, checked.as_ref(), outcome.as_ref().err());
+    }
+    let disturbed = watch.disturbed();
+    records.iter_mut().for_each(|record| quiet::mark(record, &disturbed, plan.quoted()));
+    if let Err(status) = outcome {
+        let missing = marked(job, engine, &status);
+        let known: Vec<String> = records.iter().map(|record| record.row.clone()).collect();
+        let rest = missing.into_iter().filter(|record| !known.contains(&record.row));
+        records.extend(rest.filter(|record| !(already_loaded && record.row == job.load_row())));
+    }
+    if already_loaded {
+        say::line(&format!("{}: the directory has the whole graph: nothing was loaded", engine.text()));
+    }
+    (records, already_loaded)
+}
+
+/// Applies the check after the last row to a record, which is void if the check found a fault or was not reached.
+fn verify(record: &mut Record, mode: Mode, checked: Option<&Checked>, failure: Option<&Status>) {
+    let Some(checked) = checked else {
+        let why = failure.map_or_else(|| "the process printed no check".to_owned(), Status::text);
+        record.status = Status::Void { why: format!("not checked, because a later step failed: {why}") };
+        return;
+    };
+    let options = &mut record.params.options;
+    options.insert("link lists checked at the end".into(), checked.fans.to_string());
+    if !checked.totals {
+        let why = "unknown: an earlier request phase was interrupted or failed, so the check cannot see lost batches";
+        options.insert("totals".into(), why.to_owned());
+    }
+    if let Some(why) = checked.why.clone() {
+        match mode {
+            Mode::Batch | Mode::Txn => record.status = Status::Void { why },
+            // Without atomicity counts may drift; the page shows by how much.
+            Mode::None => drop(options.insert("drift".into(), why)),
+        }
     }
 }
 
@@ -145,19 +230,32 @@ fn marked(job: &Job, engine: EngineName, status: &Status) -> Vec<Record> {
     });
     let steps = job.steps.iter().map(|step| (step.row.clone(), step.title.clone(), step.clients));
     let of = |(row, title, threads)| Record {
-        experiment: crate::rows::EXPERIMENT.to_owned(),
+        experiment: job.experiment.clone(),
         row,
         title,
         workload: "linkbench".to_owned(),
         class: job.settings.class,
         size: job.size.clone(),
-        params: ashlar_report::record::Params { threads, ..job.settings.params(0) },
+        params: with_options(job, threads),
         ..Record::without_figures(engine.text(), status.clone())
     };
     load.into_iter().chain(steps).map(of).collect()
 }
 
-fn process(plan: &Plan, job: &Job, engine: EngineName) -> Result<Vec<Record>, Status> {
+fn with_options(job: &Job, threads: u32) -> Params {
+    let mut params = Params { threads, ..job.settings.params(0) };
+    params.options.extend(job.described());
+    params
+}
+
+/// What a process said, and whether it failed.
+type Finished = (Vec<Said>, Result<(), Status>);
+
+/// Runs the process of one engine.
+///
+/// # Errors
+/// The engine is missing, or the process could not be started.
+fn process(plan: &Plan, job: &Job, engine: EngineName) -> Result<Finished, Status> {
     let not_here = |why| Status::NotHere { why };
     if let Some(what) = engine.lacks(&job.settings) {
         return Err(not_here(format!("not offered: {what}")));
@@ -185,8 +283,14 @@ fn process(plan: &Plan, job: &Job, engine: EngineName) -> Result<Vec<Record>, St
         ..job.clone()
     };
     let text = serde_json::to_string(&job).map_err(|e| failed(e.to_string()))?;
-    let lines = watched(Limits { timeout: plan.timeout, stop: &plan.stop }, &text, command)?;
-    lines.iter().map(|line| serde_json::from_str(line).map_err(|e| failed(e.to_string()))).collect()
+    let ended = followed(Limits { timeout: plan.timeout, stop: &plan.stop }, &text, command);
+    // A process that is killed may leave half a line.
+    let said = ended.lines.iter().map_while(|line| serde_json::from_str(line).ok()).collect::<Vec<_>>();
+    let complete = said.len() == ended.lines.len();
+    let outcome = ended.outcome.and_then(|()| {
+        if complete { Ok(()) } else { Err(failed("the process printed a line of another form".to_owned())) }
+    });
+    Ok((said, outcome))
 }
 
 fn append(path: &Path) -> Result<File, String> {

@@ -4,7 +4,9 @@ use crate::config::Config;
 use crate::kv::Mode;
 use ashlar_peers::engine::EngineName;
 use ashlar_peers::settings::Settings;
+use ashlar_report::record::Record;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// Where the configuration comes from.
@@ -33,6 +35,29 @@ impl Source {
     }
 }
 
+/// What the process prints, a line of JSON each.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Said {
+    /// A row, when it is measured.
+    Row(Box<Record>),
+    /// The directory had the whole graph, so there is no row of the load.
+    AlreadyLoaded,
+    /// The check after the last row.
+    Checked(Checked),
+}
+
+/// The outcome of the check after the last row.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Checked {
+    /// Link lists that were checked.
+    pub fans: u64,
+    /// The faults, in words. `None`: there are none.
+    pub why: Option<String>,
+    /// Whether the driver knows the rows and digests that must be there.
+    pub totals: bool,
+}
+
 /// One row after the load.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Step {
@@ -53,6 +78,8 @@ pub struct Step {
 /// The work of one process.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Job {
+    /// The experiment's name in records: rows of one name may be compared ([`crate::cli`]).
+    pub experiment: String,
     /// The engine.
     pub engine: EngineName,
     /// The engine's shared object, if the engine needs one.
@@ -67,22 +94,36 @@ pub struct Job {
     pub source: Source,
     /// `smoke`, `quarter`, `standard`; `None` with a property file.
     pub size: Option<String>,
-    /// Where the data fits: the head of the rows' names.
+    /// `cached`, `device` or `file`; row names begin with this word.
     pub case: String,
     /// How writes are atomic.
     pub mode: Mode,
-    /// Whether the row of the load is wanted.
+    /// Load the graph first and record it. False with `-r`.
     pub loads: bool,
+    /// Read everything once before each row, so that every engine begins with filled caches.
+    pub warm: bool,
     /// In this order, on one database.
     pub steps: Vec<Step>,
-    /// The folder of the CSV files.
-    pub csv: Option<PathBuf>,
+    /// The user's own overrides, as `key=value`.
+    pub define: Vec<String>,
 }
 
 impl Job {
     /// The name of the load's row.
     pub fn load_row(&self) -> String {
         format!("{}-load", self.case)
+    }
+
+    /// What distinguishes this job from one with the default options, for the records.
+    pub fn described(&self) -> BTreeMap<String, String> {
+        let file = self.source.file.as_ref().map(|path| path.display().to_string());
+        let all = [
+            ("mode", Some(self.mode.text().to_owned())),
+            ("configuration", file),
+            ("overrides", (!self.define.is_empty()).then(|| self.define.join(" "))),
+            ("intended", (!self.source.as_java).then(|| "true".to_owned())),
+        ];
+        all.into_iter().filter_map(|(name, text)| Some((name.to_owned(), text?))).collect()
     }
 
     /// Threads that use the database at the same time: those of the load are its loaders and one for the nodes.

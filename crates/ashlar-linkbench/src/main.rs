@@ -13,6 +13,7 @@ mod child;
 mod cli;
 mod config;
 mod csv;
+mod digest;
 mod drive;
 mod generate;
 mod job;
@@ -36,9 +37,9 @@ fn main() -> ExitCode {
     let done = match &cli.child {
         Some(job) => child::run(job),
         None => cli.plan().and_then(|plan| {
-            let counting = drive::run(&plan)?;
+            let outcome = drive::run(&plan)?;
             interrupted = plan.stop.asked();
-            if counting == 0 {
+            if outcome.counting == 0 && !outcome.already_loaded {
                 Err("no row has figures that count: see the reasons above".to_owned())
             } else {
                 Ok(())
@@ -49,7 +50,7 @@ fn main() -> ExitCode {
         Ok(()) if interrupted => ExitCode::from(ashlar_peers::stop::STATUS),
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
-            eprintln!("ashlar-linkbench: {why}");
+            ashlar_bench::say::line(&format!("ashlar-linkbench: {why}"));
             ExitCode::FAILURE
         }
     }

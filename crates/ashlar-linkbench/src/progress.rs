@@ -1,5 +1,6 @@
 //! Lines of progress for phases that last longer than two seconds.
 
+use ashlar_bench::say;
 use ashlar_peers::process::PROGRESS;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -17,10 +18,8 @@ pub fn during<T>(what: &str, done: &AtomicU64, work: impl FnOnce() -> T) -> T {
             while ended.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
                 let now = done.load(Ordering::Relaxed);
                 let rate = now.saturating_sub(before) / EVERY.as_secs();
-                eprintln!(
-                    "{PROGRESS}{what}: {:.0} s, {now} done, {rate} a second",
-                    start.elapsed().as_secs_f64()
-                );
+                let seconds = start.elapsed().as_secs_f64();
+                say::line(&format!("{PROGRESS}{what}: {seconds:.0} s, {now} done, {rate} a second"));
                 before = now;
             }
         });

@@ -2,19 +2,16 @@
 
 use crate::config::Config;
 use crate::job::{Job, Step};
-use crate::phase::load::{Bulk, Loaded};
+use crate::phase::load::{Load, Part};
 use crate::phase::request::Done;
-use ashlar_peers::meter::{Meter, Second};
+use ashlar_peers::meter::Second;
 use ashlar_peers::observed::Observed;
 use ashlar_peers::space::Taken;
 use ashlar_report::record::{Engine, Hashes, Latency, Limit, Memory, Ops, Phase, Record, SCHEMA, Status};
 use std::collections::BTreeMap;
 
-/// The experiment's name in records.
-pub const EXPERIMENT: &str = "s4";
-
-/// The part of the asked rate that must be reached.
-const REACHED: f64 = 0.9;
+/// The part of its length by which a row with a rate may end late. A row that ends later did not keep its rate.
+const LATE: f64 = 0.1;
 
 /// What a phase leaves for its record.
 #[derive(Clone, Debug)]
@@ -39,32 +36,32 @@ pub struct Row {
     pub driver_us: Option<f64>,
 }
 
-/// The row of the load. Its operations are the rows of all tables.
-pub fn load(
-    job: &Job,
-    config: &Config,
-    loaded: Loaded,
-    meter: &Meter<Bulk>,
-    observed: &Observed,
-    taken: Taken,
-) -> Row {
+/// The row of a load. Its operations are the rows of all tables. The rest of an interrupted load is void: rows, bytes and
+/// seconds are those of the rest, and the directory has the whole graph.
+pub fn load(job: &Job, config: &Config, load: &Load, observed: &Observed, taken: Taken) -> Row {
+    let (loaded, meter) = (load.loaded, &load.meter);
+    let whole = load.part == Part::All;
     let seconds = meter.elapsed().as_secs_f64();
     let options = [("nodes", loaded.nodes), ("links", loaded.links), ("counts", loaded.counts)];
     Row {
         name: job.load_row(),
         title: format!("{}, load", job.case),
         workload: "linkbench-load",
-        status: Status::Ok,
+        status: if whole {
+            Status::Ok
+        } else {
+            Status::Void { why: "the load continued an interrupted one".to_owned() }
+        },
         ops: ops(loaded.rows(), None, loaded.bytes, seconds, config.loaders + 1, observed),
         seconds,
         clients: config.loaders + 1,
         limit: Limit::Count,
         latencies: meter.latencies(),
-        // A batch is one call of many rows, so its seconds are no rates.
+        // A batch writes many rows in one call, so calls per second are not rows per second.
         per_second: Vec::new(),
         observed: observed.clone(),
         taken,
-        live: Some(loaded.bytes),
+        live: whole.then_some(loaded.bytes),
         written: loaded.bytes,
         hash: Hashes::default(),
         options: options.map(|(name, rows)| (name.to_owned(), rows.to_string())).into(),
@@ -72,24 +69,40 @@ pub fn load(
     }
 }
 
-/// The row of requests.
+/// The digests of requests, as far as they are the same on every engine.
+///
+/// 1. The operations are the same without a rate and a warm-up, if all were done; else the first ones of a single client.
+/// 2. Only a single client reads the same in every run: with several, results depend on their order. So a row can be compared if
+///    it is the `first` one on its database.
+fn hashes(config: &Config, done: &Done, first: bool) -> Hashes {
+    if config.rate > 0.0 || config.warmup > 0.0 {
+        return Hashes::default();
+    }
+    let hex = |sum: u64| format!("{sum:016x}");
+    let sums = if done.cut { done.first } else { Some(done.sums) };
+    let alone = config.requesters == 1 && first;
+    Hashes {
+        ops: sums.map(|sums| hex(sums.asked)),
+        reads: sums.filter(|_| alone).map(|sums| hex(sums.read)),
+        data: None,
+    }
+}
+
+/// The row of requests; `first` if no others ran on the database before.
 pub fn request(
-    job: &Job,
     config: &Config,
     step: &Step,
     done: &Done,
     observed: &Observed,
     taken: Taken,
+    first: bool,
 ) -> Row {
     let seconds = done.meter.elapsed().as_secs_f64();
-    let hex = |sum: u64| format!("{sum:016x}");
-    let alone = step.clients == 1 && !done.cut;
     let lists = done.meter.latencies().get("GET_LINKS_LIST").map_or(0, |list| list.count);
     let options = [
-        ("mode", job.mode.text().to_owned()),
         ("links per list", format!("{:.1}", done.listed as f64 / lists.max(1) as f64)),
         ("conflicts", done.conflicts.to_string()),
-        ("fans checked meanwhile", done.faults.fans.to_string()),
+        ("link lists checked meanwhile", done.faults.fans.to_string()),
     ];
     Row {
         name: step.row.clone(),
@@ -109,12 +122,7 @@ pub fn request(
         taken,
         live: None,
         written: done.written,
-        hash: Hashes {
-            // A list that is continued depends on what earlier operations of other clients left.
-            ops: (!done.cut && config.rate <= 0.0).then(|| hex(done.sums.asked)),
-            reads: (alone && config.rate <= 0.0).then(|| hex(done.sums.read)),
-            data: None,
-        },
+        hash: hashes(config, done, first),
         options: options.map(|(name, text)| (name.to_owned(), text)).into(),
         driver_us: None,
     }
@@ -130,11 +138,12 @@ fn status(step: &Step, done: &Done, seconds: f64) -> Status {
             why: format!("{} of {} operations failed, the first: {why}", done.failed, done.ops),
         };
     }
-    let reached = done.ops as f64 / seconds.max(1e-9);
-    if step.rate > 0.0 && reached < REACHED * step.rate {
+    let late = done.late.as_secs_f64();
+    if step.rate > 0.0 && (done.gave_up || late > LATE * seconds) {
         let why = format!(
-            "the clients fell behind: {:.0} operations a second were due, {reached:.0} were done",
-            step.rate
+            "the clients fell behind: {:.0} operations a second were due, {:.0} were done, and the row ended {late:.3} s late",
+            step.rate,
+            done.ops as f64 / seconds.max(1e-9)
         );
         return Status::Void { why };
     }
@@ -165,12 +174,13 @@ impl Row {
         (params.threads, params.limit) = (self.clients, self.limit);
         (params.key_bytes, params.value_bytes, params.compress_ratio) = (0, 0, None);
         params.options.extend(self.options);
+        params.options.extend(job.described());
         let observed = &self.observed;
         let counters = observed.counters(true);
         let space = observed.space(self.taken, self.live);
         Record {
             schema: SCHEMA,
-            experiment: EXPERIMENT.to_owned(),
+            experiment: job.experiment.clone(),
             row: self.name,
             title: self.title,
             workload: self.workload.to_owned(),

@@ -17,12 +17,12 @@ pub enum Size {
     Standard,
 }
 
-/// Where the data fits.
+/// `cached` or `device`; row names begin with this word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Case {
-    /// Into the engine's cache.
+    /// The data fits the engine's cache, which is read full before each row.
     Cached,
-    /// Neither into the cache nor into the memory that a control group leaves.
+    /// The data fits neither the cache nor the memory that a control group leaves.
     Device,
 }
 
@@ -36,7 +36,7 @@ impl Case {
     }
 }
 
-/// The document has its greatest degree with ten million nodes.
+/// The cap of 961,963 links holds for ten million nodes and shrinks in proportion.
 const GREATEST_DEGREE: u64 = 961_963;
 const FULL: u64 = 10_000_000;
 /// Bytes of the entries of a node with its links, about.
@@ -79,8 +79,10 @@ impl Size {
         let mib = 1_u64 << 20;
         let scale = self.ids() / 250_000;
         let cache = match (self, case) {
-            (Size::Smoke, _) => 8 * mib,
-            (_, Case::Cached) => 160 * scale * mib,
+            // The load, what requests add, and what an engine's pages and indexes need besides.
+            (Size::Smoke, Case::Cached) => 24 * mib,
+            (Size::Smoke, Case::Device) => 8 * mib,
+            (_, Case::Cached) => 256 * scale * mib,
             (_, Case::Device) => 8 * scale * mib,
         };
         let buffer = if self == Size::Standard { 4 * mib } else { mib };
@@ -154,7 +156,16 @@ mod tests {
             };
             assert_eq!((config.ids(), found), (ids, cap));
         }
-        assert_eq!(Size::Standard.settings(Case::Cached).cache_bytes, 640 << 20);
+        assert_eq!(Size::Standard.settings(Case::Cached).cache_bytes, 1 << 30);
+        for size in [Size::Smoke, Size::Quarter, Size::Standard] {
+            let cached = size.settings(Case::Cached);
+            assert!(
+                cached.cache_bytes * 2 >= cached.data_bytes * 3,
+                "{size:?}: the data fits with room for more"
+            );
+            let device = size.settings(Case::Device);
+            assert!(device.cache_bytes < device.data_bytes, "{size:?}");
+        }
         let device = Size::Standard.settings(Case::Device);
         assert_eq!((device.cache_bytes, device.memory_limit_bytes), (32 << 20, Some(160 << 20)));
         let rows = Size::Smoke.steps(Case::Cached, &[1, 4], None);

@@ -7,6 +7,7 @@ mod properties;
 
 pub use properties::Properties;
 
+use crate::digest::{fold, of_bytes};
 use crate::generate::access::Function as Access;
 use crate::generate::degree::Function as Degree;
 use crate::generate::multiget::Geometric;
@@ -103,6 +104,8 @@ pub struct Config {
     pub max_failed: Option<u64>,
     /// Whether the original is followed where it differs from its words.
     pub as_java: bool,
+    /// A digest of every property and its text.
+    pub digest: u64,
 }
 
 impl Config {
@@ -152,6 +155,9 @@ impl Config {
             request_seed: fields.number("request_random_seed", 1, 0..=u64::MAX)?,
             max_failed: u64::try_from(failed).ok(),
             as_java,
+            digest: given.iter().fold(0, |digest, (key, given)| {
+                fold(digest, &[of_bytes(key.as_bytes()), of_bytes(given.value.as_bytes())])
+            }),
         })
     }
 

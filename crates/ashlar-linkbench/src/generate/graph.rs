@@ -14,8 +14,17 @@ const DEGREES_SEED: u64 = 0x000a;
 const UNCORRELATED_SEED: u64 = 0x000b;
 const NODES_SEED: u64 = 0x000c;
 
-/// Draws of one end before it may be one that was drawn before.
+/// Redraws before a repeated id2 is accepted.
 const TRIES: u32 = 100;
+
+/// A requester, and how many there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Owner {
+    /// The requester's number, from 0.
+    pub number: u64,
+    /// Requesters of the row.
+    pub of: u64,
+}
 
 /// Generators that threads share or copy.
 #[derive(Clone, Debug)]
@@ -29,8 +38,8 @@ pub struct Generators {
     /// Nodes to read, rewrite and remove.
     pub nodes: [Source; 3],
     random_id2: u64,
-    /// How many requesters have ends of their own; 0: all ends are for all.
-    owners: u64,
+    /// Whether each requester has other ends of its own.
+    own_ends: bool,
 }
 
 impl Generators {
@@ -59,7 +68,7 @@ impl Generators {
             link_writes: blend(&config.access.writes),
             nodes: config.access.nodes.clone().map(|function| Source::new(&function, first, n, &c)),
             random_id2: graph.random_id2,
-            owners: if config.own_ends { config.requesters.into() } else { 0 },
+            own_ends: config.own_ends,
         }
     }
 
@@ -73,39 +82,43 @@ impl Generators {
         if self.random_id2 == 0 { id1 + place } else { random.below(self.random_id2) }
     }
 
+    /// The links that the load gives a node and type.
+    pub fn loaded_links(&self, fan: Fan) -> u64 {
+        self.degrees.of_type(fan.id1, fan.link_type - FIRST_LINK_TYPE)
+    }
+
     /// From how many ends an operation draws, so that its link exists with probability `exists`.
     fn range(&self, fan: Fan, exists: f64) -> u64 {
-        let links = self.degrees.of_type(fan.id1, fan.link_type - FIRST_LINK_TYPE);
-        super::floor((links as f64 / exists).ceil()).max(1)
+        super::floor((self.loaded_links(fan) as f64 / exists).ceil()).max(1)
     }
 
-    /// The other end of a link that exists with probability `exists`, for requester number `own`.
-    pub fn end(&self, fan: Fan, exists: f64, own: u64, random: &mut Random) -> u64 {
-        self.drawn(fan, self.range(fan, exists), own, random)
+    /// The other end of a link that exists with probability `exists`, for the requester `owner`.
+    pub fn end(&self, fan: Fan, exists: f64, owner: Owner, random: &mut Random) -> u64 {
+        self.drawn(fan, self.range(fan, exists), owner, random)
     }
 
-    fn drawn(&self, fan: Fan, range: u64, own: u64, random: &mut Random) -> u64 {
+    fn drawn(&self, fan: Fan, range: u64, owner: Owner, random: &mut Random) -> u64 {
         let end =
             if self.random_id2 == 0 { fan.id1 + random.below(range) } else { random.below(self.random_id2) };
-        self.owned(end, own)
+        self.owned(end, owner)
     }
 
-    fn owned(&self, end: u64, own: u64) -> u64 {
-        if self.owners == 0 { end } else { end - end % self.owners + own }
+    fn owned(&self, end: u64, owner: Owner) -> u64 {
+        if self.own_ends { end - end % owner.of + owner.number } else { end }
     }
 
     /// Several ends, different as far as there are enough, half of which exist.
-    pub fn ends(&self, fan: Fan, many: u64, own: u64, random: &mut Random, into: &mut Vec<u64>) {
+    pub fn ends(&self, fan: Fan, many: u64, owner: Owner, random: &mut Random, into: &mut Vec<u64>) {
         into.clear();
         let range = self.range(fan, 0.5);
         if range <= many && self.random_id2 == 0 {
-            into.extend((0..many).map(|place| self.owned(fan.id1 + place, own)));
+            into.extend((0..many).map(|place| self.owned(fan.id1 + place, owner)));
             return;
         }
         for _ in 0..many {
             let mut tries = 0..TRIES;
             let end = loop {
-                let end = self.drawn(fan, range, own, random);
+                let end = self.drawn(fan, range, owner, random);
                 if !into.contains(&end) || tries.next().is_none() {
                     break end;
                 }
@@ -119,12 +132,14 @@ impl Generators {
 mod tests {
     use super::*;
 
+    const ONE: Owner = Owner { number: 0, of: 1 };
+
     fn generators(overrides: &[&str]) -> Generators {
         let overrides: Vec<String> = overrides.iter().map(|text| (*text).to_owned()).collect();
         Generators::new(&Config::builtin(&overrides, true).unwrap())
     }
 
-    /// Else the most read links would be those of the node with the most links.
+    /// If two permutations began alike, the most read node would also have the most links.
     #[test]
     fn the_permutations_of_every_size_differ_in_their_first_ranks() {
         for n in [20_000, 250_000, 1_000_000, 10_000_000] {
@@ -144,21 +159,26 @@ mod tests {
         let fan = all.fan(7, 0);
         for exists in [0.05, 0.5, 0.9] {
             let hits =
-                (0..20_000).filter(|_| all.end(fan, exists, 0, &mut random) < 7 + 19).count() as f64 / 2e4;
+                (0..20_000).filter(|_| all.end(fan, exists, ONE, &mut random) < 7 + 19).count() as f64 / 2e4;
             assert!((hits - exists).abs() < 0.06, "{exists}: {hits}");
         }
         let mut ends = Vec::new();
-        all.ends(fan, 10, 0, &mut random, &mut ends);
+        all.ends(fan, 10, ONE, &mut random, &mut ends);
         let different: std::collections::BTreeSet<u64> = ends.iter().copied().collect();
         assert_eq!((different.len(), ends.len()), (10, 10));
-        all.ends(fan, 50, 0, &mut random, &mut ends);
+        all.ends(fan, 50, ONE, &mut random, &mut ends);
         assert_eq!(ends, (7..57).collect::<Vec<_>>(), "fewer ends than asked for");
     }
 
     #[test]
     fn requesters_have_ends_of_their_own_if_asked() {
-        let all = generators(&["maxid1=1001", "id2gen_config=1", "requesters=4"]);
+        // The configuration has one requester, as that of every size; the rows have others.
+        let all = generators(&["maxid1=1001", "id2gen_config=1"]);
         let mut random = Random::new(1, 0);
-        assert!((0..100).all(|id| all.end(all.fan(1 + id, 1), 0.05, 3, &mut random) % 4 == 3));
+        for of in [1, 4, 16] {
+            let owner = Owner { number: of - 1, of };
+            let mut end = |id: u64| all.end(all.fan(1 + id, 1), 0.05, owner, &mut random);
+            assert!((0..100).all(|id| end(id) % of == of - 1), "{of}");
+        }
     }
 }

@@ -6,6 +6,7 @@
 //! 3. Without atomicity, locks are left out and each entry is written by itself: counts may drift, as the original saw it.
 //! 4. Old places in the list are deleted exactly once, in the batch that writes the new place.
 
+pub mod contents;
 pub mod layout;
 mod locks;
 pub mod nothing;
@@ -19,6 +20,7 @@ pub use locks::Locks;
 use crate::model::{Count, Fan, Link, Node, Visibility};
 use ashlar_peers::client::{Bounds, CONFLICT, Change, Changes, Client};
 use ashlar_peers::peer::{Keys, Result};
+use contents::Contents;
 use layout::{Bytes, malformed};
 
 /// How writes are made atomic.
@@ -84,6 +86,10 @@ pub struct Graph<'a, C> {
     pub written: u64,
     /// Transactions that met a conflict and ran again.
     pub conflicts: u64,
+    /// The difference that the committed changes made to what the database must hold.
+    pub contents: Contents,
+    /// The same of the operation that is under way.
+    pending: Contents,
     /// Whether the transaction that was begun last has been committed.
     committed: bool,
 }
@@ -102,6 +108,8 @@ impl<'a, C: Client> Graph<'a, C> {
             stored: Bytes::new(),
             written: 0,
             conflicts: 0,
+            contents: Contents::default(),
+            pending: Contents::default(),
             committed: false,
         }
     }
@@ -128,9 +136,15 @@ impl<'a, C: Client> Graph<'a, C> {
         Ok(added)
     }
 
-    fn try_add(&mut self, link: &Link<'_>) -> Result<Added> {
-        let old = self.state(link.fan, link.id2)?;
+    /// Forgets the changes of the operation before.
+    fn begin(&mut self) {
         self.changes.clear();
+        self.pending = Contents::default();
+    }
+
+    fn try_add(&mut self, link: &Link<'_>) -> Result<Added> {
+        self.begin();
+        let old = self.state(link.fan, link.id2)?;
         self.put_link(link, old);
         let added = match old {
             None => Added::Inserted,
@@ -198,7 +212,8 @@ impl<'a, C: Client> Graph<'a, C> {
         if link.visibility == Visibility::Hidden {
             return Ok(false);
         }
-        self.changes.clear();
+        self.begin();
+        self.pending.remove(&layout::link_key(fan, id2), stored);
         let old = Some((link.visibility, link.time));
         self.put_link(&Link { visibility: Visibility::Hidden, ..link }, old);
         self.change_count(fan, now, -1)?;
@@ -208,13 +223,15 @@ impl<'a, C: Client> Graph<'a, C> {
 
     /// Visibility and time of a stored link.
     fn state(&mut self, fan: Fan, id2: u64) -> Result<Option<(Visibility, u64)>> {
-        let mut old = Ok(None);
-        self.read(&layout::link_key(fan, id2), |value| {
+        let (key, mut old, mut before) = (layout::link_key(fan, id2), Ok(None), Contents::default());
+        self.read(&key, |value| {
+            before.remove(&key, value);
             old = match layout::link(fan, id2, value) {
                 Some(link) => Ok(Some((link.visibility, link.time))),
                 None => malformed("l", value),
             };
         })?;
+        self.pending = self.pending.and(before);
         old
     }
 
@@ -222,7 +239,9 @@ impl<'a, C: Client> Graph<'a, C> {
     fn put_link(&mut self, link: &Link<'_>, old: Option<(Visibility, u64)>) {
         let mut value = std::mem::take(&mut self.value);
         layout::put_link(link, &mut value);
-        self.changes.put(&layout::link_key(link.fan, link.id2), &value);
+        let key = layout::link_key(link.fan, link.id2);
+        self.changes.put(&key, &value);
+        self.pending.add(&key, &value);
         let place = layout::list_key(link.fan, link.visibility, link.time, link.id2);
         if let Some((visibility, time)) = old {
             let before = layout::list_key(link.fan, visibility, time, link.id2);
@@ -237,8 +256,12 @@ impl<'a, C: Client> Graph<'a, C> {
 
     /// Adds the new count of a fan to the batch.
     fn change_count(&mut self, fan: Fan, now: u64, by: i32) -> Result<()> {
-        let mut old = Ok(None);
-        self.read(&layout::count_key(fan), |value| old = counted(value))?;
+        let (key, mut old, mut before) = (layout::count_key(fan), Ok(None), Contents::default());
+        self.read(&key, |value| {
+            before.remove(&key, value);
+            old = counted(value);
+        })?;
+        self.pending = self.pending.and(before);
         let new = match old? {
             None => Count { count: u32::from(by > 0), time: now, version: 0 },
             Some(old) => {
@@ -247,7 +270,8 @@ impl<'a, C: Client> Graph<'a, C> {
         };
         let mut value = std::mem::take(&mut self.value);
         layout::put_count(&new, &mut value);
-        self.changes.put(&layout::count_key(fan), &value);
+        self.changes.put(&key, &value);
+        self.pending.add(&key, &value);
         self.value = value;
         Ok(())
     }
@@ -262,6 +286,7 @@ impl<'a, C: Client> Graph<'a, C> {
             Mode::None => self.apply_each()?,
         }
         self.written += self.changes.bytes();
+        self.contents = self.contents.and(self.pending);
         Ok(())
     }
 
@@ -344,13 +369,17 @@ impl<'a, C: Client> Graph<'a, C> {
     /// # Errors
     /// The engine's.
     pub fn add_node(&mut self, id: u64, node: &Node<'_>) -> Result<()> {
-        self.atomically(|graph| graph.put_node(id, node))
+        self.atomically(|graph| {
+            graph.begin();
+            graph.put_node(id, node)
+        })
     }
 
     fn put_node(&mut self, id: u64, node: &Node<'_>) -> Result<()> {
-        self.changes.clear();
         layout::put_node(node, &mut self.value);
-        self.changes.put(&layout::node_key(id), &self.value);
+        let key = layout::node_key(id);
+        self.changes.put(&key, &self.value);
+        self.pending.add(&key, &self.value);
         self.commit()
     }
 
@@ -368,7 +397,6 @@ impl<'a, C: Client> Graph<'a, C> {
     /// The engine's.
     pub fn delete_node(&mut self, id: u64) -> Result<bool> {
         self.if_there(id, |graph| {
-            graph.changes.clear();
             graph.changes.delete(&layout::node_key(id));
             graph.commit()
         })
@@ -379,7 +407,10 @@ impl<'a, C: Client> Graph<'a, C> {
         let locks = self.locks;
         let held = (self.mode == Mode::Batch).then(|| locks.node(id));
         let found = self.atomically(|graph| {
-            let found = graph.read(&layout::node_key(id), |_| ())?;
+            graph.begin();
+            let (key, mut before) = (layout::node_key(id), Contents::default());
+            let found = graph.read(&key, |value| before.remove(&key, value))?;
+            graph.pending = before;
             if found {
                 change(graph)?;
             }

@@ -1,12 +1,16 @@
 //! The consistency check: counts equal visible links, and links and lists have the same entries, in both directions.
 //!
-//! 1. A fan is consistent if its entries in `l` and in `i` are the same links, and its count is the number of visible ones.
-//! 2. The whole graph is consistent if every fan is consistent, and no entry of `i` or `c` belongs to a fan without links. Links
-//!    and nodes are as many as the driver wrote. So a single lost entry of any space is found.
-//! 3. During the requests a fan is checked under its lock. Afterwards everything is checked.
+//! 1. A fan (the links of one type that go out of one node) is consistent if its entries in `l` and in `i` are the same links,
+//!    and its count is the number of visible ones.
+//! 2. The whole graph is consistent if every fan is consistent, and no entry of `i` or `c` belongs to a fan without links. Every
+//!    node is well-formed. Links and nodes are as many as the driver wrote. So a single lost entry of any space is found.
+//! 3. The digests of all links, counts and nodes are those that the driver's changes add up to ([`Contents`]). So a batch that is
+//!    lost whole is found too, even if it only rewrote a value.
+//! 4. During the requests a fan is checked under its lock. Afterwards everything is checked.
 
 use crate::config::Config;
-use crate::generate::graph::Generators;
+use crate::digest::of_bytes;
+use crate::kv::contents::Contents;
 use crate::kv::{Graph, layout};
 use crate::model::{Fan, Visibility};
 use ashlar_peers::client::{Bounds, Client};
@@ -48,29 +52,19 @@ impl Faults {
     pub fn why(&self) -> Option<String> {
         let first = self.first.join("; ");
         (self.count > 0)
-            .then(|| format!("inconsistent in {} places of {} fans: {first}", self.count, self.fans))
+            .then(|| format!("{} faults in the links of {} nodes and types: {first}", self.count, self.fans))
     }
 }
 
 /// Rows that the driver knows to be there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Expected {
     /// Links, hidden ones too.
     pub links: u64,
     /// Nodes.
     pub nodes: u64,
-}
-
-impl Expected {
-    /// After the load of `config`.
-    pub fn after_load(config: &Config, generators: &Generators) -> Option<Expected> {
-        if config.graph.random_id2 > 0 {
-            return None;
-        }
-        let of = |id| (0..config.graph.types).map(move |place| generators.degrees.of_type(id, place));
-        let links = (config.graph.first..config.graph.end).flat_map(of).sum();
-        Some(Expected { links, nodes: if config.nodes { config.ids() } else { 0 } })
-    }
+    /// The digests of everything. `None` after requests without atomicity, whose clients overwrite each other's changes.
+    pub contents: Option<Contents>,
 }
 
 /// What a link looks like in both spaces.
@@ -83,18 +77,34 @@ type Seen = (Visibility, u64, u32, u64);
 pub fn fan_under_lock<C: Client>(graph: &mut Graph<'_, C>, fan: Fan) -> Result<Faults> {
     let locks = graph.locks();
     let held = locks.fan(fan);
-    let (faults, ..) = one(graph, fan)?;
+    let checked = one(graph, fan)?;
     drop(held);
-    Ok(faults)
+    Ok(checked.faults)
 }
 
-/// Checks one fan. Also returns its entries in `l`, and whether it has a count.
-fn one<C: Client>(graph: &mut Graph<'_, C>, fan: Fan) -> Result<(Faults, u64, bool)> {
+/// What the check of one fan found.
+struct Checked {
+    faults: Faults,
+    /// Entries of `l`.
+    links: u64,
+    /// Whether there is a count.
+    counted: bool,
+    contents: Contents,
+}
+
+/// The name of a fan in messages.
+fn name(fan: Fan) -> String {
+    format!("node {}, type {}", fan.id1, fan.link_type)
+}
+
+fn one<C: Client>(graph: &mut Graph<'_, C>, fan: Fan) -> Result<Checked> {
+    let mut contents = Contents::default();
     let mut faults = Faults { fans: 1, ..Faults::default() };
     let mut links: BTreeMap<u64, Seen> = BTreeMap::new();
     let mut malformed = 0;
     let (from, to) = layout::fan_bounds(fan);
     graph.client().scan(Bounds::forward(&from, &to), |key, value| {
+        contents.add(key, value);
         let link = layout::link_of_key(key).and_then(|(fan, id2)| layout::link(fan, id2, value));
         match link {
             Some(link) => drop(links.insert(link.id2, seen(&link))),
@@ -109,28 +119,51 @@ fn one<C: Client>(graph: &mut Graph<'_, C>, fan: Fan) -> Result<(Faults, u64, bo
         graph.client().scan(Bounds::forward(&from, &to), |key, value| {
             match layout::listed(key, value) {
                 Some(link) if links.get(&link.id2) == Some(&seen(&link)) => drop(links.remove(&link.id2)),
-                Some(link) => faults.add(format!("{fan:?}: the list has {} as no link is", link.id2)),
+                Some(link) => faults.add(format!(
+                    "{}: the list entry of id2 {} has no link with the same visibility, time, version and data",
+                    name(fan),
+                    link.id2
+                )),
                 None => malformed += 1,
             }
             true
         })?;
     }
     if let Some(id2) = links.keys().next() {
-        faults.add(format!("{fan:?}: {} links such as {id2} are not in the list", links.len()));
+        faults.add(format!("{}: {} links, such as id2 {id2}, are not in the list", name(fan), links.len()));
     }
     if malformed > 0 {
-        faults.add(format!("{fan:?}: {malformed} malformed entries"));
+        faults.add(format!("{}: {malformed} malformed entries", name(fan)));
     }
-    let count = graph.count(fan)?;
-    let counted = count.map_or(0, |count| count.count.into());
-    if counted != visible {
-        faults.add(format!("{fan:?}: the count is {counted}, and {visible} links are visible"));
+    let (key, mut count) = (layout::count_key(fan), None);
+    let counted = graph.client().get(&key, |value| {
+        contents.add(&key, value);
+        count = layout::count(value);
+    })?;
+    let number = count.map_or(0, |count| count.count.into());
+    if counted && count.is_none() {
+        faults.add(format!("{}: the count is malformed", name(fan)));
+    } else if number != visible {
+        faults.add(format!("{}: the count is {number}, and {visible} links are visible", name(fan)));
     }
-    Ok((faults, all, count.is_some()))
+    Ok(Checked { faults, links: all, counted, contents })
 }
 
 fn seen(link: &crate::model::Link<'_>) -> Seen {
-    (link.visibility, link.time, link.version, super::Sums::of_bytes(link.data))
+    (link.visibility, link.time, link.version, of_bytes(link.data))
+}
+
+/// Reads every entry once, so that a cache that is large enough has them all.
+///
+/// # Errors
+/// The engine's.
+pub fn read_all<C: Client>(graph: &mut Graph<'_, C>) -> Result<()> {
+    for letter in [b'c', b'i', b'l', b'n'] {
+        entries(graph, letter, |_, value| {
+            std::hint::black_box(of_bytes(value));
+        })?;
+    }
+    Ok(())
 }
 
 /// Checks everything, while no client writes. `expected` is `None` where the driver does not know the rows.
@@ -139,16 +172,26 @@ fn seen(link: &crate::model::Link<'_>) -> Seen {
 /// The engine's.
 pub fn everything<C: Client>(graph: &mut Graph<'_, C>, expected: Option<Expected>) -> Result<Faults> {
     let (mut faults, mut links, mut counts) = (Faults::default(), 0, 0);
+    let mut contents = Contents::default();
     let mut fan = next_fan(graph, None)?;
     while let Some(at) = fan {
-        let (found, of_fan, counted) = one(graph, at)?;
-        faults = faults.and(found);
-        links += of_fan;
-        counts += u64::from(counted);
+        let found = one(graph, at)?;
+        faults = faults.and(found.faults);
+        links += found.links;
+        counts += u64::from(found.counted);
+        contents = contents.and(found.contents);
         fan = next_fan(graph, Some(at))?;
     }
-    let mut rows = |letter| entries(graph, letter);
-    let (listed, all_counts, nodes) = (rows(b'i')?, rows(b'c')?, rows(b'n')?);
+    let listed = entries(graph, b'i', |_, _| ())?;
+    let all_counts = entries(graph, b'c', |_, _| ())?;
+    let mut malformed = 0;
+    let nodes = entries(graph, b'n', |key, value| {
+        contents.add(key, value);
+        malformed += u64::from(layout::node(value).is_none());
+    })?;
+    if malformed > 0 {
+        faults.add(format!("{malformed} nodes are malformed"));
+    }
     if listed != links {
         faults.add(format!("lists have {listed} entries, and there are {links} links"));
     }
@@ -156,6 +199,7 @@ pub fn everything<C: Client>(graph: &mut Graph<'_, C>, expected: Option<Expected
         faults.add(format!("{} counts belong to no link", all_counts.abs_diff(counts)));
     }
     if let Some(expected) = expected {
+        compare(&mut faults, expected.contents, contents);
         for (what, found, wanted) in [("links", links, expected.links), ("nodes", nodes, expected.nodes)] {
             if found != wanted {
                 faults.add(format!("there are {found} {what}, and {wanted} were written"));
@@ -163,6 +207,20 @@ pub fn everything<C: Client>(graph: &mut Graph<'_, C>, expected: Option<Expected
         }
     }
     Ok(faults)
+}
+
+/// Compares digests; `None`: unknown.
+fn compare(faults: &mut Faults, wanted: Option<Contents>, found: Contents) {
+    let Some(wanted) = wanted else { return };
+    for ((what, found), wanted) in
+        ["links", "counts", "nodes"].iter().zip(found.numbers()).zip(wanted.numbers())
+    {
+        if found != wanted {
+            faults.add(format!(
+                "the {what} are not those that were written: a batch is lost or an entry is damaged"
+            ));
+        }
+    }
 }
 
 /// The fan of the first link behind all links of `after`.
@@ -178,11 +236,16 @@ fn next_fan<C: Client>(graph: &mut Graph<'_, C>, after: Option<Fan>) -> Result<O
     Ok(fan)
 }
 
-/// The entries of a space.
-fn entries<C: Client>(graph: &mut Graph<'_, C>, letter: u8) -> Result<u64> {
+/// Calls `see` with the entries of a space. Returns how many there are.
+fn entries<C: Client>(
+    graph: &mut Graph<'_, C>,
+    letter: u8,
+    mut see: impl FnMut(&[u8], &[u8]),
+) -> Result<u64> {
     let (from, to) = layout::space(letter);
     let mut count = 0;
-    graph.client().scan(Bounds::forward(&from, &to), |_, _| {
+    graph.client().scan(Bounds::forward(&from, &to), |key, value| {
+        see(key, value);
         count += 1;
         true
     })?;

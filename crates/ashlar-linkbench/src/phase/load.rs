@@ -2,15 +2,19 @@
 //!
 //! 1. Links, counts and nodes go in batches of 1024. A link is two entries: its own, and its place in the list.
 //! 2. A chunk has a random stream of its own, so its entries do not depend on the thread that loads it.
-//! 3. The batch that ends a chunk also marks the chunk as loaded. An interrupted load goes on with the chunks without a mark; a
-//!    chunk that is loaded again gets the same entries.
+//! 3. The batch that ends a chunk also marks the chunk as loaded, with its numbers of rows and their digests. An interrupted load
+//!    goes on with the chunks without a mark; a chunk that is loaded again gets the same entries.
 //! 4. The database keeps a fingerprint of the configuration. A load of another configuration is refused, and so are requests on
 //!    a database whose load has not ended.
+//! 5. The batch that ends the load also writes the rows that must be there ([`Kept`]).
 
 use super::NOW;
+use super::check::Expected;
+use super::kept::Kept;
 use crate::config::{Config, LINK_DATA_END, NODE_DATA_END};
 use crate::generate::graph::Generators;
 use crate::generate::payload::{Payload, length};
+use crate::kv::contents::Contents;
 use crate::kv::layout;
 use crate::model::{Count, Fan, Link, NODE_TYPE, Node, Visibility};
 use ashlar_bench::Random;
@@ -67,6 +71,30 @@ pub struct Loaded {
     pub counts: u64,
     /// Bytes of keys and values.
     pub bytes: u64,
+    /// Digests.
+    pub contents: Contents,
+}
+
+/// Which part of a load this process did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// All of it: the database was empty.
+    All,
+    /// The rest of an interrupted load.
+    Rest,
+    /// Nothing: the load had ended before.
+    Nothing,
+}
+
+/// A load that has ended.
+#[derive(Clone, Debug)]
+pub struct Load {
+    /// What this process did.
+    pub part: Part,
+    /// What this process wrote.
+    pub loaded: Loaded,
+    /// Times of its batches.
+    pub meter: Meter<Bulk>,
 }
 
 impl Loaded {
@@ -77,6 +105,7 @@ impl Loaded {
             links: self.links + other.links,
             counts: self.counts + other.counts,
             bytes: self.bytes + other.bytes,
+            contents: self.contents.and(other.contents),
         }
     }
 
@@ -117,11 +146,31 @@ fn state<C: Client>(client: &mut C, config: &Config) -> Result<Option<bool>> {
     Ok(Some(found.get(8) == Some(&1)))
 }
 
-fn set_state<C: Client>(client: &mut C, config: &Config, ended: bool) -> Result<()> {
+/// Writes the state, and with the last one the rows of the whole graph.
+fn set_state<C: Client>(client: &mut C, config: &Config, ended: Option<Loaded>) -> Result<()> {
     let mut changes = Changes::new();
-    let value = [&fingerprint(config).to_be_bytes()[..], &[u8::from(ended)]].concat();
+    let value = [&fingerprint(config).to_be_bytes()[..], &[u8::from(ended.is_some())]].concat();
     changes.put(STATE, &value);
+    if let Some(Loaded { links, nodes, contents, .. }) = ended {
+        Kept { phases: 0, rows: Some(Expected { links, nodes, contents: Some(contents) }) }.put(&mut changes);
+    }
     client.apply(&changes)
+}
+
+/// Bytes of numbers, in the value of a mark.
+fn mark<const N: usize>(numbers: [u64; N]) -> Vec<u8> {
+    numbers.iter().flat_map(|number| number.to_be_bytes()).collect()
+}
+
+/// The numbers in the value of a mark. `None`: no such mark, or another form.
+fn marked<C: Client, const N: usize>(client: &mut C, key: &[u8]) -> Result<Option<[u64; N]>> {
+    let mut found = None;
+    client.get(key, |value| {
+        let numbers: Vec<u64> =
+            value.as_chunks::<8>().0.iter().map(|bytes| u64::from_be_bytes(*bytes)).collect();
+        found = numbers.try_into().ok();
+    })?;
+    Ok(found)
 }
 
 /// Refuses a database whose load has not ended.
@@ -143,52 +192,69 @@ pub fn must_be_whole<C: Client>(client: &mut C, config: &Config) -> Result<()> {
 /// The first error of an engine; the other loaders then end too.
 pub fn load<C: Client>(
     config: &Config,
+    generators: &Generators,
     mut clients: Vec<C>,
     progress: &AtomicU64,
-) -> Result<(Loaded, Meter<Bulk>)> {
+) -> Result<Load> {
     let Some(first) = clients.first_mut() else { return Err("a load needs a client".to_owned()) };
-    if state(first, config)? == Some(true) {
-        return Ok((Loaded::default(), Meter::new(0.0)));
-    }
-    set_state(first, config, false)?;
-    let generators = Generators::new(config);
+    let part = match state(first, config)? {
+        Some(true) => {
+            return Ok(Load { part: Part::Nothing, loaded: Loaded::default(), meter: Meter::new(0.0) });
+        }
+        Some(false) => Part::Rest,
+        None => Part::All,
+    };
+    set_state(first, config, None)?;
     let shared = Shared {
         config,
-        generators: &generators,
+        generators,
         left: AtomicU64::new(config.ids().div_ceil(config.chunk)),
         failed: AtomicBool::new(false),
         progress,
     };
     let for_nodes = clients.len() - 1;
-    let done: Vec<Result<(Loaded, Meter<Bulk>, C)>> = std::thread::scope(|scope| {
+    let done: Vec<Result<Loader<'_, C>>> = std::thread::scope(|scope| {
         let mut threads = Vec::new();
         for (place, client) in clients.into_iter().enumerate() {
             let shared = &shared;
             threads.push(scope.spawn(move || {
                 let mut loader = Loader::new(shared, client);
+                let _guard = FailsOnPanic(shared);
                 let done = if place == for_nodes { loader.nodes() } else { loader.chunks() };
                 shared.failed.fetch_or(done.is_err(), Ordering::Relaxed);
-                done.map(|()| (loader.loaded, loader.meter, loader.client))
+                done.map(|()| loader)
             }));
         }
         let panicked = |_| Err("a loader panicked".to_owned());
         threads.into_iter().map(|thread| thread.join().unwrap_or_else(panicked)).collect()
     });
-    let mut all = (Loaded::default(), None::<Meter<Bulk>>);
-    let mut last = None;
-    for one in done {
-        let (loaded, meter, client) = one?;
-        all.0 = all.0.and(loaded);
-        all.1 = Some(match all.1 {
-            Some(before) => before.and(meter),
-            None => meter,
+    let loaders = done.into_iter().collect::<Result<Vec<_>>>()?;
+    let (mut loaded, mut before) = (Loaded::default(), Loaded::default());
+    let (mut meter, mut last) = (None::<Meter<Bulk>>, None);
+    for loader in loaders {
+        loaded = loaded.and(loader.loaded);
+        before = before.and(loader.before);
+        meter = Some(match meter {
+            Some(others) => others.and(loader.meter),
+            None => loader.meter,
         });
-        last = Some(client);
+        last = Some(loader.client);
     }
     if let Some(mut client) = last {
-        set_state(&mut client, config, true)?;
+        set_state(&mut client, config, Some(loaded.and(before)))?;
     }
-    Ok((all.0, all.1.unwrap_or_else(|| Meter::new(0.0))))
+    Ok(Load { part, loaded, meter: meter.unwrap_or_else(|| Meter::new(0.0)) })
+}
+
+/// Tells the other loaders to end when its thread panics.
+struct FailsOnPanic<'a>(&'a Shared<'a>);
+
+impl Drop for FailsOnPanic<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.failed.store(true, Ordering::Relaxed);
+        }
+    }
 }
 
 /// What the loaders share.
@@ -218,6 +284,8 @@ struct Loader<'a, C> {
     counts: Changes,
     value: Vec<u8>,
     loaded: Loaded,
+    /// What an interrupted load had written.
+    before: Loaded,
     meter: Meter<Bulk>,
 }
 
@@ -226,11 +294,8 @@ impl<'a, C: Client> Loader<'a, C> {
         let mut meter = Meter::new(0.0);
         meter.begin();
         let (links, counts) = (Changes::new(), Changes::new());
-        Loader { shared, client, links, counts, value: Vec::new(), loaded: Loaded::default(), meter }
-    }
-
-    fn is_marked(&mut self, key: &[u8]) -> Result<bool> {
-        self.client.get(key, |_| ())
+        let (loaded, before) = (Loaded::default(), Loaded::default());
+        Loader { shared, client, links, counts, value: Vec::new(), loaded, before, meter }
     }
 
     /// Takes chunks until none is left.
@@ -239,8 +304,12 @@ impl<'a, C: Client> Loader<'a, C> {
         let left = &self.shared.left;
         while let Ok(before) = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take) {
             let chunk = before - 1;
-            if !self.is_marked(&chunk_key(chunk))? {
-                self.chunk(chunk)?;
+            match marked(&mut self.client, &chunk_key(chunk))? {
+                Some([links, counts, of_links, of_counts]) => {
+                    let contents = Contents { links: of_links, counts: of_counts, nodes: 0 };
+                    self.before = self.before.and(Loaded { links, counts, contents, ..Loaded::default() });
+                }
+                None => self.chunk(chunk)?,
             }
             if !self.shared.go_on() {
                 break;
@@ -251,6 +320,7 @@ impl<'a, C: Client> Loader<'a, C> {
 
     fn chunk(&mut self, chunk: u64) -> Result<()> {
         let config = self.shared.config;
+        let others = std::mem::take(&mut self.loaded);
         let mut random = Random::new(config.load_seed, chunk);
         let mut payload = Payload::new(config.graph.shapes[0], &mut random);
         let from = config.graph.first + chunk * config.chunk;
@@ -262,8 +332,11 @@ impl<'a, C: Client> Loader<'a, C> {
             }
         }
         self.write(Bulk::Links)?;
-        self.counts.put(&chunk_key(chunk), b"");
-        self.write(Bulk::Counts)
+        let Loaded { links, counts, contents, .. } = self.loaded;
+        self.counts.put(&chunk_key(chunk), &mark([links, counts, contents.links, contents.counts]));
+        self.write(Bulk::Counts)?;
+        self.loaded = self.loaded.and(others);
+        Ok(())
     }
 
     fn fan(&mut self, fan: Fan, links: u64, payload: &mut Payload, random: &mut Random) -> Result<()> {
@@ -280,7 +353,9 @@ impl<'a, C: Client> Loader<'a, C> {
             newest = newest.max(time);
             let link = Link { fan, id2, visibility: Visibility::Visible, version: 0, time, data };
             layout::put_link(&link, &mut self.value);
-            self.links.put(&layout::link_key(fan, id2), &self.value);
+            let key = layout::link_key(fan, id2);
+            self.links.put(&key, &self.value);
+            self.loaded.contents.add(&key, &self.value);
             layout::put_listed(&link, &mut self.value);
             self.links.put(&layout::list_key(fan, link.visibility, time, id2), &self.value);
             self.loaded.links += 1;
@@ -292,7 +367,9 @@ impl<'a, C: Client> Loader<'a, C> {
             let count = if self.shared.config.graph.random_id2 > 0 { different.len() as u64 } else { links };
             let count = Count { count: u32::try_from(count).unwrap_or(u32::MAX), time: newest, version: 0 };
             layout::put_count(&count, &mut self.value);
-            self.counts.put(&layout::count_key(fan), &self.value);
+            let key = layout::count_key(fan);
+            self.counts.put(&key, &self.value);
+            self.loaded.contents.add(&key, &self.value);
             self.loaded.counts += 1;
             if self.counts.len() >= BATCH {
                 self.write(Bulk::Counts)?;
@@ -307,10 +384,10 @@ impl<'a, C: Client> Loader<'a, C> {
         if !config.nodes {
             return Ok(());
         }
-        let mut next = config.graph.first;
-        self.client.get(NODES_KEY, |value| {
-            next = value.first_chunk().map_or(next, |id| u64::from_be_bytes(*id));
-        })?;
+        let before: Option<[u64; 2]> = marked(&mut self.client, NODES_KEY)?;
+        let [mut next, nodes] = before.unwrap_or([config.graph.first, 0]);
+        self.before.nodes = next.saturating_sub(config.graph.first);
+        self.before.contents.nodes = nodes;
         while next < config.graph.end && self.shared.go_on() {
             // A batch has a random stream of its own, as a chunk does.
             let mut random = Random::new(config.load_seed ^ NODES_STREAM, next);
@@ -321,9 +398,12 @@ impl<'a, C: Client> Loader<'a, C> {
                 let time = u32::try_from(NOW / 1000).unwrap_or(u32::MAX);
                 let data = payload.next(bytes, &mut random);
                 layout::put_node(&Node { node_type: NODE_TYPE, version: 1, time, data }, &mut self.value);
-                self.links.put(&layout::node_key(id), &self.value);
+                let key = layout::node_key(id);
+                self.links.put(&key, &self.value);
+                self.loaded.contents.add(&key, &self.value);
             }
-            self.links.put(NODES_KEY, &end.to_be_bytes());
+            let all = self.before.contents.and(self.loaded.contents).nodes;
+            self.links.put(NODES_KEY, &mark([end, all]));
             self.loaded.nodes += end - next;
             self.write(Bulk::Nodes)?;
             next = end;

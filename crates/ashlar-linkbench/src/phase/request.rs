@@ -1,19 +1,28 @@
 //! The request phase: requesters that draw operations, run them, and time them.
 //!
-//! 1. An operation is drawn before its clock starts: id, other ends and data are not part of its latency.
+//! 1. An operation is drawn before its clock starts, and before it is due: id, other ends and data are not part of its latency.
 //! 2. With a rate, the gaps between due times are exponential. A latency then counts from the due time, so a stalled engine is
-//!    charged for the operations that wait.
-//! 3. What a requester draws depends on its seed alone, except for continued lists. So every engine gets the same operations.
-//! 4. Every [`CHECKED`] operations a requester checks the fan that it wrote last.
+//!    charged for the operations that wait. Every operation that is due before the end of the row is done and counted, however
+//!    late; a row that takes [`PATIENCE`] times its length is ended, and void.
+//! 3. What a requester draws depends on its seed alone, except for continued lists. So every engine gets the same operations. The
+//!    warm-up draws from a stream of its own, because its number of operations depends on the engine.
+//! 4. Every [`CHECKED`] operations a requester checks the links around its last link write, under their lock: one node and type
+//!    with at most [`CHECKED_LINKS`] loaded links, because other writers of that node wait meanwhile. Rows with a rate are checked
+//!    after they ended: a check would delay operations that are due.
+//! 5. One requester also keeps the digests of its first [`COMPARED`] operations, which the clock does not end. So engines can be
+//!    compared even if one does more operations in a row than another.
 
 use super::check::{Faults, fan_under_lock};
 use super::history::History;
+use super::kept::Changed;
 use super::{NOW, Sums};
 use crate::config::{Config, LINK_DATA_END, NODE_DATA_END};
+use crate::digest;
 use crate::generate::access::{Blend, Source};
-use crate::generate::graph::Generators;
+use crate::generate::graph::{Generators, Owner};
 use crate::generate::payload::{Payload, length};
 use crate::generate::unit;
+use crate::kv::contents::Contents;
 use crate::kv::{Added, Graph, Listing, Mode};
 use crate::mix::Op;
 use crate::model::{FIRST_LINK_TYPE, Fan, LIST_LIMIT, Link, NODE_TYPE, Node, Visibility};
@@ -27,11 +36,21 @@ use std::time::{Duration, Instant};
 /// Operations of a requester between two checks.
 pub const CHECKED: u64 = 1024;
 
+/// The most loaded links of a node and type that are checked during the requests.
+pub const CHECKED_LINKS: u64 = 1000;
+
+/// The operations whose digests are compared between engines in a row that the clock ends.
+pub const COMPARED: u64 = 5000;
+
+/// How many times its length a row with a rate may take.
+const PATIENCE: f64 = 2.0;
+
 /// Operations after which a progress line may be due.
 const NOTED: u64 = 64;
 
-/// How the driver distinguishes random streams of a requester.
+/// How the driver distinguishes random streams of a requester: by the phase, and within it the warm-up.
 const STREAMS: u64 = 1 << 32;
+const WARM_UP: u64 = 1 << 31;
 
 /// What requesters share.
 #[derive(Debug)]
@@ -65,8 +84,12 @@ pub struct Done {
     pub nodes: i64,
     /// Bytes of keys and values written.
     pub written: u64,
+    /// The difference of the digests of the database.
+    pub contents: Contents,
     /// Digests.
     pub sums: Sums,
+    /// Digests of the first [`COMPARED`] operations of a single requester.
+    pub first: Option<Sums>,
     /// Operations that failed.
     pub failed: u64,
     /// The first failure.
@@ -77,6 +100,12 @@ pub struct Done {
     pub conflicts: u64,
     /// Whether the clock ended it.
     pub cut: bool,
+    /// With a rate: how late the last operation of the slowest requester ended.
+    pub late: Duration,
+    /// With a rate: whether a requester gave up operations that were due.
+    pub gave_up: bool,
+    /// With a rate: the nodes and types that are to be checked afterwards.
+    pub unchecked: Vec<Fan>,
 }
 
 impl Done {
@@ -90,13 +119,24 @@ impl Done {
             inserted: 0,
             nodes: 0,
             written: 0,
+            contents: Contents::default(),
             sums: Sums::default(),
+            first: None,
             failed: 0,
             failure: None,
             faults: Faults::default(),
             conflicts: 0,
             cut: false,
+            late: Duration::ZERO,
+            gave_up: false,
+            unchecked: Vec::new(),
         }
+    }
+
+    /// What the phase changed. `None`: unknown, because an operation failed and may have been applied nevertheless.
+    pub fn changed(&self, mode: Mode) -> Option<Changed> {
+        let contents = (mode != Mode::None).then_some(self.contents);
+        (self.failed == 0).then_some(Changed { links: self.inserted, nodes: self.nodes, contents })
     }
 
     /// Two requesters together.
@@ -109,15 +149,20 @@ impl Done {
             inserted: self.inserted + other.inserted,
             nodes: self.nodes + other.nodes,
             written: self.written + other.written,
+            contents: self.contents.and(other.contents),
             sums: Sums {
                 asked: self.sums.asked.wrapping_add(other.sums.asked),
                 read: self.sums.read.wrapping_add(other.sums.read),
             },
+            first: None,
             failed: self.failed + other.failed,
             failure: self.failure.or(other.failure),
             faults: self.faults.and(other.faults),
             conflicts: self.conflicts + other.conflicts,
             cut: self.cut || other.cut,
+            late: self.late.max(other.late),
+            gave_up: self.gave_up || other.gave_up,
+            unchecked: [self.unchecked, other.unchecked].concat(),
         }
     }
 }
@@ -135,7 +180,9 @@ struct Drawn {
 pub struct Requester<'a, C> {
     shared: &'a Shared<'a>,
     graph: Graph<'a, C>,
-    own: u64,
+    owner: Owner,
+    /// The number of the stream of the measured operations.
+    stream: u64,
     random: Random,
     link_reads: Blend,
     link_writes: Blend,
@@ -146,6 +193,8 @@ pub struct Requester<'a, C> {
     history: History,
     /// Operations since the beginning: the requester's clock.
     clock: u64,
+    /// The node and type of the last link write that may be checked.
+    written: Option<Fan>,
     done: Done,
 }
 
@@ -153,13 +202,15 @@ impl<'a, C: Client> Requester<'a, C> {
     /// Requester number `own` of the phase number `phase`.
     pub fn new(shared: &'a Shared<'a>, graph: Graph<'a, C>, own: u64, phase: u64) -> Requester<'a, C> {
         let config = shared.config;
-        let mut random = Random::new(config.request_seed, phase * STREAMS + own);
+        let stream = phase * STREAMS + own;
+        let mut random = Random::new(config.request_seed, stream);
         let payloads = config.graph.shapes.map(|shape| Payload::new(shape, &mut random));
         let generators = shared.generators;
         Requester {
             shared,
             graph,
-            own,
+            owner: Owner { number: own, of: config.requesters.into() },
+            stream,
             random,
             link_reads: generators.link_reads.clone(),
             link_writes: generators.link_writes.clone(),
@@ -169,58 +220,121 @@ impl<'a, C: Client> Requester<'a, C> {
             ends: Vec::new(),
             history: History::default(),
             clock: phase * STREAMS,
+            written: None,
             done: Done::new(config.seconds),
         }
+    }
+
+    /// Does operations for `warmup_time`. They change the database, and are in no figure.
+    pub fn warm_up(&mut self) {
+        let time = Duration::from_secs_f64(self.shared.config.warmup);
+        if time.is_zero() {
+            return;
+        }
+        let measured = std::mem::replace(
+            &mut self.random,
+            Random::new(self.shared.config.request_seed, self.stream + WARM_UP),
+        );
+        let end = Instant::now() + time;
+        while Instant::now() < end {
+            let drawn = self.draw();
+            let answer = self.perform(&drawn);
+            if !self.accept(answer) {
+                break;
+            }
+        }
+        // What the warm-up changed stays in the numbers that the check at the end needs.
+        let Done { inserted, nodes, failed, failure, .. } = self.done.clone();
+        self.done = Done { inserted, nodes, failed, failure, ..Done::new(self.shared.config.seconds) };
+        self.random = measured;
     }
 
     /// Runs until the number of requests, the time, or too many failures end it.
     pub fn run(mut self) -> Done {
         let config = self.shared.config;
-        self.warm_up(Duration::from_secs_f64(config.warmup));
         let (written, conflicts) = (self.graph.written, self.graph.conflicts);
-        let rate = config.rate;
-        let start = if rate > 0.0 {
-            self.done.meter.begin_paced(rate * f64::from(config.requesters))
+        if config.rate > 0.0 {
+            self.run_paced(config.rate);
         } else {
-            self.done.meter.begin()
-        };
-        let mut due = start;
-        while self.done.ops < config.requests && !self.done.meter.over() {
-            if rate > 0.0 {
-                due += Duration::from_secs_f64(-(1.0 - unit(&mut self.random)).ln() / rate);
-                if config.seconds > 0.0 && due >= start + Duration::from_secs_f64(config.seconds) {
-                    break;
-                }
-                wait_until(due);
-            }
-            let drawn = self.draw();
-            let begun = if rate > 0.0 { due } else { Instant::now() };
-            let answer = self.perform(&drawn);
-            self.done.meter.ended_due(drawn.op, begun);
-            self.done.ops += 1;
-            if !self.accept(answer) {
-                break;
-            }
-            self.beside(&drawn);
+            self.run_closed();
         }
         self.done.cut = self.done.ops < config.requests;
         self.done.written = self.graph.written - written;
         self.done.conflicts = self.graph.conflicts - conflicts;
+        self.done.contents = self.graph.contents;
         self.done
     }
 
-    fn warm_up(&mut self, time: Duration) {
-        let end = Instant::now() + time;
-        while !time.is_zero() && Instant::now() < end {
+    /// One operation after the other, as fast as they go.
+    fn run_closed(&mut self) {
+        let config = self.shared.config;
+        let compared = if config.requesters == 1 { COMPARED.min(config.requests) } else { 0 };
+        self.done.meter.begin();
+        while self.done.ops < config.requests && (!self.done.meter.over() || self.done.ops < compared) {
             let drawn = self.draw();
-            let answer = self.perform(&drawn);
-            if !self.accept(answer) {
+            if !self.timed(&drawn, None) {
                 break;
             }
+            if self.done.ops == compared {
+                self.done.first = Some(self.done.sums);
+            }
+            if self.check_is_due() && self.shared.mode == Mode::Batch {
+                self.check();
+            }
         }
-        // What the warm-up changed stays in the sums that the check at the end needs.
-        let Done { inserted, nodes, failed, failure, .. } = self.done.clone();
-        self.done = Done { inserted, nodes, failed, failure, ..Done::new(self.shared.config.seconds) };
+    }
+
+    /// Each operation when it is due, or as soon as the one before has ended.
+    fn run_paced(&mut self, rate: f64) {
+        let config = self.shared.config;
+        let start = self.done.meter.begin_paced(rate * f64::from(config.requesters));
+        let length = (config.seconds > 0.0).then(|| Duration::from_secs_f64(config.seconds));
+        let mut due = start;
+        while self.done.ops < config.requests {
+            due += Duration::from_secs_f64(-(1.0 - unit(&mut self.random)).ln() / rate);
+            if length.is_some_and(|length| due >= start + length) {
+                break;
+            }
+            if length.is_some_and(|length| start.elapsed() >= length.mul_f64(PATIENCE)) {
+                self.done.gave_up = true;
+                break;
+            }
+            let drawn = self.draw();
+            wait_until(due);
+            let goes_on = self.timed(&drawn, Some(due));
+            self.done.late = due.elapsed();
+            if !goes_on {
+                break;
+            }
+            if self.check_is_due() && self.shared.mode == Mode::Batch {
+                self.done.unchecked.extend(self.written.take());
+            }
+        }
+    }
+
+    /// Performs and times an operation, from `due` or from now. False: too many failures.
+    fn timed(&mut self, drawn: &Drawn, due: Option<Instant>) -> bool {
+        let begun = due.unwrap_or_else(Instant::now);
+        let answer = self.perform(drawn);
+        self.done.meter.ended_due(drawn.op, begun);
+        self.done.ops += 1;
+        if self.done.ops.is_multiple_of(NOTED) {
+            self.shared.done.fetch_add(NOTED, Ordering::Relaxed);
+        }
+        self.accept(answer)
+    }
+
+    fn check_is_due(&self) -> bool {
+        self.done.ops.is_multiple_of(CHECKED)
+    }
+
+    /// Checks the links around the last link write. This is not part of a latency.
+    fn check(&mut self) {
+        let Some(fan) = self.written.take() else { return };
+        match fan_under_lock(&mut self.graph, fan) {
+            Ok(faults) => self.done.faults = std::mem::take(&mut self.done.faults).and(faults),
+            Err(why) => drop(self.accept(Err(why))),
+        }
     }
 
     /// False: too many failures.
@@ -229,20 +343,6 @@ impl<'a, C: Client> Requester<'a, C> {
         self.done.failed += 1;
         self.done.failure.get_or_insert(why);
         self.shared.config.max_failed.is_none_or(|most| self.done.failed <= most)
-    }
-
-    /// Progress, and now and then a check. Neither is part of a latency.
-    fn beside(&mut self, drawn: &Drawn) {
-        if self.done.ops.is_multiple_of(NOTED) {
-            self.shared.done.fetch_add(NOTED, Ordering::Relaxed);
-        }
-        if self.done.ops.is_multiple_of(CHECKED) && self.shared.mode == Mode::Batch {
-            let checked = fan_under_lock(&mut self.graph, drawn.fan);
-            match checked {
-                Ok(faults) => self.done.faults = self.done.faults.clone().and(faults),
-                Err(why) => drop(self.accept(Err(why))),
-            }
-        }
     }
 
     fn draw(&mut self) -> Drawn {
@@ -259,13 +359,13 @@ impl<'a, C: Client> Requester<'a, C> {
         let fan = self.shared.generators.fan(id1, place);
         let mut listing = Listing { fan, time: u64::MAX, offset: 0, limit: LIST_LIMIT };
         let mut id2 = 0;
-        let end = |random: &mut Random, exists| self.shared.generators.end(fan, exists, self.own, random);
+        let end = |random: &mut Random, exists| self.shared.generators.end(fan, exists, self.owner, random);
         match op {
             Op::AddLink => id2 = end(&mut self.random, 0.05),
             Op::DeleteLink | Op::UpdateLink => id2 = end(&mut self.random, 0.9),
             Op::MultigetLink => {
                 let many = self.shared.config.multiget.map_or(1, |of| of.next(&mut self.random));
-                self.shared.generators.ends(fan, many, self.own, &mut self.random, &mut self.ends);
+                self.shared.generators.ends(fan, many, self.owner, &mut self.random, &mut self.ends);
             }
             Op::GetLinksList if unit(&mut self.random) * 100.0 < self.shared.config.history => {
                 listing = self.history.next(&mut self.random).unwrap_or(listing);
@@ -274,8 +374,8 @@ impl<'a, C: Client> Requester<'a, C> {
         }
         self.fill(op);
         let kind = op.place() as u64;
-        let numbers = [kind, id1, place, id2, Sums::of_bytes(&self.data)];
-        self.done.sums.asked = self.done.sums.asked.wrapping_add(Sums::fold(self.own, &numbers));
+        let numbers = [kind, id1, place, id2, digest::of_bytes(&self.data)];
+        self.done.sums.asked = self.done.sums.asked.wrapping_add(digest::fold(self.owner.number, &numbers));
         Drawn { op, fan, id2, listing }
     }
 
@@ -298,6 +398,11 @@ impl<'a, C: Client> Requester<'a, C> {
         self.clock += 1;
         let now = NOW + self.clock;
         let Drawn { op, fan, id2, listing } = *drawn;
+        if matches!(op, Op::AddLink | Op::DeleteLink | Op::UpdateLink)
+            && self.shared.generators.loaded_links(fan) <= CHECKED_LINKS
+        {
+            self.written = Some(fan);
+        }
         match op {
             Op::AddLink | Op::UpdateLink => {
                 let (visibility, data) = (Visibility::Visible, &self.data[..]);
@@ -314,7 +419,7 @@ impl<'a, C: Client> Requester<'a, C> {
             Op::GetLinksList => self.list(&listing)?,
             Op::GetNode => {
                 let mut sum = 0;
-                let found = self.graph.get_node(fan.id1, |node| sum = Sums::of_bytes(node.data))?;
+                let found = self.graph.get_node(fan.id1, |node| sum = digest::of_bytes(node.data))?;
                 self.saw(&[sum], found);
             }
             Op::AddNode | Op::UpdateNode => self.write_node(op, fan.id1, now)?,
@@ -325,7 +430,7 @@ impl<'a, C: Client> Requester<'a, C> {
 
     fn saw(&mut self, numbers: &[u64], found: bool) {
         self.done.found += u64::from(found);
-        self.done.sums.read = Sums::fold(self.done.sums.read, numbers);
+        self.done.sums.read = digest::fold(self.done.sums.read, numbers);
     }
 
     fn write_node(&mut self, op: Op, id: u64, now: u64) -> Result<()> {
@@ -347,7 +452,7 @@ impl<'a, C: Client> Requester<'a, C> {
         let (mut sum, mut found) = (fan.link_type - FIRST_LINK_TYPE, false);
         self.graph.multiget(fan, &self.ends, |link| {
             found = true;
-            sum = Sums::fold(sum, &[link.id2, link.time, Sums::of_bytes(link.data)]);
+            sum = digest::fold(sum, &[link.id2, link.time, digest::of_bytes(link.data)]);
         })?;
         self.saw(&[sum], found);
         Ok(())
@@ -357,7 +462,7 @@ impl<'a, C: Client> Requester<'a, C> {
         let (mut sum, mut oldest) = (0, 0);
         let seen = self.graph.list(listing, |link| {
             oldest = link.time;
-            sum = Sums::fold(sum, &[link.id2, link.time, Sums::of_bytes(link.data)]);
+            sum = digest::fold(sum, &[link.id2, link.time, digest::of_bytes(link.data)]);
         })?;
         self.history.note(listing, seen, oldest, &mut self.random);
         self.done.listed += seen as u64;

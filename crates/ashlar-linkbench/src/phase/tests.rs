@@ -1,5 +1,6 @@
-use super::check::{self, Expected, Faults};
-use super::load::{Loaded, load, must_be_whole};
+use super::check::{self, Faults};
+use super::kept::Kept;
+use super::load::{Load, Loaded, Part, load, must_be_whole};
 use super::request::{Done, Requester, Shared};
 use crate::config::Config;
 use crate::generate::graph::Generators;
@@ -18,8 +19,12 @@ fn config(more: &[&str]) -> Config {
     Config::builtin(&overrides, true).unwrap()
 }
 
+fn all_or_rest(config: &Config, memory: &Memory, loaders: usize) -> Load {
+    load(config, &Generators::new(config), vec![memory; loaders + 1], &AtomicU64::new(0)).unwrap()
+}
+
 fn loaded(config: &Config, memory: &Memory, loaders: usize) -> Loaded {
-    load(config, vec![memory; loaders + 1], &AtomicU64::new(0)).unwrap().0
+    all_or_rest(config, memory, loaders).loaded
 }
 
 fn requested(config: &Config, memory: &Memory, mode: Mode) -> Done {
@@ -44,13 +49,12 @@ fn requested(config: &Config, memory: &Memory, mode: Mode) -> Done {
     all.into_iter().reduce(Done::and).unwrap()
 }
 
-fn checked(config: &Config, memory: &Memory, done: &Done) -> Faults {
-    let expected = Expected::after_load(config, &Generators::new(config)).map(|loaded| Expected {
-        links: loaded.links + done.inserted,
-        nodes: loaded.nodes.checked_add_signed(done.nodes).unwrap(),
-    });
+/// The check after a load and the requests `done`.
+fn checked(memory: &Memory, done: &Done, mode: Mode) -> Faults {
+    let expected = Kept::read(&mut &*memory).unwrap().after(done.changed(mode)).rows;
+    assert!(expected.is_some(), "the load knows its rows");
     let locks = Locks::default();
-    check::everything(&mut Graph::new(memory, &locks, Mode::Batch), expected).unwrap()
+    check::everything(&mut Graph::new(memory, &locks, mode), expected).unwrap()
 }
 
 #[test]
@@ -60,12 +64,14 @@ fn a_load_is_whole_and_does_not_depend_on_its_threads() {
     let rows = loaded(&config, &one, 1);
     assert_eq!(rows, loaded(&config, &four, 4));
     assert!(*one.entries() == *four.entries());
-    let expected = Expected::after_load(&config, &Generators::new(&config)).unwrap();
-    assert_eq!((rows.links, rows.nodes), (expected.links, 3000));
+    let degrees = Generators::new(&config).degrees;
+    let links = (1..=3000).map(|id| degrees.of_type(id, 0) + degrees.of_type(id, 1)).sum::<u64>();
+    assert_eq!((rows.links, rows.nodes), (links, 3000));
     assert!(rows.links > 6000 && rows.counts > 2000, "{rows:?}");
-    let faults = checked(&config, &one, &Done::new(0.0));
+    let faults = checked(&one, &Done::new(0.0), Mode::Batch);
     assert_eq!((faults.count, faults.fans), (0, rows.counts), "{faults:?}");
-    assert_eq!(loaded(&config, &one, 1), Loaded::default(), "a whole load is not loaded again");
+    let again = all_or_rest(&config, &one, 1);
+    assert_eq!((again.part, again.loaded), (Part::Nothing, Loaded::default()), "it is not loaded again");
 }
 
 /// A client that fails from a certain batch on.
@@ -95,17 +101,18 @@ fn an_interrupted_load_goes_on_where_it_ended() {
     let memory = Memory::default();
     assert!(must_be_whole(&mut &memory, &config).unwrap_err().contains("no graph"));
     let left = AtomicU64::new(30);
-    let why =
-        load(&config, (0..3).map(|_| Failing(&memory, &left)).collect(), &AtomicU64::new(0)).unwrap_err();
+    let generators = Generators::new(&config);
+    let clients = (0..3).map(|_| Failing(&memory, &left)).collect();
+    let why = load(&config, &generators, clients, &AtomicU64::new(0)).unwrap_err();
     assert_eq!(why, "No space left on device");
     assert!(must_be_whole(&mut &memory, &config).unwrap_err().contains("interrupted"));
-    let rest = loaded(&config, &memory, 2);
-    assert!(rest.links < rows.links && rest.links > 0, "{rest:?}");
-    assert!(*memory.entries() == *whole.entries());
+    let Load { part, loaded: rest, .. } = all_or_rest(&config, &memory, 2);
+    assert!(part == Part::Rest && rest.links < rows.links && rest.links > 0, "{rest:?}");
+    assert!(*memory.entries() == *whole.entries(), "the numbers and digests of the whole load too");
     must_be_whole(&mut &memory, &config).unwrap();
     let other = Config { load_seed: 9, ..config };
     assert!(must_be_whole(&mut &memory, &other).unwrap_err().contains("another configuration"));
-    assert!(load(&other, vec![&memory], &AtomicU64::new(0)).is_err());
+    assert!(load(&other, &generators, vec![&memory], &AtomicU64::new(0)).is_err());
 }
 
 #[test]
@@ -116,7 +123,7 @@ fn requests_of_several_clients_keep_the_graph_consistent() {
     let done = requested(&config, &memory, Mode::Batch);
     assert_eq!((done.ops, done.failed, done.cut), (24_000, 0, false), "{:?}", done.failure);
     assert!(done.inserted > 1500 && done.faults.fans == 4 * 5 && done.faults.count == 0, "{:?}", done.faults);
-    let faults = checked(&config, &memory, &done);
+    let faults = checked(&memory, &done, Mode::Batch);
     assert_eq!(faults.why(), None);
     let latencies = done.meter.latencies();
     assert_eq!(latencies.len(), Op::ALL.len());
@@ -151,7 +158,7 @@ fn one_lost_entry_of_a_load_is_found() {
     ] {
         let memory = Memory::losing(letter, 777);
         let rows = loaded(&config, &memory, 1);
-        let why = checked(&config, &memory, &Done::new(0.0)).why().unwrap();
+        let why = checked(&memory, &Done::new(0.0), Mode::Batch).why().unwrap();
         assert!(why.contains(wanted), "{}: {why}", char::from(letter));
         assert!(rows.links > 6000, "one of {}", rows.links);
     }
@@ -166,7 +173,7 @@ fn one_lost_link_of_the_requests_is_found() {
         let losing = Memory::losing(letter, 200);
         losing.entries().clone_from(&*memory.entries());
         let done = requested(&config, &losing, Mode::Batch);
-        let why = checked(&config, &losing, &done).why();
+        let why = checked(&losing, &done, Mode::Batch).why();
         assert!(why.as_ref().is_some_and(|why| why.contains(wanted)), "{letter} of {rows:?}: {why:?}");
     }
 }
