@@ -1,14 +1,16 @@
 //! Linkbench's tables, for both pages: what an operation costs, and how throughput grows with the clients.
 //!
 //! 1. A row of requests is divided by its operations, a row of the load by its nodes, as the document of 2015 does.
-//! 2. Bytes, calls and processor time are those of the process until background work was idle. Context switches are those of the
-//!    whole machine.
+//! 2. Bytes, calls and processor time are those of the process until background work was idle. Read calls include those that the
+//!    page cache answers, and those of the driver's sampler; reads of mapped pages are no calls. KiB are those that the process
+//!    made the storage layer transfer: pages of the page cache are not in them, mapped pages are. Context switches are those of
+//!    the whole machine.
 //! 3. The growth follows the universal scalability law `X(N) = a·N / (1 + b·(N − 1) + c·N·(N − 1))`: `a` is the throughput of one
-//!    client, `b` the part of the work that is serial, `c` what clients cost each other.
+//!    client, `b` the part of the work that is serial, `c` what clients cost each other. Neither is negative.
 
 use crate::page::name;
 use crate::record::Record;
-use crate::summary::{Cell, Group, LINKBENCH};
+use crate::summary::{Cell, Group};
 use crate::words::{bytes, factor, known, micros, rate};
 
 /// The heads of the columns of [`costs`].
@@ -19,8 +21,8 @@ pub const COSTS: [&str; 12] = [
     "size",
     "apparent",
     "read calls/op",
-    "KiB read/op",
-    "KiB written/op",
+    "KiB from storage/op",
+    "KiB to storage/op",
     "switches/op",
     "CPU/op",
     "RSS",
@@ -28,14 +30,22 @@ pub const COSTS: [&str; 12] = [
 ];
 
 /// The heads of the columns of [`growth`].
-pub const GROWTH: [&str; 5] = ["case", "engine", "a, ops/s", "b", "c"];
+pub const GROWTH: [&str; 6] = ["case", "engine", "points", "a, ops/s", "b", "c"];
+
+/// What a reader of [`growth`] needs to know.
+pub const GROWTH_NOTE: &str = "a·N / (1 + b·(N − 1) + c·N·(N − 1)) by least squares, b and c not below 0. b: the serial part; c: what \
+     clients cost each other. A fit to three points has none to spare: it shows no error of its own.";
+
+/// What a reader of [`costs`] needs to know.
+pub const COSTS_NOTE: &str = "Of a load: a node with its links. Read calls include those that the page cache answers; reads of mapped \
+     pages are none. KiB are what the process made the storage transfer.";
 
 /// The operation whose latency the document discusses.
 const LIST: &str = "GET_LINKS_LIST";
 
 /// What an operation costs, a line per row and engine; empty for other experiments.
 pub fn costs(group: &Group<'_>) -> Vec<[String; 12]> {
-    if group.experiment != LINKBENCH {
+    if !group.is_linkbench() {
         return Vec::new();
     }
     let of_row = |row: &crate::summary::Row<'_>| {
@@ -67,8 +77,8 @@ fn line(row: &str, cell: &Cell<'_>) -> [String; 12] {
         whole(|run| run.space.du),
         whole(|run| run.space.apparent),
         known(each(|run| run.io.syscr), factor),
-        kib(|run| run.io.proc_rchar),
-        kib(|run| run.io.proc_wchar),
+        kib(|run| run.io.proc_read),
+        kib(|run| run.io.proc_write),
         known(each(|run| run.cpu.machine_cs), factor),
         known(cpu, micros),
         whole(|run| run.mem.rss),
@@ -77,9 +87,9 @@ fn line(row: &str, cell: &Cell<'_>) -> [String; 12] {
 }
 
 /// The growth of throughput, a line per case and engine with rows of three or more numbers of clients.
-pub fn growth(group: &Group<'_>) -> Vec<[String; 5]> {
+pub fn growth(group: &Group<'_>) -> Vec<[String; 6]> {
     let mut lines = Vec::new();
-    if group.experiment != LINKBENCH {
+    if !group.is_linkbench() {
         return lines;
     }
     let case_of =
@@ -105,33 +115,61 @@ pub fn growth(group: &Group<'_>) -> Vec<[String; 5]> {
                 })
                 .collect();
             if let Some([a, b, c]) = scalability(&points) {
-                let cells =
-                    [case.clone(), name(engine).to_owned(), rate(a), format!("{b:.3}"), format!("{c:.4}")];
-                lines.push(cells);
+                let (engine, points) = (name(engine).to_owned(), points.len().to_string());
+                lines.push([case.clone(), engine, points, rate(a), format!("{b:.3}"), format!("{c:.4}")]);
             }
         }
     }
     lines
 }
 
-/// The parameters of the law by least squares of N / X(N), which is linear in them. `None`: fewer than three points.
+/// The parameters of the law by least squares of N / X(N), which is linear in them; none of them is negative. `None`: fewer than
+/// three numbers of clients.
 pub fn scalability(points: &[(f64, f64)]) -> Option<[f64; 3]> {
-    let usable = || points.iter().filter(|(_, speed)| *speed > 0.0);
-    if usable().count() < 3 {
+    let usable: Vec<(f64, f64)> = points.iter().copied().filter(|(_, speed)| *speed > 0.0).collect();
+    let mut clients: Vec<f64> = usable.iter().map(|(clients, _)| *clients).collect();
+    clients.sort_by(f64::total_cmp);
+    clients.dedup();
+    if clients.len() < 3 {
         return None;
     }
-    // The normal equations of y = p + q·(N − 1) + r·N·(N − 1), with the right side as the last column.
+    // The best fit has the parameters that would be negative at 0. There are two, so every choice of them is tried.
+    let choices = [[true, true], [true, false], [false, true], [false, false]];
+    let fits = choices.into_iter().filter_map(|free| fitted(&usable, free));
+    let allowed = fits.filter(|[p, q, r]| *p > 0.0 && *q >= 0.0 && *r >= 0.0);
+    let [p, q, r] = allowed.min_by(|a, b| squares(&usable, *a).total_cmp(&squares(&usable, *b)))?;
+    Some([1.0 / p, q / p, r / p])
+}
+
+/// The terms of N / X(N) = p + q·(N − 1) + r·N·(N − 1).
+fn terms(clients: f64) -> [f64; 3] {
+    [1.0, clients - 1.0, clients * (clients - 1.0)]
+}
+
+/// The sum of the squared errors of a fit.
+fn squares(points: &[(f64, f64)], fit: [f64; 3]) -> f64 {
+    let error = |&(clients, speed): &(f64, f64)| {
+        let found: f64 = terms(clients).iter().zip(fit).map(|(term, factor)| term * factor).sum();
+        (found - clients / speed).powi(2)
+    };
+    points.iter().map(error).sum()
+}
+
+/// The parameters by the normal equations. The second and the third are 0 unless they are `free`.
+fn fitted(points: &[(f64, f64)], free: [bool; 2]) -> Option<[f64; 3]> {
     let mut rows = [[0.0; 4]; 3];
-    for &(clients, speed) in usable() {
-        let terms = [1.0, clients - 1.0, clients * (clients - 1.0)];
+    for &(clients, speed) in points {
+        let mut terms = terms(clients);
+        terms.iter_mut().skip(1).zip(free).filter(|(_, free)| !free).for_each(|(term, _)| *term = 0.0);
         for (row, term) in rows.iter_mut().zip(terms) {
             for (cell, other) in row.iter_mut().zip(terms.into_iter().chain([clients / speed])) {
                 *cell += term * other;
             }
         }
     }
-    let [p, q, r] = solved(rows)?;
-    (p > 0.0).then(|| [1.0 / p, q / p, r / p])
+    // The equation of a parameter that is not free says that it is 0.
+    (1..3).zip(free).filter(|(_, free)| !free).for_each(|(place, _)| rows[place][place] = 1.0);
+    solved(rows)
 }
 
 /// Gauss's elimination with pivots. `None`: no single solution.
@@ -155,7 +193,7 @@ fn solved(mut rows: [[f64; 4]; 3]) -> Option<[f64; 3]> {
 mod tests {
     use super::*;
     use crate::record::{Latency, Ops, Run, SCHEMA};
-    use crate::summary::Summary;
+    use crate::summary::{LINKBENCH, Summary};
 
     fn law(a: f64, b: f64, c: f64, n: f64) -> f64 {
         a * n / (1.0 + b * (n - 1.0) + c * n * (n - 1.0))
@@ -171,6 +209,14 @@ mod tests {
                 assert!((found[2] - c).abs() < 1e-6, "{found:?}");
             }
         }
+        // Faster than in proportion: the parameters stay at 0, and a is the best proportion.
+        let steep = [1.0, 2.0, 4.0, 8.0].map(|n| (n, n * n));
+        let [a, b, c] = scalability(&steep).unwrap();
+        assert!(a > 1.0 && a < 8.0 && b == 0.0 && c == 0.0, "{a} {b} {c}");
+        // Noise around a law without c.
+        let noisy = [(1.0, 1000.0), (2.0, 1550.0), (4.0, 2000.0), (16.0, 2900.0)];
+        let [_, b, c] = scalability(&noisy).unwrap();
+        assert!(b > 0.0 && c >= 0.0, "{b} {c}");
         assert_eq!((scalability(&[(1.0, 5.0), (2.0, 9.0)]), scalability(&[(1.0, 5.0); 3])), (None, None));
     }
 
@@ -180,12 +226,29 @@ mod tests {
         record.engine.name = "ashlardb".into();
         record.ops = Some(Ops { total: 1000, per_sec, ..Ops::default() });
         record.space.du = Some(3 << 20);
-        (record.io.syscr, record.io.proc_rchar, record.io.proc_wchar) =
+        (record.io.syscr, record.io.proc_read, record.io.proc_write) =
             (Some(500), Some(4096 * 1000), Some(512_000));
         (record.cpu.machine_cs, record.cpu.process_s, record.mem.rss) =
             (Some(2000), Some(0.02), Some(1 << 20));
         record.latency_us.insert(LIST.into(), Latency { p99: 1500.0, ..Latency::default() });
         record
+    }
+
+    #[test]
+    fn other_modes_are_groups_of_their_own_with_the_same_tables() {
+        let of = |experiment: &str| Record { experiment: experiment.into(), ..record("cached-1", 1000.0) };
+        let run = Run {
+            headers: Vec::new(),
+            records: ["s4", "s4.txn.sync", "s40"].iter().map(|name| of(name)).collect(),
+        };
+        let summary = Summary::of(&run);
+        let titles: Vec<String> = summary.groups.iter().map(Group::title).collect();
+        let settings = ", matched settings";
+        assert_eq!(
+            titles,
+            ["Linkbench", "Linkbench (txn, sync)", "s40"].map(|name| format!("{name}{settings}"))
+        );
+        assert_eq!(summary.groups.iter().map(|group| costs(group).len()).collect::<Vec<_>>(), [1, 1, 0]);
     }
 
     #[test]
@@ -205,7 +268,7 @@ mod tests {
         assert_eq!(costs[1][5..], ["0.50", "4.00", "0.50", "2.00", "20 µs", "1 MiB", "1.5 ms"]);
         assert_eq!(
             growth(&summary.groups[0]),
-            [["cached", "AshlarDB", "1,000", "0.250", "0.0010"].map(str::to_owned)]
+            [["cached", "AshlarDB", "3", "1,000", "0.250", "0.0010"].map(str::to_owned)]
         );
     }
 }

@@ -69,8 +69,9 @@ pub fn published(experiment: &str, row: &str, engine: &str) -> Option<Published>
             (text, number(text))
         }
         "s4" => {
-            let text = linkbench(row, engine)?;
-            (text, number(text))
+            let (text, oplog) = linkbench(row, engine)?;
+            let (text, per_sec) = (format!("{text} (oplog {oplog})"), number(text));
+            return Some(Published { text, per_sec, machine });
         }
         _ => {
             let table = Table::parse(S3);
@@ -82,8 +83,9 @@ pub fn published(experiment: &str, row: &str, engine: &str) -> Option<Published>
     Some(Published { text: text.to_owned(), per_sec, machine })
 }
 
-/// Operations per second of Linkbench. The document has rows of twelve clients; the nearest rows here have sixteen.
-fn linkbench(row: &str, engine: &str) -> Option<&'static str> {
+/// Operations per second of Linkbench, and whether MongoDB wrote its oplog: "off" for the load that fits the cache, which has
+/// both; "on" for all others. The document has rows of twelve clients; the nearest rows here have sixteen.
+fn linkbench(row: &str, engine: &str) -> Option<(&'static str, &'static str)> {
     let (phase, id) = match row {
         "cached-load" => ("load", "cached"),
         "device-load" => ("load", "ssd"),
@@ -102,7 +104,8 @@ fn linkbench(row: &str, engine: &str) -> Option<&'static str> {
         let of_setup = table.cell(row, "setup").is_some_and(|known| known.starts_with(setup));
         of_setup && is(row, "phase", phase) && is(row, "id", id)
     })?;
-    table.cell(found, "ops")
+    let off = table.cell(found, "setup").is_some_and(|setup| setup.ends_with(".op0"));
+    Some((table.cell(found, "ops")?, if off { "off" } else { "on" }))
 }
 
 /// The description of a row of the LevelDB page.

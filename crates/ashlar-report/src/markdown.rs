@@ -205,15 +205,12 @@ fn linkbench(group: &Group<'_>) -> String {
     let mut out = String::new();
     let costs = graph::costs(group);
     if !costs.is_empty() {
-        out.push_str("What an operation costs; of a load, a node with its links:\n\n");
+        let _ = write!(out, "What an operation costs. {}\n\n", graph::COSTS_NOTE);
         out.push_str(&plain(&graph::COSTS, costs.iter().map(|cells| &cells[..])));
     }
     let growth = graph::growth(group);
     if !growth.is_empty() {
-        out.push_str(
-            "Throughput of N clients, as a·N / (1 + b·(N − 1) + c·N·(N − 1)) by least squares; b: the serial part, c: what clients \
-             cost each other:\n\n",
-        );
+        let _ = write!(out, "Throughput of N clients: {}\n\n", graph::GROWTH_NOTE);
         out.push_str(&plain(&graph::GROWTH, growth.iter().map(|cells| &cells[..])));
     }
     out

@@ -13,8 +13,15 @@ pub const OURS: &str = "ashlardb";
 /// The experiment whose processor times are shown for every row.
 pub const OPERATIONS: &str = "operations";
 
-/// Linkbench's experiment, whose cost per operation is shown as its document does.
+/// Linkbench's experiment, whose cost per operation is shown as its document does. Runs with other modes or configurations have
+/// this name with parts behind dots: `s4.txn.sync`.
 pub const LINKBENCH: &str = "s4";
+
+/// The parts behind Linkbench's name; empty for the usual configuration. `None`: another experiment.
+fn linkbench_parts(experiment: &str) -> Option<&str> {
+    let rest = experiment.strip_prefix(LINKBENCH)?;
+    if rest.is_empty() { Some(rest) } else { rest.strip_prefix('.') }
+}
 
 /// A file of records, in order.
 pub struct Summary<'a> {
@@ -139,7 +146,11 @@ impl<'a> Group<'a> {
     /// The heading: `s3, standard size, matched settings`.
     pub fn title(&self) -> String {
         let size = self.size.map_or(String::new(), |size| format!(", {size} size"));
-        let experiment = match self.experiment {
+        let linkbench = linkbench_parts(self.experiment).map(|parts| match parts {
+            "" => "Linkbench".to_owned(),
+            parts => format!("Linkbench ({})", parts.replace('.', ", ")),
+        });
+        let experiment = match linkbench.as_deref().unwrap_or(self.experiment) {
             "s0" => "RocksDB and LevelDB on flash",
             "s1" => "RocksJava on flash",
             "s2" => "benchmark.sh",
@@ -147,11 +158,15 @@ impl<'a> Group<'a> {
             "ycsb" => "YCSB",
             "hot-paths" => "Hot paths",
             OPERATIONS => "Operations",
-            LINKBENCH => "Linkbench",
             "free" => "Workloads",
             other => other,
         };
         format!("{experiment}{size}, {} settings", self.class.text())
+    }
+
+    /// True for Linkbench in any mode and configuration.
+    pub fn is_linkbench(&self) -> bool {
+        linkbench_parts(self.experiment).is_some()
     }
 
     /// The row with which the page of 2011 compares this one, and whether the comparison is in bytes.
@@ -251,7 +266,7 @@ fn marks(groups: &[Group<'_>], records: &[Record]) -> Vec<String> {
     for record in records.iter().filter(|record| record.counts()) {
         let said =
             |name: &&str| record.params.options.get(*name).is_some_and(|text| text.starts_with("not "));
-        for name in ["memory limit", "durability"].iter().filter(|name| said(name)) {
+        for name in ["memory limit", "durability", "totals"].iter().filter(|name| said(name)) {
             let text = format!("{name} {}", record.params.options[*name]);
             told.entry((&record.engine.name, text)).or_default().insert(&record.row);
         }

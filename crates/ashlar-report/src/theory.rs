@@ -137,8 +137,11 @@ pub fn predicted(record: &Record) -> Option<Predicted> {
     let (shape, params, ops) = (shape(&record.engine.name)?, &record.params, record.ops.as_ref()?);
     let writes = ops.found.is_none();
     let row = match params.key_bytes {
-        // Rows of many lengths: their mean.
-        0 => ops.user_bytes as f64 / ops.total.max(1) as f64,
+        // Entries of many lengths: their mean. An operation may write several.
+        0 => {
+            let entries = params.options.get("entries").and_then(|entries| entries.parse().ok());
+            ops.user_bytes as f64 / entries.unwrap_or(ops.total).max(1) as f64
+        }
         key => (key + params.value_bytes) as f64,
     };
     if row <= 0.0 {

@@ -26,7 +26,11 @@ fn rows_are_found() {
     assert_eq!(published("s3", "2B-seq", "treedb"), None);
     assert_eq!(published("s3", "1A", "rocksdb"), None);
     assert_eq!(of("s4", "cached-load", "wiredtiger").per_sec, Some(51_416.0));
+    assert_eq!(of("s4", "cached-load", "wiredtiger").text, "51416 (oplog off)");
     assert_eq!(of("s4", "device-16", "rocksdb").per_sec, Some(6146.0));
+    assert!(
+        ["device-16", "device-load"].iter().all(|row| of("s4", row, "rocksdb").text.ends_with("(oplog on)"))
+    );
     assert_eq!((published("s4", "cached-1", "rocksdb"), published("s4", "cached-16", "lmdb")), (None, None));
     assert_eq!(of("s0", "T5", "rocksdb").per_sec, Some(103_734.0));
     assert_eq!(of("s2", "overwrite", "rocksdb").per_sec, Some(85_756.0));

@@ -35,14 +35,11 @@ pub fn linkbench(group: &Group<'_>) -> String {
     if costs.is_empty() {
         return String::new();
     }
-    let mut out = "<h3>What an operation costs</h3>\n<p>Of a load: a node with its links.</p>\n".to_owned();
+    let mut out = format!("<h3>What an operation costs</h3>\n<p>{}</p>\n", graph::COSTS_NOTE);
     out.push_str(&plain(&graph::COSTS, costs.iter().map(|cells| &cells[..])));
     let growth = graph::growth(group);
     if !growth.is_empty() {
-        out.push_str(
-            "<h3>Throughput of N clients</h3>\n<p>a·N / (1 + b·(N − 1) + c·N·(N − 1)), by least squares. b: the serial part; c: what \
-             clients cost each other.</p>\n",
-        );
+        let _ = write!(out, "<h3>Throughput of N clients</h3>\n<p>{}</p>\n", graph::GROWTH_NOTE);
         out.push_str(&plain(&graph::GROWTH, growth.iter().map(|cells| &cells[..])));
     }
     out

@@ -91,6 +91,8 @@ fn predictions_of_runs() {
     assert_eq!(predicted(&mixed), None, "no rows");
     mixed.ops = Some(Ops { total: 10, user_bytes: 1280, ..Ops::default() });
     assert!(near(wa(&mixed), 33.0), "rows of many lengths");
+    mixed.params.options.insert("entries".into(), "20".into());
+    assert!(near(wa(&mixed), 65.0), "each row is two entries");
     let mut packed = run("rocksdb", "fillrandom", &[0, 1]);
     packed.params = crate::record::Params { durability: "nolog".into(), ..packed.params };
     (packed.params.codec, packed.params.compress_ratio) = (Some("lz4".into()), Some(0.5));
