@@ -50,7 +50,7 @@ impl Drawn {
     pub(crate) fn next(&self, random: &mut Random) -> u64 {
         match (self.access, &self.zipf) {
             (Access::Exponential { range }, _) => {
-                let rank = (-range * unit(random)).exp() * self.bound as f64;
+                let rank = (-range * random.unit()).exp() * self.bound as f64;
                 // db_bench's multiplier scatters neighbouring ranks.
                 floor(rank).wrapping_mul(0x5bd1_e995) % self.bound.max(1)
             }
@@ -58,11 +58,6 @@ impl Drawn {
             _ => random.below(self.bound),
         }
     }
-}
-
-/// A number from 0 to 1, 1 not included.
-fn unit(random: &mut Random) -> f64 {
-    (random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
 }
 
 /// Positive and below 2^64 at every call; `as` saturates.
@@ -111,7 +106,7 @@ impl Zipf {
     /// From 1, the most frequent, to the bound.
     fn rank(&self, random: &mut Random) -> u64 {
         loop {
-            let y = self.last + unit(random) * (self.first - self.last);
+            let y = self.last + random.unit() * (self.first - self.last);
             let x = self.inverse(y);
             let rank = x.round().clamp(1.0, self.bound);
             if rank - x <= self.near || y >= self.integral(rank + 0.5) - self.density(rank) {

@@ -28,6 +28,12 @@ impl Random {
         let product = u128::from(self.next_u64()) * u128::from(bound);
         u64::try_from(product >> 64).unwrap_or(0)
     }
+
+    /// A number from 0 to 1, 1 not included.
+    #[inline]
+    pub fn unit(&mut self) -> f64 {
+        (self.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
+    }
 }
 
 #[cfg(test)]
