@@ -7,15 +7,10 @@ use crate::meter::Meter;
 use crate::null;
 use crate::oracle::Oracle;
 use crate::work::{self, Done};
-use ashlar_peers::engine::EngineName;
 use ashlar_peers::memory::Held;
 use ashlar_peers::observed::Observed;
 use ashlar_peers::peer::{Peer, Result};
-#[cfg(feature = "fjall")]
-use ashlar_peers::peers::Fjall;
-#[cfg(feature = "redb")]
-use ashlar_peers::peers::Redb;
-use ashlar_peers::peers::{Ashlar, Flawed, RocksDb, Shim};
+use ashlar_peers::peers::{self, Work};
 use ashlar_peers::process::end_with_parent;
 use ashlar_peers::space::taken;
 use ashlar_report::record::Status;
@@ -25,15 +20,17 @@ use std::path::Path;
 pub fn run(job: &str) -> Result<()> {
     end_with_parent();
     let job: Job = serde_json::from_str(job).map_err(|e| format!("--child: {e}"))?;
-    match job.engine {
-        EngineName::Ashlardb => on::<Ashlar>(&job),
-        EngineName::Rocksdb => on::<RocksDb>(&job),
-        #[cfg(feature = "fjall")]
-        EngineName::Fjall => on::<Fjall>(&job),
-        #[cfg(feature = "redb")]
-        EngineName::Redb => on::<Redb>(&job),
-        spoilt if spoilt.is_spoilt() => on::<Flawed>(&job),
-        _ => on::<Shim>(&job),
+    peers::with(job.engine, On(&job))
+}
+
+/// The job, on the type of its engine.
+struct On<'a>(&'a Job);
+
+impl Work for On<'_> {
+    type Output = Result<()>;
+
+    fn on<P: Peer>(self) -> Result<()> {
+        on::<P>(self.0)
     }
 }
 

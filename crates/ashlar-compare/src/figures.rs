@@ -3,7 +3,7 @@
 use crate::job::{Job, Step, Workload};
 use crate::meter::Meter;
 use crate::work::Done;
-use ashlar_peers::observed::Observed;
+use ashlar_peers::observed::{Observation, Observed};
 use ashlar_peers::space::Taken;
 use ashlar_report::record::{Engine, Hashes, Limit, Memory, Ops, Phase, Record, SCHEMA};
 
@@ -31,9 +31,7 @@ impl Figures {
             params.options.insert("conflicts".into(), self.done.conflicts.to_string());
         }
         let seconds = self.meter.elapsed().as_secs_f64();
-        let counters = self.observed.counters(writes);
-        let space = self.observed.space(taken, Some(live));
-        Record {
+        let mut record = Record {
             schema: SCHEMA,
             experiment: job.experiment.clone(),
             row: step.row.clone(),
@@ -41,7 +39,7 @@ impl Figures {
             workload: step.workload.text().to_owned(),
             class: job.settings.class,
             size: job.size.clone(),
-            engine: Engine { name: job.engine.text().to_owned(), version: self.observed.version.clone() },
+            engine: Engine { name: job.engine.text().to_owned(), ..Engine::default() },
             params,
             ops: Some(self.ops(step)),
             phase: Some(Phase {
@@ -50,20 +48,14 @@ impl Figures {
                 load_seconds: None,
             }),
             latency_us: self.meter.latencies(),
-            series: self.observed.series(self.meter.seconds()),
-            cpu: self.observed.cpu(),
-            mem: Memory {
-                configured_bytes: Some(job.settings.memory_bytes()),
-                ..self.observed.memory.clone()
-            },
-            amp: self.observed.amplification(writes.then_some(self.done.bytes), &counters, &space),
-            io_end: self.observed.worked.io.clone(),
-            io: self.observed.settled.io.clone(),
-            engine_counters: counters,
-            space,
+            mem: Memory { configured_bytes: Some(job.settings.memory_bytes()), ..Memory::default() },
             hash: self.hashes(step),
             ..Record::default()
-        }
+        };
+        let (bytes, seconds) = (writes.then_some(self.done.bytes), self.meter.seconds());
+        let of = Observation { writes, bytes, taken, live: Some(live), seconds };
+        self.observed.fill(&of, &mut record);
+        record
     }
 
     fn ops(&self, step: &Step) -> Ops {

@@ -1,13 +1,14 @@
 //! The child process: opens one engine, loads the graph, runs the rows of a job, and checks everything.
 //!
-//! It prints each row when it is measured, so that an error or a kill in a later row loses no earlier one, and the outcome of the
-//! check last.
+//! It prints each row when it is measured, so that an error or a kill in a later row loses no earlier one. The outcome of the
+//! check comes last.
 
 use crate::config::Config;
 use crate::generate::graph::Generators;
 use crate::job::{Checked, Job, Said, Step};
 use crate::kv::nothing::Nothing;
 use crate::kv::{Graph, Locks, Mode};
+use crate::losing::Losing;
 use crate::phase::check;
 use crate::phase::kept::Kept;
 use crate::phase::load::{self, Load, Part};
@@ -19,11 +20,7 @@ use ashlar_peers::engine::EngineName;
 use ashlar_peers::memory::Held;
 use ashlar_peers::observed::Observed;
 use ashlar_peers::peer::{Peer, Result};
-#[cfg(feature = "fjall")]
-use ashlar_peers::peers::Fjall;
-#[cfg(feature = "redb")]
-use ashlar_peers::peers::Redb;
-use ashlar_peers::peers::{Ashlar, Flawed, RocksDb, Shim};
+use ashlar_peers::peers::{self, Work};
 use ashlar_peers::process::end_with_parent;
 use ashlar_peers::space::taken;
 use std::io::Write;
@@ -40,15 +37,20 @@ const DRAWN_ALONE: u64 = 5000;
 pub fn run(job: &str) -> Result<()> {
     end_with_parent();
     let job: Job = serde_json::from_str(job).map_err(|e| format!("--child: {e}"))?;
-    match job.engine {
-        EngineName::Ashlardb => on::<Ashlar>(&job),
-        EngineName::Rocksdb => on::<RocksDb>(&job),
-        #[cfg(feature = "fjall")]
-        EngineName::Fjall => on::<Fjall>(&job),
-        #[cfg(feature = "redb")]
-        EngineName::Redb => on::<Redb>(&job),
-        spoilt if spoilt.is_spoilt() => on::<Flawed>(&job),
-        _ => on::<Shim>(&job),
+    if job.engine == EngineName::TestLosing {
+        return on::<Losing>(&job);
+    }
+    peers::with(job.engine, On(&job))
+}
+
+/// The job, on the type of its engine.
+struct On<'a>(&'a Job);
+
+impl Work for On<'_> {
+    type Output = Result<()>;
+
+    fn on<P: Peer>(self) -> Result<()> {
+        on::<P>(self.0)
     }
 }
 
@@ -99,6 +101,7 @@ struct Database<'a, P> {
 
 impl<P: Peer> Database<'_, P> {
     fn clients(&self, many: u32) -> Result<Vec<P::Client<'_>>> {
+        self.peer.expect_clients(many)?;
         (0..many).map(|_| self.peer.client()).collect()
     }
 
@@ -147,7 +150,8 @@ impl<P: Peer> Database<'_, P> {
             mode: self.job.mode,
         };
         if self.job.warm {
-            check::read_all(first)?;
+            let caches = if self.job.engine.divides_its_cache() { graphs.len() } else { 1 };
+            graphs.iter_mut().take(caches).try_for_each(check::read_all)?;
         }
         let mut requesters: Vec<_> = graphs
             .into_iter()
@@ -173,7 +177,9 @@ impl<P: Peer> Database<'_, P> {
         Ok(row)
     }
 
+    /// The graph through a client, while there is no other one.
     fn graph(&self) -> Result<Graph<'_, P::Client<'_>>> {
+        self.peer.expect_clients(1)?;
         Ok(Graph::new(self.peer.client()?, &self.locks, self.job.mode))
     }
 

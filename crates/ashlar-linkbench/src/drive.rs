@@ -10,17 +10,15 @@ use crate::kv::Mode;
 use ashlar_bench::say;
 use ashlar_peers::engine::EngineName;
 use ashlar_peers::header::{header, turns};
-use ashlar_peers::memory::Group;
-use ashlar_peers::process::{Limits, Scratch, failed, followed, jemalloc};
+use ashlar_peers::process::{self, Limits, Scratch, failed, followed};
 use ashlar_peers::quiet::{self, Watch};
+use ashlar_peers::records::Records;
 use ashlar_peers::shown::Shown;
 use ashlar_peers::stop::Stop;
 use ashlar_peers::{memory, place};
 use ashlar_report::record::{Line, Params, Record, Run, Status};
-use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 
 const PROGRAM: &str = "ashlar-linkbench";
@@ -113,8 +111,8 @@ pub struct Outcome {
 pub fn run(plan: &Plan) -> Result<Outcome, String> {
     std::fs::create_dir_all(&plan.dir).map_err(|e| format!("{}: {e}", plan.dir.display()))?;
     plan.fits()?;
-    let mut json = plan.json.as_deref().map(append).transpose()?;
-    let mut keep = |line: &Line| json.as_mut().map_or(Ok(()), |file| write_line(file, line));
+    let mut json = Records::append(plan.json.as_deref())?;
+    let mut keep = |line: &Line| json.keep(line);
     let head = header(PROGRAM, plan.disk());
     let mut run = Run { headers: vec![head.clone()], records: Vec::new() };
     keep(&Line::Machine(Box::new(head)))?;
@@ -172,7 +170,7 @@ fn show(record: &Record) -> Result<(), String> {
 /// whole graph, so the row of the load is missing.
 fn one(plan: &Plan, job: &Job, engine: EngineName) -> (Vec<Record>, bool) {
     let watch = Watch::begin();
-    let (said, outcome) = match process(plan, job, engine) {
+    let (said, outcome) = match finished(plan, job, engine) {
         Ok(ended) => ended,
         Err(status) => (Vec::new(), Err(status)),
     };
@@ -211,7 +209,7 @@ fn verify(record: &mut Record, mode: Mode, checked: Option<&Checked>, failure: O
     let options = &mut record.params.options;
     options.insert("link lists checked at the end".into(), checked.fans.to_string());
     if !checked.totals {
-        let why = "unknown: an earlier request phase was interrupted or failed, so the check cannot see lost batches";
+        let why = "not known: an earlier request phase was interrupted or failed, so the check cannot see lost batches";
         options.insert("totals".into(), why.to_owned());
     }
     if let Some(why) = checked.why.clone() {
@@ -255,26 +253,20 @@ type Finished = (Vec<Said>, Result<(), Status>);
 ///
 /// # Errors
 /// The engine is missing, or the process could not be started.
-fn process(plan: &Plan, job: &Job, engine: EngineName) -> Result<Finished, Status> {
+fn finished(plan: &Plan, job: &Job, engine: EngineName) -> Result<Finished, Status> {
     let not_here = |why| Status::NotHere { why };
     if let Some(what) = engine.lacks(&job.settings) {
         return Err(not_here(format!("not offered: {what}")));
     }
     let library = place::library(engine, plan.rocksdb.as_deref()).map_err(not_here)?;
-    let mut command = Command::new(std::env::current_exe().map_err(|e| failed(e.to_string()))?);
-    if engine == EngineName::Rocksdb
-        && let Some(jemalloc) = jemalloc()
-    {
-        command.env("LD_PRELOAD", jemalloc);
-    }
+    let command = process::command(engine, true)?;
     let scratch = match &plan.keep {
         Some(_) => None,
         None => Some(Scratch::new(&plan.dir, PROGRAM, engine).map_err(failed)?),
     };
     let dir =
         scratch.as_ref().map_or_else(|| plan.keep.clone().unwrap_or_default(), |dir| dir.path().join("db"));
-    let limited = job.settings.memory_limit_bytes.and(plan.memory_group.as_deref());
-    let group = limited.map(Group::below).transpose().map_err(failed)?;
+    let group = process::group(&job.settings, plan.memory_group.as_deref())?;
     let job = Job {
         engine,
         shared_object: library.map(|path| path.to_string_lossy().into_owned()),
@@ -291,13 +283,4 @@ fn process(plan: &Plan, job: &Job, engine: EngineName) -> Result<Finished, Statu
         if complete { Ok(()) } else { Err(failed("the process printed a line of another form".to_owned())) }
     });
     Ok((said, outcome))
-}
-
-fn append(path: &Path) -> Result<File, String> {
-    let file = OpenOptions::new().create(true).append(true).open(path);
-    file.map_err(|e| format!("{}: {e}", path.display()))
-}
-
-fn write_line(file: &mut File, line: &Line) -> Result<(), String> {
-    writeln!(file, "{}", line.text()).map_err(|e| format!("the file of records: {e}"))
 }

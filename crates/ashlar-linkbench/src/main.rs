@@ -18,6 +18,7 @@ mod drive;
 mod generate;
 mod job;
 mod kv;
+mod losing;
 mod mix;
 mod model;
 mod phase;

@@ -87,6 +87,8 @@ const TOLERANCE: f64 = 1e-5;
 pub struct Mix {
     /// The sums of the shares up to each operation, in percent.
     sums: Vec<f64>,
+    /// The place of the last operation with a share.
+    last: usize,
 }
 
 impl Mix {
@@ -106,13 +108,14 @@ impl Mix {
         if (sum - 100.0).abs() > TOLERANCE {
             return Err(format!("the shares of the operations sum to {sum} %: they must sum to 100 %"));
         }
-        Ok(Mix { sums })
+        let last = shares.iter().rposition(|share| *share > 0.0).unwrap_or(0);
+        Ok(Mix { sums, last })
     }
 
     /// The operation at `percent`, from 0 to 100.
     pub fn at(&self, percent: f64) -> Op {
-        let place = self.sums.iter().position(|sum| percent < *sum).unwrap_or(Op::ALL.len() - 1);
-        // Rounding may leave the last operation out although its share is 0; the shares are few and fixed.
+        // The shares may add up to slightly less than 100: the last operation with a share takes the rest.
+        let place = self.sums.iter().position(|sum| percent < *sum).unwrap_or(self.last);
         Op::ALL[place]
     }
 }
@@ -143,6 +146,9 @@ mod tests {
         );
         let reads: f64 = [3, 4, 5, 6].map(|place| ORIGINAL[place]).iter().sum();
         assert!((reads - 69.06).abs() < 0.005, "{reads}");
+        let mut two = [0.0; 10];
+        (two[1], two[2]) = (50.0, 49.999_995);
+        assert_eq!(Mix::new(&two).unwrap().at(99.999_999), Op::UpdateLink, "no operation without a share");
         let why = Mix::new(&[50.0; 10]).unwrap_err();
         assert!(why.contains("sum to 500 %"), "{why}");
     }

@@ -5,7 +5,7 @@ use crate::job::{Job, Step};
 use crate::phase::load::{Load, Part};
 use crate::phase::request::Done;
 use ashlar_peers::meter::Second;
-use ashlar_peers::observed::Observed;
+use ashlar_peers::observed::{Observation, Observed};
 use ashlar_peers::space::Taken;
 use ashlar_report::record::{Engine, Hashes, Latency, Limit, Memory, Ops, Phase, Record, SCHEMA, Status};
 use std::collections::BTreeMap;
@@ -42,7 +42,13 @@ pub fn load(job: &Job, config: &Config, load: &Load, observed: &Observed, taken:
     let (loaded, meter) = (load.loaded, &load.meter);
     let whole = load.part == Part::All;
     let seconds = meter.elapsed().as_secs_f64();
-    let options = [("nodes", loaded.nodes), ("links", loaded.links), ("counts", loaded.counts)];
+    let options = [
+        ("nodes", loaded.nodes),
+        ("links", loaded.links),
+        ("counts", loaded.counts),
+        // A link is two entries: the prediction of write amplification needs the bytes of an entry.
+        ("entries", loaded.rows() + loaded.links),
+    ];
     Row {
         name: job.load_row(),
         title: format!("{}, load", job.case),
@@ -176,9 +182,7 @@ impl Row {
         params.options.extend(self.options);
         params.options.extend(job.described());
         let observed = &self.observed;
-        let counters = observed.counters(true);
-        let space = observed.space(self.taken, self.live);
-        Record {
+        let mut record = Record {
             schema: SCHEMA,
             experiment: job.experiment.clone(),
             row: self.name,
@@ -187,7 +191,7 @@ impl Row {
             class: job.settings.class,
             size: job.size.clone(),
             status: self.status,
-            engine: Engine { name: job.engine.text().to_owned(), version: observed.version.clone() },
+            engine: Engine { name: job.engine.text().to_owned(), ..Engine::default() },
             params,
             ops: Some(Ops { driver_overhead_us: self.driver_us, ..self.ops }),
             phase: Some(Phase {
@@ -196,16 +200,94 @@ impl Row {
                 load_seconds: None,
             }),
             latency_us: self.latencies,
-            series: observed.series(&self.per_second),
-            cpu: observed.cpu(),
-            io_end: observed.worked.io.clone(),
-            io: observed.settled.io.clone(),
-            mem: Memory { configured_bytes: Some(job.settings.memory_bytes()), ..observed.memory.clone() },
-            amp: observed.amplification(Some(self.written), &counters, &space),
-            engine_counters: counters,
-            space,
+            mem: Memory { configured_bytes: Some(job.settings.memory_bytes()), ..Memory::default() },
             hash: self.hash,
             ..Record::default()
+        };
+        observed.fill(
+            &Observation {
+                writes: true,
+                bytes: Some(self.written),
+                taken: self.taken,
+                live: self.live,
+                seconds: &self.per_second,
+            },
+            &mut record,
+        );
+        record
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::Cli;
+    use crate::phase::load::Loaded;
+    use ashlar_peers::meter::Meter;
+    use clap::Parser;
+    use std::time::Duration;
+
+    fn job() -> Job {
+        Cli::try_parse_from(["ashlar-linkbench"]).unwrap().plan().unwrap().cases.remove(0)
+    }
+
+    /// The record of a load that wrote 1000 bytes into a directory of 4000.
+    fn loaded(part: Part) -> Record {
+        let (job, config) = (job(), Config::builtin(&[], true).unwrap());
+        let loaded = Loaded { nodes: 10, links: 30, counts: 5, bytes: 1000, ..Loaded::default() };
+        let all = Load { part, loaded, meter: Meter::new(0.0) };
+        let taken = Taken { allocated: 4000, apparent: 4000 };
+        load(&job, &config, &all, &Observed::default(), taken).record(&job)
+    }
+
+    /// Its rows and seconds are those of the rest, and its directory has everything.
+    #[test]
+    fn the_rest_of_an_interrupted_load_does_not_count() {
+        let all = loaded(Part::All);
+        assert_eq!((all.counts(), all.space.logical_live, all.amp.sa_du), (true, Some(1000), Some(4.0)));
+        assert_eq!(all.params.options["entries"], "75");
+        let rest = loaded(Part::Rest);
+        assert_eq!(rest.status.text(), "void: the load continued an interrupted one");
+        assert_eq!((rest.counts(), rest.space.logical_live, rest.amp.sa_du), (false, None, None));
+    }
+
+    fn step(rate: f64) -> Step {
+        let (row, title) = ("r".to_owned(), "t".to_owned());
+        Step { row, title, clients: 4, requests: u64::MAX, seconds: 60.0, rate }
+    }
+
+    #[test]
+    fn a_row_with_a_rate_is_void_if_it_ends_late_or_gives_up_and_not_if_its_gaps_were_long() {
+        let done = |late, gave_up| Done { late, gave_up, ops: 100, ..Done::new(60.0) };
+        let why = |done: &Done, rate| status(&step(rate), done, 60.0).text();
+        assert_eq!(why(&done(Duration::from_millis(5900), false), 1e6), "", "few operations are no reason");
+        let late = why(&done(Duration::from_millis(6100), false), 1000.0);
+        assert!(
+            late.contains("fell behind: 1000 operations a second") && late.contains("6.100 s late"),
+            "{late}"
+        );
+        assert!(why(&done(Duration::ZERO, true), 1000.0).contains("fell behind"));
+        assert_eq!(why(&done(Duration::from_secs(60), true), 0.0), "", "without a rate nothing is due");
+    }
+
+    /// Rows that the clock ends do different numbers of operations on each engine: their first ones are compared.
+    #[test]
+    fn one_client_is_compared_at_every_size() {
+        let config = |overrides: &[&str]| {
+            let overrides: Vec<String> = overrides.iter().map(|text| (*text).to_owned()).collect();
+            Config::builtin(&overrides, true).unwrap()
+        };
+        let sums = |asked, read| crate::phase::Sums { asked, read };
+        let done = Done { cut: true, sums: sums(9, 9), first: Some(sums(1, 2)), ..Done::new(0.0) };
+        let texts = |hashes: Hashes| (hashes.ops.is_some(), hashes.reads);
+        let first = Some(format!("{:016x}", 2));
+        assert_eq!(texts(hashes(&config(&[]), &done, true)), (true, first));
+        assert_eq!(texts(hashes(&config(&[]), &done, false)), (true, None), "earlier rows wrote");
+        let whole = Done { cut: false, ..done.clone() };
+        assert_eq!(hashes(&config(&[]), &whole, true).reads, Some(format!("{:016x}", 9)));
+        assert_eq!(texts(hashes(&config(&["requesters=2"]), &whole, true)), (true, None));
+        for other in ["requestrate=5", "warmup_time=1"] {
+            assert_eq!(texts(hashes(&config(&[other]), &whole, true)), (false, None), "{other}");
         }
     }
 }

@@ -154,6 +154,7 @@ int shim_apply(void *reader, const shim_change *changes, size_t count) {
     return failed(error);
 }
 
+SHIM_SHARES_ITS_CACHE
 SHIM_CURSOR_OF_DATABASE
 
 int shim_seek_before(void *cursor, const uint8_t *key, size_t key_len, shim_entry *entry) {

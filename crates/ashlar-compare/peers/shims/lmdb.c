@@ -29,10 +29,12 @@ static int failed(const char *what, int code) {
 static int set_up(Db *d, const char *dir, const shim_settings *s) {
     const uint64_t gib = 1ULL << 30;
     uint64_t map = (s->data * 6 / gib + 2) * gib;
+    /* A client has a read transaction and one for its scans. */
+    unsigned readers = 2 * s->clients + 16 > 126 ? 2 * s->clients + 16 : 126;
     MDB_txn *txn = NULL;
     int code = mdb_env_create(&d->env);
     if (!code) code = mdb_env_set_mapsize(d->env, map);
-    if (!code) code = mdb_env_set_maxreaders(d->env, 126);
+    if (!code) code = mdb_env_set_maxreaders(d->env, readers);
     if (!code) code = mdb_env_open(d->env, dir, MDB_NOTLS | (s->sync ? 0 : MDB_NOSYNC), 0644);
     if (!code) code = mdb_txn_begin(d->env, NULL, 0, &txn);
     if (!code) code = mdb_dbi_open(txn, NULL, MDB_CREATE, &d->dbi);
@@ -190,6 +192,7 @@ int shim_apply(void *reader, const shim_change *changes, size_t count) {
     return ended(txn, code);
 }
 
+SHIM_SHARES_ITS_CACHE
 SHIM_CURSOR_OF_DATABASE
 
 /* Takes a snapshot again after shim_rest. */

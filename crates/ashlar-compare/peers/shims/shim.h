@@ -22,7 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SHIM_ABI 3
+#define SHIM_ABI 4
 #define EXPORT __attribute__((visibility("default")))
 
 #ifdef __cplusplus
@@ -42,7 +42,7 @@ typedef struct {
     uint32_t no_log;      /* nothing is promised */
     uint32_t own;         /* the engine's own defaults: all above but sync and no_log are ignored */
     uint32_t variant;     /* which of the engine's forms; 0 is the first */
-    uint32_t clients;     /* threads that read and write at the same time; 0 or 1 for one */
+    uint32_t clients;     /* threads that read and write at the same time, at most; 0 or 1 for one */
 } shim_settings;
 
 /* A put, or a delete when `deletes` is not 0; then there is no value. */
@@ -71,6 +71,8 @@ EXPORT const char *shim_about(void);
 EXPORT int shim_put(void *db, const uint8_t *key, size_t key_len, const uint8_t *value, size_t value_len);
 /* One atomic batch: count times a key and a value of these lengths, one after the other. */
 EXPORT int shim_put_all(void *db, const uint8_t *entries, size_t key_len, size_t value_len, size_t count);
+/* How many readers the next phase has, before they are made: memory that an engine gives to each of them is divided by it. */
+EXPORT int shim_clients(void *db, uint32_t clients);
 /* NULL: a failure, or this engine lets no further thread read. */
 EXPORT void *shim_reader(void *db);
 EXPORT void shim_reader_close(void *reader);
@@ -157,6 +159,13 @@ static inline int shim_put_each(void *db, const uint8_t *entries, size_t key_len
 #define SHIM_CURSOR_OF_DATABASE                   \
     void *shim_reader_cursor(void *reader) {      \
         return shim_cursor(*(void **)reader);     \
+    }
+
+/* For an engine whose readers share one cache. */
+#define SHIM_SHARES_ITS_CACHE                        \
+    int shim_clients(void *db, uint32_t clients) {   \
+        (void)db, (void)clients;                     \
+        return 0;                                    \
     }
 
 /* For an engine without levels, that does not count what it writes. */

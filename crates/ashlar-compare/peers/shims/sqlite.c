@@ -1,13 +1,20 @@
-/* SQLite, its amalgamation compiled in: one table WITHOUT ROWID, prepared statements. One connection, exclusive; for several
- * clients one more for each, which share the cache size, and a write that waits for another one.
+/* SQLite, its amalgamation compiled in: one table WITHOUT ROWID, prepared statements. One connection, exclusive.
+ *
+ * For several clients each has a connection of its own. The connections of a phase divide the cache, and the first one, which
+ * then only settles, keeps a few pages. Writers queue on a mutex: SQLite's own way is to sleep and ask again, up to 100 ms at a
+ * time. With a rollback journal a write that waits for readers still does so.
  *
  * Variant 0 keeps a write-ahead log, variant 1 a rollback journal. Without sync, `synchronous` is OFF; with it, FULL.
  */
 #include "shim.h"
+#include <pthread.h>
 #include <sqlite3.h>
 
 enum { BEGIN, COMMIT, ROLLBACK, PUT, GET, DELETE, STATEMENTS };
 #define PATIENCE_MS 60000
+#define IDLE_KIB 256 /* cache of the first connection beside clients */
+
+static pthread_mutex_t writers = PTHREAD_MUTEX_INITIALIZER;
 
 typedef struct {
     sqlite3 *db;
@@ -15,6 +22,7 @@ typedef struct {
     int wal;
     int has_reader;
     int of_reader; /* the connection of one reader */
+    uint32_t clients; /* of this phase */
     shim_settings settings;
     char path[4096];
     uint8_t *value; /* a reader's copy of the last value: a statement on a row holds a snapshot, and locks out writers */
@@ -40,14 +48,20 @@ static int run(Db *d, const char *format, ...) {
     return sqlite3_exec(d->db, text, NULL, NULL, NULL) == SQLITE_OK ? 0 : failed(d, text);
 }
 
+/* KiB of cache of a connection. */
+static unsigned long long cache_of(const Db *d, const shim_settings *s) {
+    uint64_t all = (s->cache + s->write_buffer) / 1024;
+    if (s->clients <= 1) return all;
+    return d->of_reader ? all / (d->clients ? d->clients : 1) : IDLE_KIB;
+}
+
 static int set_up(Db *d, const shim_settings *s) {
     uint64_t page = s->block < 512 ? 512 : s->block > 65536 ? 65536 : s->block;
-    uint64_t cache = (s->cache + s->write_buffer) / (s->clients > 1 ? s->clients + 1 : 1);
     const char *journal = s->no_log ? "OFF" : d->wal ? "WAL" : "DELETE";
     int bad = 0;
     if (!s->own) {
         bad |= run(d, "PRAGMA page_size=%llu", (unsigned long long)page);
-        bad |= run(d, "PRAGMA cache_size=-%llu", (unsigned long long)(cache / 1024));
+        bad |= run(d, "PRAGMA cache_size=-%llu", cache_of(d, s));
     }
     if (s->clients > 1)
         sqlite3_busy_timeout(d->db, PATIENCE_MS);
@@ -56,8 +70,7 @@ static int set_up(Db *d, const shim_settings *s) {
     bad |= run(d, "PRAGMA journal_mode=%s", journal);
     bad |= run(d, "PRAGMA synchronous=%s", s->sync ? "FULL" : "OFF");
     bad |= run(d, "CREATE TABLE IF NOT EXISTS e (k BLOB PRIMARY KEY, v BLOB NOT NULL) WITHOUT ROWID");
-    char shared[60] = "";
-    if (s->clients > 1) snprintf(shared, sizeof shared, ", %u connections that share the cache", s->clients + 1);
+    const char *shared = s->clients > 1 ? ", a connection per client: they divide the cache, and writers queue on a mutex" : "";
     shim_say("%s (C API, amalgamation); no codec, journal %s, synchronous %s%s",
              sqlite3_libversion(), journal, s->sync ? "FULL" : "OFF", shared);
     const char *texts[STATEMENTS] = {"BEGIN IMMEDIATE", "COMMIT", "ROLLBACK", "REPLACE INTO e (k, v) VALUES (?1, ?2)",
@@ -68,10 +81,13 @@ static int set_up(Db *d, const shim_settings *s) {
     return bad;
 }
 
-static Db *connect(const char *path, const shim_settings *s) {
+/* The connection of one of `clients` readers, or with 0 the first one. */
+static Db *connect(const char *path, const shim_settings *s, uint32_t clients) {
     Db *d = calloc(1, sizeof *d);
     d->wal = s->variant == 0;
     d->settings = *s;
+    d->of_reader = clients > 0;
+    d->clients = clients;
     snprintf(d->path, sizeof d->path, "%s", path);
     if (sqlite3_open(path, &d->db) != SQLITE_OK || set_up(d, s) != 0) {
         if (!shim_text[0]) failed(d, "open");
@@ -84,7 +100,12 @@ static Db *connect(const char *path, const shim_settings *s) {
 void *shim_open(const char *dir, const shim_settings *s) {
     char path[4000];
     snprintf(path, sizeof path, "%s/peer.sqlite", dir);
-    return connect(path, s);
+    return connect(path, s, 0);
+}
+
+int shim_clients(void *db, uint32_t clients) {
+    ((Db *)db)->clients = clients;
+    return 0;
 }
 
 int shim_close(void *db) {
@@ -120,11 +141,7 @@ int shim_put_all(void *db, const uint8_t *entries, size_t key_len, size_t value_
 /* One exclusive connection has one reader; otherwise each reader has its own. */
 void *shim_reader(void *db) {
     Db *d = db;
-    if (d->settings.clients > 1) {
-        Db *own = connect(d->path, &d->settings);
-        if (own) own->of_reader = 1;
-        return own;
-    }
+    if (d->settings.clients > 1) return connect(d->path, &d->settings, d->clients ? d->clients : d->settings.clients);
     if (d->has_reader) {
         shim_fail("not offered: one connection, one thread");
         return NULL;
@@ -159,7 +176,7 @@ static int keep(Db *d, const uint8_t **value, size_t value_len) {
 int shim_get(void *reader, const uint8_t *key, size_t key_len, const uint8_t **value, size_t *value_len) {
     Db *d = reader;
     sqlite3_reset(d->of[GET]);
-    sqlite3_bind_blob(d->of[GET], 1, key, (int)key_len, SQLITE_STATIC);
+    if (sqlite3_bind_blob(d->of[GET], 1, key, (int)key_len, SQLITE_STATIC) != SQLITE_OK) return failed(d, "bind");
     int got = sqlite3_step(d->of[GET]);
     if (got != SQLITE_ROW) {
         sqlite3_reset(d->of[GET]);
@@ -203,7 +220,7 @@ int shim_next(void *cursor, shim_entry *entry) {
 int shim_seek(void *cursor, const uint8_t *key, size_t key_len, shim_entry *entry) {
     Cursor *c = cursor;
     sqlite3_reset(c->from);
-    sqlite3_bind_blob(c->from, 1, key, (int)key_len, SQLITE_TRANSIENT);
+    if (sqlite3_bind_blob(c->from, 1, key, (int)key_len, SQLITE_TRANSIENT) != SQLITE_OK) return failed(c->of, "bind");
     return shim_next(cursor, entry);
 }
 
@@ -220,15 +237,23 @@ static int change(Db *d, const shim_change *c) {
     return step(d, which, c->deletes ? "delete" : "put");
 }
 
-int shim_apply(void *reader, const shim_change *changes, size_t count) {
-    Db *d = reader;
+static int transact(Db *d, const shim_change *changes, size_t count) {
     sqlite3_reset(d->of[GET]);
     if (step(d, BEGIN, "begin")) return -1;
     int done = 0;
     for (const shim_change *c = changes; c < changes + count && !done; c++) done = change(d, c);
-    if (!done) return step(d, COMMIT, "commit");
-    step(d, ROLLBACK, "rollback");
+    if (!done && step(d, COMMIT, "commit") == 0) return 0;
+    /* A commit that failed leaves its transaction open. Its text is kept: that of the rollback says less. */
+    sqlite3_step(d->of[ROLLBACK]);
+    sqlite3_reset(d->of[ROLLBACK]);
     return -1;
+}
+
+int shim_apply(void *reader, const shim_change *changes, size_t count) {
+    pthread_mutex_lock(&writers);
+    int done = transact(reader, changes, count);
+    pthread_mutex_unlock(&writers);
+    return done;
 }
 
 void *shim_reader_cursor(void *reader) {
@@ -245,7 +270,7 @@ int shim_seek_before(void *cursor, const uint8_t *key, size_t key_len, shim_entr
     const char *text = "SELECT k, v FROM e WHERE k < ?1 ORDER BY k DESC";
     if (!c->before && sqlite3_prepare_v2(c->of->db, text, -1, &c->before, NULL) != SQLITE_OK) return failed(c->of, text);
     sqlite3_reset(c->before);
-    sqlite3_bind_blob(c->before, 1, key, (int)key_len, SQLITE_TRANSIENT);
+    if (sqlite3_bind_blob(c->before, 1, key, (int)key_len, SQLITE_TRANSIENT) != SQLITE_OK) return failed(c->of, "bind");
     return shim_prev(cursor, entry);
 }
 

@@ -171,6 +171,7 @@ int shim_apply(void *reader, const shim_change *changes, size_t count) {
     return code ? failed("apply", code) : 0;
 }
 
+SHIM_SHARES_ITS_CACHE
 SHIM_CURSOR_OF_DATABASE
 
 int shim_prev(void *cursor, shim_entry *entry) {

@@ -147,6 +147,7 @@ int shim_apply(void *reader, const shim_change *changes, size_t count) {
     return done;
 }
 
+SHIM_SHARES_ITS_CACHE
 SHIM_CURSOR_OF_DATABASE
 
 /* The entry where the cursor is; the cursor stays. */

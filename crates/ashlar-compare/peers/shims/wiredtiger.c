@@ -23,7 +23,7 @@ struct Db {
     WT_CONNECTION *conn;
     At at; /* of the writer */
     int lsm;
-    uint32_t clients;
+    uint32_t clients; /* of this phase */
 };
 
 static int failed(const char *what, int code) {
@@ -63,8 +63,9 @@ static int set_up(Db *d, const char *dir, const shim_settings *s) {
                      (unsigned long long)chunk,
                      s->filter_bits ? "true" : "false", s->filter_bits ? s->filter_bits : 2);
     }
-    shim_say("%s (C API), %s; codec %s%s", WIREDTIGER_VERSION_STRING, lsm ? "LSM" : "B-tree",
-             !s->own && s->codec ? "snappy" : "none", floor);
+    shim_say("%s (C API), %s; codec %s%s%s", WIREDTIGER_VERSION_STRING, lsm ? "LSM" : "B-tree",
+             !s->own && s->codec ? "snappy" : "none", floor,
+             lsm && s->clients > 1 ? ", with several clients a new cursor for each get" : "");
     int code = wiredtiger_open(dir, NULL, config, &d->conn);
     if (code) return failed(config, code);
     WT_SESSION *session;
@@ -139,6 +140,11 @@ int shim_put_all(void *db, const uint8_t *entries, size_t key_len, size_t value_
     return code ? failed("batch", code) : 0;
 }
 
+int shim_clients(void *db, uint32_t clients) {
+    ((Db *)db)->clients = clients;
+    return 0;
+}
+
 void *shim_reader(void *db) {
     At *at = calloc(1, sizeof *at);
     if (open_at(db, at)) {
@@ -164,15 +170,18 @@ static int entry_of(WT_CURSOR *c, shim_entry *e) {
 
 /* A cursor of an LSM tree that was used before may miss what another session wrote since; a new one does not. */
 static int fresh(At *at) {
-    int code = at->cursor->close(at->cursor);
+    WT_CURSOR *old = at->cursor;
+    at->cursor = NULL;
+    int code = old ? old->close(old) : 0;
     if (!code) code = at->session->open_cursor(at->session, TABLE, NULL, "overwrite=true", &at->cursor);
+    if (code) at->cursor = NULL;
     return code ? failed("cursor", code) : 0;
 }
 
 int shim_get(void *reader, const uint8_t *key, size_t key_len, const uint8_t **value, size_t *value_len) {
     At *at = reader;
     /* A single client writes through this session, or before its reader was opened. */
-    if (at->of->lsm && at->of->clients > 1 && fresh(at)) return -1;
+    if ((!at->cursor || (at->of->lsm && at->of->clients > 1)) && fresh(at)) return -1;
     WT_CURSOR *c = at->cursor;
     WT_ITEM k = {.data = key, .size = key_len}, v;
     /* A cursor on an entry keeps its snapshot; the next get is to see what was written since. */
@@ -245,6 +254,8 @@ static int try_apply(At *w, const shim_change *changes, size_t count) {
 }
 
 int shim_apply(void *reader, const shim_change *changes, size_t count) {
+    At *at = reader;
+    if (!at->cursor && fresh(at)) return -1;
     int tries = 0, code;
     do code = try_apply(reader, changes, count);
     while (again(code, ++tries));
@@ -271,11 +282,10 @@ int shim_seek_before(void *cursor, const uint8_t *key, size_t key_len, shim_entr
 /* A cursor of an LSM tree that was reset may miss what another session wrote since; a new one does not. */
 void *shim_rest(void *cursor) {
     At *at = cursor;
-    if (at->of->lsm) {
+    if (at->of->lsm || at->cursor->reset(at->cursor)) {
         shim_cursor_close(cursor);
         return NULL;
     }
-    at->cursor->reset(at->cursor);
     return cursor;
 }
 

@@ -45,7 +45,7 @@ pub enum EngineName {
     /// AshlarDB that drops every thousandth put.
     #[value(hide = true)]
     TestForgetful,
-    /// AshlarDB whose clients lose one link.
+    /// AshlarDB whose clients lose one entry, in a program that knows which one.
     #[value(hide = true)]
     TestLosing,
 }
@@ -135,6 +135,11 @@ impl EngineName {
             EngineName::Lmdb if settings.key_bytes > LMDB_KEY => Some("keys of more than 511 bytes"),
             _ => None,
         }
+    }
+
+    /// Whether each client has a cache of its own, which only this client's reads fill.
+    pub fn divides_its_cache(self) -> bool {
+        matches!(self, EngineName::Sqlite | EngineName::SqliteRollback)
     }
 
     /// The form of the engine that the shim opens.

@@ -23,6 +23,7 @@ pub mod peers;
 pub mod place;
 pub mod process;
 pub mod quiet;
+pub mod records;
 pub mod sampler;
 pub mod settings;
 pub mod shown;

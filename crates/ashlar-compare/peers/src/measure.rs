@@ -20,7 +20,7 @@ pub struct Moment {
 }
 
 /// The differences of the counters between two moments.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Passed {
     /// Seconds of wall time.
     pub seconds: f64,

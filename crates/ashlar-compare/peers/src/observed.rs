@@ -5,11 +5,26 @@ use crate::meter::Second;
 use crate::peer::{Peer, Result, Written};
 use crate::sampler::{self, Sample};
 use crate::space::Taken;
-use ashlar_report::record::{Amplification, Counters, Cpu, Memory, Series, Space};
+use ashlar_report::record::{Amplification, Counters, Cpu, Memory, Record, Series, Space};
 use std::path::Path;
 
+/// The work around which something was observed.
+#[derive(Clone, Copy, Debug)]
+pub struct Observation<'a> {
+    /// Whether the engine's counters of writes belong to it.
+    pub writes: bool,
+    /// Bytes of keys and values that it wrote; `None` if it only read.
+    pub bytes: Option<u64>,
+    /// What the directory takes afterwards.
+    pub taken: Taken,
+    /// The user's bytes in the directory, if known.
+    pub live: Option<u64>,
+    /// Its seconds.
+    pub seconds: &'a [Second],
+}
+
 /// The counters of the system and of the engine around some work.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Observed {
     /// The samples taken during the work.
     pub samples: Vec<Sample>,
@@ -63,13 +78,26 @@ impl Observed {
         Ok((done, observed))
     }
 
+    /// Puts everything that was observed into a record, and leaves its other fields as they are.
+    pub fn fill(&self, of: &Observation<'_>, record: &mut Record) {
+        let configured_bytes = record.mem.configured_bytes;
+        record.engine.version.clone_from(&self.version);
+        record.series = self.series(of.seconds);
+        record.cpu = self.cpu();
+        (record.io_end, record.io) = (self.worked.io.clone(), self.settled.io.clone());
+        record.mem = Memory { configured_bytes, ..self.memory.clone() };
+        record.engine_counters = self.counters(of.writes);
+        record.space = self.space(of.taken, of.live);
+        record.amp = self.amplification(of.bytes, &record.engine_counters, &record.space);
+    }
+
     /// Seconds after the work until background work was idle.
     pub fn settling(&self) -> f64 {
         (self.settled.seconds - self.worked.seconds).max(0.0)
     }
 
     /// Second by second; nothing of a run that did not last one.
-    pub fn series(&self, seconds: &[Second]) -> Option<Series> {
+    fn series(&self, seconds: &[Second]) -> Option<Series> {
         let samples = &self.samples[..self.samples.len().min(seconds.len())];
         let sampled = |of: fn(&Sample) -> u64| samples.iter().map(of).collect();
         (!seconds.is_empty()).then(|| Series {
@@ -83,7 +111,7 @@ impl Observed {
     }
 
     /// Processor time, switches and faults, settling included.
-    pub fn cpu(&self) -> Cpu {
+    fn cpu(&self) -> Cpu {
         Cpu {
             process_s: Some(self.settled.cpu),
             thread_s: Some(self.worked.cpu_thread),
@@ -92,7 +120,7 @@ impl Observed {
     }
 
     /// The engine's own counters; those of writes only where the work wrote.
-    pub fn counters(&self, writes: bool) -> Counters {
+    fn counters(&self, writes: bool) -> Counters {
         let more = |now: Option<u64>, then: Option<u64>| {
             now.zip(then).filter(|_| writes).map(|(now, then)| now.saturating_sub(then))
         };
@@ -105,7 +133,7 @@ impl Observed {
     }
 
     /// The directory, which takes `taken`, of which `live` bytes are the user's, if known.
-    pub fn space(&self, taken: Taken, live: Option<u64>) -> Space {
+    fn space(&self, taken: Taken, live: Option<u64>) -> Space {
         let peak = self.samples.iter().map(|sample| sample.du).max().unwrap_or(0);
         Space {
             du: Some(taken.allocated),
@@ -117,7 +145,7 @@ impl Observed {
     }
 
     /// Costs per byte, of work that wrote `bytes` of keys and values; `None` for work that only read.
-    pub fn amplification(&self, bytes: Option<u64>, counters: &Counters, space: &Space) -> Amplification {
+    fn amplification(&self, bytes: Option<u64>, counters: &Counters, space: &Space) -> Amplification {
         let per_byte = |written: u64| Some(written as f64 / bytes?.max(1) as f64);
         let live = space.logical_live.filter(|&bytes| bytes > 0);
         let per_live = |bytes: Option<u64>| Some(bytes? as f64 / live? as f64);

@@ -158,6 +158,12 @@ pub trait Peer: Operations + Sized {
     /// Another reader. Each of its gets sees all preceding writes.
     fn reader(&self) -> Result<Self::Reader<'_>>;
 
+    /// Says how many clients the next phase has, before they are made. An engine that divides memory among its connections
+    /// gives each of them its part of the whole.
+    fn expect_clients(&self, _clients: u32) -> Result<()> {
+        Ok(())
+    }
+
     /// Another client. [`Settings::clients`] says how many there are at most.
     fn client(&self) -> Result<Self::Client<'_>> {
         not_driven("clients that read and write")

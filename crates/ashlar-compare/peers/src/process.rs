@@ -1,6 +1,8 @@
 //! Starts the process of an engine, watches it, and ends it when it takes too long.
 
 use crate::engine::EngineName;
+use crate::memory::Group;
+use crate::settings::Settings;
 use crate::stop::Stop;
 use ashlar_bench::say;
 use ashlar_report::record::Status;
@@ -91,6 +93,29 @@ pub fn end_with_parent() {
     let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
 }
 
+/// This program again, as the process of `engine`: RocksDB with jemalloc if `jemalloc` and if it is installed.
+///
+/// # Errors
+/// The path of this program is unknown.
+pub fn command(engine: EngineName, jemalloc: bool) -> Result<Command, Status> {
+    let mut command = Command::new(std::env::current_exe().map_err(|e| failed(e.to_string()))?);
+    if engine == EngineName::Rocksdb
+        && jemalloc
+        && let Some(path) = shared_jemalloc()
+    {
+        command.env("LD_PRELOAD", path);
+    }
+    Ok(command)
+}
+
+/// The memory control group of a process whose settings limit memory, below `parent`.
+///
+/// # Errors
+/// The group cannot be made.
+pub fn group(settings: &Settings, parent: Option<&Path>) -> Result<Option<Group>, Status> {
+    settings.memory_limit_bytes.and(parent).map(Group::below).transpose().map_err(failed)
+}
+
 /// The beginning of a line on standard error that is meant for people, at once.
 pub const PROGRESS: &str = "progress: ";
 
@@ -171,7 +196,7 @@ impl Drop for Scratch {
 }
 
 /// jemalloc's shared object, at the places that distributions use.
-pub fn jemalloc() -> Option<&'static str> {
+fn shared_jemalloc() -> Option<&'static str> {
     ["/usr/lib/x86_64-linux-gnu/libjemalloc.so.2", "/usr/lib64/libjemalloc.so.2", "/usr/lib/libjemalloc.so.2"]
         .into_iter()
         .find(|path| Path::new(path).is_file())

@@ -13,15 +13,14 @@ use crate::report;
 use ashlar_peers::engine::EngineName;
 use ashlar_peers::header::{header, turns};
 use ashlar_peers::quiet;
+use ashlar_peers::records::Records;
 use ashlar_peers::settings::Class;
 use ashlar_peers::shown::Shown;
 use ashlar_peers::stop::Stop;
 use ashlar_report::history;
 use ashlar_report::record::{Line, Record, Run, Status};
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// The runs to do.
@@ -99,11 +98,8 @@ impl Outcome {
 /// There is too little disk or memory, the records cannot be written, or there is nothing to run.
 pub fn run(matrix: &Matrix) -> Result<(), String> {
     needs::check(matrix)?;
-    let mut json = match &matrix.json {
-        Some(path) => Some(append(path)?),
-        None => None,
-    };
-    let mut keep = |line: Line| json.as_mut().map_or(Ok(()), |file| write_line(file, &line));
+    let mut json = Records::append(matrix.json.as_deref())?;
+    let mut keep = |line: Line| json.keep(&line);
     let mut shown = Run { headers: vec![header("ashlar-compare", &matrix.dir)], records: Vec::new() };
     keep(Line::Machine(Box::new(shown.headers[0].clone())))?;
     let mut outcome = Outcome::default();
@@ -252,13 +248,4 @@ fn peak(records: &[Record], engine: EngineName) -> Option<f64> {
         r.engine.name == engine.text() && r.workload == Workload::Fillrandom.text() && r.params.threads == 1
     };
     report::median(records.iter().filter(of).filter_map(|r| Some(r.ops.as_ref()?.per_sec)))
-}
-
-fn append(path: &Path) -> Result<File, String> {
-    let file = OpenOptions::new().create(true).append(true).open(path);
-    file.map_err(|e| format!("{}: {e}", path.display()))
-}
-
-fn write_line(file: &mut File, line: &Line) -> Result<(), String> {
-    writeln!(file, "{}", line.text()).map_err(|e| format!("the file of records: {e}"))
 }

@@ -4,9 +4,8 @@ use super::Matrix;
 use crate::experiment::Session;
 use crate::job::{Job, Step, Workload};
 use ashlar_peers::engine::EngineName;
-use ashlar_peers::memory::Group;
 use ashlar_peers::place;
-use ashlar_peers::process::{self, Limits, NOT_OFFERED, Scratch, failed, jemalloc};
+use ashlar_peers::process::{self, Limits, NOT_OFFERED, Scratch, failed};
 use ashlar_peers::settings::{Class, Settings};
 use ashlar_report::record::{Record, Status};
 use std::process::Command;
@@ -70,15 +69,8 @@ pub fn marked(
 /// # Errors
 /// The failure of the process.
 pub fn run(matrix: &Matrix, job: &Job) -> Result<Vec<Record>, Status> {
-    let mut command = Command::new(std::env::current_exe().map_err(|e| failed(e.to_string()))?);
-    if job.engine == EngineName::Rocksdb
-        && matrix.jemalloc
-        && let Some(jemalloc) = jemalloc()
-    {
-        command.env("LD_PRELOAD", jemalloc);
-    }
-    let limited = job.settings.memory_limit_bytes.and(matrix.memory_group.as_deref());
-    let group = limited.map(Group::below).transpose().map_err(failed)?;
+    let command = process::command(job.engine, matrix.jemalloc)?;
+    let group = process::group(&job.settings, matrix.memory_group.as_deref())?;
     let job = Job { group: group.as_ref().map(|group| group.path().to_path_buf()), ..job.clone() };
     let lines = watched(matrix, &job, command)?;
     let read = |line: &String| serde_json::from_str(line).map_err(|e| failed(e.to_string()));

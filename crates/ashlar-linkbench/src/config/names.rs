@@ -1,10 +1,10 @@
-//! Every property that is known: those that count here, those of the original program without a meaning here, and the next
-//! similar name for one that is neither.
+//! The property names that are read, those that are accepted and ignored, and the suggestion for an unknown name.
 
-use super::properties::Properties;
+use super::properties::{COMMAND_LINE, Properties};
+use ashlar_base::nearest::nearest;
 
-/// Properties that count, without those of [`PREFIXED`].
-const KNOWN: [&str; 39] = [
+/// Properties that are read, without those of [`PREFIXED`].
+const KNOWN: [&str; 38] = [
     "workload_file",
     "data_file",
     "startid1",
@@ -43,24 +43,25 @@ const KNOWN: [&str; 39] = [
     "request_random_seed",
     "max_failed_requests",
     "link_multiget_dist",
-    "maxsamples",
 ];
 
-/// Prefixes with the endings that count.
-const PREFIXED: [(&[&str], &[&str]); 3] = [
+/// Prefixes with the endings that are read.
+const PREFIXED: [(&[&str], &[&str]); 4] = [
     (
         &["link_add_datagen", "link_up_datagen", "node_add_datagen", "node_up_datagen"],
         &["", "_startbyte", "_endbyte", "_uniqueness", "_motif_length"],
     ),
     (
         &["read", "read_uncorr", "write", "write_uncorr", "node_read", "node_update", "node_delete"],
-        &["_function", "_shape", "_config", "_blend", "_param", "_mean"],
+        &["_function", "_shape", "_config"],
     ),
+    (&["read_uncorr", "write_uncorr"], &["_blend"]),
     (&["link_multiget_dist"], &["_min", "_max", "_prob"]),
 ];
 
-/// Properties of the original's stores, logs and Hadoop form: accepted, without a meaning here.
-const IGNORED: [&str; 24] = [
+/// Properties of the original's stores, logs, samples and Hadoop form: accepted in files, without a meaning here.
+const IGNORED: [&str; 25] = [
+    "maxsamples",
     "linkstore",
     "nodestore",
     "host",
@@ -87,56 +88,45 @@ const IGNORED: [&str; 24] = [
     "write_options_disableWAL",
 ];
 
-/// True if `key` is a property of the original program, or one of ours.
-pub fn is_known(key: &str) -> bool {
-    KNOWN.contains(&key)
-        || IGNORED.contains(&key)
-        || PREFIXED.iter().any(|(heads, ends)| {
-            heads.iter().any(|head| key.strip_prefix(head).is_some_and(|end| ends.contains(&end)))
-        })
+/// Every name that is read.
+fn read() -> impl Iterator<Item = String> {
+    let heads_and_ends = PREFIXED.iter().flat_map(|(heads, ends)| {
+        heads.iter().flat_map(move |head| ends.iter().map(move |end| format!("{head}{end}")))
+    });
+    KNOWN.iter().map(|name| (*name).to_owned()).chain(heads_and_ends)
 }
 
-/// Refuses unknown properties.
+/// Refuses unknown properties, and properties without a meaning here on the command line.
 ///
 /// # Errors
 /// Names the place of each, and the known name that is most similar.
 pub fn check(properties: &Properties) -> Result<(), String> {
-    let unknown = properties.iter().filter(|(key, _)| !is_known(key));
-    let lines: Vec<String> = unknown
-        .map(|(key, given)| {
-            format!("{}: unknown property {key}; did you mean {}?", given.place, nearest(key))
-        })
-        .collect();
-    if lines.is_empty() { Ok(()) } else { Err(lines.join("\n")) }
-}
-
-fn nearest(key: &str) -> String {
-    let heads_and_ends = PREFIXED.iter().flat_map(|(heads, ends)| {
-        heads.iter().flat_map(move |head| ends.iter().map(move |end| format!("{head}{end}")))
-    });
-    let all = KNOWN.iter().map(|name| (*name).to_owned()).chain(heads_and_ends);
-    all.min_by_key(|name| distance(key, name)).unwrap_or_default()
-}
-
-/// Letters to insert, delete or replace.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut corner = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let changed = corner + usize::from(x != *y);
-            corner = row[j + 1];
-            row[j + 1] = changed.min(row[j] + 1).min(corner + 1);
+    let names: Vec<String> = read().collect();
+    let wrong = |key: &str, place: &str| {
+        if names.iter().any(|name| name == key) || (IGNORED.contains(&key) && place != COMMAND_LINE) {
+            return None;
         }
-    }
-    row[b.len()]
+        if IGNORED.contains(&key) {
+            return Some(format!(
+                "{place}: {key} is a property of the original program without a meaning here"
+            ));
+        }
+        let similar = nearest(key, names.iter().map(String::as_str));
+        let hint = similar.map_or(String::new(), |name| format!("; did you mean {name}?"));
+        Some(format!("{place}: unknown property {key}{hint}"))
+    };
+    let lines: Vec<String> = properties.iter().filter_map(|(key, given)| wrong(key, &given.place)).collect();
+    if lines.is_empty() { Ok(()) } else { Err(lines.join("\n")) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Config;
+
+    fn checked(key: &str) -> Result<(), String> {
+        check(&Properties::parse(&format!("{key} = 9\n"), "w").unwrap())
+    }
 
     #[test]
     fn the_originals_names_are_known() {
@@ -147,20 +137,46 @@ mod tests {
             "link_up_datagen_motif_length",
             "linkstore",
         ] {
-            assert!(is_known(key), "{key}");
+            assert_eq!(checked(key), Ok(()));
         }
-        for key in ["maxid", "read_uncorr_blends", "node_read", "link_add_datagen_seed"] {
-            assert!(!is_known(key), "{key}");
+        for key in ["maxid", "read_uncorr_blends", "node_read", "link_add_datagen_seed", "node_read_blend"] {
+            assert!(checked(key).is_err(), "{key}");
         }
     }
 
     #[test]
     fn an_unknown_property_names_its_line_and_a_similar_one() {
-        let all = Properties::parse("maxid1 = 9\nmaxid2 = 9\nread_uncorr_blnd = 1\n", "w").unwrap();
+        let all =
+            Properties::parse("maxid1 = 9\nmaxid2 = 9\nread_uncorr_blnd = 1\ncolour = red\n", "w").unwrap();
         assert_eq!(
             check(&all).unwrap_err(),
-            "w:2: unknown property maxid2; did you mean maxid1?\nw:3: unknown property read_uncorr_blnd; did you mean read_uncorr_blend?"
+            "w:4: unknown property colour\nw:2: unknown property maxid2; did you mean maxid1?\n\
+             w:3: unknown property read_uncorr_blnd; did you mean read_uncorr_blend?"
         );
-        assert_eq!(distance("kitten", "sitting"), 3);
+        let mut all = Properties::default();
+        all.set("linkstore = x").unwrap();
+        assert!(check(&all).unwrap_err().starts_with("-D: linkstore is a property of the original program"));
+    }
+
+    /// A name that nothing reads would be accepted and change nothing.
+    #[test]
+    fn every_known_name_is_read() {
+        let functions = [
+            &["nlinks_func=ZipfDistribution", "nlinks_shape=0.5", "nlinks_mean=3"][..],
+            &["read_function=MULTIPLE", "write_function=MULTIPLE", "node_delete_function=MULTIPLE"],
+            &["read_uncorr_function=MULTIPLE", "write_uncorr_function=MULTIPLE"],
+            &["node_read_function=MULTIPLE", "node_update_function=MULTIPLE"],
+            &["node_delete_function=ZipfDistribution", "node_delete_shape=0.5"],
+            &[],
+        ];
+        for key in read().filter(|key| key != crate::config::properties::WORKLOAD_FILE) {
+            let refused = functions.iter().any(|given| {
+                let nonsense = format!("{key}=nonsense");
+                let all: Vec<String> =
+                    given.iter().map(|text| (*text).to_owned()).chain([nonsense]).collect();
+                Config::builtin(&all, false).is_err_and(|why| why.contains("nonsense"))
+            });
+            assert!(refused, "{key} = nonsense is accepted");
+        }
     }
 }

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 pub struct Given {
     /// The text behind the separator.
     pub value: String,
-    /// `file:line`, or `-D`.
+    /// `file:line`, or [`COMMAND_LINE`].
     pub place: String,
 }
 
@@ -22,6 +22,9 @@ pub struct Given {
 pub struct Properties {
     given: BTreeMap<String, Given>,
 }
+
+/// The place of what was given on the command line.
+pub const COMMAND_LINE: &str = "-D";
 
 /// The property that names the workload file.
 pub const WORKLOAD_FILE: &str = "workload_file";
@@ -81,7 +84,7 @@ impl Properties {
         let (key, value) = assignment
             .split_once('=')
             .ok_or_else(|| format!("-D {assignment}: not of the form key=value"))?;
-        let given = Given { value: value.trim().to_owned(), place: "-D".to_owned() };
+        let given = Given { value: value.trim().to_owned(), place: COMMAND_LINE.to_owned() };
         self.given.insert(key.trim().to_owned(), given);
         Ok(())
     }
@@ -121,14 +124,14 @@ fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut letters = text.chars();
     while let Some(letter) = letters.next() {
-        match (letter, letter == '\\') {
-            (_, true) => match letters.next() {
+        match letter {
+            '\\' => match letters.next() {
                 Some('t') => out.push('\t'),
                 Some('n') => out.push('\n'),
                 Some(other) => out.push(other),
                 None => {}
             },
-            (other, false) => out.push(other),
+            other => out.push(other),
         }
     }
     out

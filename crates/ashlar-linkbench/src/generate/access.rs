@@ -3,7 +3,6 @@
 use super::floor;
 use super::permutation::Permutation;
 use super::table::Table;
-use super::unit;
 use super::zipf::Zipf;
 use ashlar_bench::Random;
 use std::sync::Arc;
@@ -32,13 +31,13 @@ pub enum Function {
     PerfectPower(u64),
 }
 
-/// The weights of ranks: the greatest ranks that share a weight, and the sum of weights up to them.
+/// Cumulative weights. Each entry has the end of a run of ranks and the sum of all weights before that end.
 #[derive(Clone, Debug)]
 struct Weights {
     sums: Vec<(u64, f64)>,
 }
 
-/// Steps of the sum of weights: enough that neighbouring ranks differ by less than a step.
+/// Ranks are grouped into about so many runs; a run has the weight of its first rank.
 const STEPS: u64 = 100_000;
 
 impl Weights {
@@ -56,7 +55,7 @@ impl Weights {
 
     fn next(&self, random: &mut Random) -> u64 {
         let Some((_, all)) = self.sums.last() else { return 0 };
-        let drawn = unit(random) * all;
+        let drawn = random.unit() * all;
         let place = self.sums.partition_point(|(_, sum)| *sum <= drawn).min(self.sums.len() - 1);
         let from = place.checked_sub(1).map_or(0, |before| self.sums[before].0);
         from + random.below(self.sums[place].0 - from)
@@ -145,7 +144,7 @@ impl Blend {
     /// The next id.
     pub fn next(&mut self, random: &mut Random) -> u64 {
         match &mut self.uncorrelated {
-            Some(second) if unit(random) * 100.0 < self.percent => second.next(random),
+            Some(second) if random.unit() * 100.0 < self.percent => second.next(random),
             _ => self.correlated.next(random),
         }
     }

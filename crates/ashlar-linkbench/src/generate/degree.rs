@@ -19,7 +19,7 @@ pub enum Function {
     Const,
     /// Small ids have more links: n over the id.
     Reciprocal,
-    /// Multiples of the parameter have as many links more.
+    /// An id that is a multiple of the parameter gets that many extra links.
     Multiples,
     /// Powers with the parameter as exponent have more links, by their distance from the power before.
     PerfectSquares,
@@ -168,14 +168,16 @@ mod tests {
         }
     }
 
-    /// The mean of the specification, which has the original's whole table, and that the shares add 0.274 links.
+    /// The means were calculated from the 25 points apart from this code: within a bin the degree d has the part
+    /// ln(d / (d − 1)) / ln(end / begin). Ranks begin with the greatest degree, which adds half of the cap divided by n. The shares
+    /// of the two types add 0.273 links. (The original's whole table has 2.90 and 4.38 for the first and the last size.)
     #[test]
-    fn capped_graphs_have_the_means_of_the_specification() {
-        for (n, wanted) in [(20_000, 2.90), (100_000, 3.89), (1_000_000, 4.38)] {
+    fn capped_graphs_have_the_means_of_the_table() {
+        for (n, wanted) in [(20_000, 2.925), (250_000, 4.331), (1_000_000, 4.551)] {
             let cap = 961_963 * n / 10_000_000;
             let degrees = of(Function::Real { table: Table::degrees(), cap }, 0, 0, n);
             let mean = loaded(&degrees);
-            assert!((mean / wanted - 1.0).abs() < 0.06, "{n}: {mean}, not {wanted}");
+            assert!((mean / wanted - 1.0).abs() < 0.01, "{n}: {mean}, not {wanted}");
             let plain = (1..=n).map(|id| degrees.total(id)).sum::<u64>() as f64 / n as f64;
             assert!((mean - plain - 0.274).abs() < 0.004, "{n}: {mean} {plain}");
         }

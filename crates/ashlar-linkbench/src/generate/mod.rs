@@ -11,12 +11,6 @@ pub mod zipf;
 
 use ashlar_bench::Random;
 
-/// A number from 0 to 1, 1 not included.
-#[inline]
-pub fn unit(random: &mut Random) -> f64 {
-    (random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
-}
-
 /// The whole part of a number that is not negative; `as` saturates.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 #[inline]
@@ -27,8 +21,8 @@ pub fn floor(x: f64) -> u64 {
 /// A number of the normal distribution with mean 0 and deviation 1, by the method of Box and Muller.
 pub fn normal(random: &mut Random) -> f64 {
     // 1 - unit is above 0, so its logarithm is finite.
-    let radius = (-2.0 * (1.0 - unit(random)).ln()).sqrt();
-    radius * (std::f64::consts::TAU * unit(random)).cos()
+    let radius = (-2.0 * (1.0 - random.unit()).ln()).sqrt();
+    radius * (std::f64::consts::TAU * random.unit()).cos()
 }
 
 #[cfg(test)]

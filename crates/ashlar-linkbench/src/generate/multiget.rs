@@ -1,6 +1,6 @@
 //! How many links a multiget asks for: geometric.
 
-use super::{floor, unit};
+use super::floor;
 use ashlar_bench::Random;
 
 /// A geometric distribution from a least to a greatest number.
@@ -8,7 +8,7 @@ use ashlar_bench::Random;
 pub struct Geometric {
     /// The least number.
     pub min: u64,
-    /// The numbers end before this one.
+    /// Upper bound, not included.
     pub end: u64,
     /// The probability that a number is the last one.
     pub prob: f64,
@@ -19,7 +19,7 @@ pub struct Geometric {
 impl Geometric {
     /// The next number.
     pub fn next(&self, random: &mut Random) -> u64 {
-        let failures = ((1.0 - unit(random)).ln() / (1.0 - self.prob).ln()).ceil().max(0.0);
+        let failures = ((1.0 - random.unit()).ln() / (1.0 - self.prob).ln()).ceil().max(0.0);
         let drawn = floor(failures) + u64::from(self.as_java);
         drawn.clamp(self.min, self.end.saturating_sub(1).max(self.min))
     }

@@ -1,9 +1,10 @@
-//! The data of nodes and links: log-normal lengths, and bytes that repeat so much that a codec finds what the original's data has.
+//! The data of nodes and links: log-normal lengths, and bytes that repeat as often as the original's, so that codecs reach a
+//! similar ratio.
 //!
 //! A buffer of random bytes is made once. Data is written in chunks of 128 bytes: with probability `uniqueness` fresh random
 //! bytes, else a piece of the buffer from a random offset.
 
-use super::{floor, normal, unit};
+use super::{floor, normal};
 use ashlar_bench::Random;
 
 /// Bytes of a chunk.
@@ -54,7 +55,7 @@ impl Payload {
         let chunk = CHUNK.min(self.motif.len()).max(1);
         while self.bytes.len() < length {
             let many = chunk.min(length - self.bytes.len());
-            if self.motif.is_empty() || unit(random) < self.shape.uniqueness {
+            if self.motif.is_empty() || random.unit() < self.shape.uniqueness {
                 fresh(self.shape, many, random, &mut self.bytes);
             } else {
                 let offsets = (self.motif.len() - many + 1) as u64;
@@ -95,6 +96,28 @@ mod tests {
             all.sort_unstable();
             assert!((all[100_000] as f64 / median - 1.0).abs() < 0.05, "{}", all[100_000]);
             assert!(all[199_999] < end);
+        }
+    }
+
+    /// The specification's values for zlib in pieces of 16 KiB: 0.35 and 0.32 for links by the length of the buffer, 0.65 for nodes.
+    #[test]
+    fn codecs_reach_the_ratios_of_the_specification() {
+        let mut random = Random::new(5, 0);
+        let cases = [(LINK.as_java(), 8.0, 255, 0.35), (LINK, 8.0, 255, 0.32), (NODE, 128.0, 1 << 20, 0.65)];
+        for (shape, median, end, wanted) in cases {
+            let mut payload = Payload::new(shape, &mut random);
+            let mut all = Vec::new();
+            while all.len() < 600_000 {
+                let bytes = length(median, end, &mut random);
+                all.extend_from_slice(payload.next(bytes, &mut random));
+            }
+            let packed = |piece: &[u8]| {
+                let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::default());
+                std::io::Write::write_all(&mut encoder, piece).unwrap();
+                encoder.finish().unwrap().len()
+            };
+            let ratio = all.chunks(16 << 10).map(packed).sum::<usize>() as f64 / all.len() as f64;
+            assert!((ratio - wanted).abs() < 0.03, "{shape:?}: {ratio}, not {wanted}");
         }
     }
 

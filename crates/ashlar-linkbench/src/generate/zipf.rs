@@ -1,7 +1,10 @@
 //! Ranks with Zipf-like frequencies, by the method of Gray et al., "Quickly generating billion-record synthetic databases" (1994):
 //! the two most frequent ranks are exact, the rest follows a power law.
+//!
+//! The Linkbench document uses this method, so the workload does. The programs of `ashlar-bench` draw by rejection, which is exact
+//! and would give other access frequencies than the document's.
 
-use super::{floor, unit};
+use super::floor;
 use ashlar_bench::Random;
 
 /// From this many items on the sum is approximated.
@@ -54,7 +57,7 @@ impl Zipf {
 
     /// The next rank.
     pub fn next(&self, random: &mut Random) -> u64 {
-        self.at(unit(random))
+        self.at(random.unit())
     }
 }
 
@@ -68,7 +71,8 @@ mod tests {
         assert!((exact_zeta(1_000_000, 0.8) - 74.807).abs() < 0.0005);
     }
 
-    /// The two first ranks have their exact shares; the share of the first k ranks follows the closed form of the power law.
+    /// The two first ranks have their exact shares. Those of the first 1 %, 10 % and half of the ranks are near the exact sums: the
+    /// method follows a power law there, which is off by up to 5 %.
     #[test]
     fn ranks_have_their_shares() {
         let draws = 400_000;
@@ -80,14 +84,14 @@ mod tests {
             let share =
                 |most: u64| ranks.iter().filter(|rank| **rank < most).count() as f64 / f64::from(draws);
             let error = |p: f64| 5.0 * (p * (1.0 - p) / f64::from(draws)).sqrt();
-            let first = 1.0 / zeta(n, shape);
-            let both = first * (1.0 + 0.5_f64.powf(shape));
-            for (most, wanted) in [(1, first), (2, both)] {
+            let all = exact_zeta(n, shape);
+            for most in [1, 2] {
+                let wanted = exact_zeta(most, shape) / all;
                 assert!((share(most) - wanted).abs() < error(wanted), "{n} {most}: {} {wanted}", share(most));
             }
             for most in [n / 100, n / 10, n / 2] {
-                let wanted = ((most as f64 / n as f64).powf(1.0 - shape) - 1.0) / zipf.eta + 1.0;
-                assert!((share(most) - wanted).abs() < error(wanted), "{n} {most}: {} {wanted}", share(most));
+                let wanted = exact_zeta(most, shape) / all;
+                assert!((share(most) / wanted - 1.0).abs() < 0.05, "{n} {most}: {} {wanted}", share(most));
             }
         }
     }

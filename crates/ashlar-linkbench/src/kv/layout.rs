@@ -22,9 +22,18 @@ const FAN: usize = 18;
 /// A key or a value that was written in place, or read.
 pub type Bytes = Vec<u8>;
 
-/// An entry does not have the form of its space.
-pub fn malformed<T>(what: &str, bytes: &[u8]) -> Result<T, String> {
-    Err(format!("an entry of {what} has a malformed part of {} bytes", bytes.len()))
+/// The value of an entry does not have the form of its space.
+pub fn malformed<T>(key: &[u8], value: &[u8]) -> Result<T, String> {
+    let name = match key.first() {
+        Some(b'n') => "node",
+        Some(b'l') => "link",
+        Some(b'i') => "list entry",
+        Some(b'c') => "count",
+        _ => "entry",
+    };
+    let digits: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
+    let length = value.len();
+    Err(format!("{name} 0x{digits}: the value of {length} bytes is too short or has an unknown visibility"))
 }
 
 /// The key of a node.

@@ -1,10 +1,11 @@
-//! Locks of fans in the driver, the same for every engine in batch mode: an operation that reads and then writes holds the lock
-//! of its fan meanwhile.
+//! Locks of link lists and nodes in the driver, the same for every engine in batch mode: an operation that reads and then writes
+//! holds the lock of its list or node meanwhile.
 
 use crate::model::Fan;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-const STRIPES: usize = 4096;
+const STRIPE_BITS: u32 = 12;
+const STRIPES: usize = 1 << STRIPE_BITS;
 
 /// Striped locks over a hash of node and type.
 #[derive(Debug)]
@@ -28,9 +29,9 @@ impl Locks {
     }
 
     fn number(&self, of: u64) -> MutexGuard<'_, ()> {
-        // The constant of Fibonacci hashing: high bits depend on every bit of the number.
-        let mixed = of.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-        let place = usize::try_from(mixed).unwrap_or(0) % STRIPES;
+        // The constant of Fibonacci hashing: only the highest bits of the product depend on every bit of the number.
+        let highest = of.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - STRIPE_BITS);
+        let place = usize::try_from(highest).unwrap_or(0);
         // The lock protects no data of its own, so a panic of another thread left nothing half done here.
         self.0[place].lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -39,6 +40,15 @@ impl Locks {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_bit_of_the_number_chooses_the_lock() {
+        let locks = Locks::default();
+        let address = |of: u64| std::ptr::from_ref(&*locks.number(of)) as usize;
+        for bit in 0..64 {
+            assert!((1..20).any(|of: u64| address(of) != address(of ^ (1 << bit))), "{bit}");
+        }
+    }
 
     #[test]
     fn a_fan_has_one_lock_and_neighbours_have_others() {

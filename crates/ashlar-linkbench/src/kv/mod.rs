@@ -22,6 +22,12 @@ use ashlar_peers::client::{Bounds, CONFLICT, Change, Changes, Client};
 use ashlar_peers::peer::{Keys, Result};
 use contents::Contents;
 use layout::{Bytes, malformed};
+use std::time::Duration;
+
+/// How often a transaction that meets conflicts runs, how many of these runs follow at once, and the pause between the others.
+const TRIES: u32 = 1000;
+const TRIES_AT_ONCE: u32 = 3;
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// How writes are made atomic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, clap::ValueEnum)]
@@ -177,21 +183,28 @@ impl<'a, C: Client> Graph<'a, C> {
         hidden
     }
 
-    /// Runs an operation that reads and then writes; in a transaction until it meets no conflict.
+    /// Runs an operation that reads and then writes; in a transaction until it meets no conflict, at most [`TRIES`] times.
     fn atomically<T>(&mut self, mut operation: impl FnMut(&mut Self) -> Result<T>) -> Result<T> {
         if self.mode != Mode::Txn {
             return operation(self);
         }
+        let mut tries = 1;
         loop {
             self.client.begin()?;
             self.committed = false;
             let done = operation(self);
-            if !self.committed {
-                self.client.rollback()?;
-            }
+            let ended = if self.committed { Ok(()) } else { self.client.rollback() };
             match done {
-                Err(why) if why.starts_with(CONFLICT) => self.conflicts += 1,
-                other => return other,
+                Err(why) if why.starts_with(CONFLICT) && tries < TRIES && ended.is_ok() => {
+                    self.conflicts += 1;
+                    // At once at first; then pauses, in which a stalled engine can catch up.
+                    if tries > TRIES_AT_ONCE {
+                        std::thread::sleep(PAUSE);
+                    }
+                    tries += 1;
+                }
+                Err(why) => return Err(why),
+                Ok(value) => return ended.map(|()| value),
             }
         }
     }
@@ -208,7 +221,9 @@ impl<'a, C: Client> Graph<'a, C> {
         if !found {
             return Ok(false);
         }
-        let Some(link) = layout::link(fan, id2, stored) else { return malformed("l", stored) };
+        let Some(link) = layout::link(fan, id2, stored) else {
+            return malformed(&layout::link_key(fan, id2), stored);
+        };
         if link.visibility == Visibility::Hidden {
             return Ok(false);
         }
@@ -228,7 +243,7 @@ impl<'a, C: Client> Graph<'a, C> {
             before.remove(&key, value);
             old = match layout::link(fan, id2, value) {
                 Some(link) => Ok(Some((link.visibility, link.time))),
-                None => malformed("l", value),
+                None => malformed(&key, value),
             };
         })?;
         self.pending = self.pending.and(before);
@@ -259,7 +274,7 @@ impl<'a, C: Client> Graph<'a, C> {
         let (key, mut old, mut before) = (layout::count_key(fan), Ok(None), Contents::default());
         self.read(&key, |value| {
             before.remove(&key, value);
-            old = counted(value);
+            old = counted(&key, value);
         })?;
         self.pending = self.pending.and(before);
         let new = match old? {
@@ -309,8 +324,8 @@ impl<'a, C: Client> Graph<'a, C> {
     /// # Errors
     /// The engine's, or the entry is malformed.
     pub fn count(&mut self, fan: Fan) -> Result<Option<Count>> {
-        let mut count = Ok(None);
-        self.client.get(&layout::count_key(fan), |value| count = counted(value))?;
+        let (key, mut count) = (layout::count_key(fan), Ok(None));
+        self.client.get(&key, |value| count = counted(&key, value))?;
         count
     }
 
@@ -324,7 +339,7 @@ impl<'a, C: Client> Graph<'a, C> {
         let mut done = Ok(());
         self.client.multi_get(&self.keys, |place, value| match layout::link(fan, ids[place], value) {
             Some(link) => see(&link),
-            None => done = malformed("l", value),
+            None => done = malformed(&layout::link_key(fan, ids[place]), value),
         })?;
         done
     }
@@ -343,7 +358,7 @@ impl<'a, C: Client> Graph<'a, C> {
             }
             match layout::listed(key, value) {
                 Some(link) => see(&link),
-                None => done = malformed("i", value),
+                None => done = malformed(key, value),
             }
             seen += 1;
             seen < listing.limit
@@ -356,10 +371,10 @@ impl<'a, C: Client> Graph<'a, C> {
     /// # Errors
     /// The engine's, or the entry is malformed.
     pub fn get_node(&mut self, id: u64, see: impl FnOnce(&Node<'_>)) -> Result<bool> {
-        let mut done = Ok(());
-        let found = self.client.get(&layout::node_key(id), |value| match layout::node(value) {
+        let (key, mut done) = (layout::node_key(id), Ok(()));
+        let found = self.client.get(&key, |value| match layout::node(value) {
             Some(node) => see(&node),
-            None => done = malformed("n", value),
+            None => done = malformed(&key, value),
         })?;
         done.map(|()| found)
     }
@@ -422,9 +437,9 @@ impl<'a, C: Client> Graph<'a, C> {
 }
 
 /// The count in a stored value.
-fn counted(value: &[u8]) -> Result<Option<Count>> {
+fn counted(key: &[u8], value: &[u8]) -> Result<Option<Count>> {
     match layout::count(value) {
         Some(found) => Ok(Some(found)),
-        None => malformed("c", value),
+        None => malformed(key, value),
     }
 }

@@ -75,6 +75,85 @@ fn a_malformed_entry_is_an_error() {
     let (memory, locks) = (Memory::default(), Locks::default());
     memory.entries().insert(layout::count_key(FAN).to_vec(), b"short".to_vec());
     let mut graph = Graph::new(&memory, &locks, Mode::Batch);
-    assert_eq!(graph.count(FAN).unwrap_err(), "an entry of c has a malformed part of 5 bytes");
+    let why = graph.count(FAN).unwrap_err();
+    assert!(why.starts_with("count 0x630000000000000005") && why.contains("the value of 5 bytes"), "{why}");
     assert!(graph.add_link(&link(1, 1)).is_err());
+}
+
+/// A client of transactions that meets so many conflicts, and whose rollbacks fail if asked.
+struct Conflicts<'a> {
+    memory: &'a Memory,
+    left: u32,
+    stuck: bool,
+}
+
+impl Client for Conflicts<'_> {
+    fn get(&mut self, key: &[u8], see: impl FnOnce(&[u8])) -> Result<bool> {
+        (&mut &*self.memory).get(key, see)
+    }
+
+    fn scan(&mut self, bounds: Bounds<'_>, see: impl FnMut(&[u8], &[u8]) -> bool) -> Result<()> {
+        (&mut &*self.memory).scan(bounds, see)
+    }
+
+    fn apply(&mut self, changes: &Changes) -> Result<()> {
+        (&mut &*self.memory).apply(changes)
+    }
+
+    fn begin(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn get_for_update(&mut self, key: &[u8], see: impl FnOnce(&[u8])) -> Result<bool> {
+        self.get(key, see)
+    }
+
+    fn commit(&mut self, changes: &Changes) -> Result<()> {
+        if self.left > 0 {
+            self.left -= 1;
+            return Err(format!("{CONFLICT}try again"));
+        }
+        self.apply(changes)
+    }
+
+    fn rollback(&mut self) -> Result<()> {
+        if self.stuck { Err("the rollback failed".to_owned()) } else { Ok(()) }
+    }
+}
+
+#[test]
+fn a_transaction_is_tried_again_and_gives_up() {
+    let (memory, locks) = (Memory::default(), Locks::default());
+    let graph = |left, stuck| Graph::new(Conflicts { memory: &memory, left, stuck }, &locks, Mode::Txn);
+    let mut few = graph(5, false);
+    assert_eq!((few.add_link(&link(1, 10)), few.conflicts), (Ok(Added::Inserted), 5));
+    assert_eq!(few.count(FAN).unwrap().map(|count| count.count), Some(1), "the change was made once");
+    let mut many = graph(TRIES, false);
+    assert_eq!(
+        (many.add_link(&link(2, 10)), many.conflicts),
+        (Err(format!("{CONFLICT}try again")), TRIES as u64 - 1)
+    );
+    let why = graph(1, true).add_link(&link(3, 10)).unwrap_err();
+    assert!(why.starts_with(CONFLICT), "the first error, not that of the rollback: {why}");
+}
+
+/// Other clients that hold the locks of the driver do not stop a client without atomicity.
+#[test]
+fn without_atomicity_no_lock_is_taken() {
+    let (memory, locks) = (Memory::default(), Locks::default());
+    let (done, ended) = std::sync::mpsc::channel();
+    let held = (locks.fan(FAN), locks.node(1));
+    std::thread::scope(|scope| {
+        let mut graph = Graph::new(&memory, &locks, Mode::None);
+        scope.spawn(move || {
+            let node = Node { node_type: NODE_TYPE, version: 1, time: 3, data: b"n" };
+            let all = [graph.add_link(&link(1, 10)).is_ok(), graph.delete_link(FAN, 1, 20) == Ok(true)];
+            let nodes = [graph.add_node(1, &node).is_ok(), graph.update_node(1, &node) == Ok(true)];
+            done.send((all, nodes)).unwrap();
+        });
+        let waited = ended.recv_timeout(Duration::from_secs(60));
+        // The thread would wait for ever, and this one for it.
+        drop(held);
+        assert_eq!(waited, Ok(([true; 2], [true; 2])));
+    });
 }

@@ -1,7 +1,7 @@
 //! The consistency check: counts equal visible links, and links and lists have the same entries, in both directions.
 //!
-//! 1. A fan (the links of one type that go out of one node) is consistent if its entries in `l` and in `i` are the same links,
-//!    and its count is the number of visible ones.
+//! 1. A fan is the links of one type that go out of one node. It is consistent if its entries in `l` and in `i` are the same
+//!    links, and its count is the number of visible ones.
 //! 2. The whole graph is consistent if every fan is consistent, and no entry of `i` or `c` belongs to a fan without links. Every
 //!    node is well-formed. Links and nodes are as many as the driver wrote. So a single lost entry of any space is found.
 //! 3. The digests of all links, counts and nodes are those that the driver's changes add up to ([`Contents`]). So a batch that is

@@ -29,7 +29,7 @@ impl History {
                 let place = usize::try_from(random.below(MOST as u64)).unwrap_or(0);
                 self.0[place] = (listing.fan, oldest);
             }
-            // A continued list that has ended has nothing more.
+            // The end of the list was reached: forget it.
             (false, Some(place)) if listing.offset > 0 => drop(self.0.swap_remove(place)),
             (false, _) => {}
         }

@@ -21,7 +21,6 @@ use crate::digest;
 use crate::generate::access::{Blend, Source};
 use crate::generate::graph::{Generators, Owner};
 use crate::generate::payload::{Payload, length};
-use crate::generate::unit;
 use crate::kv::contents::Contents;
 use crate::kv::{Added, Graph, Listing, Mode};
 use crate::mix::Op;
@@ -291,7 +290,7 @@ impl<'a, C: Client> Requester<'a, C> {
         let length = (config.seconds > 0.0).then(|| Duration::from_secs_f64(config.seconds));
         let mut due = start;
         while self.done.ops < config.requests {
-            due += Duration::from_secs_f64(-(1.0 - unit(&mut self.random)).ln() / rate);
+            due += Duration::from_secs_f64(-(1.0 - self.random.unit()).ln() / rate);
             if length.is_some_and(|length| due >= start + length) {
                 break;
             }
@@ -346,7 +345,7 @@ impl<'a, C: Client> Requester<'a, C> {
     }
 
     fn draw(&mut self) -> Drawn {
-        let op = self.shared.config.mix.at(unit(&mut self.random) * 100.0);
+        let op = self.shared.config.mix.at(self.random.unit() * 100.0);
         let place = self.random.below(self.shared.config.graph.types);
         let id1 = match op {
             Op::AddLink | Op::DeleteLink | Op::UpdateLink => self.link_writes.next(&mut self.random),
@@ -367,7 +366,7 @@ impl<'a, C: Client> Requester<'a, C> {
                 let many = self.shared.config.multiget.map_or(1, |of| of.next(&mut self.random));
                 self.shared.generators.ends(fan, many, self.owner, &mut self.random, &mut self.ends);
             }
-            Op::GetLinksList if unit(&mut self.random) * 100.0 < self.shared.config.history => {
+            Op::GetLinksList if self.random.unit() * 100.0 < self.shared.config.history => {
                 listing = self.history.next(&mut self.random).unwrap_or(listing);
             }
             _ => {}

@@ -8,8 +8,10 @@ use crate::peer::{Cursor, Entries, Keys, Peer, Read, Write};
 use crate::place;
 use crate::settings::{Class, Settings};
 use std::path::Path;
+use std::process::Command;
 
 mod clients;
+mod killed;
 
 fn settings(class: Class) -> Settings {
     Settings { class, key_bytes: 2, value_bytes: 100_000, ..Settings::default() }
@@ -40,14 +42,27 @@ fn value<R: Read>(reader: &mut R, key: &[u8]) -> Option<Vec<u8>> {
 /// Set in the process that tries one engine.
 const ALONE: &str = "ASHLAR_COMPARE_CONFORMANCE";
 
+/// The name of an engine's test.
+fn test_of(engine: EngineName) -> String {
+    format!("peers::conformance::{}", engine.text().replace('-', "_"))
+}
+
+/// This program again, with the test of `engine` only.
+fn again(engine: EngineName) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args([&test_of(engine), "--exact", "--nocapture"]);
+    command
+}
+
 fn in_a_process<P: Peer>(engine: EngineName) {
+    if let Some(dir) = std::env::var_os(killed::DIR) {
+        return killed::works::<P>(engine, Path::new(&dir));
+    }
     if std::env::var_os(ALONE).is_some() {
         return conforms::<P>(engine);
     }
-    let test = format!("peers::conformance::{}", engine.text().replace('-', "_"));
-    let program = std::env::current_exe().unwrap();
-    let mut command = std::process::Command::new(program);
-    let out = command.args([&test, "--exact", "--nocapture"]).env(ALONE, "1").output().unwrap();
+    let test = test_of(engine);
+    let out = again(engine).env(ALONE, "1").output().unwrap();
     let said = String::from_utf8_lossy(&out.stdout);
     assert!(said.contains("running 1 test"), "{test}: {said}");
     said.lines().filter(|line| line.starts_with("skipped: ")).for_each(|line| println!("{line}"));
@@ -59,6 +74,8 @@ fn conforms<P: Peer>(engine: EngineName) {
         Ok(library) => library.map(|path| path.to_string_lossy().into_owned()),
         Err(why) => return println!("skipped: {}: {why}", engine.text()),
     };
+    let dir = tempfile::tempdir().unwrap();
+    killed::leaves_whole_batches::<P>(engine, dir.path(), library.as_deref());
     for class in [Class::Matched, Class::Own] {
         let dir = tempfile::tempdir().unwrap();
         let dir = dir.path().join("db");

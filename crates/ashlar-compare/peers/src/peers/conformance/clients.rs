@@ -27,7 +27,9 @@ fn scanned<C: Client>(client: &mut C, from: &str, to: &str, reverse: bool, most:
 pub fn several<P: Peer>(engine: EngineName, dir: &Path, class: Class, library: Option<&str>) {
     let settings = Settings { clients: WRITERS.into(), value_bytes: 8, ..settings(class) };
     let peer = P::open(engine, dir, &settings, library).unwrap();
+    peer.expect_clients(2).unwrap();
     batches_and_bounds(&peer);
+    peer.expect_clients(WRITERS.into()).unwrap();
     batches_are_whole(&peer, engine);
     peer.close().unwrap();
     for kind in [Transactions::Pessimistic, Transactions::Optimistic] {

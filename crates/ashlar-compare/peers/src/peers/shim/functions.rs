@@ -12,7 +12,7 @@ pub type Opaque = *mut c_void;
 type Bytes = *const u8;
 
 /// `SHIM_ABI`.
-const ABI: u32 = 3;
+const ABI: u32 = 4;
 
 /// `shim_settings`.
 #[repr(C)]
@@ -60,6 +60,7 @@ symbols::functions! {
     about = b"shim_about\0": fn() -> *const c_char;
     put = b"shim_put\0": fn(Opaque, Bytes, usize, Bytes, usize) -> c_int;
     put_all = b"shim_put_all\0": fn(Opaque, Bytes, usize, usize, usize) -> c_int;
+    clients = b"shim_clients\0": fn(Opaque, u32) -> c_int;
     reader = b"shim_reader\0": fn(Opaque) -> Opaque;
     reader_close = b"shim_reader_close\0": fn(Opaque);
     get = b"shim_get\0": fn(Opaque, Bytes, usize, *mut Bytes, *mut usize) -> c_int;

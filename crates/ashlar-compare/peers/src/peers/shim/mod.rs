@@ -108,6 +108,12 @@ impl Peer for Shim {
         if reader.is_null() { Err(self.f.failure()) } else { Ok(Getter { f: &self.f, reader }) }
     }
 
+    fn expect_clients(&self, clients: u32) -> Result<()> {
+        // SAFETY: the database is live.
+        let done = unsafe { (self.f.clients)(self.db, clients) };
+        self.checked(done).map(|_| ())
+    }
+
     fn client(&self) -> Result<Handle<'_>> {
         Ok(Handle::new(self.reader()?))
     }
