@@ -147,9 +147,11 @@ fn property_files_load_and_run_in_two_steps() {
     let base = ["-c", &file_text, "--keep", &kept_text, "--engines", "ashlardb", "--csvstats", &csv];
     let early = linkbench(&[&base[..], &["-r"]].concat(), dir.path());
     assert!(!early.status.success() && said(&early).contains("no graph: load one first"), "{}", said(&early));
-    for step in ["-l", "-r", "-r"] {
+    for (step, wanted) in
+        [("-l", "file-load"), ("-l", "nothing was loaded"), ("-r", "requests"), ("-r", "requests")]
+    {
         let out = linkbench(&[&base[..], &[step]].concat(), dir.path());
-        assert!(out.status.success(), "{step}: {}", said(&out));
+        assert!(out.status.success() && said(&out).contains(wanted), "{step}: {}", said(&out));
     }
     let run = records(dir.path());
     let rows: Vec<_> = run.records.iter().filter(|record| record.counts()).map(|r| r.row.as_str()).collect();

@@ -71,7 +71,9 @@ pub fn leaves_whole_batches<P: Peer>(engine: EngineName, parent: &Path, library:
             true
         };
         client.scan(Bounds::forward(&from, &to), see).unwrap();
-        assert!(pair.len() == 2 && pair[0] == pair[1], "not a whole batch: {pair:?}");
+        // Without sync redb keeps commits in memory until a later one that is synced.
+        let absent = pair.is_empty() && engine == EngineName::Redb;
+        assert!(absent || (pair.len() == 2 && pair[0] == pair[1]), "not a whole batch: {pair:?}");
     }
     drop(client);
     peer.close().unwrap();
