@@ -3,7 +3,6 @@
 use crate::batch::BatchObject;
 use crate::door::HasTexts;
 use crate::iter::PinnedObject;
-use crate::lists::at_one_moment;
 use crate::objects::{FlushObject, FlushWalObject, WaitObject};
 use crate::options::{CompactObject, EnvObject, OptionsObject, ReadObject, SnapshotObject, WriteObject};
 use crate::timestamps;
@@ -56,22 +55,16 @@ impl DbObject {
         options.0.of(&*self.family(family)?)?.get(key)
     }
 
-    /// The values of keys of one family, read together. If that fails, each key is read alone, so that a key has its own error.
+    /// The values of keys of one family, read together; a key that cannot be read has its own error.
     pub(crate) fn multi_get_of(
         &self,
         family: Option<&FamilyObject>,
         options: &ReadObject,
         keys: Vec<&[u8]>,
     ) -> Result<Vec<Result<Option<View>>>> {
-        let family = self.family(family)?;
-        match options.0.of(&family)?.multi_get(keys.iter().copied()) {
-            Ok(found) => Ok(found.into_iter().map(Ok).collect()),
-            Err(_) => {
-                let options = at_one_moment(self, options)?;
-                let one = |key: &[u8]| options.0.of(&family)?.get(key);
-                Ok(keys.into_iter().map(one).collect())
-            }
-        }
+        let family = family.map(|family| &family.family);
+        let keys: Vec<_> = keys.into_iter().map(|key| (family, key)).collect();
+        self.0.multi_get_each(&options.0, &keys)
     }
 
     fn write_to(
@@ -156,7 +149,7 @@ pub fn repair_db(options: &OptionsObject, name: &CStr) -> Result<()> {
 /// # Errors
 /// Those of [`ashlardb::Db::create_family_with`].
 pub fn create_column_family(db: &DbObject, options: &OptionsObject, name: &CStr) -> Result<FamilyObject> {
-    db.0.create_family(&options.0, &name.to_string_lossy()).map(FamilyObject::new)
+    db.0.create_family(&options.0, &name.to_string_lossy(), None).map(FamilyObject::new)
 }
 
 /// Drops a family; its handle stays until it is destroyed.

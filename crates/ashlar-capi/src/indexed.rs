@@ -98,8 +98,8 @@ pub fn writebatch_wi_create_with_params(
 
 /// Removes all operations.
 pub fn writebatch_wi_clear(b: &IndexedObject) {
-    b.batch().clear();
     b.0.refused.clear();
+    b.0.refused.note(b.batch().clear());
 }
 
 /// The number of operations.

@@ -133,7 +133,7 @@ pub fn get_options_from_string(
     new_options: &mut OptionsObject,
 ) -> Result<()> {
     let text = text.to_str().map_err(|_| Error::invalid("an option string that is not UTF-8"))?;
-    new_options.0 = ashlar_compat::stored::with_string(&base.0, text)?;
+    new_options.0 = ashlar_compat::stored::with_string(&base.0, text, false)?;
     Ok(())
 }
 

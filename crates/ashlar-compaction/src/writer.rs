@@ -61,11 +61,6 @@ impl Writer {
         self.paths(options).get(usize::from(path_id)).map_or(dir, |path| &path.path)
     }
 
-    /// Whether tables of the family may be in other directories than the database's.
-    pub fn has_further_dirs(&self, options: &FamilyOptions) -> bool {
-        !self.paths(options).is_empty()
-    }
-
     fn paths<'a>(&'a self, options: &'a FamilyOptions) -> &'a [DbPath] {
         if options.cf_paths.is_empty() { &self.db_paths } else { &options.cf_paths }
     }

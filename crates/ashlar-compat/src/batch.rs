@@ -34,21 +34,16 @@ pub trait Handler {
 /// # Errors
 /// `InvalidArgument`: the batch is being written. `Corruption`: its memory was changed.
 pub fn walk(batch: &WriteBatch, handler: &mut impl Handler) -> Result<()> {
-    let data = batch.data()?;
-    let wrong = |e: ashlar_base::Malformed| Error::corruption(e.to_string());
-    for op in BatchReader::new(&data).map_err(wrong)?.iter() {
-        match op.map_err(wrong)? {
-            BatchOp::Put { family, .. } | BatchOp::Delete { family, .. } | BatchOp::Merge { family, .. }
-                if handler.ends_at(family) =>
-            {
-                break;
-            }
-            BatchOp::Put { family, key, value } => handler.put(family, key, value),
-            BatchOp::Delete { family, key } => handler.delete(family, key),
-            BatchOp::Merge { family, key, value } => handler.merge(family, key, value),
-            BatchOp::LogData(blob) => handler.log_data(blob),
-            BatchOp::SingleDelete { family, .. } if family == FamilyId::DEFAULT => {}
-            BatchOp::SingleDelete { .. } | BatchOp::DeleteRange { .. } | BatchOp::Entity { .. } => break,
+    for op in each(&batch.data()?)? {
+        let Op { kind, family, key, value } = op?;
+        match kind {
+            Kind::Put | Kind::Delete | Kind::Merge if handler.ends_at(family) => break,
+            Kind::Put => handler.put(family, key, value),
+            Kind::Delete => handler.delete(family, key),
+            Kind::Merge => handler.merge(family, key, value),
+            Kind::LogData => handler.log_data(key),
+            Kind::SingleDelete if family == FamilyId::DEFAULT => {}
+            Kind::SingleDelete | Kind::DeleteRange | Kind::Entity => break,
             _ => {}
         }
     }
@@ -68,52 +63,81 @@ pub enum Kind {
     DeleteRange,
     /// An operand for a key.
     Merge,
+    /// The place of a key's value in a blob file.
+    BlobIndex,
+    /// Columns for a key.
+    Entity,
+    /// A value for a key, with the time of its write.
+    TimedPut,
     /// Bytes for readers of the WAL.
     LogData,
-    /// The marks of a prepared transaction.
+    /// A prepared transaction begins.
     BeginPrepare,
-    /// See [`Kind::BeginPrepare`].
+    /// A prepared transaction ends.
     EndPrepare,
-    /// See [`Kind::BeginPrepare`].
+    /// A prepared transaction is committed.
     Commit,
-    /// See [`Kind::BeginPrepare`].
+    /// A prepared transaction is committed, and its keys get a timestamp.
+    CommitWithTimestamp,
+    /// A prepared transaction is rolled back.
     Rollback,
-    /// Any other one.
+    /// Nothing: a place that a transaction has reserved.
+    Noop,
+    /// One that this version does not know.
     Other,
 }
 
 /// An operation of a batch, as any handler sees it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Op<'a> {
     /// Its kind.
     pub kind: Kind,
     /// The family; `default` for what has none.
     pub family: FamilyId,
-    /// The key, the first key of a range, or the bytes for readers of the WAL.
+    /// The key, the first key of a range, the bytes for readers of the WAL, or the name of a transaction.
     pub key: &'a [u8],
-    /// The value, the operand, or the key behind a range.
+    /// The value, the operand, the key behind a range, or a timestamp.
     pub value: &'a [u8],
 }
 
 impl<'a> Op<'a> {
     fn of(op: &BatchOp<'a>) -> Op<'a> {
         let none: &[u8] = &[];
-        let plain = |kind| (kind, FamilyId::DEFAULT, none, none);
+        let mark = |kind, name, value| (kind, FamilyId::DEFAULT, name, value);
         let (kind, family, key, value) = match *op {
             BatchOp::Put { family, key, value } => (Kind::Put, family, key, value),
             BatchOp::Merge { family, key, value } => (Kind::Merge, family, key, value),
             BatchOp::Delete { family, key } => (Kind::Delete, family, key, none),
             BatchOp::SingleDelete { family, key } => (Kind::SingleDelete, family, key, none),
             BatchOp::DeleteRange { family, begin, end } => (Kind::DeleteRange, family, begin, end),
-            BatchOp::LogData(blob) => (Kind::LogData, FamilyId::DEFAULT, blob, none),
-            BatchOp::BeginPrepare { .. } => plain(Kind::BeginPrepare),
-            BatchOp::EndPrepare { .. } => plain(Kind::EndPrepare),
-            BatchOp::Commit { .. } => plain(Kind::Commit),
-            BatchOp::Rollback { .. } => plain(Kind::Rollback),
-            _ => plain(Kind::Other),
+            BatchOp::BlobIndex { family, key, index } => (Kind::BlobIndex, family, key, index),
+            BatchOp::Entity { family, key, entity } => (Kind::Entity, family, key, entity),
+            BatchOp::TimedPut { family, key, value, .. } => (Kind::TimedPut, family, key, value),
+            BatchOp::LogData(blob) => mark(Kind::LogData, blob, none),
+            BatchOp::BeginPrepare | BatchOp::BeginPersistedPrepare | BatchOp::BeginUnprepare => {
+                mark(Kind::BeginPrepare, none, none)
+            }
+            BatchOp::EndPrepare { xid } => mark(Kind::EndPrepare, xid, none),
+            BatchOp::Commit { xid } => mark(Kind::Commit, xid, none),
+            BatchOp::CommitWithTimestamp { timestamp, xid } => {
+                mark(Kind::CommitWithTimestamp, xid, timestamp)
+            }
+            BatchOp::Rollback { xid } => mark(Kind::Rollback, xid, none),
+            BatchOp::Noop => mark(Kind::Noop, none, none),
+            _ => mark(Kind::Other, none, none),
         };
         Op { kind, family, key, value }
     }
+}
+
+/// The operations of the stored form of a batch, in order.
+///
+/// # Errors
+/// `Corruption`: the bytes do not decode.
+fn each(data: &[u8]) -> Result<impl Iterator<Item = Result<Op<'_>>>> {
+    let wrong = |e: ashlar_base::Malformed| Error::corruption(e.to_string());
+    let reader = BatchReader::new(data).map_err(wrong)?;
+    Ok(reader.iter().map(move |op| op.map(|op| Op::of(&op)).map_err(wrong)))
 }
 
 /// All operations of the stored form of a batch, in order.
@@ -121,9 +145,7 @@ impl<'a> Op<'a> {
 /// # Errors
 /// `Corruption`: the bytes do not decode.
 pub fn operations(data: &[u8]) -> Result<Vec<Op<'_>>> {
-    let wrong = |e: ashlar_base::Malformed| Error::corruption(e.to_string());
-    let reader = BatchReader::new(data).map_err(wrong)?;
-    reader.iter().map(|op| op.map(|op| Op::of(&op)).map_err(wrong)).collect()
+    each(data)?.collect()
 }
 
 /// What a change of the timestamps of all keys of a batch answers. `data`: the stored form; `size_of`: the length of the timestamps
@@ -149,4 +171,23 @@ pub fn check_timestamps(data: &[u8], timestamp: &[u8], size_of: impl Fn(FamilyId
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ashlar_base::SeqNum;
+    use ashlar_format::write_batch::BatchEncoder;
+
+    #[test]
+    fn a_mark_of_a_transaction_has_its_name() {
+        let mut batch = BatchEncoder::new();
+        batch.begin_prepare();
+        batch.end_prepare(b"a");
+        batch.rollback(b"b");
+        let data = batch.finish(SeqNum::ZERO);
+        let kinds: Vec<(Kind, &[u8])> =
+            operations(data).unwrap().into_iter().map(|op| (op.kind, op.key)).collect();
+        assert_eq!(kinds, [(Kind::BeginPrepare, &b""[..]), (Kind::EndPrepare, b"a"), (Kind::Rollback, b"b")]);
+    }
 }

@@ -1,5 +1,6 @@
 //! Options of reads, writes and other calls.
 
+use crate::database::Database;
 use crate::listener::TableReport;
 use crate::options::Texts;
 use crate::value::READ_TIER;
@@ -132,6 +133,18 @@ impl ReadOptions {
                 scan.filter_tables(move |stored| keep(&TableReport::of(stored.clone(), "")))
             }
         }
+    }
+
+    /// The options with a snapshot, so that several reads see one moment.
+    ///
+    /// # Errors
+    /// Those of [`ashlardb::Db::snapshot`].
+    pub fn at_one_moment(&self, db: &Database) -> Result<ReadOptions> {
+        let mut options = self.clone();
+        if options.snapshot.is_none() {
+            options.snapshot = Some(db.db().snapshot()?);
+        }
+        Ok(options)
     }
 
     /// Whether an option that is yes or no is on.

@@ -1,6 +1,6 @@
 //! Compactions of tables that the caller names, with RocksDB's options.
 
-use crate::listener::TableReport;
+use crate::listener::{Inputs, TableReport};
 use crate::options::Texts;
 use crate::status::is_paused;
 use crate::value::COMPRESSION;
@@ -52,17 +52,15 @@ impl Blobs {
     }
 }
 
+/// The path of a table: where the family has it now, or where a table of a database in `dir` is without other directories.
+pub(crate) fn table_path(family: Option<&Family>, dir: &Path, number: FileNumber) -> String {
+    let found = family.and_then(|family| family.path_of_table(number).ok().flatten());
+    found.map_or_else(|| path(dir, FileKind::Table(number)), |found| found.to_string_lossy().into_owned())
+}
+
 /// The path of a file in the directory of a database.
 fn path(dir: &Path, file: FileKind) -> String {
     dir.join(file.name()).to_string_lossy().into_owned()
-}
-
-/// The path of a table of the database in `dir`. Only an open database knows tables in further directories.
-pub(crate) fn table_path(family: Option<&Family>, dir: &Path, number: FileNumber) -> String {
-    match family {
-        Some(family) => family.table_path(number).to_string_lossy().into_owned(),
-        None => path(dir, FileKind::Table(number)),
-    }
 }
 
 /// What a compaction does, or did.
@@ -82,8 +80,8 @@ pub struct Report {
     pub output_level: i32,
     /// The tables that the compaction reads, by level.
     pub inputs: Vec<NamedFile>,
-    /// The properties of the inputs, as far as they could be read before the compaction.
-    pub input_tables: Vec<TableReport>,
+    /// The inputs, for their properties.
+    pub input_tables: Inputs,
     /// The tables that the compaction wrote.
     pub outputs: Vec<NamedFile>,
     /// Its tables change their level without being read.
@@ -123,7 +121,25 @@ impl Report {
         kind == Some((ErrorKind::Aborted, false))
     }
 
-    /// The report of an event of the database in `dir`.
+    /// Adds the figures of another compaction.
+    pub fn add(&mut self, other: &Report) {
+        self.micros += other.micros;
+        self.input_bytes += other.input_bytes;
+        self.output_bytes += other.output_bytes;
+        self.input_records += other.input_records;
+        self.output_records += other.output_records;
+        self.hidden_records += other.hidden_records;
+        self.ended_deletions += other.ended_deletions;
+        self.inputs.extend_from_slice(&other.inputs);
+        self.outputs.extend_from_slice(&other.outputs);
+    }
+
+    /// How many inputs are in the level of the outputs.
+    pub fn inputs_at_output(&self) -> usize {
+        self.inputs.iter().filter(|file| file.level == self.output_level).count()
+    }
+
+    /// The report of an event of the family of the database in `dir`.
     pub(crate) fn of(event: &CompactionEvent, dir: &Path, family: Option<&Family>) -> Report {
         let options = family.map(Family::options);
         let options = options.as_deref();
@@ -144,7 +160,7 @@ impl Report {
             manual: matches!(event.reason, "manual" | "chosen"),
             output_level: event.output_level.0.into(),
             inputs: event.inputs.iter().flat_map(of_level).collect(),
-            input_tables: Vec::new(),
+            input_tables: Inputs::default(),
             outputs: event.output_tables.iter().map(|number| named(*number, event.output_level)).collect(),
             trivial_move: event.trivial_move,
             blobs: Blobs::all(dir, &event.output_blobs),
@@ -210,11 +226,10 @@ pub fn compact_files(
     let limit = options.get::<u64>("output_file_size_limit");
     let mut how = CompactFilesOptions::new().max_subcompactions(jobs).file_bytes(limit);
     how.compression = compression(options)?;
-    // The paths before the compaction: afterwards the family does not have these tables.
-    let inputs: Vec<_> =
+    let inputs: Vec<(FileNumber, String)> =
         numbers.iter().map(|number| (*number, table_path(Some(family), dir, *number))).collect();
     let read = |(number, path): &(FileNumber, String)| TableReport::read(family, *number, path);
-    let input_tables = inputs.iter().filter_map(read).collect();
+    let input_tables = Inputs::Read(inputs.iter().filter_map(read).collect());
     let event = family.compact_files_with(numbers, Level(output), how)?;
     let nothing = || {
         CompactionEvent::begun(
@@ -227,12 +242,14 @@ pub fn compact_files(
         )
     };
     let mut report = Report::of(&event.unwrap_or_else(nothing), dir, Some(family));
-    for file in &mut report.inputs {
-        if let Some((_, path)) = inputs.iter().find(|(number, _)| *number == file.number) {
-            file.path.clone_from(path);
+    // The tree may not have the inputs now.
+    for input in &mut report.inputs {
+        if let Some((_, path)) = inputs.iter().find(|(number, _)| *number == input.number) {
+            input.path.clone_from(path);
         }
     }
-    Ok(Report { input_tables, ..report })
+    report.input_tables = input_tables;
+    Ok(report)
 }
 
 /// The compression of the outputs; `None`: that of the family, which RocksDB's `kDisableCompressionOption` stands for.

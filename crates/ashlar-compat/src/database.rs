@@ -7,8 +7,8 @@ use crate::listener::Telling;
 use crate::options::{BLOCK_CACHE, Options, TableOptions};
 use crate::status::paused;
 use ashlardb::{
-    Builder, Db, Env, Error, ErrorKind, Family, IoKind, LiveFiles, PrefixExtractor, Result, Secondary,
-    WeakDb, list_families,
+    Builder, Db, Env, Error, ErrorKind, Family, FamilyBuilder, IoKind, LiveFiles, PrefixExtractor, Result,
+    Secondary, WeakDb, list_families,
 };
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
@@ -216,15 +216,14 @@ impl Database {
         &self.path
     }
 
-    /// Creates a family. In a database that was opened with times to live, no value of the new family is ever over.
+    /// Creates a family. `ttl`: the time to live of its values, in seconds, as in [`Named`]. Without one, in a database that was opened
+    /// with times to live, no value of the new family is ever over.
     ///
     /// # Errors
     /// Those of [`Db::create_family_with`].
-    pub fn create_family(&self, options: &Options, name: &str) -> Result<Family> {
-        self.db.create_family_with(name, |family| {
-            let family = options.on_other_family(family);
-            if self.said.has_times { family.ttl(Duration::ZERO) } else { family }
-        })
+    pub fn create_family(&self, options: &Options, name: &str, ttl: Option<i32>) -> Result<Family> {
+        let ttl = ttl.or(self.said.has_times.then_some(0));
+        self.db.create_family_with(name, |family| with_ttl(options.on_other_family(family), ttl))
     }
 
     /// An iterator over a family. As in RocksDB, a tailing one ignores the snapshot of the options.
@@ -420,6 +419,15 @@ fn with_cache<'a>(builder: Builder, tables: impl std::iter::Iterator<Item = &'a 
     }
 }
 
+/// A family whose values have this time to live, in seconds; 0 or less: they have times, and none is ever over.
+fn with_ttl(family: FamilyBuilder, ttl: Option<i32>) -> FamilyBuilder {
+    let since = |ttl: i32| Duration::from_secs(u64::try_from(ttl).unwrap_or_default());
+    match ttl {
+        Some(seconds) => family.ttl(since(seconds)),
+        None => family,
+    }
+}
+
 fn builder(options: &Options, path: &Path, mode: Mode, named: &[Named<'_>]) -> Builder {
     let builder = options.on_database(Db::builder(path)).read_only(matches!(mode, Mode::Read { .. }));
     let tables = named.iter().filter_map(|family| family.options.table.as_ref());
@@ -428,8 +436,7 @@ fn builder(options: &Options, path: &Path, mode: Mode, named: &[Named<'_>]) -> B
         let set = |f| {
             let is_default = family.name == DEFAULT;
             let f = if is_default { family.options.on_family(f) } else { family.options.on_other_family(f) };
-            let ttl = |ttl: i32| Duration::from_secs(u64::try_from(ttl).unwrap_or_default());
-            family.ttl.map_or(f.clone(), |seconds| f.ttl(ttl(seconds)))
+            with_ttl(f, family.ttl)
         };
         if family.name == DEFAULT { builder.default_family(set) } else { builder.family(family.name, set) }
     })

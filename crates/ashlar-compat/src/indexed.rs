@@ -1,11 +1,13 @@
 //! Write batches that are read back: RocksDB's `WriteBatchWithIndex`.
 //!
 //! 1. RocksDB makes such a batch without a database. So the batch here has two parts: the operations, which a write takes as they
-//!    are, and an index of what the operations on each key amount to. An operation that the batch refuses does not enter the index.
+//!    are, and an index of what the operations on each key amount to. An operation that either part refuses enters neither, also if
+//!    a comparator panics.
 //! 2. A family has the order of the handle that comes with its first operation. Without a handle it has the order with which the
 //!    batch was made.
 //! 3. The index is the same with and without `overwrite_key`: no function of C shows the operations on one key.
-//! 4. A rollback makes the index again, from the operations that are left.
+//! 4. A rollback makes the index again, from the operations that are left. If a comparator panics then, the index is incomplete: the
+//!    next call on the batch makes it again, and an iterator that moves before that answers an error.
 //! 5. Range deletions are refused, as RocksDB refuses them.
 //!
 //! Source: RocksDB `include/rocksdb/utilities/write_batch_with_index.h`.
@@ -14,14 +16,15 @@ use crate::batch::check_timestamps;
 use crate::calls::ReadOptions;
 use crate::database::Database;
 use crate::status::merge_in_progress;
+use crate::turn::{Taken, Turn};
 use ashlar_base::{FamilyId, Order};
 use ashlar_format::write_batch::{BatchOp, BatchReader};
 use ashlar_read::merge::Merger;
 use ashlar_txn::ordered::OrderedMap;
-use ashlardb::{Error, Family, Read, Result, View, Write, WriteBatch};
+use ashlardb::{Error, ErrorKind, Family, Read, Result, View, Write, WriteBatch};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::Arc;
 
 /// An operation on a key.
 #[derive(Clone, Copy, Debug)]
@@ -111,10 +114,25 @@ pub fn merger(family: &Family) -> Merger {
 pub struct Index {
     /// The order of families without a handle.
     order: Order,
+    /// Whether the index was not made to its end.
+    is_incomplete: bool,
     families: BTreeMap<FamilyId, OrderedMap<Pending>>,
 }
 
 impl Index {
+    /// The index.
+    ///
+    /// # Errors
+    /// `Aborted`: it is incomplete, because a comparator failed.
+    pub fn whole(&self) -> Result<&Index> {
+        if self.is_incomplete {
+            let e =
+                Error::new(ErrorKind::Aborted, "the index of the batch is incomplete: a comparator failed");
+            return Err(e.hint("Call the batch, which makes its index again"));
+        }
+        Ok(self)
+    }
+
     /// The keys of a family.
     pub fn family(&self, id: FamilyId) -> Option<&OrderedMap<Pending>> {
         self.families.get(&id)
@@ -123,6 +141,7 @@ impl Index {
     fn apply(&mut self, id: FamilyId, order: Option<Order>, key: &[u8], operation: Operation<'_>) {
         let new = || OrderedMap::new(order.unwrap_or_else(|| self.order.clone()));
         let keys = self.families.entry(id).or_insert_with(new);
+        // The map compares before it changes anything, so a comparator that panics leaves it as it was.
         match keys.get_mut(key) {
             Some(pending) => pending.apply(operation),
             None => {
@@ -143,14 +162,15 @@ impl Index {
 #[derive(Debug)]
 pub struct IndexedBatch {
     batch: WriteBatch,
-    index: Arc<RwLock<Index>>,
+    order: Order,
+    index: Arc<Turn<Index>>,
 }
 
 impl IndexedBatch {
     /// An empty batch. `order` is that of families of which no handle is known.
     pub fn new(batch: WriteBatch, order: Order) -> IndexedBatch {
-        let index = Index { order, families: BTreeMap::new() };
-        IndexedBatch { batch, index: Arc::new(RwLock::new(index)) }
+        let index = Index { order: order.clone(), is_incomplete: false, families: BTreeMap::new() };
+        IndexedBatch { batch, order, index: Arc::new(Turn::new(index)) }
     }
 
     /// The batch of a stored form, with these families.
@@ -160,8 +180,11 @@ impl IndexedBatch {
     pub fn from_data(data: &[u8], families: &[Family]) -> Result<IndexedBatch> {
         let made = IndexedBatch::new(WriteBatch::from_data(data)?, Order::Bytewise);
         let keys = |family: &Family| (family.id(), OrderedMap::new(family.options().order.clone()));
-        made.index.write().map_err(|_| in_use())?.families = families.iter().map(keys).collect();
-        made.index_again()?;
+        made.index.take()?.families = families.iter().map(keys).collect();
+        {
+            let mut index = made.index.take()?;
+            made.index_again(&mut index)?;
+        }
         Ok(made)
     }
 
@@ -171,13 +194,25 @@ impl IndexedBatch {
     }
 
     /// The index, which an iterator over the batch shares.
-    pub fn index(&self) -> &Arc<RwLock<Index>> {
+    pub fn index(&self) -> &Arc<Turn<Index>> {
         &self.index
     }
 
     /// The order of families of which no handle is known.
-    pub fn order(&self) -> Order {
-        self.index.read().unwrap_or_else(PoisonError::into_inner).order.clone()
+    pub fn order(&self) -> &Order {
+        &self.order
+    }
+
+    /// The index, made again if it is incomplete.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: a callback of a call on the batch makes this call.
+    fn whole_index(&self) -> Result<Taken<'_, Index>> {
+        let mut index = self.index.take()?;
+        if index.is_incomplete {
+            self.index_again(&mut index)?;
+        }
+        Ok(index)
     }
 
     /// Adds an operation on a key of a family; `None`: of the family `default`.
@@ -185,7 +220,8 @@ impl IndexedBatch {
     /// # Errors
     /// Those of [`WriteBatch`]. `InvalidArgument`: a callback of a call on the batch makes this call.
     pub fn add(&self, family: Option<&Family>, key: &[u8], operation: Operation<'_>) -> Result<()> {
-        let mut index = self.index.try_write().map_err(|_| in_use())?;
+        let mut index = self.whole_index()?;
+        let undo = Undo::new(&self.batch)?;
         match family {
             None => added(&self.batch, key, operation)?,
             Some(family) => added(&self.batch.family(family), key, operation)?,
@@ -195,15 +231,19 @@ impl IndexedBatch {
             Some(family) => (family.id(), Some(family.options().order.clone())),
         };
         index.apply(id, order, key, operation);
-        Ok(())
+        undo.keep()
     }
 
     /// Removes all operations and savepoints.
-    pub fn clear(&self) {
-        if let Ok(mut index) = self.index.try_write() {
-            self.batch.clear();
-            index.clear();
-        }
+    ///
+    /// # Errors
+    /// `InvalidArgument`: a callback of a call on the batch makes this call.
+    pub fn clear(&self) -> Result<()> {
+        let mut index = self.index.take()?;
+        self.batch.clear();
+        index.clear();
+        index.is_incomplete = false;
+        Ok(())
     }
 
     /// Removes the operations since the last savepoint, and the savepoint.
@@ -211,13 +251,14 @@ impl IndexedBatch {
     /// # Errors
     /// `InvalidArgument`: the batch has no savepoint.
     pub fn rollback_to_savepoint(&self) -> Result<()> {
+        let mut index = self.index.take()?;
         self.batch.rollback_to_savepoint()?;
-        self.index_again()
+        self.index_again(&mut index)
     }
 
-    fn index_again(&self) -> Result<()> {
+    fn index_again(&self, index: &mut Index) -> Result<()> {
+        index.is_incomplete = true;
         let data = self.batch.data()?;
-        let mut index = self.index.try_write().map_err(|_| in_use())?;
         index.clear();
         let wrong = |e: ashlar_base::Malformed| Error::corruption(e.to_string());
         for op in BatchReader::new(&data).map_err(wrong)?.iter() {
@@ -230,6 +271,7 @@ impl IndexedBatch {
             };
             index.apply(family, None, key, operation);
         }
+        index.is_incomplete = false;
         Ok(())
     }
 
@@ -241,17 +283,13 @@ impl IndexedBatch {
         check_timestamps(&self.batch.data()?, timestamp, size_of)
     }
 
-    fn read(&self) -> Result<RwLockReadGuard<'_, Index>> {
-        self.index.try_read().map_err(|_| in_use())
-    }
-
     /// The value of a key in the batch alone. `None`: the batch deletes the key, or has no operation on it. Without a family, the
     /// key is one of the family `default`, and operands are not combined.
     ///
     /// # Errors
     /// [`merge_in_progress`]. Those of [`Pending::value`].
     pub fn get(&self, family: Option<&Family>, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        let (index, id) = (self.read()?, family.map_or(FamilyId::DEFAULT, Family::id));
+        let (index, id) = (self.whole_index()?, family.map_or(FamilyId::DEFAULT, Family::id));
         let Some(pending) = index.family(id).and_then(|keys| keys.get(key)) else { return Ok(None) };
         if pending.needs_database() {
             return Err(merge_in_progress());
@@ -273,7 +311,7 @@ impl IndexedBatch {
         key: &[u8],
     ) -> Result<Option<View>> {
         let family = db.family(family)?;
-        let index = self.read()?;
+        let index = self.whole_index()?;
         let pending = index.family(family.id()).and_then(|keys| keys.get(key));
         let below = match &pending {
             Some(pending) if !pending.needs_database() => None,
@@ -295,8 +333,23 @@ fn added(to: &impl Write, key: &[u8], operation: Operation<'_>) -> Result<()> {
     }
 }
 
-#[cold]
-fn in_use() -> Error {
-    Error::invalid("the batch is in the middle of another call")
-        .hint("Use another batch in callbacks of its calls")
+/// Removes the operations of a call that fails or panics.
+struct Undo<'a>(Option<&'a WriteBatch>);
+
+impl<'a> Undo<'a> {
+    fn new(batch: &'a WriteBatch) -> Result<Undo<'a>> {
+        batch.set_savepoint()?;
+        Ok(Undo(Some(batch)))
+    }
+
+    fn keep(mut self) -> Result<()> {
+        self.0.take().map_or(Ok(()), WriteBatch::pop_savepoint)
+    }
+}
+
+impl Drop for Undo<'_> {
+    fn drop(&mut self) {
+        // The savepoint is there, and no write uses the batch: both were so when the call began.
+        let _ = self.0.map(WriteBatch::rollback_to_savepoint);
+    }
 }

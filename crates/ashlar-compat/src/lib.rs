@@ -12,6 +12,7 @@
 //! | [`presets`] | several options at once |
 //! | [`calls`] | options of reads, writes and other calls |
 //! | [`database`] | an open database and its families |
+//! | [`many`] | reads of many keys, with the error of each |
 //! | [`iterator`] | an iterator that is valid or not, and has a status |
 //! | [`stored`] | options from texts |
 //! | [`transactions`] | transaction databases |
@@ -25,6 +26,8 @@
 //! | [`space`] | the space of the tables of several databases |
 //! | [`sizes`] | approximate sizes of key ranges |
 //! | [`batch`] | write batches, and the handlers that walk over them |
+//! | [`turn`] | objects that take one call at a time |
+//! | [`perf`] | the perf context of the calling thread |
 //!
 //! 1. An option has RocksDB's name, default and meaning. A getter answers what was set, or RocksDB's default. An option that was
 //!    not set has AshlarDB's default in the engine. `docs/options.md` has both.
@@ -46,9 +49,11 @@ pub mod indexed;
 pub mod iterator;
 pub mod listener;
 pub mod logger;
+pub mod many;
 pub mod numbers;
 pub mod options;
 pub mod over;
+pub mod perf;
 pub mod presets;
 pub mod sizes;
 pub mod space;
@@ -56,6 +61,7 @@ pub mod status;
 pub mod stored;
 pub mod transaction;
 pub mod transactions;
+pub mod turn;
 mod users;
 pub mod value;
 pub mod values;

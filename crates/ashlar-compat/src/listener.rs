@@ -10,8 +10,8 @@ use crate::compactions::{Blobs, NamedFile, Report, table_path};
 use crate::database::{Database, WeakDatabase};
 use crate::status::paused;
 use ashlardb::{
-    CompactionEvent, Error, ErrorKind, Event, EventListener, Family, FileNumber, FlushEvent, IngestEvent,
-    StallCondition, StoredProperties,
+    CompactionEvent, Error, ErrorKind, Event, EventListener, Family, FileNumber, FlushEvent, HeldTables,
+    IngestEvent, StallCondition, StoredProperties,
 };
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -168,36 +168,70 @@ impl TableReport {
     }
 }
 
+/// The inputs of a compaction, whose properties a listener may ask for when the tree has other tables already.
+#[derive(Clone, Debug)]
+pub enum Inputs {
+    /// Properties that were read before the compaction.
+    Read(Vec<TableReport>),
+    /// Tables that are kept until they are asked for.
+    Held(Arc<HeldTables>),
+}
+
+impl Default for Inputs {
+    fn default() -> Inputs {
+        Inputs::Read(Vec::new())
+    }
+}
+
+impl From<Vec<TableReport>> for Inputs {
+    fn from(read: Vec<TableReport>) -> Inputs {
+        Inputs::Read(read)
+    }
+}
+
+impl Inputs {
+    fn properties(&self, number: FileNumber, path: &str) -> Option<TableReport> {
+        match self {
+            Inputs::Read(tables) => tables.iter().find(|table| table.path == path).cloned(),
+            Inputs::Held(tables) => {
+                Some(TableReport::of(tables.properties_of_table(number).ok()??.stored, path))
+            }
+        }
+    }
+}
+
 /// The properties of tables, read where a listener asks.
 #[derive(Debug, Default)]
 pub struct Tables {
     family: Option<Family>,
-    /// Read before, when the tree still had these tables.
-    before: Vec<TableReport>,
+    inputs: Inputs,
     known: OnceLock<Vec<TableReport>>,
 }
 
 impl Tables {
-    /// The tables of a family of the database, and those whose properties were read before.
-    pub fn new(db: Option<&Database>, family: &str, before: Vec<TableReport>) -> Tables {
+    /// The tables of a family of the database, and the inputs of a compaction.
+    pub fn new(db: Option<&Database>, family: &str, inputs: impl Into<Inputs>) -> Tables {
         let family = db.and_then(|db| db.db().family(family).ok());
-        Tables { family, before, known: OnceLock::new() }
+        Tables { family, inputs: inputs.into(), known: OnceLock::new() }
     }
 
-    /// The properties of these tables. A table that the tree does not have now, and that was not read before, is left out.
+    /// The properties of these tables. A table that neither the inputs nor the tree have is left out.
     pub fn properties(&self, files: &[(FileNumber, &str)]) -> &[TableReport] {
         self.known.get_or_init(|| {
             let read = |(number, path): &(FileNumber, &str)| {
-                let before = self.before.iter().find(|table| table.path == **path).cloned();
-                before.or_else(|| TableReport::read(self.family.as_ref()?, *number, path))
+                let input = self.inputs.properties(*number, path);
+                input.or_else(|| TableReport::read(self.family.as_ref()?, *number, path))
             };
             files.iter().filter_map(read).collect()
         })
     }
 }
 
-/// The inputs of a compaction, and the properties of those that could be read.
-type Inputs = (Vec<NamedFile>, Vec<TableReport>);
+/// The inputs of a compaction that runs: as tables and by their names.
+type Running = (Inputs, Vec<NamedFile>);
+/// Compactions of which the inputs are kept. A compaction that a close interrupts has no event at its end, so its entry stays. For a
+/// new entry beyond the limit, the oldest one is dropped.
+const MOST_RUNNING: usize = 64;
 
 /// The listeners of one open, as the engine has them.
 #[derive(Debug)]
@@ -205,14 +239,14 @@ pub(crate) struct Telling {
     listeners: Vec<Arc<dyn Listener>>,
     dir: PathBuf,
     db: OnceLock<WeakDatabase>,
-    /// The inputs of the running compactions, by job: their paths and properties at the begin.
-    inputs: Mutex<BTreeMap<i32, Inputs>>,
+    /// The inputs of the running compactions, by job.
+    running: Mutex<BTreeMap<i32, Running>>,
 }
 
 impl Telling {
     /// Listeners of the database in `dir`, which is not open yet.
     pub(crate) fn new(listeners: Vec<Arc<dyn Listener>>, dir: &Path) -> Telling {
-        Telling { listeners, dir: dir.to_owned(), db: OnceLock::new(), inputs: Mutex::default() }
+        Telling { listeners, dir: dir.to_owned(), db: OnceLock::new(), running: Mutex::default() }
     }
 
     /// The open has returned this database.
@@ -221,26 +255,32 @@ impl Telling {
         let _ = self.db.set(db.downgrade());
     }
 
-    fn inputs(&self) -> MutexGuard<'_, BTreeMap<i32, Inputs>> {
-        self.inputs.lock().unwrap_or_else(PoisonError::into_inner)
+    fn running(&self) -> MutexGuard<'_, BTreeMap<i32, Running>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The report of a compaction, with the properties of its inputs.
-    fn report(&self, family: Option<&Family>, event: &CompactionEvent) -> Report {
+    /// The report of a compaction that begins. Its inputs are kept until its end.
+    fn report_at_begin(&self, family: Option<&Family>, event: &CompactionEvent) -> Report {
         let mut report = Report::of(event, &self.dir, family);
-        let read = |file: &NamedFile| TableReport::read(family?, file.number, &file.path);
-        report.input_tables = report.inputs.iter().filter_map(read).collect();
+        let held = family.and_then(|family| family.hold_tables().ok());
+        report.input_tables = held.map_or_else(Inputs::default, |held| Inputs::Held(Arc::new(held)));
+        let mut running = self.running();
+        if running.len() >= MOST_RUNNING {
+            running.pop_first();
+        }
+        running.insert(report.job, (report.input_tables.clone(), report.inputs.clone()));
+        drop(running);
         report
     }
 
-    /// The report of a compaction that has ended. What it says of its inputs is that of its begin: the family may not have these
-    /// tables now.
+    /// The report of a compaction that has ended. Its inputs are those of its begin.
     fn report_at_end(&self, family: Option<&Family>, event: &CompactionEvent) -> Report {
-        let report = Report::of(event, &self.dir, family);
-        match self.inputs().remove(&report.job) {
-            Some((inputs, input_tables)) => Report { inputs, input_tables, ..report },
-            None => report,
+        let mut report = Report::of(event, &self.dir, family);
+        let begun = self.running().remove(&report.job);
+        if let Some((input_tables, inputs)) = begun {
+            (report.input_tables, report.inputs) = (input_tables, inputs);
         }
+        report
     }
 
     fn notice(&self, db: Option<&Database>, event: &Event) -> Option<Notice> {
@@ -254,9 +294,7 @@ impl Telling {
                 Notice::FlushCompleted(FlushReport::of(flush, dir, family(&flush.family).as_ref()))
             }
             Event::CompactionBegin(event) => {
-                let report = self.report(family(&event.family).as_ref(), event);
-                self.inputs().insert(report.job, (report.inputs.clone(), report.input_tables.clone()));
-                Notice::CompactionBegin(report)
+                Notice::CompactionBegin(self.report_at_begin(family(&event.family).as_ref(), event))
             }
             Event::CompactionCompleted(event) => {
                 Notice::CompactionCompleted(self.report_at_end(family(&event.family).as_ref(), event))

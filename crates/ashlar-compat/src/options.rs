@@ -167,7 +167,7 @@ impl Texts {
 pub struct TableOptions {
     /// By RocksDB's names, without the struct.
     pub texts: Texts,
-    /// The object for the block cache, if a program gave one. It replaces the size in the text.
+    /// The object for the block cache, if a program gave one: [`TableOptions::set_cache`]. The text of its size is in `texts`.
     pub cache: Option<Arc<Cache>>,
 }
 
@@ -178,6 +178,20 @@ impl Default for TableOptions {
 }
 
 impl TableOptions {
+    /// The block cache: an object, of which all families that have it have one together.
+    pub fn set_cache(&mut self, cache: &Arc<Cache>) {
+        self.set_cache_bytes(cache.capacity());
+        self.cache = Some(Arc::clone(cache));
+    }
+
+    /// A block cache of so many bytes, in place of an object that was set before.
+    pub fn set_cache_bytes(&mut self, bytes: usize) {
+        // The engine refuses smaller ones.
+        const LEAST: usize = 1 << 20;
+        self.texts.set("block_cache", bytes.max(LEAST));
+        self.cache = None;
+    }
+
     /// The members of the object in an option string.
     fn text(&self) -> String {
         let cache = format!("{CACHED}.");
@@ -413,6 +427,15 @@ mod tests {
         table.texts.set("block_size", 8192usize);
         table.texts.set_text("metadata_cache_options.partition_pinning", "kAll".into());
         assert_eq!(table.text(), "block_size=8192;metadata_cache_options={partition_pinning=kAll;};");
+    }
+
+    #[test]
+    fn a_size_takes_the_place_of_a_cache_object() {
+        let mut options = Options::default();
+        options.table.get_or_insert_default().set_cache(&Arc::new(Cache::new(64 << 20)));
+        crate::presets::point_lookup(&mut options, 16);
+        let table = options.table.unwrap();
+        assert_eq!((table.cache, table.texts.get::<usize>("block_cache")), (None, 16 << 20));
     }
 
     #[test]

@@ -1,12 +1,13 @@
 //! An iterator with a batch over it, and either kind of iterator.
 //!
-//! 1. The iterator shows the batch as it is at each move: an operation that is added behind the position shows. It belongs to the
-//!    thread of the batch.
+//! 1. The iterator shows the batch as it is at each move: an operation that is added behind the position shows. A move
+//!    waits for a change of the batch by another thread.
 //! 2. The bounds of the options count for the batch. The iterator below has its own.
 //! 3. A step off the entries is an error, as in RocksDB.
 
 use crate::indexed::{Index, IndexedBatch, Pending, merger};
 use crate::iterator::Iterator;
+use crate::turn::Turn;
 use ashlar_base::{FamilyId, Order};
 use ashlar_read::merge::Merger;
 use ashlar_txn::merged::{Below, Changes, MergedIter};
@@ -14,7 +15,7 @@ use ashlar_txn::ordered::Key;
 use ashlardb::{Error, Family, KeyBounds, Result};
 use std::borrow::Cow;
 use std::ops::Bound;
-use std::sync::{Arc, RwLock};
+use std::sync::Arc;
 
 /// The iterator below.
 struct Base(AnyIterator);
@@ -66,7 +67,7 @@ impl Below for Base {
 
 /// The operations of the batch on the family.
 struct Live {
-    index: Arc<RwLock<Index>>,
+    index: Arc<Turn<Index>>,
     family: FamilyId,
     order: Order,
     merger: Option<Merger>,
@@ -79,16 +80,16 @@ impl Changes for Live {
         &self.order
     }
 
-    fn first_from(&self, from: Bound<&[u8]>) -> Option<(Key, Pending)> {
-        let index = self.index.try_read().ok()?;
-        let (key, pending) = index.family(self.family)?.first_from(from)?;
-        Some((key.clone(), pending.clone()))
+    fn first_from(&self, from: Bound<&[u8]>) -> Result<Option<(Key, Pending)>> {
+        let index = self.index.take()?;
+        let found = index.whole()?.family(self.family).and_then(|keys| keys.first_from(from));
+        Ok(found.map(|(key, pending)| (key.clone(), pending.clone())))
     }
 
-    fn last_to(&self, to: Bound<&[u8]>) -> Option<(Key, Pending)> {
-        let index = self.index.try_read().ok()?;
-        let (key, pending) = index.family(self.family)?.last_to(to)?;
-        Some((key.clone(), pending.clone()))
+    fn last_to(&self, to: Bound<&[u8]>) -> Result<Option<(Key, Pending)>> {
+        let index = self.index.take()?;
+        let found = index.whole()?.family(self.family).and_then(|keys| keys.last_to(to));
+        Ok(found.map(|(key, pending)| (key.clone(), pending.clone())))
     }
 
     fn value<'a>(
@@ -120,7 +121,7 @@ impl OverIterator {
         let changes = Live {
             index: Arc::clone(batch.index()),
             family: family.map_or(FamilyId::DEFAULT, Family::id),
-            order: family.map_or_else(|| batch.order(), |family| family.options().order.clone()),
+            order: family.map_or_else(|| batch.order().clone(), |family| family.options().order.clone()),
             merger: family.map(merger),
         };
         let bounds = KeyBounds { lower: bounds.0, upper: bounds.1, ..KeyBounds::default() };

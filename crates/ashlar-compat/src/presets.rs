@@ -1,6 +1,6 @@
 //! Several options at once, as RocksDB's functions for common cases set them.
 
-use crate::options::{BLOCK_CACHE, Options, Texts};
+use crate::options::{Options, Texts};
 
 /// Loads without compactions and without delays, for a compaction on request that follows.
 pub fn bulk_load(texts: &mut Texts) {
@@ -43,8 +43,8 @@ pub fn universal_style(texts: &mut Texts, budget: u64) {
 pub fn point_lookup(options: &mut Options, cache_mebibytes: u64) {
     let table = options.table.get_or_insert_default();
     table.texts.set_text("filter_policy", "bloomfilter:10:false".into());
-    table.texts.set(BLOCK_CACHE, cache_mebibytes.max(1) << 20);
-    table.cache = None;
+    let bytes = cache_mebibytes.max(1).saturating_mul(1 << 20);
+    table.set_cache_bytes(usize::try_from(bytes).unwrap_or(usize::MAX));
 }
 
 /// Small buffers and files, for a database of less than a gigabyte.

@@ -5,21 +5,58 @@
 use crate::options::{COLLECTORS, Options, TableOptions};
 use ashlar_format::options_file::{OptionsFile, Section, SectionKind, split_object, unescape};
 use ashlar_options::{find_latest_options, read_options_file};
-use ashlardb::{Env, Error, Result, standard_operator};
+use ashlardb::{Env, Error, ErrorKind, Result, standard_operator};
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-/// The options of `base` with those of a string: `max_open_files=100;write_buffer_size=64M`.
+/// The options of `base` with those of a string: `max_open_files=100;write_buffer_size=64M`. `ignore_unknown`: names that the engine
+/// does not know are left out, also those inside braces, and so are values that do not fit their option, as in RocksDB.
 ///
 /// # Errors
 /// `InvalidArgument`: the string, a name or a value in it is wrong. `NotSupported`: an option that the engine refuses.
-pub fn with_string(base: &Options, text: &str) -> Result<Options> {
-    ashlar_options::Options::default().apply(text)?;
+pub fn with_string(base: &Options, text: &str, ignore_unknown: bool) -> Result<Options> {
+    let text =
+        if ignore_unknown { Cow::Owned(fitting(&known(text, MOST_NESTED)?)?) } else { Cow::Borrowed(text) };
+    ashlar_options::Options::default().apply(&text)?;
     let mut options = base.clone();
-    let members = split_object(text).map_err(|e| Error::invalid(format!("{text:?}: {}", e.what)))?;
-    for (name, value) in members {
+    for (name, value) in members(&text)? {
         take(&mut options, &name, value);
     }
     Ok(options)
+}
+
+/// Structs within structs of a string: a struct of a family, one within its tables, and one to spare.
+const MOST_NESTED: usize = 3;
+
+fn members(text: &str) -> Result<Vec<(String, String)>> {
+    split_object(text).map_err(|e| Error::invalid(format!("{text:?}: {}", e.what)))
+}
+
+/// A string without the names that the engine does not know, down to so many structs within structs.
+fn known(text: &str, nested: usize) -> Result<String> {
+    let mut out = String::new();
+    for (name, value) in members(text)? {
+        if ashlar_options::explain(&name).is_err() && !PARTS.contains(&name.as_str()) {
+            continue;
+        }
+        let value = match value.strip_prefix('{').and_then(|inner| inner.strip_suffix('}')) {
+            Some(inner) if nested > 0 && inner.contains('=') => format!("{{{}}}", known(inner, nested - 1)?),
+            _ => value,
+        };
+        out += &format!("{name}={value};");
+    }
+    Ok(out)
+}
+
+/// A string without the values that do not fit their option.
+fn fitting(text: &str) -> Result<String> {
+    let mut all = members(text)?;
+    all.retain(|(name, value)| {
+        let taken = ashlar_options::Options::default().set(name, value);
+        // What the engine refuses stays for the caller's error.
+        !taken.is_err_and(|e| e.kind() == ErrorKind::InvalidArgument)
+    });
+    Ok(all.into_iter().map(|(name, value)| format!("{name}={value};")).collect())
 }
 
 /// Sets an option to a stored text.
@@ -98,8 +135,7 @@ pub fn latest_name(env: &Env, dir: &Path) -> Result<String> {
 fn latest(env: &Env, dir: &Path) -> Result<(PathBuf, OptionsFile)> {
     let found = find_latest_options(&*env.fs, dir)?.found;
     found.ok_or_else(|| {
-        Error::new(ashlardb::ErrorKind::Io(ashlardb::IoKind::NotFound), "there is no OPTIONS file")
-            .at_path(dir)
+        Error::new(ErrorKind::Io(ashlardb::IoKind::NotFound), "there is no OPTIONS file").at_path(dir)
     })
 }
 
@@ -140,4 +176,30 @@ fn check_names(file: &OptionsFile, path: &Path) -> Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_are_not_known_are_left_out_also_within_braces() {
+        let text = "no_such=1;write_buffer_size=2097152;block_based_table_factory={block_size=8192;no_such=1;\
+                    cache_index_and_filter_blocks=true}";
+        assert!(with_string(&Options::default(), text, false).is_err());
+        let options = with_string(&Options::default(), text, true).unwrap();
+        assert_eq!(options.texts.get::<usize>("write_buffer_size"), 2 << 20);
+        let table = options.table.unwrap().texts;
+        assert_eq!(
+            (table.get::<usize>("block_size"), table.get::<bool>("cache_index_and_filter_blocks")),
+            (8192, true)
+        );
+        let wrong = "write_buffer_size=abc;num_levels=5;no_such=1";
+        assert!(with_string(&Options::default(), wrong, false).is_err());
+        let options = with_string(&Options::default(), wrong, true).unwrap();
+        assert_eq!(
+            (options.texts.get::<usize>("write_buffer_size"), options.texts.get::<i32>("num_levels")),
+            (64 << 20, 5)
+        );
+    }
 }

@@ -53,7 +53,7 @@ impl Txn {
     }
 
     /// A read: of the newest state, or of the snapshot that the options name.
-    fn reader<'a>(&'a self, family: &'a Family, options: &'a ReadOptions) -> Result<Reader<'a>> {
+    pub(crate) fn reader<'a>(&'a self, family: &'a Family, options: &'a ReadOptions) -> Result<Reader<'a>> {
         let (from, read) = (self.open()?, options.plain()?);
         Ok(match &options.snapshot {
             Some(snapshot) => from.over(snapshot).family(family).reading(read),
@@ -69,20 +69,7 @@ impl Txn {
         self.reader(self.family(family), options)?.get(key)
     }
 
-    /// The values that the transaction sees.
-    ///
-    /// # Errors
-    /// Those of [`Read::multi_get`].
-    pub fn multi_get(
-        &self,
-        family: Option<&Family>,
-        options: &ReadOptions,
-        keys: &[&[u8]],
-    ) -> Result<Vec<Option<View>>> {
-        self.reader(self.family(family), options)?.multi_get(keys.to_vec())
-    }
-
-    /// The value of a key that the transaction locks.
+    /// The value of a key that the transaction locks. As in RocksDB, the value is that of the snapshot of the options, if they have one.
     ///
     /// # Errors
     /// Those of [`Transaction::get_for_update`].
@@ -95,7 +82,11 @@ impl Txn {
     ) -> Result<Option<View>> {
         options.plain().map(drop)?;
         let to = self.open()?.family(self.family(family));
-        if exclusive { to.get_for_update(key) } else { to.get_for_share(key) }
+        let newest = if exclusive { to.get_for_update(key) } else { to.get_for_share(key) }?;
+        if options.snapshot.is_none() && !options.texts().differs("read_tier") {
+            return Ok(newest);
+        }
+        self.get(family, options, key)
     }
 
     /// What the transaction sees of a family at this moment.

@@ -23,6 +23,6 @@ pub use ashlar_observe::{MemoryClass, MemoryReport, Pins, SnapshotPins};
 pub use ashlar_pressure as pressure;
 pub use ashlar_table::{SstSummary, SstWriter};
 pub use db::{
-    Brought, Db, HeldFiles, IngestMode, IngestOptions, Ingested, KeptFiles, LiveFile, MemtableStats, Moment,
-    NewFamily, OpenFamily, SizeOptions, WeakDb, sst_writer,
+    Brought, Db, HeldFiles, HeldTables, IngestMode, IngestOptions, Ingested, KeptFiles, LiveFile,
+    MemtableStats, Moment, NewFamily, OpenFamily, SizeOptions, WeakDb, sst_writer,
 };

@@ -7,11 +7,12 @@
 //! module db                              the natives that follow have their bodies in crate::db
 //! class RocksDB TransactionDB            they are natives of these classes, of each that declares them
 //! handle db crate::db::DbObject          the kinds of objects behind handles
-//! close disposeInternal                  gives the object of its handle up
+//! close disposeInternal                  closes the handle
 //! flush(db: &db, options: &flush)        a native by its parameters; its body is crate::db::flush
 //! put(db: &db, key: slice) = put(db, none, key)                the body and its arguments, in Rust but for `none`
 //! option maxOpenFiles max_open_files int                       a getter of that name, and its setter
 //! option blobCompressionType blob_compression byte:COMPRESSION  whose values are an enumeration
+//! option isOpen open bool gets                                 a getter only; `sets`: a setter only
 //! metrics                                each getter of the class is the sum of the perf context of that name
 //! ```
 //! A name stands also for the native of that name with `Jni` behind it, which newer jars have. `env` and `this` among the
@@ -60,7 +61,7 @@ pub struct Param {
 /// What a native does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Body {
-    /// Gives the object of its handle up.
+    /// Closes the handle.
     Close,
     /// Calls a function with these arguments.
     Call {
@@ -239,7 +240,8 @@ impl Api {
         Ok(())
     }
 
-    /// `option JAVA NAME TYPE[:NAMES] [SETTER]`; `-` stands for the usual setter.
+    /// `option JAVA NAME TYPE[:NAMES] [SETTER]`: a getter, and a setter of the usual name or of this one. The word `gets` in place of
+    /// the setter: only a getter; `sets`: only a setter of the usual name.
     fn option(&mut self, section: &Section, words: &[String]) -> Result<(), String> {
         let (java, option, of, setter) = match words {
             [java, option, of] => (java, option, of, None),
@@ -255,9 +257,15 @@ impl Api {
         let mut letters = java.chars();
         let first = letters.next().map(|c| c.to_ascii_uppercase());
         let usual = format!("set{}{}", first.map_or(String::new(), String::from), letters.as_str());
-        let gets = self.body(section, java, "(J)", &get);
-        let sets = self.body(section, setter.unwrap_or(&usual), &format!("(J{of})"), &set);
-        if gets.is_err() { sets } else { Ok(()) }
+        let word = setter.map(String::as_str);
+        if word != Some("sets") {
+            self.body(section, java, "(J)", &get)?;
+        }
+        if word != Some("gets") {
+            let setter = word.filter(|word| *word != "sets").unwrap_or(&usual);
+            self.body(section, setter, &format!("(J{of})"), &set)?;
+        }
+        Ok(())
     }
 
     /// `name(params) [= body[(arguments)]]`

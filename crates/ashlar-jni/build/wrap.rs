@@ -1,7 +1,7 @@
 //! The exported natives in Rust: each converts its parameters, calls its body, and converts the result.
 //!
 //! 1. The JVM looks for a native's short name, then for its long one, which has the types of the parameters.
-//! 2. A native has the name that RocksDB's library gives it, if that name means one method in all jars.
+//! 2. A native is exported under its short name if no jar overloads the method, as RocksDB's library does.
 //! 3. A native whose short name means another method in another jar has its long name only. So each jar finds its own.
 
 use crate::describe::{Api, Body, Native, Param, descriptors};

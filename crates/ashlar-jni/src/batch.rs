@@ -3,12 +3,12 @@
 use crate::classes::{Class, Method};
 use crate::db::FamilyObject;
 use crate::door::Result;
-use crate::env::{Env, Global, Local, MethodId, int, long, object};
+use crate::env::{Env, Global, Local, MethodId, boolean, int, long, object};
 use crate::handles::{self, Object};
 pub use ashlar_compat::batch::Kind;
 use ashlar_compat::batch::{Op, operations};
 use ashlar_compat::status::batch_is_full;
-use ashlardb::{FamilyId, Write, WriteBatch};
+use ashlardb::{Error, FamilyId, Write, WriteBatch};
 use jni_sys::jvalue;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -55,13 +55,13 @@ impl BatchObject {
         if most == 0 {
             return Ok(add(&batch)?);
         }
-        let before = batch.clone();
-        add(&batch)?;
-        if batch.byte_len() <= most {
-            return Ok(());
+        batch.set_savepoint()?;
+        let added = add(&batch);
+        if added.is_ok() && batch.byte_len() <= most {
+            return Ok(batch.pop_savepoint()?);
         }
-        drop(batch);
-        *self.lock() = before;
+        batch.rollback_to_savepoint()?;
+        added?;
         Err(batch_is_full().into())
     }
 }
@@ -198,18 +198,25 @@ static HANDLER: Class = Class::new("org/rocksdb/WriteBatch$Handler");
 /// Shows all operations to a handler, in order, until it wants no more.
 ///
 /// # Errors
-/// `Thrown`: the handler threw. `Corruption`: the batch does not decode.
+/// `Thrown`: the handler threw. `Corruption`: the batch does not decode. `NotSupported`: an operation for which handlers of Java
+/// have no method.
 pub fn iterate(env: Env<'_>, batch: &BatchObject, handler: &HandlerObject) -> Result<()> {
     static CONTINUE: Method = Method::new("shouldContinue", "()Z");
     // A copy, so that the handler may use the batch.
     let data = batch.lock().data()?;
     let handler = handler.0.local(env);
     let goes_on = CONTINUE.of(env, &HANDLER)?;
+    // Whether no operation of the transaction at hand came yet, which `markNoop` tells.
+    let mut is_empty = true;
     for op in operations(&data)? {
         if !env.call_bool(handler, goes_on, &[])? {
             break;
         }
-        show(env, handler, &op)?;
+        show(env, handler, &op, is_empty)?;
+        is_empty = matches!(
+            op.kind,
+            Kind::Noop | Kind::EndPrepare | Kind::Commit | Kind::CommitWithTimestamp | Kind::Rollback
+        );
     }
     Ok(())
 }
@@ -230,22 +237,41 @@ fn tell(
     Ok(())
 }
 
-fn show(env: Env<'_>, handler: Local<'_>, op: &Op<'_>) -> Result<()> {
+fn show(env: Env<'_>, handler: Local<'_>, op: &Op<'_>, is_empty: bool) -> Result<()> {
     static PUT: Method = Method::new("put", "(I[B[B)V");
     static MERGE: Method = Method::new("merge", "(I[B[B)V");
     static DELETE: Method = Method::new("delete", "(I[B)V");
     static SINGLE: Method = Method::new("singleDelete", "(I[B)V");
     static RANGE: Method = Method::new("deleteRange", "(I[B[B)V");
+    static BLOB: Method = Method::new("putBlobIndex", "(I[B[B)V");
     static LOG: Method = Method::new("logData", "([B)V");
-    let (one, two): (&[&[u8]], &[&[u8]]) = (&[op.key], &[op.key, op.value]);
-    let (method, parts) = match op.kind {
-        Kind::Put => (&PUT, two),
-        Kind::Merge => (&MERGE, two),
-        Kind::Delete => (&DELETE, one),
-        Kind::SingleDelete => (&SINGLE, one),
-        Kind::DeleteRange => (&RANGE, two),
-        Kind::LogData => return tell(env, handler, LOG.of(env, &HANDLER)?, None, one),
-        _ => return Ok(()),
+    static BEGIN: Method = Method::new("markBeginPrepare", "()V");
+    static END: Method = Method::new("markEndPrepare", "([B)V");
+    static COMMIT: Method = Method::new("markCommit", "([B)V");
+    static COMMIT_AT: Method = Method::new("markCommitWithTimestamp", "([B[B)V");
+    static ROLLBACK: Method = Method::new("markRollback", "([B)V");
+    static NOOP: Method = Method::new("markNoop", "(Z)V");
+    let both = [op.key, op.value];
+    let (none, one, two) = (&both[..0], &both[..1], &both[..]);
+    let family = Some(op.family);
+    let (method, family, parts) = match op.kind {
+        Kind::Put => (&PUT, family, two),
+        Kind::Merge => (&MERGE, family, two),
+        Kind::Delete => (&DELETE, family, one),
+        Kind::SingleDelete => (&SINGLE, family, one),
+        Kind::DeleteRange => (&RANGE, family, two),
+        Kind::BlobIndex => (&BLOB, family, two),
+        Kind::LogData => (&LOG, None, one),
+        Kind::BeginPrepare => (&BEGIN, None, none),
+        Kind::EndPrepare => (&END, None, one),
+        Kind::Commit => (&COMMIT, None, one),
+        Kind::CommitWithTimestamp => (&COMMIT_AT, None, two),
+        Kind::Rollback => (&ROLLBACK, None, one),
+        Kind::Noop => return env.call_void(handler, NOOP.of(env, &HANDLER)?, &[boolean(is_empty)]),
+        Kind::Entity | Kind::TimedPut | Kind::Other => {
+            let what = format!("an operation of the kind {:?} in a WriteBatch.Handler", op.kind);
+            return Err(Error::not_supported(what).into());
+        }
     };
-    tell(env, handler, method.of(env, &HANDLER)?, Some(op.family), parts)
+    tell(env, handler, method.of(env, &HANDLER)?, family, parts)
 }

@@ -1,9 +1,10 @@
-//! Objects of Java that the engine calls: comparators, loggers, makers of compaction filters.
+//! Objects of Java that the engine calls: comparators, loggers, compaction filter factories.
 //!
 //! 1. The library keeps a reference to the Java object as long as a database or an options object uses it, also after `close()`.
 //! 2. A call may come on any thread. A thread of the engine is attached to the JVM first, and stays so.
 //! 3. An exception of the Java object never reaches engine or JVM as it is. A comparator's ends the operation with an error,
-//!    because any order would be a wrong one; a logger's is dropped; a filter's keeps the value.
+//!    because any order would be a wrong one; a logger's is ignored. After one of a filter factory the compaction runs without a
+//!    filter, and the exception is printed to the error output, as RocksDB prints it.
 
 use crate::classes::{Class, Method};
 use crate::door::{Fail, Result};
@@ -15,10 +16,9 @@ use ashlar_compat::listener::Listener;
 use ashlar_compat::logger::Logger;
 use ashlar_compat::value::LOG_LEVEL;
 use ashlardb::{CompactionFilter, CompactionFilterFactory, Comparator, Decision, Error, FilterContext};
-use std::cell::RefCell;
 use std::cmp::Ordering;
-use std::sync::Arc;
-use std::sync::atomic::{self, AtomicU32};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The text of an exception: its class and message.
 pub(crate) fn describe(env: Env<'_>, exception: Local<'_>) -> String {
@@ -59,19 +59,18 @@ struct JavaComparator {
     object: Global,
     name: String,
     direct: bool,
-    /// Keys of up to so many bytes use the buffers of their thread again.
-    reused: usize,
+    /// Buffers that no comparison uses at present. Running comparisons take a pair each, so there are as many as ever ran at once.
+    buffers: Mutex<Vec<Buffers>>,
+    /// The capacity of new buffers: room for the longest key so far, and for at least `max_reused_buffer_size` bytes.
+    capacity: AtomicUsize,
 }
 
-/// Two buffers of Java that a thread uses again, each with its capacity.
+/// Two buffers of Java for the keys of a comparison, each with its capacity.
+#[derive(Debug)]
 struct Buffers {
     objects: [Global; 2],
     direct: bool,
     capacity: usize,
-}
-
-thread_local! {
-    static BUFFERS: RefCell<Option<Buffers>> = const { RefCell::new(None) };
 }
 
 impl Buffers {
@@ -103,32 +102,32 @@ impl Buffers {
 }
 
 impl JavaComparator {
-    fn ask(&self, a: &[u8], b: &[u8]) -> Result<i32> {
+    fn ask(&self, env: Env<'_>, a: &[u8], b: &[u8]) -> Result<i32> {
         static BRIDGE: Class = Class::new("org/rocksdb/AbstractComparatorJniBridge");
         static COMPARE: Method = Method::fixed(
             "compareInternal",
             "(Lorg/rocksdb/AbstractComparator;Ljava/nio/ByteBuffer;ILjava/nio/ByteBuffer;I)I",
         );
-        with_env(|env| {
-            let longest = a.len().max(b.len());
-            // A nested comparison finds no buffers, and makes its own.
-            let kept = BUFFERS.with(RefCell::take);
-            let fits = |kept: &Buffers| kept.direct == self.direct && kept.capacity >= longest;
-            let buffers = match kept.filter(fits) {
-                Some(kept) => kept,
-                None => Buffers::new(env, self.direct, longest.max(self.reused))?,
-            };
-            buffers.fill(env, 0, a)?;
-            buffers.fill(env, 1, b)?;
-            let len = |key: &[u8]| int(i32::try_from(key.len()).unwrap_or(i32::MAX));
-            let [first, second] = buffers.objects.each_ref().map(|buffer| object(buffer.local(env)));
-            let given = [object(self.object.local(env)), first, len(a), second, len(b)];
-            let order = env.call_static_int(BRIDGE.get(env)?, COMPARE.of(env, &BRIDGE)?, &given)?;
-            if buffers.capacity <= self.reused.max(64) {
-                BUFFERS.with(|place| place.replace(Some(buffers)));
-            }
-            Ok(order)
-        })
+        let longest = a.len().max(b.len());
+        let capacity = self.capacity.fetch_max(longest, Relaxed).max(longest);
+        // A nested comparison takes another pair.
+        let kept = self.free_buffers().pop();
+        let buffers = match kept.filter(|kept| kept.capacity >= longest) {
+            Some(kept) => kept,
+            None => Buffers::new(env, self.direct, capacity)?,
+        };
+        buffers.fill(env, 0, a)?;
+        buffers.fill(env, 1, b)?;
+        let len = |key: &[u8]| int(i32::try_from(key.len()).unwrap_or(i32::MAX));
+        let [first, second] = buffers.objects.each_ref().map(|buffer| object(buffer.local(env)));
+        let given = [object(self.object.local(env)), first, len(a), second, len(b)];
+        let order = env.call_static_int(BRIDGE.get(env)?, COMPARE.of(env, &BRIDGE)?, &given);
+        self.free_buffers().push(buffers);
+        order
+    }
+
+    fn free_buffers(&self) -> MutexGuard<'_, Vec<Buffers>> {
+        self.buffers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -138,7 +137,7 @@ impl Comparator for JavaComparator {
     }
 
     fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
-        match contained(|_| self.ask(a, b)) {
+        match contained(|env| self.ask(env, a, b)) {
             Ok(order) => order.cmp(&0),
             // Any order would be a wrong one. The engine ends the operation, as for each comparator that panics.
             Err(said) => std::panic::panic_any(format!("the comparator {} threw {said}", self.name)),
@@ -170,8 +169,9 @@ pub fn new_comparator(env: Env<'_>, this: Local<'_>, options: &ComparatorOptions
     let name = name_of(env, this, &COMPARATOR, &NAME)?;
     let (direct, reused) =
         options.with(|texts| (texts.get("use_direct_buffer"), texts.get::<i32>("max_reused_buffer_size")));
-    let reused = usize::try_from(reused).unwrap_or(0);
-    let comparator = JavaComparator { object: env.global(this)?, name, direct, reused };
+    let capacity = usize::try_from(reused).unwrap_or(0).into();
+    let comparator =
+        JavaComparator { object: env.global(this)?, name, direct, buffers: Mutex::default(), capacity };
     Ok(handles::keep(ComparatorObject(Arc::new(comparator)))?)
 }
 
@@ -197,7 +197,7 @@ impl LoggerObject {
         let least = Arc::clone(&level);
         // The level may change later, so the logger takes all lines.
         let logger = Logger::new(0, move |at, line| {
-            if at >= least.load(atomic::Ordering::Relaxed) {
+            if at >= least.load(Relaxed) {
                 sink(at, line);
             }
         });
@@ -224,7 +224,7 @@ pub fn new_logger(env: Env<'_>, this: Local<'_>, level: i64) -> Result<i64> {
     static GET: Method = Method::fixed("getInfoLogLevel", "(B)Lorg/rocksdb/InfoLogLevel;");
     let logger = env.global(this)?;
     let sink = move |level: u32, line: &str| {
-        // A logger that throws loses its line: nothing waits for it.
+        // An exception of the logger is ignored: the line is lost.
         let _ = contained(|env| {
             let number = byte(i8::try_from(level).unwrap_or(0));
             let level = env.call_static_object(LEVEL.get(env)?, GET.of(env, &LEVEL)?, &[number])?;
@@ -249,13 +249,13 @@ pub fn new_stderr_logger(level: i8, prefix: Option<&str>) -> Result<i64> {
 
 /// Changes the least level.
 pub fn set_info_log_level(logger: &LoggerObject, level: i8) -> Result<()> {
-    logger.level.store(u32::try_from(level).unwrap_or(0), atomic::Ordering::Relaxed);
+    logger.level.store(u32::try_from(level).unwrap_or(0), Relaxed);
     Ok(())
 }
 
 /// The least level.
 pub fn info_log_level(logger: &LoggerObject) -> Result<i8> {
-    Ok(i8::try_from(logger.level.load(atomic::Ordering::Relaxed)).unwrap_or(0))
+    Ok(i8::try_from(logger.level.load(Relaxed)).unwrap_or(0))
 }
 
 /// `AbstractEventListener`.
@@ -299,14 +299,14 @@ pub fn new_wal_filter() -> Result<i64> {
     Ok(handles::keep(WalFilterObject)?)
 }
 
-/// A maker of compaction filters of Java.
+/// A compaction filter factory of Java.
 #[derive(Debug)]
 struct JavaFactory {
     object: Global,
     name: String,
 }
 
-/// A filter of a maker, which the program may hold too.
+/// A filter of a factory, which the program may hold too.
 #[derive(Debug)]
 struct Made(Arc<dyn CompactionFilter>);
 
@@ -333,16 +333,24 @@ impl CompactionFilterFactory for JavaFactory {
             let given = [boolean(context.is_full), boolean(context.is_manual)];
             let handle = env.call_long(self.object.local(env), CREATE.of(env, &FACTORY)?, &given)?;
             let filter = handles::get::<FilterObject>(handle)?;
-            // The maker gave the filter up: nothing else closes it.
+            // The factory no longer owns the filter, so nothing else closes it.
             handles::close(handle);
             Ok(Arc::clone(&filter.0))
         });
-        // A maker that throws filters nothing.
-        made.ok().map(|filter| Box::new(Made(filter)) as Box<dyn CompactionFilter>)
+        match made {
+            Ok(filter) => Some(Box::new(Made(filter))),
+            Err(thrown) => {
+                #[allow(clippy::print_stderr, reason = "RocksDB prints exceptions of callbacks there")]
+                {
+                    eprintln!("{} threw {thrown}; the compaction runs without a filter", self.name);
+                }
+                None
+            }
+        }
     }
 }
 
-/// A maker of compaction filters of Java.
+/// A compaction filter factory of Java.
 ///
 /// # Errors
 /// `Thrown`: its `name()` threw. `InvalidArgument`: the name is null.

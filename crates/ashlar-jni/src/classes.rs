@@ -133,6 +133,8 @@ classes! {
     ARRAY_LIST = "java/util/ArrayList";
     LONG = "java/lang/Long";
     ILLEGAL_STATE = "java/lang/IllegalStateException";
+    ILLEGAL_ARGUMENT = "java/lang/IllegalArgumentException";
+    UNSUPPORTED = "java/lang/UnsupportedOperationException";
     EXCEPTION = "org/rocksdb/RocksDBException";
     STATUS = "org/rocksdb/Status";
 }

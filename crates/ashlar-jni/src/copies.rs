@@ -98,7 +98,7 @@ pub fn set_backup_env(options: &BackupOptionsObject, env: &EnvObject) -> Result<
     Ok(())
 }
 
-/// A hint: backups write no log.
+/// Ignored: backups write no log.
 pub fn set_info_log(_: &BackupOptionsObject, _: &LoggerObject) -> Result<()> {
     Ok(())
 }
@@ -109,7 +109,7 @@ pub fn set_backup_rate_limiter(options: &BackupOptionsObject, limiter: &RateObje
     Ok(())
 }
 
-/// A hint: a restore goes as fast as the disks.
+/// Ignored: a restore goes as fast as the disks.
 pub fn set_restore_rate_limiter(_: &BackupOptionsObject, _: &RateObject) -> Result<()> {
     Ok(())
 }

@@ -8,16 +8,16 @@
 use crate::classes::{BYTES, Class, Method};
 use crate::door::{Result, array_of};
 use crate::env::{Env, Local, object};
-use crate::handles::{self, Object};
+use crate::handles::{self, Lent, Object};
 use crate::parts::EnvObject;
 use crate::settings::{HasTexts, OptionsObject, Shared, TxnDbOptionsObject};
+use crate::transactions::Names;
 use ashlar_compat::database::{Database, Held, Mode as Open, Named, families};
 use ashlar_compat::options::{Options, Texts};
 use ashlar_compat::transactions::check_policy;
-use ashlardb::{Error, Family};
+use ashlardb::{Env as Files, Error, ErrorKind, Family, IoKind};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 /// How a database is opened.
 #[derive(Clone, Debug)]
@@ -83,8 +83,10 @@ pub struct DbObject {
     pub database: Database,
     /// The options of a database with pessimistic transactions, whose plain writes take locks.
     pub locking: Option<Texts>,
-    default: OnceLock<i64>,
-    env: OnceLock<i64>,
+    /// Its transactions that a program can find by their names.
+    pub names: Arc<Names>,
+    default: OnceLock<Lent>,
+    env: OnceLock<Lent>,
     options: Options,
 }
 
@@ -94,9 +96,8 @@ impl Object for DbObject {
 
 impl Drop for DbObject {
     fn drop(&mut self) {
-        for handle in [&self.default, &self.env] {
-            handle.get().copied().into_iter().for_each(handles::close);
-        }
+        // The transactions that were found refer to the list of names, so the list does not end by itself.
+        self.names.clear();
     }
 }
 
@@ -112,14 +113,30 @@ impl DbObject {
         options.texts.set("allow_mmap_writes", false);
         let (database, families) = Database::open(&options, Path::new(path), mode.open(), named)?;
         let locking = if let Mode::Locked(texts) = mode { Some(texts.clone()) } else { None };
+        Ok((DbObject::of(database, locking, options), families))
+    }
+
+    fn of(database: Database, locking: Option<Texts>, options: Options) -> DbObject {
         let (default, env) = (OnceLock::new(), OnceLock::new());
-        Ok((DbObject { database, locking, default, env, options }, families))
+        DbObject { database, locking, names: Arc::default(), default, env, options }
     }
 
     /// The same database, for an object that does not close it.
     pub fn lent(database: &Database) -> DbObject {
-        let (default, env) = (OnceLock::new(), OnceLock::new());
-        DbObject { database: database.clone(), locking: None, default, env, options: Options::default() }
+        DbObject::of(database.clone(), None, Options::default())
+    }
+
+    /// Files and clock of the database.
+    ///
+    /// # Errors
+    /// Those of [`ashlardb::Env::os`].
+    pub fn files(&self) -> Result<Files> {
+        static OS: OnceLock<Files> = OnceLock::new();
+        if let Some(env) = self.options.env.as_ref().or_else(|| OS.get()) {
+            return Ok(env.clone());
+        }
+        let env = Files::os()?;
+        Ok(OS.get_or_init(|| env).clone())
     }
 
     /// A family as it is now; `None`: the family `default`.
@@ -234,7 +251,7 @@ pub fn same(handle: i64) -> Result<i64> {
     Ok(handle)
 }
 
-/// Closes the database, whatever still refers to it.
+/// Closes the database. Iterators, snapshots and transactions that still refer to it fail from then on.
 ///
 /// # Errors
 /// Those of [`ashlardb::Db::close`].
@@ -251,15 +268,21 @@ pub fn destroy(path: &str, options: &OptionsObject) -> Result<()> {
 }
 
 /// The names of the families of a directory. As in RocksDB's Java classes, a directory without a database has none.
+///
+/// # Errors
+/// Those of [`families`], except that there is no database.
 pub fn list_families<'a>(env: Env<'a>, options: &OptionsObject, path: &str) -> Result<Local<'a>> {
-    let names = families(&options.0.read(), Path::new(path)).unwrap_or_default();
+    let names = match families(&options.0.read(), Path::new(path)) {
+        Err(e) if e.kind() == ErrorKind::Io(IoKind::NotFound) => Vec::new(),
+        names => names?,
+    };
     array_of(env, BYTES.get(env)?, &names, |name| env.new_bytes(name.as_bytes()))
 }
 
-fn created(db: &DbObject, name: &[u8], options: &OptionsObject) -> Result<i64> {
+fn created(db: &DbObject, name: &[u8], options: &OptionsObject, ttl: Option<i32>) -> Result<Lent> {
     let options = options.0.read().clone();
-    let family = db.database.create_family(&options, utf8(name)?)?;
-    Ok(handles::keep(FamilyObject { family, options })?)
+    let family = db.database.create_family(&options, utf8(name)?, ttl)?;
+    Ok(Lent::new(FamilyObject { family, options })?)
 }
 
 /// Creates a family.
@@ -267,41 +290,41 @@ fn created(db: &DbObject, name: &[u8], options: &OptionsObject) -> Result<i64> {
 /// # Errors
 /// Those of [`Database::create_family`].
 pub fn create_family(db: &DbObject, name: &[u8], options: &OptionsObject) -> Result<i64> {
-    created(db, name, options)
+    created(db, name, options, None).map(Lent::given)
 }
 
 /// Creates a family whose values have a time to live.
 ///
 /// # Errors
-/// Those of [`ashlardb::Db::create_family_with`].
+/// Those of [`Database::create_family`].
 pub fn create_family_with_ttl(db: &DbObject, name: &[u8], options: &OptionsObject, ttl: i32) -> Result<i64> {
-    let options = options.0.read().clone();
-    let ttl = Duration::from_secs(u64::try_from(ttl).unwrap_or(0));
-    let family = db
-        .database
-        .db()
-        .create_family_with(utf8(name)?, |family| options.on_other_family(family).ttl(ttl))?;
-    Ok(handles::keep(FamilyObject { family, options })?)
+    created(db, name, options, Some(ttl)).map(Lent::given)
 }
 
-/// Creates families with the same options.
+/// Creates families with the same options. After an error the families that were made stay, without a handle, as in RocksDB.
 ///
 /// # Errors
 /// Those of [`Database::create_family`].
 pub fn create_families(db: &DbObject, options: &OptionsObject, names: &[Vec<u8>]) -> Result<Vec<i64>> {
-    names.iter().map(|name| created(db, name, options)).collect()
+    let all = names.iter().map(|name| created(db, name, options, None)).collect::<Result<Vec<Lent>>>()?;
+    Ok(all.into_iter().map(Lent::given).collect())
 }
 
 /// Creates families, each with its options.
 ///
 /// # Errors
-/// Those of [`Database::create_family`].
+/// As [`create_families`]. `InvalidArgument`: another number of options than of names.
 pub fn create_families_each(
     db: &DbObject,
     options: &[Arc<OptionsObject>],
     names: &[Vec<u8>],
 ) -> Result<Vec<i64>> {
-    names.iter().zip(options).map(|(name, options)| created(db, name, options)).collect()
+    if options.len() != names.len() {
+        return Err(Error::invalid("another number of options than of families").into());
+    }
+    let made = names.iter().zip(options).map(|(name, options)| created(db, name, options, None));
+    let all = made.collect::<Result<Vec<Lent>>>()?;
+    Ok(all.into_iter().map(Lent::given).collect())
 }
 
 /// Drops a family; its handle stays until it is closed.
@@ -325,16 +348,13 @@ pub fn drop_families(db: &DbObject, families: &[Arc<FamilyObject>]) -> Result<()
 /// # Errors
 /// Those of [`Database::family`].
 pub fn default_family(db: &DbObject) -> Result<i64> {
-    if let Some(handle) = db.default.get() {
-        return Ok(*handle);
+    if let Some(lent) = db.default.get() {
+        return Ok(lent.handle());
     }
     let family = db.family(None)?.clone();
-    let handle = handles::keep(FamilyObject { family, options: db.options.clone() })?;
-    let kept = *db.default.get_or_init(|| handle);
-    if kept != handle {
-        handles::close(handle);
-    }
-    Ok(kept)
+    let made = Lent::new(FamilyObject { family, options: db.options.clone() })?;
+    // If another thread was first, this one's is closed.
+    Ok(db.default.get_or_init(|| made).handle())
 }
 
 /// RocksDB's release whose Java interface this is: the largest that the table of natives has. Each jar only prints it.
@@ -356,11 +376,11 @@ pub fn path(db: &DbObject) -> Result<String> {
 /// Those of [`ashlardb::Env::os`].
 pub fn env_of(db: &DbObject) -> Result<i64> {
     let Some(env) = &db.options.env else { return crate::parts::default_env() };
-    if let Some(handle) = db.env.get() {
-        return Ok(*handle);
+    if let Some(lent) = db.env.get() {
+        return Ok(lent.handle());
     }
-    let handle = handles::keep(EnvObject::new(env.clone()))?;
-    Ok(*db.env.get_or_init(|| handle))
+    let made = Lent::new(EnvObject::new(env.clone()))?;
+    Ok(db.env.get_or_init(|| made).handle())
 }
 
 /// The number of a family.
@@ -375,12 +395,24 @@ pub fn family_name(family: &FamilyObject) -> Result<Vec<u8>> {
 
 /// A `ColumnFamilyDescriptor` of a family: its name, and a copy of its options.
 pub fn family_descriptor<'a>(env: Env<'a>, family: &FamilyObject) -> Result<Local<'a>> {
+    descriptor(env, family.family.name(), family.options.clone())
+}
+
+/// A `ColumnFamilyDescriptor`, which owns its options.
+///
+/// # Errors
+/// `Thrown`: the JVM has no memory.
+pub(crate) fn descriptor<'a>(env: Env<'a>, name: &str, options: Options) -> Result<Local<'a>> {
     static OPTIONS: Class = Class::new("org/rocksdb/ColumnFamilyOptions");
     static NEW_OPTIONS: Method = Method::constructor("(J)V");
     static DESCRIPTOR: Class = Class::new("org/rocksdb/ColumnFamilyDescriptor");
     static NEW: Method = Method::constructor("([BLorg/rocksdb/ColumnFamilyOptions;)V");
-    let copy = handles::keep(OptionsObject(Shared::new(family.options.clone())))?;
-    let options = OPTIONS.make(env, &NEW_OPTIONS, &[crate::env::long(copy)])?;
-    let name = env.new_bytes(family.family.name().as_bytes())?;
-    DESCRIPTOR.make(env, &NEW, &[object(name), object(options)])
+    let own = Lent::new(OptionsObject(Shared::new(options)))?;
+    let options = OPTIONS.make(env, &NEW_OPTIONS, &[crate::env::long(own.handle())])?;
+    own.given();
+    let name = env.new_bytes(name.as_bytes())?;
+    let made = DESCRIPTOR.make(env, &NEW, &[object(name), object(options)])?;
+    env.forget(name);
+    env.forget(options);
+    Ok(made)
 }

@@ -6,7 +6,7 @@ use crate::env::{Env, Local};
 use crate::exception;
 use crate::handles::{self, Object};
 use ashlardb::{Error, ErrorKind, View};
-use jni_sys::{jobject, jvalue};
+use jni_sys::jobject;
 use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -47,8 +47,8 @@ pub fn call<'a, R: Default>(env: Env<'a>, throws: bool, body: impl FnOnce(Env<'a
     let done = done.unwrap_or_else(|panic| Err(Fail::Error(panicked(panic.as_ref()))));
     done.unwrap_or_else(|fail| {
         match fail {
-            Fail::Error(e) => exception::throw(env, &e),
-            Fail::Misuse(e) => exception::throw_misuse(env, throws, &e),
+            Fail::Error(e) => exception::throw(env, throws, false, &e),
+            Fail::Misuse(e) => exception::throw(env, throws, true, &e),
             Fail::Thrown => {}
         }
         R::default()
@@ -463,6 +463,3 @@ pub fn array_of<'a, T>(
     }
     Ok(array)
 }
-
-/// The arguments of a Java method.
-pub type Arguments<'a> = &'a [jvalue];

@@ -1,19 +1,24 @@
 //! What the library calls of the JVM, with safe types.
 //!
-//! 1. An [`Env`] belongs to one thread and one call of it. A [`Local`] is valid as long as its call.
+//! 1. An [`Env`] belongs to one thread and one call of it. A [`Local`] is valid until the native returns, or until the work of
+//!    [`with_env`] ends: that function has a frame of local references of its own, because a thread of the engine returns to no Java
+//!    method that would release them.
 //! 2. A function that may leave a Java exception pending answers [`Fail::Thrown`]; the native returns then, and Java throws.
 //! 3. No function here holds a critical section of the JVM, so that garbage collection goes on while the engine waits for a disk.
 //! 4. Bytes and strings are copied, once in each direction.
+//! 5. A [`Global`] that is dropped on a thread without the JVM is deleted by the next thread that has it. So no destructor of a
+//!    thread attaches that thread again.
 
 use crate::door::{Fail, Result};
 use jni_sys::{
     JNI_OK, JNI_VERSION_1_6, JNIEnv, JNIInvokeInterface_, JNINativeInterface__1_6, JavaVM, JavaVMAttachArgs,
-    jclass, jint, jlong, jmethodID, jobject, jsize, jvalue,
+    jint, jlong, jmethodID, jobject, jsize, jvalue,
 };
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_void};
 use std::marker::PhantomData;
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// The JVM's functions for one thread, during one call.
 #[derive(Clone, Copy)]
@@ -30,20 +35,29 @@ impl std::fmt::Debug for Env<'_> {
 
 /// A Java object, during one call; may be null.
 #[derive(Clone, Copy, Debug)]
-pub struct Local<'a>(jobject, PhantomData<&'a ()>);
+pub struct Local<'a> {
+    raw: jobject,
+    /// A reference that the library keeps: [`Env::forget`] leaves it alone.
+    is_kept: bool,
+    of: PhantomData<&'a ()>,
+}
 
 impl Local<'_> {
     /// No object.
-    pub const NULL: Local<'static> = Local(std::ptr::null_mut(), PhantomData);
+    pub const NULL: Local<'static> = Local { raw: std::ptr::null_mut(), is_kept: false, of: PhantomData };
+
+    fn of<'a>(raw: jobject) -> Local<'a> {
+        Local { raw, is_kept: false, of: PhantomData }
+    }
 
     /// Whether it is null.
     pub fn is_null(self) -> bool {
-        self.0.is_null()
+        self.raw.is_null()
     }
 
     /// The reference, for the JVM.
     pub fn raw(self) -> jobject {
-        self.0
+        self.raw
     }
 }
 
@@ -59,21 +73,34 @@ unsafe impl Sync for Global {}
 impl Global {
     /// The object, for a call.
     pub fn local<'a>(&'a self, _: Env<'a>) -> Local<'a> {
-        Local(self.0, PhantomData)
+        Local { raw: self.0, is_kept: true, of: PhantomData }
     }
 }
 
 impl Drop for Global {
     fn drop(&mut self) {
-        let raw = self.0;
-        // Without a JVM there is nothing to give back.
-        let _ = with_env(|env| {
-            // SAFETY: the reference is a global one, which is not used again.
-            unsafe { (env.functions.DeleteGlobalRef)(env.raw, raw) };
-            Ok(())
-        });
+        // Without a JVM there is nothing to release.
+        let Some(machine) = MACHINE.get() else { return };
+        match present(machine) {
+            Some(env) => env.delete_global(self.0),
+            None => {
+                DROPPED.lock().unwrap_or_else(PoisonError::into_inner).push(Dropped(self.0));
+                HAS_DROPPED.store(true, Ordering::Release);
+            }
+        }
     }
 }
+
+/// A global reference that was dropped on a thread without the JVM.
+struct Dropped(jobject);
+
+// SAFETY: as for `Global`.
+unsafe impl Send for Dropped {}
+
+/// The references that the next thread with the JVM deletes.
+static DROPPED: Mutex<Vec<Dropped>> = Mutex::new(Vec::new());
+/// Whether [`DROPPED`] has any, so that a callback takes its lock only then.
+static HAS_DROPPED: AtomicBool = AtomicBool::new(false);
 
 /// A method of a class, valid as long as the class is loaded.
 #[derive(Clone, Copy, Debug)]
@@ -104,11 +131,11 @@ impl<'a> Env<'a> {
     /// # Safety
     /// `raw` is null or a reference that is valid during the call.
     pub unsafe fn local(self, raw: jobject) -> Local<'a> {
-        Local(raw, PhantomData)
+        Local::of(raw)
     }
 
     fn found(self, raw: jobject) -> Result<Local<'a>> {
-        if raw.is_null() { Err(Fail::Thrown) } else { Ok(Local(raw, PhantomData)) }
+        if raw.is_null() { Err(Fail::Thrown) } else { Ok(Local::of(raw)) }
     }
 
     /// # Errors
@@ -127,20 +154,20 @@ impl<'a> Env<'a> {
         }
         // SAFETY: as in `check`.
         unsafe { (self.functions.ExceptionClear)(self.raw) };
-        Some(Local(raw, PhantomData))
+        Some(Local::of(raw))
     }
 
     /// Makes an exception pending.
     pub fn throw(self, exception: Local<'_>) {
         // SAFETY: the object is a throwable of this call.
-        unsafe { (self.functions.Throw)(self.raw, exception.0) };
+        unsafe { (self.functions.Throw)(self.raw, exception.raw) };
     }
 
     /// Makes an exception of a class pending, with a message.
     pub fn throw_new(self, class: Local<'_>, message: &str) {
         let message = CString::new(message.replace('\0', "\\0")).unwrap_or_default();
         // SAFETY: the class is one of throwables; the message ends with a zero.
-        unsafe { (self.functions.ThrowNew)(self.raw, class.0, message.as_ptr()) };
+        unsafe { (self.functions.ThrowNew)(self.raw, class.raw, message.as_ptr()) };
     }
 
     /// A class that the caller of the native sees.
@@ -156,7 +183,7 @@ impl<'a> Env<'a> {
     /// The class of an object.
     pub fn class_of(self, object: Local<'_>) -> Local<'a> {
         // SAFETY: the object is one of this call, and not null.
-        Local(unsafe { (self.functions.GetObjectClass)(self.raw, object.0) }, PhantomData)
+        Local::of(unsafe { (self.functions.GetObjectClass)(self.raw, object.raw) })
     }
 
     /// A method by its name and descriptor.
@@ -168,7 +195,7 @@ impl<'a> Env<'a> {
             (CString::new(name).unwrap_or_default(), CString::new(descriptor).unwrap_or_default());
         let find = if fixed { self.functions.GetStaticMethodID } else { self.functions.GetMethodID };
         // SAFETY: the class is one of this call; both texts end with a zero.
-        let id = unsafe { find(self.raw, class.0, name.as_ptr(), descriptor.as_ptr()) };
+        let id = unsafe { find(self.raw, class.raw, name.as_ptr(), descriptor.as_ptr()) };
         if id.is_null() { Err(Fail::Thrown) } else { Ok(MethodId(id)) }
     }
 
@@ -184,7 +211,7 @@ impl<'a> Env<'a> {
     ) -> Result<Local<'a>> {
         let make = self.functions.NewObjectA;
         // SAFETY: the constructor is one of the class, and the arguments are those of its descriptor.
-        self.found(unsafe { make(self.raw, class.0, constructor.0, arguments.as_ptr()) })
+        self.found(unsafe { make(self.raw, class.raw, constructor.0, arguments.as_ptr()) })
     }
 
     /// Calls a method that answers an object, perhaps null.
@@ -194,8 +221,8 @@ impl<'a> Env<'a> {
     pub fn call_object(self, object: Local<'_>, method: MethodId, arguments: &[jvalue]) -> Result<Local<'a>> {
         let call = self.functions.CallObjectMethodA;
         // SAFETY: the method is one of the object's class, and the arguments are those of its descriptor.
-        let raw = unsafe { call(self.raw, object.0, method.0, arguments.as_ptr()) };
-        self.check().map(|()| Local(raw, PhantomData))
+        let raw = unsafe { call(self.raw, object.raw, method.0, arguments.as_ptr()) };
+        self.check().map(|()| Local::of(raw))
     }
 
     /// Calls a static method that answers an object, perhaps null.
@@ -210,8 +237,8 @@ impl<'a> Env<'a> {
     ) -> Result<Local<'a>> {
         let call = self.functions.CallStaticObjectMethodA;
         // SAFETY: as in `call_object`.
-        let raw = unsafe { call(self.raw, class.0, method.0, arguments.as_ptr()) };
-        self.check().map(|()| Local(raw, PhantomData))
+        let raw = unsafe { call(self.raw, class.raw, method.0, arguments.as_ptr()) };
+        self.check().map(|()| Local::of(raw))
     }
 
     /// Calls a static method that answers an `int`.
@@ -221,7 +248,7 @@ impl<'a> Env<'a> {
     pub fn call_static_int(self, class: Local<'_>, method: MethodId, arguments: &[jvalue]) -> Result<i32> {
         let call = self.functions.CallStaticIntMethodA;
         // SAFETY: as in `call_object`.
-        let answer = unsafe { call(self.raw, class.0, method.0, arguments.as_ptr()) };
+        let answer = unsafe { call(self.raw, class.raw, method.0, arguments.as_ptr()) };
         self.check().map(|()| answer)
     }
 
@@ -232,7 +259,7 @@ impl<'a> Env<'a> {
     pub fn call_void(self, object: Local<'_>, method: MethodId, arguments: &[jvalue]) -> Result<()> {
         let call = self.functions.CallVoidMethodA;
         // SAFETY: as in `call_object`.
-        unsafe { call(self.raw, object.0, method.0, arguments.as_ptr()) };
+        unsafe { call(self.raw, object.raw, method.0, arguments.as_ptr()) };
         self.check()
     }
 
@@ -243,7 +270,7 @@ impl<'a> Env<'a> {
     pub fn call_int(self, object: Local<'_>, method: MethodId, arguments: &[jvalue]) -> Result<i32> {
         let call = self.functions.CallIntMethodA;
         // SAFETY: as in `call_object`.
-        let answer = unsafe { call(self.raw, object.0, method.0, arguments.as_ptr()) };
+        let answer = unsafe { call(self.raw, object.raw, method.0, arguments.as_ptr()) };
         self.check().map(|()| answer)
     }
 
@@ -254,7 +281,7 @@ impl<'a> Env<'a> {
     pub fn call_long(self, object: Local<'_>, method: MethodId, arguments: &[jvalue]) -> Result<i64> {
         let call = self.functions.CallLongMethodA;
         // SAFETY: as in `call_object`.
-        let answer = unsafe { call(self.raw, object.0, method.0, arguments.as_ptr()) };
+        let answer = unsafe { call(self.raw, object.raw, method.0, arguments.as_ptr()) };
         self.check().map(|()| answer)
     }
 
@@ -265,7 +292,7 @@ impl<'a> Env<'a> {
     pub fn call_bool(self, object: Local<'_>, method: MethodId, arguments: &[jvalue]) -> Result<bool> {
         let call = self.functions.CallBooleanMethodA;
         // SAFETY: as in `call_object`.
-        let answer = unsafe { call(self.raw, object.0, method.0, arguments.as_ptr()) };
+        let answer = unsafe { call(self.raw, object.raw, method.0, arguments.as_ptr()) };
         self.check().map(|()| answer)
     }
 
@@ -274,9 +301,23 @@ impl<'a> Env<'a> {
     /// # Errors
     /// `Thrown`: the JVM has no memory.
     pub fn global(self, object: Local<'_>) -> Result<Global> {
+        self.delete_dropped();
         // SAFETY: the object is one of this call.
-        let raw = unsafe { (self.functions.NewGlobalRef)(self.raw, object.0) };
+        let raw = unsafe { (self.functions.NewGlobalRef)(self.raw, object.raw) };
         if raw.is_null() { Err(Fail::Thrown) } else { Ok(Global(raw)) }
+    }
+
+    fn delete_global(self, reference: jobject) {
+        // SAFETY: the reference is a global one, whose owner has dropped it.
+        unsafe { (self.functions.DeleteGlobalRef)(self.raw, reference) };
+    }
+
+    /// Deletes what was dropped on threads without the JVM.
+    fn delete_dropped(self) {
+        if HAS_DROPPED.swap(false, Ordering::AcqRel) {
+            let dropped = std::mem::take(&mut *DROPPED.lock().unwrap_or_else(PoisonError::into_inner));
+            dropped.into_iter().for_each(|reference| self.delete_global(reference.0));
+        }
     }
 
     /// Another local reference to an object.
@@ -285,22 +326,28 @@ impl<'a> Env<'a> {
     /// `Thrown`: the JVM has no memory.
     pub fn again(self, object: Local<'_>) -> Result<Local<'a>> {
         // SAFETY: the object is one of this call, or one that the library keeps.
-        self.found(unsafe { (self.functions.NewLocalRef)(self.raw, object.0) })
+        self.found(unsafe { (self.functions.NewLocalRef)(self.raw, object.raw) })
     }
 
-    /// Gives a local reference back before the end of the call: for loops.
+    /// Deletes a local reference before the end of the call: for loops. One that the library keeps stays.
     pub fn forget(self, object: Local<'_>) {
+        if object.is_kept {
+            return;
+        }
         // SAFETY: the reference is a local one of this call. The caller does not use it again.
-        unsafe { (self.functions.DeleteLocalRef)(self.raw, object.0) };
+        unsafe { (self.functions.DeleteLocalRef)(self.raw, object.raw) };
     }
 }
 
 /// Arrays, strings and buffers.
 impl<'a> Env<'a> {
-    /// The number of elements of an array.
+    /// The number of elements of an array; 0 for null.
     pub fn array_len(self, array: Local<'_>) -> usize {
+        if array.is_null() {
+            return 0;
+        }
         // SAFETY: the object is an array of this call, and not null.
-        let len = unsafe { (self.functions.GetArrayLength)(self.raw, array.0) };
+        let len = unsafe { (self.functions.GetArrayLength)(self.raw, array.raw) };
         usize::try_from(len).unwrap_or_default()
     }
 
@@ -309,14 +356,14 @@ impl<'a> Env<'a> {
         let get = self.functions.GetByteArrayRegion;
         let place = into.as_mut_ptr().cast();
         // SAFETY: the array is one of bytes; the place has so many bytes, and the JVM checks the range.
-        unsafe { get(self.raw, array.0, size(start), size(into.len()), place) };
+        unsafe { get(self.raw, array.raw, size(start), size(into.len()), place) };
     }
 
     /// Copies bytes into an array, from `start` on. The caller has checked that the array has room.
     pub fn write_bytes(self, array: Local<'_>, start: usize, from: &[u8]) {
         let set = self.functions.SetByteArrayRegion;
         // SAFETY: the array is one of bytes; the source has so many bytes, and the JVM checks the range.
-        unsafe { set(self.raw, array.0, size(start), size(from.len()), from.as_ptr().cast()) };
+        unsafe { set(self.raw, array.raw, size(start), size(from.len()), from.as_ptr().cast()) };
     }
 
     /// A new `byte[]`.
@@ -336,7 +383,7 @@ impl<'a> Env<'a> {
         let mut all = vec![0; self.array_len(array)];
         let get = self.functions.GetLongArrayRegion;
         // SAFETY: the array is one of longs, and the place has as many.
-        unsafe { get(self.raw, array.0, 0, size(all.len()), all.as_mut_ptr()) };
+        unsafe { get(self.raw, array.raw, 0, size(all.len()), all.as_mut_ptr()) };
         all
     }
 
@@ -345,7 +392,7 @@ impl<'a> Env<'a> {
         let mut all = vec![0; self.array_len(array)];
         let get = self.functions.GetIntArrayRegion;
         // SAFETY: the array is one of ints, and the place has as many.
-        unsafe { get(self.raw, array.0, 0, size(all.len()), all.as_mut_ptr()) };
+        unsafe { get(self.raw, array.raw, 0, size(all.len()), all.as_mut_ptr()) };
         all
     }
 
@@ -353,14 +400,14 @@ impl<'a> Env<'a> {
     pub fn set_ints(self, array: Local<'_>, from: &[jint]) {
         let set = self.functions.SetIntArrayRegion;
         // SAFETY: the array is one of ints; the JVM checks the range.
-        unsafe { set(self.raw, array.0, 0, size(from.len()), from.as_ptr()) };
+        unsafe { set(self.raw, array.raw, 0, size(from.len()), from.as_ptr()) };
     }
 
     /// Sets the first elements of a `long[]`; the caller has checked that it has as many.
     pub fn set_longs(self, array: Local<'_>, from: &[jlong]) {
         let set = self.functions.SetLongArrayRegion;
         // SAFETY: the array is one of longs; the JVM checks the range.
-        unsafe { set(self.raw, array.0, 0, size(from.len()), from.as_ptr()) };
+        unsafe { set(self.raw, array.raw, 0, size(from.len()), from.as_ptr()) };
     }
 
     /// A new `long[]`.
@@ -394,7 +441,7 @@ impl<'a> Env<'a> {
     pub fn new_objects(self, class: Local<'_>, len: usize) -> Result<Local<'a>> {
         let make = self.functions.NewObjectArray;
         // SAFETY: the class is one of this call; null is an element of every class.
-        self.found(unsafe { make(self.raw, size(len), class.0, std::ptr::null_mut()) })
+        self.found(unsafe { make(self.raw, size(len), class.raw, std::ptr::null_mut()) })
     }
 
     /// An element of an array of objects, perhaps null.
@@ -403,8 +450,8 @@ impl<'a> Env<'a> {
     /// `Thrown`: the array has no such element.
     pub fn element(self, array: Local<'_>, at: usize) -> Result<Local<'a>> {
         // SAFETY: the object is an array of objects; the JVM checks the index.
-        let raw = unsafe { (self.functions.GetObjectArrayElement)(self.raw, array.0, size(at)) };
-        self.check().map(|()| Local(raw, PhantomData))
+        let raw = unsafe { (self.functions.GetObjectArrayElement)(self.raw, array.raw, size(at)) };
+        self.check().map(|()| Local::of(raw))
     }
 
     /// Sets an element of an array of objects.
@@ -413,17 +460,20 @@ impl<'a> Env<'a> {
     /// `Thrown`: the array has no such element, or does not take the object.
     pub fn set_element(self, array: Local<'_>, at: usize, object: Local<'_>) -> Result<()> {
         // SAFETY: the object is an array of objects; the JVM checks index and class.
-        unsafe { (self.functions.SetObjectArrayElement)(self.raw, array.0, size(at), object.0) };
+        unsafe { (self.functions.SetObjectArrayElement)(self.raw, array.raw, size(at), object.raw) };
         self.check()
     }
 
-    /// The text of a `String`. What is no Unicode is replaced.
+    /// The text of a `String`; empty for null. What is no Unicode is replaced.
     pub fn text(self, string: Local<'_>) -> String {
+        if string.is_null() {
+            return String::new();
+        }
         // SAFETY: the object is a string of this call, and not null.
-        let len = unsafe { (self.functions.GetStringLength)(self.raw, string.0) };
+        let len = unsafe { (self.functions.GetStringLength)(self.raw, string.raw) };
         let mut units = vec![0u16; usize::try_from(len).unwrap_or_default()];
         // SAFETY: the place has as many units as the string.
-        unsafe { (self.functions.GetStringRegion)(self.raw, string.0, 0, len, units.as_mut_ptr()) };
+        unsafe { (self.functions.GetStringRegion)(self.raw, string.raw, 0, len, units.as_mut_ptr()) };
         String::from_utf16_lossy(&units)
     }
 
@@ -438,27 +488,17 @@ impl<'a> Env<'a> {
         self.found(raw)
     }
 
-    /// The address and the capacity of a direct buffer; `None`: the buffer is not direct.
+    /// The address and the capacity of a direct buffer; `None`: the buffer is null or not direct.
     pub fn direct(self, buffer: Local<'_>) -> Option<(*mut u8, usize)> {
+        if buffer.is_null() {
+            return None;
+        }
         // SAFETY: the object is a buffer of this call, and not null.
-        let address = unsafe { (self.functions.GetDirectBufferAddress)(self.raw, buffer.0) };
+        let address = unsafe { (self.functions.GetDirectBufferAddress)(self.raw, buffer.raw) };
         // SAFETY: as above.
-        let capacity = unsafe { (self.functions.GetDirectBufferCapacity)(self.raw, buffer.0) };
+        let capacity = unsafe { (self.functions.GetDirectBufferCapacity)(self.raw, buffer.raw) };
         let capacity = usize::try_from(capacity).ok()?;
         (!address.is_null()).then_some((address.cast(), capacity))
-    }
-
-    /// A direct buffer over memory of the library.
-    ///
-    /// # Errors
-    /// `Thrown`: the JVM has no memory.
-    /// # Safety
-    /// Nothing uses the buffer once the memory is gone, or while the library changes it.
-    pub unsafe fn new_direct(self, address: *mut u8, len: usize) -> Result<Local<'a>> {
-        let make = self.functions.NewDirectByteBuffer;
-        let len = jlong::try_from(len).unwrap_or(jlong::MAX);
-        // SAFETY: as for this function.
-        self.found(unsafe { make(self.raw, address.cast(), len) })
     }
 }
 
@@ -507,36 +547,85 @@ thread_local! {
     static ATTACHED: RefCell<Option<Attached>> = const { RefCell::new(None) };
 }
 
-/// Calls `work` with the functions of this thread. A thread of the engine is attached as a daemon, so that it does not keep the
-/// JVM from ending, and is detached when it ends.
+/// The functions of this thread; `None`: the JVM does not know the thread.
+fn present<'a>(machine: &'a Machine) -> Option<Env<'a>> {
+    // SAFETY: every JVM has the functions of 1.4.
+    let functions = unsafe { &invoke(machine).v1_4 };
+    let mut env: *mut c_void = std::ptr::null_mut();
+    // SAFETY: the JVM of the process, and a place for its answer.
+    let answer = unsafe { (functions.GetEnv)(machine.0, &raw mut env, JNI_VERSION_1_6) };
+    if answer != JNI_OK || env.is_null() {
+        return None;
+    }
+    // SAFETY: the JVM answered it for this thread.
+    Some(unsafe { Env::new(env.cast()) })
+}
+
+/// Attaches this thread as a daemon, so that it does not keep the JVM from ending. The thread is detached when it ends, or when the
+/// answered guard is dropped: a thread that is ending has no later moment.
+///
+/// # Errors
+/// `Thrown`: the JVM refuses the thread.
+fn attach(machine: &Machine) -> Result<(Env<'_>, Option<Attached>)> {
+    let mut arguments = JavaVMAttachArgs {
+        version: JNI_VERSION_1_6,
+        name: c"ashlardb".as_ptr().cast_mut(),
+        group: std::ptr::null_mut(),
+    };
+    // SAFETY: every JVM has the functions of 1.4.
+    let functions = unsafe { &invoke(machine).v1_4 };
+    let (mut env, given) = (std::ptr::null_mut(), (&raw mut arguments).cast());
+    // SAFETY: the JVM of the process, and a place for its answer; the JVM copies the arguments.
+    let answer = unsafe { (functions.AttachCurrentThreadAsDaemon)(machine.0, &raw mut env, given) };
+    if answer != JNI_OK || env.is_null() {
+        return Err(Fail::Thrown);
+    }
+    let mut attached = Some(Attached(machine.0));
+    // While a thread ends, its storage may be gone. Then the guard is dropped behind the work.
+    let _ = ATTACHED.try_with(|place| place.replace(attached.take()));
+    // SAFETY: the JVM answered it for this thread.
+    Ok((unsafe { Env::new(env.cast()) }, attached))
+}
+
+/// A frame of local references, which all end with it.
+struct Frame<'a>(Env<'a>);
+
+impl<'a> Frame<'a> {
+    /// References for which the JVM makes room at once; a frame may have more.
+    const ROOM: jint = 16;
+
+    fn new(env: Env<'a>) -> Result<Frame<'a>> {
+        // SAFETY: the JVM's function takes its own environment.
+        if unsafe { (env.functions.PushLocalFrame)(env.raw, Self::ROOM) } == JNI_OK {
+            return Ok(Frame(env));
+        }
+        // The JVM has no memory, and an exception is pending that no caller expects.
+        let _ = env.take_exception();
+        Err(Fail::Thrown)
+    }
+}
+
+impl Drop for Frame<'_> {
+    fn drop(&mut self) {
+        // SAFETY: the frame is the newest one of this thread, and no reference leaves it.
+        unsafe { (self.0.functions.PopLocalFrame)(self.0.raw, std::ptr::null_mut()) };
+    }
+}
+
+/// Calls `work` with the functions of this thread. All local references that `work` makes end with it, also if it panics. A thread
+/// of the engine is attached first.
 ///
 /// # Errors
 /// `Thrown`: there is no JVM, or it refuses the thread. Those of `work`.
 pub fn with_env<R>(work: impl FnOnce(Env<'_>) -> Result<R>) -> Result<R> {
     let machine = MACHINE.get().ok_or(Fail::Thrown)?;
-    // SAFETY: every JVM has the functions of 1.4.
-    let functions = unsafe { &invoke(machine).v1_4 };
-    let mut env: *mut c_void = std::ptr::null_mut();
-    // SAFETY: the JVM of the process, and a place for its answer.
-    let mut answer = unsafe { (functions.GetEnv)(machine.0, &raw mut env, JNI_VERSION_1_6) };
-    if answer != JNI_OK {
-        let mut arguments = JavaVMAttachArgs {
-            version: JNI_VERSION_1_6,
-            name: c"ashlardb".as_ptr().cast_mut(),
-            group: std::ptr::null_mut(),
-        };
-        let given = (&raw mut arguments).cast();
-        // SAFETY: as above; the JVM copies the arguments.
-        answer = unsafe { (functions.AttachCurrentThreadAsDaemon)(machine.0, &raw mut env, given) };
-        if answer == JNI_OK {
-            ATTACHED.with(|attached| attached.replace(Some(Attached(machine.0))));
-        }
-    }
-    if answer != JNI_OK || env.is_null() {
-        return Err(Fail::Thrown);
-    }
-    // SAFETY: the JVM answered it for this thread.
-    let env = unsafe { Env::new(env.cast()) };
+    let (env, _attached) = match present(machine) {
+        Some(env) => (env, None),
+        None => attach(machine)?,
+    };
+    env.delete_dropped();
+    // Declared last, so it ends before the thread is detached.
+    let _frame = Frame::new(env)?;
     work(env)
 }
 
@@ -569,6 +658,3 @@ pub fn double(value: f64) -> jvalue {
 pub fn object(value: Local<'_>) -> jvalue {
     jvalue { l: value.raw() }
 }
-
-/// A class as an object: what the JVM passes to a static native.
-pub type Class = jclass;

@@ -1,28 +1,38 @@
 //! Errors as Java exceptions.
 //!
-//! 1. An error of the engine is a `RocksDBException` with RocksDB's code, sub-code and text, as RocksDB's natives throw it.
-//! 2. The use of a closed object is a `RocksDBException` where the native declares it, and else an `IllegalStateException`, which
-//!    Java's compiler lets programs catch everywhere.
+//! 1. A native that declares `RocksDBException` throws it, with RocksDB's code, sub-code and text, as RocksDB's natives do.
+//! 2. Another native throws an exception that is unchecked, so a method need not declare it, with the same text:
+//!
+//! | error | exception |
+//! |---|---|
+//! | the use of a closed object | `IllegalStateException` |
+//! | `NotSupported` | `UnsupportedOperationException` |
+//! | `InvalidArgument` | `IllegalArgumentException` |
+//! | any other | `IllegalStateException` |
 
-use crate::classes::{EXCEPTION, ILLEGAL_STATE, Method, STATUS};
+use crate::classes::{EXCEPTION, ILLEGAL_ARGUMENT, ILLEGAL_STATE, Method, STATUS, UNSUPPORTED};
 use crate::door::Result;
 use crate::env::{Env, Local, byte, object};
 use ashlar_compat::status::{self, Status};
-use ashlardb::Error;
+use ashlardb::{Error, ErrorKind};
 
-/// Makes the exception of an error pending.
-pub fn throw(env: Env<'_>, e: &Error) {
-    // If the exception cannot be made, the JVM's own is pending: it has no memory, or the class is missing.
-    if let Ok(exception) = made(env, e) {
-        env.throw(exception);
-    }
-}
-
-/// Makes the exception of a wrong use pending. `throws`: the native declares `RocksDBException`.
-pub fn throw_misuse(env: Env<'_>, throws: bool, e: &Error) {
+/// Makes the exception of an error pending. `throws`: the native declares `RocksDBException`; `is_misuse`: it is the use of a closed
+/// object, or of one that is not in the state for the call.
+pub fn throw(env: Env<'_>, throws: bool, is_misuse: bool, e: &Error) {
     if throws {
-        throw(env, e);
-    } else if let Ok(class) = ILLEGAL_STATE.get(env) {
+        // If the exception cannot be made, the JVM's own is pending: it has no memory, or the class is missing.
+        if let Ok(exception) = made(env, e) {
+            env.throw(exception);
+        }
+        return;
+    }
+    let class = match e.kind() {
+        _ if is_misuse => &ILLEGAL_STATE,
+        ErrorKind::NotSupported => &UNSUPPORTED,
+        ErrorKind::InvalidArgument => &ILLEGAL_ARGUMENT,
+        _ => &ILLEGAL_STATE,
+    };
+    if let Ok(class) = class.get(env) {
         env.throw_new(class, &status::text(e));
     }
 }

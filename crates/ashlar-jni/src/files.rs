@@ -1,13 +1,13 @@
 //! SST files of the program, exported families, OPTIONS files.
 
-use crate::classes::{Class, Method, add_to_list};
-use crate::db::{DbObject, FamilyObject, utf8};
+use crate::classes::add_to_list;
+use crate::db::{DbObject, FamilyObject, descriptor, utf8};
 use crate::door::Result;
-use crate::env::{Env, Local, long, object};
+use crate::env::{Env, Local};
 use crate::handles::{self, Object};
 use crate::options::ConfigObject;
 use crate::parts::EnvObject;
-use crate::settings::{HasTexts, ImportObject, OptionsObject, Shared};
+use crate::settings::{HasTexts, ImportObject, OptionsObject};
 use ashlar_compat::options::Options;
 use ashlar_compat::stored::{latest_name, load_file, load_latest};
 use ashlardb::{Env as Files, Error, FamilyExport, ImportOptions, IngestMode, SstWriter};
@@ -150,17 +150,9 @@ fn fill(
     into: &OptionsObject,
     list: Local<'_>,
 ) -> Result<()> {
-    static OPTIONS: Class = Class::new("org/rocksdb/ColumnFamilyOptions");
-    static NEW_OPTIONS: Method = Method::constructor("(J)V");
-    static DESCRIPTOR: Class = Class::new("org/rocksdb/ColumnFamilyDescriptor");
-    static NEW: Method = Method::constructor("([BLorg/rocksdb/ColumnFamilyOptions;)V");
     *into.0.write() = database;
     for (name, options) in families {
-        let handle = handles::keep(OptionsObject(Shared::new(options)))?;
-        let options = OPTIONS.make(env, &NEW_OPTIONS, &[long(handle)])?;
-        let name = env.new_bytes(name.as_bytes())?;
-        let descriptor = DESCRIPTOR.make(env, &NEW, &[object(name), object(options)])?;
-        add_to_list(env, list, descriptor)?;
+        add_to_list(env, list, descriptor(env, &name, options)?)?;
     }
     Ok(())
 }

@@ -4,7 +4,7 @@
 //!    stale handle finds nothing: its call answers an error and touches no memory.
 //! 2. An object is counted. A call in another thread keeps the object until that call ends, also while it is being closed.
 //! 3. A lookup takes only the lock of its slot, and holds the lock for the copy of a reference.
-//! 4. Slots are never given back to the system; a slot has 48 bytes.
+//! 4. Slots are never returned to the system; a slot has 48 bytes. A slot of which all generations are used stays empty.
 //!
 //! ```text
 //! | generation: 31 bits | slot + 1: 32 bits |     0 is null
@@ -37,6 +37,8 @@ static SLOTS: [OnceLock<Box<[RwLock<Slot>]>>; BLOCKS] = [const { OnceLock::new()
 
 /// Free slots, and the number of slots that were ever used.
 static FREE: Mutex<(Vec<usize>, usize)> = Mutex::new((Vec::new(), 0));
+/// The last generation. A slot that has had it is not used again, because another object would get a handle of an earlier one.
+const LAST_GENERATION: u32 = 0x7fff_ffff;
 
 /// The block of a slot, and its place there.
 fn place(slot: usize) -> (usize, usize) {
@@ -81,7 +83,7 @@ pub fn keep_shared<T: Object>(object: Arc<T>) -> Result<i64> {
     slots.get_or_init(|| (0..FIRST << block).map(|_| RwLock::default()).collect());
     let slot = slot(at).ok_or_else(full)?;
     let mut slot = slot.write().unwrap_or_else(PoisonError::into_inner);
-    slot.generation = (slot.generation + 1) & 0x7fff_ffff;
+    slot.generation += 1;
     slot.object = Some((object, T::NAME));
     let number = i64::try_from(at + 1).map_err(|_| full())?;
     Ok((i64::from(slot.generation) << 32) | number)
@@ -116,7 +118,8 @@ pub fn get_if<T: Object>(handle: i64) -> Result<Option<Arc<T>>> {
     if handle == 0 { Ok(None) } else { get(handle).map(Some) }
 }
 
-/// Gives an object up; it ends with the last call that uses it. A handle that is closed already is left alone.
+/// Releases a handle. The object is dropped when the last running call that uses it returns. A handle that is closed already is
+/// left alone.
 pub fn close(handle: i64) {
     let Some((at, generation)) = parts(handle) else { return };
     let Some(found) = slot(at) else { return };
@@ -127,11 +130,41 @@ pub fn close(handle: i64) {
         }
         slot.object.take()
     };
-    if object.is_some() {
+    if object.is_some() && generation < LAST_GENERATION {
         FREE.lock().unwrap_or_else(PoisonError::into_inner).0.push(at);
     }
     // Outside the locks: the end of an object may do much, and close others.
     drop(object);
+}
+
+/// A handle that Java does not own: it is closed when this value is dropped, so it ends with the object that lends it.
+#[derive(Debug)]
+pub struct Lent(i64);
+
+impl Lent {
+    /// Keeps an object as long as this value.
+    ///
+    /// # Errors
+    /// As [`keep`].
+    pub fn new<T: Object>(object: T) -> Result<Lent> {
+        keep(object).map(Lent)
+    }
+
+    /// The handle.
+    pub fn handle(&self) -> i64 {
+        self.0
+    }
+
+    /// The handle, which Java owns from now on.
+    pub fn given(self) -> i64 {
+        std::mem::ManuallyDrop::new(self).0
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        close(self.0);
+    }
 }
 
 /// How many objects of each kind are open: a report of leaks.

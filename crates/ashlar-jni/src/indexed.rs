@@ -1,6 +1,6 @@
 //! Write batches that are read back, and the iterator over their operations.
 //!
-//! 1. A batch takes one call at a time.
+//! 1. A batch takes one call at a time; calls of several threads wait for each other.
 //! 2. The iterator has the operations of the moment at which it was made, sorted by key. With `overwriteKey`, only the last one of
 //!    each key is among them.
 
@@ -10,23 +10,27 @@ use crate::classes::{Class, Method};
 use crate::db::{DbObject, FamilyObject};
 use crate::door::Result;
 use crate::env::{Env, Local, long};
-use crate::handles::{self, Object};
+use crate::handles::{self, Lent, Object};
 use crate::iterators::IterObject;
 use crate::settings::ReadObject;
 use crate::slices::SliceObject;
+use crate::transactions::TxnObject;
 use ashlar_compat::batch::operations;
 use ashlar_compat::indexed::{IndexedBatch, Operation};
 use ashlar_compat::iterator::Iterator;
 use ashlar_compat::status::not_found;
+use ashlar_compat::turn::{Taken, Turn};
 use ashlardb::options::Order;
 use ashlardb::{Error, Family, FamilyId, View, WriteBatch};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, Weak};
 
 /// `WriteBatchWithIndex`.
 #[derive(Debug)]
 pub struct IndexedObject {
-    batch: Mutex<IndexedBatch>,
+    batch: Turn<IndexedBatch>,
     overwrites: bool,
+    /// The transaction whose operations it shows.
+    transaction: Option<Weak<TxnObject>>,
 }
 
 impl Object for IndexedObject {
@@ -36,12 +40,48 @@ impl Object for IndexedObject {
 impl IndexedObject {
     /// With these operations. `overwrites`: an iterator shows the last operation of each key only.
     pub fn new(batch: IndexedBatch, overwrites: bool) -> IndexedObject {
-        IndexedObject { batch: Mutex::new(batch), overwrites }
+        IndexedObject { batch: Turn::new(batch), overwrites, transaction: None }
+    }
+
+    /// The operations of a transaction. Each call copies them again; operations that are added go to the transaction.
+    pub fn of_transaction(batch: IndexedBatch, transaction: Weak<TxnObject>) -> IndexedObject {
+        IndexedObject { transaction: Some(transaction), ..IndexedObject::new(batch, true) }
     }
 
     /// For one call.
-    pub fn lock(&self) -> MutexGuard<'_, IndexedBatch> {
-        self.batch.lock().unwrap_or_else(PoisonError::into_inner)
+    ///
+    /// # Errors
+    /// `InvalidArgument`: a callback of a call on the batch makes this call. Those of [`TxnObject::operations`].
+    pub fn lock(&self) -> Result<Taken<'_, IndexedBatch>> {
+        let transaction = self.transaction.as_ref().and_then(Weak::upgrade);
+        let now = transaction.map(|transaction| transaction.operations()).transpose()?;
+        let mut batch = self.batch.take()?;
+        if let Some(now) = now {
+            *batch = now;
+        }
+        Ok(batch)
+    }
+
+    /// For a call that changes the batch in another way than by an operation on a key.
+    ///
+    /// # Errors
+    /// `NotSupported`: it is the batch of a transaction.
+    fn own(&self) -> Result<Taken<'_, IndexedBatch>> {
+        if self.transaction.is_some() {
+            let e = Error::not_supported("this change of the write batch of a transaction");
+            return Err(e.hint("Call the method of the Transaction").into());
+        }
+        self.lock()
+    }
+
+    fn add(&self, family: Option<&FamilyObject>, key: &[u8], operation: Operation<'_>) -> Result<()> {
+        match &self.transaction {
+            None => Ok(self.lock()?.add(of(family), key, operation)?),
+            Some(transaction) => {
+                let ended = || Error::invalid("the transaction of the batch was closed");
+                transaction.upgrade().ok_or_else(ended)?.add(of(family), key, operation)
+            }
+        }
     }
 }
 
@@ -67,13 +107,12 @@ pub fn new_with_order(comparator: i64, _: i8, overwrites: bool) -> Result<i64> {
 
 /// The number of operations.
 pub fn count(batch: &IndexedObject) -> Result<i32> {
-    Ok(i32::try_from(batch.lock().batch().len()).unwrap_or(i32::MAX))
+    Ok(i32::try_from(batch.lock()?.batch().len()).unwrap_or(i32::MAX))
 }
 
 /// Removes all operations.
 pub fn clear(batch: &IndexedObject) -> Result<()> {
-    batch.lock().clear();
-    Ok(())
+    Ok(batch.own()?.clear()?)
 }
 
 macro_rules! operations {
@@ -83,7 +122,7 @@ macro_rules! operations {
         /// # Errors
         /// Those of [`IndexedBatch::add`].
         pub fn $name(batch: &IndexedObject, family: Option<&FamilyObject>, key: &[u8] $(, $arg: &[u8])?) -> Result<()> {
-            Ok(batch.lock().add(of(family), key, $kind)?)
+            batch.add(family, key, $kind)
         }
     )* };
 }
@@ -104,12 +143,12 @@ pub fn delete_range(_: &IndexedObject) -> Result<()> {
 
 /// Adds bytes for readers of the WAL.
 pub fn put_log_data(batch: &IndexedObject, blob: &[u8]) -> Result<()> {
-    Ok(batch.lock().batch().put_log_data(blob)?)
+    Ok(batch.own()?.batch().put_log_data(blob)?)
 }
 
 /// Sets a savepoint.
 pub fn set_savepoint(batch: &IndexedObject) -> Result<()> {
-    Ok(batch.lock().batch().set_savepoint()?)
+    Ok(batch.own()?.batch().set_savepoint()?)
 }
 
 /// Removes the operations since the last savepoint, and the savepoint.
@@ -117,7 +156,7 @@ pub fn set_savepoint(batch: &IndexedObject) -> Result<()> {
 /// # Errors
 /// `Io(NotFound)`: the batch has no savepoint.
 pub fn rollback_to_savepoint(batch: &IndexedObject) -> Result<()> {
-    Ok(batch.lock().rollback_to_savepoint().map_err(|e| not_found(e.message()))?)
+    Ok(batch.own()?.rollback_to_savepoint().map_err(|e| not_found(e.message()))?)
 }
 
 /// Forgets the last savepoint.
@@ -125,7 +164,7 @@ pub fn rollback_to_savepoint(batch: &IndexedObject) -> Result<()> {
 /// # Errors
 /// `Io(NotFound)`: the batch has no savepoint.
 pub fn pop_savepoint(batch: &IndexedObject) -> Result<()> {
-    Ok(batch.lock().batch().pop_savepoint().map_err(|e| not_found(e.message()))?)
+    Ok(batch.own()?.batch().pop_savepoint().map_err(|e| not_found(e.message()))?)
 }
 
 /// A limit on the bytes of a batch that is read back is refused; 0: none.
@@ -145,7 +184,7 @@ pub fn get_from_batch(
     family: Option<&FamilyObject>,
     key: &[u8],
 ) -> Result<Option<Vec<u8>>> {
-    Ok(batch.lock().get(of(family), key)?)
+    Ok(batch.lock()?.get(of(family), key)?)
 }
 
 /// The value of a key in the database with the batch over it.
@@ -160,16 +199,18 @@ pub fn get_over(
     key: &[u8],
 ) -> Result<Option<View>> {
     let options = options.0.read().clone();
-    Ok(batch.lock().get_over(&db.database, &options, of(family), key)?)
+    Ok(batch.lock()?.get_over(&db.database, &options, of(family), key)?)
 }
 
 /// A `WriteBatch` with a copy of the operations.
 pub fn write_batch<'a>(env: Env<'a>, batch: &IndexedObject) -> Result<Local<'a>> {
     static BATCH: Class = Class::new("org/rocksdb/WriteBatch");
     static NEW: Method = Method::constructor("(JZ)V");
-    let copy = batch.lock().batch().clone();
-    let handle = handles::keep(BatchObject::of(copy))?;
-    BATCH.make(env, &NEW, &[long(handle), crate::env::boolean(true)])
+    let copy = batch.lock()?.batch().clone();
+    let own = Lent::new(BatchObject::of(copy))?;
+    let made = BATCH.make(env, &NEW, &[long(own.handle()), crate::env::boolean(true)])?;
+    own.given();
+    Ok(made)
 }
 
 /// An iterator of a database with the batch over it. The iterator of the database is used up.
@@ -185,9 +226,10 @@ pub fn iterator_with_base(batch: &IndexedObject, family: i64, base: i64, options
         (options.lower.clone(), options.upper.clone())
     });
     let used = Iterator::once(Err(Error::invalid("the iterator has a batch over it now")));
-    let taken = std::mem::replace(&mut *base_object.lock(), used.into());
+    let taken = std::mem::replace(&mut *base_object.lock()?, used.into());
     handles::close(base);
-    let over = taken.over(&batch.lock(), of(family.as_deref()), bounds.unwrap_or_default());
+    let own = batch.lock()?;
+    let over = taken.over(&own, of(family.as_deref()), bounds.unwrap_or_default());
     Ok(handles::keep(IterObject::new(over))?)
 }
 
@@ -206,7 +248,7 @@ struct Entries {
     /// Off the entries: `None`.
     at: Option<usize>,
     /// The handles of the entry that was shown last.
-    shown: Vec<i64>,
+    shown: Vec<Lent>,
 }
 
 #[derive(Clone, Debug)]
@@ -214,12 +256,6 @@ struct Entry {
     kind: i64,
     key: Vec<u8>,
     value: Vec<u8>,
-}
-
-impl Drop for Entries {
-    fn drop(&mut self) {
-        self.shown.drain(..).for_each(handles::close);
-    }
 }
 
 impl EntriesObject {
@@ -244,9 +280,9 @@ fn number(kind: Kind) -> Option<i64> {
 /// # Errors
 /// `Corruption`: the batch does not decode.
 pub fn entries(batch: &IndexedObject, family: Option<&FamilyObject>) -> Result<i64> {
-    let own = batch.lock();
+    let own = batch.lock()?;
     let id = family.map_or(FamilyId::DEFAULT, |family| family.family.id());
-    let order = family.map_or_else(|| own.order(), |family| family.family.options().order.clone());
+    let order = family.map_or_else(|| own.order().clone(), |family| family.family.options().order.clone());
     let data = own.batch().data()?;
     let mut all: Vec<Entry> = operations(&data)?
         .into_iter()
@@ -341,9 +377,8 @@ pub fn entry(entries: &EntriesObject) -> Result<Vec<i64>> {
     let mut entries = entries.lock();
     let at = entries.at.and_then(|at| entries.all.get(at).cloned());
     let entry = at.ok_or_else(crate::iterators::off)?;
-    let key = handles::keep(SliceObject::of(entry.key))?;
-    let value = handles::keep(SliceObject::of(entry.value))?;
-    let before = std::mem::replace(&mut entries.shown, vec![key, value]);
-    before.into_iter().for_each(handles::close);
-    Ok(vec![entry.kind, key, value])
+    let (key, value) = (Lent::new(SliceObject::of(entry.key))?, Lent::new(SliceObject::of(entry.value))?);
+    let shown = vec![entry.kind, key.handle(), value.handle()];
+    entries.shown = vec![key, value];
+    Ok(shown)
 }

@@ -11,12 +11,13 @@ use crate::settings::ReadObject;
 use crate::snapshots::SnapshotObject;
 use ashlar_compat::calls::ReadOptions;
 use ashlar_compat::over::AnyIterator;
+use ashlar_compat::turn::{Taken, Turn};
 use ashlardb::Error;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 /// `RocksIterator`.
 #[derive(Debug)]
-pub struct IterObject(Mutex<AnyIterator>);
+pub struct IterObject(Turn<AnyIterator>);
 
 impl Object for IterObject {
     const NAME: &'static str = "RocksIterator";
@@ -25,13 +26,16 @@ impl Object for IterObject {
 impl IterObject {
     /// Over these entries.
     pub fn new(iterator: AnyIterator) -> IterObject {
-        IterObject(Mutex::new(iterator))
+        IterObject(Turn::new(iterator))
     }
 
     /// For one call.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: a callback of a call on the iterator makes this call.
     #[inline]
-    pub fn lock(&self) -> MutexGuard<'_, AnyIterator> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    pub fn lock(&self) -> Result<Taken<'_, AnyIterator>> {
+        Ok(self.0.take()?)
     }
 }
 
@@ -55,8 +59,8 @@ pub fn over(db: &DbObject, family: Option<&FamilyObject>, options: Option<&ReadO
 /// Those of [`ashlardb::Db::snapshot`].
 pub fn over_each(db: &DbObject, families: &[Arc<FamilyObject>], options: &ReadObject) -> Result<Vec<i64>> {
     let mut options = options.0.read().clone();
-    if options.snapshot.is_none() && !options.flag("tailing") {
-        options.snapshot = Some(db.database.db().snapshot()?);
+    if !options.flag("tailing") {
+        options = options.at_one_moment(&db.database)?;
     }
     let over = |family: &Arc<FamilyObject>| {
         let iterator = db.database.iterator(Some(&family.family), &options);
@@ -68,7 +72,7 @@ pub fn over_each(db: &DbObject, families: &[Arc<FamilyObject>], options: &ReadOb
 /// Whether it is on an entry.
 #[inline]
 pub fn is_valid(iterator: &IterObject) -> Result<bool> {
-    Ok(iterator.lock().is_valid())
+    Ok(iterator.lock()?.is_valid())
 }
 
 macro_rules! moves {
@@ -76,7 +80,7 @@ macro_rules! moves {
         $(#[$doc])*
         #[inline]
         pub fn $name(iterator: &IterObject) -> Result<()> {
-            iterator.lock().$name();
+            iterator.lock()?.$name();
             Ok(())
         }
     )* };
@@ -94,13 +98,13 @@ moves! {
 
 /// To the first entry at or after a key.
 pub fn seek(iterator: &IterObject, key: &[u8]) -> Result<()> {
-    iterator.lock().seek(key);
+    iterator.lock()?.seek(key);
     Ok(())
 }
 
 /// To the last entry at or before a key.
 pub fn seek_for_prev(iterator: &IterObject, key: &[u8]) -> Result<()> {
-    iterator.lock().seek_for_prev(key);
+    iterator.lock()?.seek_for_prev(key);
     Ok(())
 }
 
@@ -109,7 +113,7 @@ pub fn seek_for_prev(iterator: &IterObject, key: &[u8]) -> Result<()> {
 /// # Errors
 /// Those of [`AnyIterator::refresh`].
 pub fn refresh(iterator: &IterObject) -> Result<()> {
-    Ok(iterator.lock().refresh()?)
+    Ok(iterator.lock()?.refresh()?)
 }
 
 /// Shows the state of a snapshot from now on.
@@ -130,7 +134,7 @@ pub fn refresh_at(iterator: &IterObject, snapshot: Option<&SnapshotObject>) -> R
 /// # Errors
 /// That error.
 pub fn status(iterator: &IterObject) -> Result<()> {
-    Ok(iterator.lock().status()?)
+    Ok(iterator.lock()?.status()?)
 }
 
 /// The key.
@@ -138,7 +142,7 @@ pub fn status(iterator: &IterObject) -> Result<()> {
 /// # Errors
 /// `InvalidArgument`: it is on no entry.
 pub fn key<'a>(env: Env<'a>, iterator: &IterObject) -> Result<Local<'a>> {
-    env.new_bytes(iterator.lock().entry().ok_or_else(off)?.0)
+    env.new_bytes(iterator.lock()?.entry().ok_or_else(off)?.0)
 }
 
 /// The value.
@@ -146,7 +150,7 @@ pub fn key<'a>(env: Env<'a>, iterator: &IterObject) -> Result<Local<'a>> {
 /// # Errors
 /// `InvalidArgument`: it is on no entry.
 pub fn value<'a>(env: Env<'a>, iterator: &IterObject) -> Result<Local<'a>> {
-    env.new_bytes(iterator.lock().entry().ok_or_else(off)?.1)
+    env.new_bytes(iterator.lock()?.entry().ok_or_else(off)?.1)
 }
 
 /// Copies the key into a place; answers its whole length.
@@ -154,7 +158,7 @@ pub fn value<'a>(env: Env<'a>, iterator: &IterObject) -> Result<Local<'a>> {
 /// # Errors
 /// `InvalidArgument`: it is on no entry.
 pub fn key_into(env: Env<'_>, iterator: &IterObject, into: &Room<'_>) -> Result<i32> {
-    Ok(into.fill(env, iterator.lock().entry().ok_or_else(off)?.0))
+    Ok(into.fill(env, iterator.lock()?.entry().ok_or_else(off)?.0))
 }
 
 /// Copies the value into a place; answers its whole length.
@@ -162,5 +166,5 @@ pub fn key_into(env: Env<'_>, iterator: &IterObject, into: &Room<'_>) -> Result<
 /// # Errors
 /// `InvalidArgument`: it is on no entry.
 pub fn value_into(env: Env<'_>, iterator: &IterObject, into: &Room<'_>) -> Result<i32> {
-    Ok(into.fill(env, iterator.lock().entry().ok_or_else(off)?.1))
+    Ok(into.fill(env, iterator.lock()?.entry().ok_or_else(off)?.1))
 }

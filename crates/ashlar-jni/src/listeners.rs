@@ -1,7 +1,7 @@
 //! Listeners of Java, and what they are shown about compactions.
 //!
 //! 1. A listener hears of the events that it enabled, on the thread of the event.
-//! 2. An exception of a listener is dropped: the engine's work goes on.
+//! 2. An exception of a listener is ignored: the engine's work continues.
 //! 3. A call is given a `RocksDB` object that does not own the database. Its handle ends with the call.
 //! 4. The engine tells of flushes, compactions, ingestions, sealed memtables, stalls and background errors. Of other events a
 //!    listener hears nothing.
@@ -12,7 +12,7 @@ use crate::db::DbObject;
 use crate::door::{Result, array_of};
 use crate::env::{Env, Global, Local, boolean, byte, int, long, object};
 use crate::exception::status_object;
-use crate::handles::{self, Object};
+use crate::handles::{self, Lent, Object};
 use crate::metadata::table_properties;
 use crate::settings::{OptionsObject, Shared};
 use ashlar_compat::compactions::Report;
@@ -59,7 +59,7 @@ fn number(notice: &Notice) -> u32 {
 impl Listener for JavaListener {
     fn on_notice(&self, db: Option<&Database>, notice: &Notice) {
         if self.enabled & (1 << number(notice)) != 0 {
-            // What a listener throws is its own affair.
+            // Exceptions of listeners are ignored; the engine's work continues.
             let _ = contained(|env| self.tell(env, db, notice));
         }
     }
@@ -132,13 +132,9 @@ impl JavaListener {
 
     /// Calls a method that is given the database too.
     fn about(&self, env: Env<'_>, db: Option<&Database>, method: &Method, info: Local<'_>) -> Result<()> {
-        let handle = match db {
-            Some(db) => handles::keep(DbObject::lent(db))?,
-            None => 0,
-        };
-        let done = self.call(env, method, &[long(handle), object(info)]);
-        handles::close(handle);
-        done
+        // It ends with the call, because Java does not own it.
+        let lent = db.map(|db| Lent::new(DbObject::lent(db))).transpose()?;
+        self.call(env, method, &[long(lent.as_ref().map_or(0, Lent::handle)), object(info)])
     }
 
     fn compaction(
@@ -151,12 +147,9 @@ impl JavaListener {
         static INFO: Class = Class::new("org/rocksdb/CompactionJobInfo");
         static NEW: Method = Method::constructor("(J)V");
         let tables = Tables::new(db, &report.family, report.input_tables.clone());
-        let handle = handles::keep(JobObject::of(report, tables))?;
-        let info = INFO.make(env, &NEW, &[long(handle)])?;
-        let done = self.about(env, db, method, info);
-        // Java does not own it.
-        handles::close(handle);
-        done
+        let lent = Lent::new(JobObject::of(report, tables))?;
+        let info = INFO.make(env, &NEW, &[long(lent.handle())])?;
+        self.about(env, db, method, info)
     }
 }
 
@@ -239,7 +232,7 @@ pub fn event_listeners<'a>(env: Env<'a>, options: &OptionsObject) -> Result<Loca
     let listeners = options.0.read().listeners.clone();
     array_of(env, LISTENER.get(env)?, &listeners, |listener| {
         let own = listener.object().and_then(|own| own.downcast_ref::<JavaListener>());
-        // A new reference, which the array's maker gives back.
+        // A new reference, which `array_of` deletes.
         own.map_or(Ok(Local::NULL), |own| env.again(own.object.local(env)))
     })
 }
@@ -327,17 +320,9 @@ pub fn reset(stats: &StatsObject) -> Result<()> {
 
 /// Adds the figures of another compaction.
 pub fn add(stats: &StatsObject, other: &StatsObject) -> Result<()> {
+    // Read first: the two may be one object.
     let other = other.0.read().clone();
-    let mut own = stats.0.write();
-    own.micros += other.micros;
-    own.input_bytes += other.input_bytes;
-    own.output_bytes += other.output_bytes;
-    own.input_records += other.input_records;
-    own.output_records += other.output_records;
-    own.hidden_records += other.hidden_records;
-    own.ended_deletions += other.ended_deletions;
-    own.inputs.extend(other.inputs);
-    own.outputs.extend(other.outputs);
+    stats.0.write().add(&other);
     Ok(())
 }
 
@@ -360,10 +345,7 @@ sums! {
     /// Tables of the inputs.
     inputs = |report| i64::try_from(report.inputs.len()).unwrap_or(0);
     /// Tables of the inputs at the level of the outputs.
-    inputs_at_output = |report| {
-        let at_output = report.inputs.iter().filter(|file| file.level == report.output_level);
-        i64::try_from(at_output.count()).unwrap_or(0)
-    };
+    inputs_at_output = |report| i64::try_from(report.inputs_at_output()).unwrap_or(0);
     /// Tables of the outputs.
     outputs = |report| i64::try_from(report.outputs.len()).unwrap_or(0);
     /// Bytes of the inputs.

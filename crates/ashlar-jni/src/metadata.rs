@@ -7,6 +7,7 @@ use crate::env::{Env, Local, boolean, byte, int, long, object};
 use crate::upkeep::pairs;
 use ashlardb::{Family, LiveFile, StorageKind, StoredProperties, TableProperties};
 use jni_sys::jvalue;
+use std::path::PathBuf;
 
 /// A number for Java.
 fn number(value: u64) -> jvalue {
@@ -33,11 +34,11 @@ fn either<'a>(
 }
 
 /// The arguments that describe a table: its name and directory, its size, numbers, keys and entries.
-fn table<'a>(env: Env<'a>, dir: &str, file: &LiveFile) -> Result<Vec<jvalue>> {
+fn table(env: Env<'_>, file: &LiveFile) -> Result<Vec<jvalue>> {
     let (smallest, largest) = (env.new_bytes(&file.smallest)?, env.new_bytes(&file.largest)?);
     Ok(vec![
-        object(env.new_text(&format!("/{:06}.sst", file.number.0))?),
-        object(env.new_text(dir)?),
+        object(env.new_text(&format!("/{}", file.name()))?),
+        object(env.new_text(&file.dir.to_string_lossy())?),
         number(file.bytes),
         number(file.sequences.0.get()),
         number(file.sequences.1.get()),
@@ -48,10 +49,6 @@ fn table<'a>(env: Env<'a>, dir: &str, file: &LiveFile) -> Result<Vec<jvalue>> {
         number(file.entries.unwrap_or(0)),
         number(file.deletions.unwrap_or(0)),
     ])
-}
-
-fn dir_of(db: &DbObject) -> String {
-    db.database.path().to_string_lossy().into_owned()
 }
 
 // Each function below is the body of the natives that the description names.
@@ -69,14 +66,14 @@ pub fn family_metadata<'a>(env: Env<'a>, db: &DbObject, family: Option<&FamilyOb
     static METADATA: Class = Class::new("org/rocksdb/ColumnFamilyMetaData");
     static NEW: Method = Method::constructor("(JJ[B[Lorg/rocksdb/LevelMetaData;)V");
     let family = db.family(family)?;
-    let (dir, files) = (dir_of(db), family.live_files()?);
+    let files = family.live_files()?;
     let levels: Vec<u8> = (0..u8::try_from(family.shape().levels.len()).unwrap_or(u8::MAX)).collect();
     let level = |at: &u8| {
         let of: Vec<&LiveFile> = files.iter().filter(|file| file.level.0 == *at).collect();
         let bytes = of.iter().map(|file| file.bytes).sum();
         let tables = array_of(env, FILE.get(env)?, &of, |file| {
             let checksum = object(env.new_bytes(&[])?);
-            either(env, &FILE, &NEWER, &OLDER, &table(env, &dir, file)?, checksum)
+            either(env, &FILE, &NEWER, &OLDER, &table(env, file)?, checksum)
         })?;
         LEVEL.make(env, &NEW_LEVEL, &[int(i32::from(*at)), number(bytes), object(tables)])
     };
@@ -95,7 +92,6 @@ pub fn live_tables<'a>(env: Env<'a>, db: &DbObject) -> Result<Local<'a>> {
     static FILE: Class = Class::new("org/rocksdb/LiveFileMetaData");
     static NEWER: Method = Method::constructor("([BILjava/lang/String;Ljava/lang/String;JJJ[B[BJZJJ[B)V");
     static OLDER: Method = Method::constructor("([BILjava/lang/String;Ljava/lang/String;JJJ[B[BJZJJ)V");
-    let dir = dir_of(db);
     let mut all: Vec<(String, LiveFile)> = Vec::new();
     for family in db.database.db().families() {
         all.extend(family.live_files()?.into_iter().map(|file| (family.name().to_owned(), file)));
@@ -103,7 +99,7 @@ pub fn live_tables<'a>(env: Env<'a>, db: &DbObject) -> Result<Local<'a>> {
     array_of(env, FILE.get(env)?, &all, |(name, file)| {
         let name = env.new_bytes(name.as_bytes())?;
         let mut arguments = vec![object(name), int(file.level.0.into())];
-        arguments.extend(table(env, &dir, file)?);
+        arguments.extend(table(env, file)?);
         let checksum = object(env.new_bytes(&[])?);
         either(env, &FILE, &NEWER, &OLDER, &arguments, checksum)
     })
@@ -147,20 +143,15 @@ pub fn wal_files<'a>(env: Env<'a>, db: &DbObject) -> Result<Local<'a>> {
 }
 
 /// A `Map` from tables to their `TableProperties`.
-fn properties<'a>(
-    env: Env<'a>,
-    db: &DbObject,
-    family: &Family,
-    tables: &[TableProperties],
-) -> Result<Local<'a>> {
-    let dir = dir_of(db);
-    hash_map(
-        env,
-        tables.iter().map(|table| {
-            let path = env.new_text(&format!("{dir}/{:06}.sst", table.number.0))?;
-            Ok((path, table_properties(env, family.name(), &table.stored)?))
-        }),
-    )
+fn properties<'a>(env: Env<'a>, family: &Family, tables: &[TableProperties]) -> Result<Local<'a>> {
+    // A table that a compaction has replaced meanwhile has no path.
+    let named =
+        tables.iter().filter_map(|table| Some((family.path_of_table(table.number).transpose()?, table)));
+    let entry = |(path, table): (ashlardb::Result<PathBuf>, &TableProperties)| {
+        let path = env.new_text(&path?.to_string_lossy())?;
+        Ok((path, table_properties(env, family.name(), &table.stored)?))
+    };
+    hash_map(env, named.map(entry))
 }
 
 /// The properties of all tables of a family.
@@ -173,7 +164,7 @@ pub fn properties_of_all<'a>(
     family: Option<&FamilyObject>,
 ) -> Result<Local<'a>> {
     let family = db.family(family)?;
-    properties(env, db, &family, &family.properties_of_all_tables()?)
+    properties(env, &family, &family.properties_of_all_tables()?)
 }
 
 /// The properties of the tables of a family that have keys of ranges.
@@ -195,7 +186,7 @@ pub fn properties_in_range<'a>(
             }
         }
     }
-    properties(env, db, &family, &found)
+    properties(env, &family, &found)
 }
 
 /// A `TableProperties`.

@@ -3,16 +3,17 @@
 //! Most setters and getters are generated: they reach an option by its name.
 
 use crate::callbacks::{ComparatorObject, ListenerObject, LoggerObject, TableFilterObject, WalFilterObject};
-use crate::door::{Result, Room};
+use crate::door::{Result, Room, object_if};
 use crate::env::{Env, Local};
-use crate::handles::{self, Object};
+use crate::handles::{self, Lent, Object};
 use crate::parts::{
     CacheObject, CollectorObject, EnvObject, FilterFactoryObject, FilterObject, ManagerObject, MergeObject,
     PartitionerObject, RateObject, SpaceObject, StatisticsObject, Taken, TaskLimiterObject,
 };
 use crate::settings::{
     COMPRESSION, CompactObject, CompressionObject, FifoObject, HasTexts, IngestObject,
-    OptimisticOptionsObject, OptionsObject, ReadObject, RestoreObject, Shared, UniversalObject, WriteObject,
+    OptimisticOptionsObject, OptionsObject, ReadObject, RestoreObject, Shared, Shown, UniversalObject,
+    WriteObject,
 };
 pub use crate::settings::{
     CompactFilesObject, ComparatorOptionsObject, EnvOptionsObject, FlushObject, ImportObject,
@@ -52,7 +53,7 @@ pub struct ConfigObject(Shared<Config>);
 #[derive(Clone, Debug)]
 pub struct Config {
     delimiter: String,
-    /// Whether names that are not known are passed over.
+    /// Whether names that are not known are ignored.
     pub ignores_unknown: bool,
     /// Where files come from.
     pub env: Option<Files>,
@@ -101,11 +102,7 @@ pub fn copied(from: &OptionsObject) -> Result<i64> {
 pub fn from_text(config: Option<&ConfigObject>, text: &str) -> Result<i64> {
     let config = config.map(ConfigObject::config).unwrap_or_default();
     let text = if config.delimiter == ";" { text.to_owned() } else { text.replace(&config.delimiter, ";") };
-    match with_string(&Options::default(), &text) {
-        Ok(options) => new_options(options),
-        Err(_) if config.ignores_unknown => new_options(known_only(&text)),
-        Err(_) => Ok(0),
-    }
+    with_string(&Options::default(), &text, config.ignores_unknown).map_or(Ok(0), new_options)
 }
 
 impl Default for Config {
@@ -114,26 +111,19 @@ impl Default for Config {
     }
 }
 
-/// The options of a text that are known.
-fn known_only(text: &str) -> Options {
-    text.split(';')
-        .filter(|part| !part.trim().is_empty())
-        .fold(Options::default(), |options, part| with_string(&options, part).unwrap_or(options))
-}
-
 /// Loads without compactions, for a compaction on request that follows.
 pub fn prepare_for_bulk_load(object: &OptionsObject) -> Result<()> {
     bulk_load(&mut object.0.write().texts);
     Ok(())
 }
 
-/// The makers of collectors of table properties.
+/// The factories of collectors of table properties.
 pub fn set_collectors(object: &OptionsObject, factories: &[Arc<CollectorObject>]) -> Result<()> {
     object.0.write().collectors = factories.iter().map(|factory| Arc::clone(&factory.0)).collect();
     Ok(())
 }
 
-/// New handles of the makers of collectors.
+/// New handles of the factories of collectors.
 pub fn collectors(object: &OptionsObject) -> Result<Vec<i64>> {
     let factories = object.0.read().collectors.clone();
     factories.into_iter().map(|factory| Ok(handles::keep(CollectorObject(factory))?)).collect()
@@ -178,7 +168,7 @@ pub fn set_write_buffer_manager(object: &OptionsObject, manager: Option<&Manager
     Ok(())
 }
 
-/// A hint: the block cache is the only one.
+/// Ignored: the block cache is the only one.
 pub fn set_row_cache(_: &OptionsObject, _: Option<&CacheObject>) -> Result<()> {
     Ok(())
 }
@@ -363,7 +353,7 @@ pub fn set_compaction_filter(object: &OptionsObject, filter: Option<&FilterObjec
     Ok(())
 }
 
-/// The maker of compaction filters.
+/// The compaction filter factory.
 pub fn set_compaction_filter_factory(
     object: &OptionsObject,
     factory: Option<&FilterFactoryObject>,
@@ -378,7 +368,7 @@ pub fn set_table_factory(object: &OptionsObject, factory: &TableObject) -> Resul
     Ok(())
 }
 
-/// A hint: the memtable keeps its keys in order. The name is kept for the getter.
+/// Ignored, except that the getter answers the name: the memtable keeps its keys in order.
 pub fn set_mem_table_factory(object: &OptionsObject, factory: &MemtableObject) -> Result<()> {
     object.0.write().memtable_name = Some(factory.0);
     Ok(())
@@ -458,7 +448,7 @@ pub fn set_bottommost_compression_options(
     Ok(())
 }
 
-/// A hint: the engine chooses how many compactions run.
+/// Ignored: the engine chooses how many compactions run.
 pub fn set_compaction_thread_limiter(_: &OptionsObject, _: Option<&TaskLimiterObject>) -> Result<()> {
     Ok(())
 }
@@ -538,8 +528,8 @@ pub fn new_table(
         texts.set_text("filter_policy", policy.0.clone());
     }
     match handles::get_if::<CacheObject>(cache)? {
-        Some(cache) => texts.set("block_cache", cache.capacity().max(1 << 20)),
-        None if cache_bytes > 0 => texts.set("block_cache", cache_bytes),
+        Some(cache) => table.set_cache(&cache.0),
+        None if cache_bytes > 0 => table.set_cache_bytes(usize::try_from(cache_bytes).unwrap_or(usize::MAX)),
         None => {}
     }
     Ok(handles::keep(TableObject(table))?)
@@ -567,7 +557,13 @@ pub fn new_plain_table() -> Result<i64> {
 }
 
 /// What stands between options of a text.
+///
+/// # Errors
+/// `InvalidArgument`: it is empty.
 pub fn set_delimiter(object: &ConfigObject, delimiter: &str) -> Result<()> {
+    if delimiter.is_empty() {
+        return Err(Error::invalid("the delimiter is empty").hint("Give a text, such as \";\"").into());
+    }
     object.0.write().delimiter = delimiter.to_owned();
     Ok(())
 }
@@ -578,18 +574,18 @@ pub fn set_config_env(object: &ConfigObject, env: Option<&EnvObject>) -> Result<
     Ok(())
 }
 
-/// Whether names that are not known are passed over.
+/// Whether names that are not known are ignored.
 pub fn set_ignore_unknown_options(object: &ConfigObject, yes: bool) -> Result<()> {
     object.0.write().ignores_unknown = yes;
     Ok(())
 }
 
-/// A hint: texts with escapes and without are both read.
+/// Ignored: texts with escapes and without are both read.
 pub fn set_input_strings_escaped(_: &ConfigObject, _: bool) -> Result<()> {
     Ok(())
 }
 
-/// A hint: what is stored is always compared.
+/// Ignored: loading an OPTIONS file always checks every option.
 pub fn set_sanity_level(_: &ConfigObject, _: i8) -> Result<()> {
     Ok(())
 }
@@ -606,45 +602,57 @@ pub fn new_read_options(verify: bool, fill: bool) -> Result<i64> {
 
 /// A copy.
 pub fn copy_read_options(from: &ReadObject) -> Result<i64> {
-    Ok(handles::keep(ReadObject(Shared::new(from.0.read().clone())))?)
+    let shown = Shown { snapshot: from.1.read().snapshot, ..Shown::default() };
+    Ok(handles::keep(ReadObject(Shared::new(from.0.read().clone()), Shared::new(shown)))?)
 }
 
 /// The snapshot that reads see; 0: the newest writes.
-pub fn set_snapshot(object: &ReadObject, snapshot: Option<&SnapshotObject>) -> Result<()> {
+///
+/// # Errors
+/// Those of [`handles::get`].
+pub fn set_snapshot(object: &ReadObject, handle: i64) -> Result<()> {
+    let snapshot = object_if::<SnapshotObject>(handle)?;
     object.0.write().snapshot = snapshot.map(|snapshot| snapshot.0.clone());
+    object.1.write().snapshot = handle;
     Ok(())
 }
 
-/// A handle of the snapshot of the options; 0: none.
+/// The handle of the snapshot that was set; 0: none.
 pub fn snapshot_of_read(object: &ReadObject) -> Result<i64> {
-    let snapshot = object.0.read().snapshot.clone();
-    snapshot.map_or(Ok(0), |snapshot| Ok(handles::keep(SnapshotObject(snapshot))?))
+    Ok(object.1.read().snapshot)
 }
 
-fn new_slice(bytes: Option<Vec<u8>>) -> Result<i64> {
-    bytes.map_or(Ok(0), |bytes| Ok(handles::keep(SliceObject::of(bytes))?))
+/// The handle of a bound, the same one until the bound changes; 0: none.
+fn bound(shown: &mut Option<Lent>, bytes: Option<&Vec<u8>>) -> Result<i64> {
+    let Some(bytes) = bytes else { return Ok(0) };
+    if let Some(lent) = shown {
+        return Ok(lent.handle());
+    }
+    Ok(shown.insert(Lent::new(SliceObject::of(bytes.clone()))?).handle())
 }
 
 /// The first key behind an iterator.
 pub fn set_iterate_upper_bound(object: &ReadObject, slice: Option<&SliceObject>) -> Result<()> {
     object.0.write().upper = slice.map(SliceObject::bytes);
+    object.1.write().upper = None;
     Ok(())
 }
 
-/// A new handle of the first key behind an iterator; 0: none.
+/// A handle of the first key behind an iterator; 0: none.
 pub fn iterate_upper_bound(object: &ReadObject) -> Result<i64> {
-    new_slice(object.0.read().upper.clone())
+    bound(&mut object.1.write().upper, object.0.read().upper.as_ref())
 }
 
 /// The first key of an iterator.
 pub fn set_iterate_lower_bound(object: &ReadObject, slice: Option<&SliceObject>) -> Result<()> {
     object.0.write().lower = slice.map(SliceObject::bytes);
+    object.1.write().lower = None;
     Ok(())
 }
 
-/// A new handle of the first key of an iterator; 0: none.
+/// A handle of the first key of an iterator; 0: none.
 pub fn iterate_lower_bound(object: &ReadObject) -> Result<i64> {
-    new_slice(object.0.read().lower.clone())
+    bound(&mut object.1.write().lower, object.0.read().lower.as_ref())
 }
 
 /// A read at a timestamp is refused; 0: none.
@@ -730,12 +738,12 @@ pub fn new_ingest_options(moves: bool, snapshots: bool, sequence: bool, flush: b
     Ok(handles::keep(object)?)
 }
 
-/// A hint, as all options of files.
+/// Ignored, as all options of files.
 pub fn file_rate_limiter(_: &EnvOptionsObject, _: Option<&RateObject>) -> Result<()> {
     Ok(())
 }
 
-/// A hint: the order of keys is that of the families.
+/// Ignored: the order of keys is that of the families.
 pub fn hint_comparator(_: &OptimisticOptionsObject, _: &ComparatorObject) -> Result<()> {
     Ok(())
 }

@@ -1,12 +1,13 @@
 //! The objects that options take: caches, filters, environments, limits, statistics, operators.
 //!
 //! 1. Options copy what they need of an object, or count it. A program may close the object at once.
-//! 2. What RocksDB shares between databases, such as a cache, is here a size: each database has its own of that size.
+//! 2. Caches and limits are not shared between databases: each database has its own, of the size that the object has.
 
 use crate::classes::{Class, Method, boxed_long, hash_map};
 use crate::door::Result;
 use crate::env::{Env, Local, byte, double, long};
 use crate::handles::{self, Object};
+use ashlar_compat::cache::Cache;
 use ashlar_compat::numbers::{HISTOGRAMS, TICKERS};
 use ashlar_compat::space::Space;
 use ashlardb::{
@@ -15,7 +16,7 @@ use ashlardb::{
     StatsLevel, StringAppend, TablePropertiesCollectorFactory, Ticker, UInt64Add,
 };
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicI32, AtomicI64, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What [`take_ticker_count`] took of each ticker.
@@ -33,8 +34,8 @@ macro_rules! objects {
     )* };
 }
 objects! {
-    /// `Cache`: a size.
-    CacheObject(AtomicUsize) = "Cache";
+    /// `Cache`.
+    CacheObject(Arc<Cache>) = "Cache";
     /// `Filter`: RocksDB's text of a filter policy.
     PolicyObject(String) = "Filter";
     /// `Statistics`, and for each ticker what was taken of it.
@@ -118,23 +119,22 @@ impl Object for ManagerObject {
     const NAME: &'static str = "WriteBufferManager";
 }
 
-impl CacheObject {
-    /// The size.
-    pub fn capacity(&self) -> usize {
-        self.0.load(Ordering::Relaxed)
-    }
-}
-
 // Each function below is the body of the natives that the description names.
 
 /// A cache of so many bytes; below zero: RocksDB's 32 MiB.
 pub fn new_cache(capacity: i64) -> Result<i64> {
-    Ok(handles::keep(CacheObject(usize::try_from(capacity).unwrap_or(32 << 20).into()))?)
+    let cache = Cache::new(usize::try_from(capacity).unwrap_or(32 << 20));
+    Ok(handles::keep(CacheObject(Arc::new(cache)))?)
 }
 
-/// Nothing: blocks are in the caches of databases, whose property `rocksdb.block-cache-usage` has their bytes.
-pub fn usage(_: &CacheObject) -> Result<i64> {
-    Ok(0)
+/// The bytes in the caches of the open databases that have the object.
+pub fn usage(cache: &CacheObject) -> Result<i64> {
+    Ok(i64::try_from(cache.0.usage()).unwrap_or(i64::MAX))
+}
+
+/// The bytes among them that readers hold.
+pub fn pinned_usage(cache: &CacheObject) -> Result<i64> {
+    Ok(i64::try_from(cache.0.pinned_usage()).unwrap_or(i64::MAX))
 }
 
 /// Caches on a disk are refused.
@@ -183,7 +183,7 @@ pub fn new_remove_empty() -> Result<i64> {
     Ok(handles::keep(FilterObject(Arc::new(RemoveEmptyValue)))?)
 }
 
-/// A limit on compactions, which is a hint: the engine chooses how many run.
+/// A limit on compactions, which is ignored: the engine chooses how many run.
 pub fn new_task_limiter(name: &str, most: i32) -> Result<i64> {
     Ok(handles::keep(TaskLimiterObject(name.to_owned(), most.into()))?)
 }
@@ -193,18 +193,18 @@ pub fn task_limiter_name(limiter: &TaskLimiterObject) -> Result<String> {
     Ok(limiter.0.clone())
 }
 
-/// No task waits for a hint.
+/// Always 0: the engine does not use this limiter, so nothing waits for it.
 pub fn outstanding(_: &TaskLimiterObject) -> Result<i32> {
     Ok(0)
 }
 
-/// Changes the hint.
+/// Changes the number, which the engine ignores.
 pub fn set_most(limiter: &TaskLimiterObject, most: i32) -> Result<()> {
     limiter.1.store(most, Ordering::Relaxed);
     Ok(())
 }
 
-/// Takes the hint away.
+/// Takes the number back.
 pub fn reset_most(limiter: &TaskLimiterObject) -> Result<()> {
     set_most(limiter, -1)
 }
@@ -241,24 +241,24 @@ pub fn background_threads(env: &EnvObject, priority: i8) -> Result<i32> {
     Ok(threads(env, priority)?.load(Ordering::Relaxed))
 }
 
-/// A hint: the engine has threads of its own.
+/// Ignored: the engine has threads of its own.
 pub fn set_background_threads(env: &EnvObject, count: i32, priority: i8) -> Result<()> {
     threads(env, priority)?.store(count, Ordering::Relaxed);
     Ok(())
 }
 
-/// A hint: the engine has threads of its own.
+/// Ignored: the engine has threads of its own.
 pub fn more_background_threads(env: &EnvObject, count: i32, priority: i8) -> Result<()> {
     threads(env, priority)?.fetch_max(count, Ordering::Relaxed);
     Ok(())
 }
 
-/// No work waits for threads that are a hint.
+/// Always 0: the engine does not use these numbers of threads, so nothing waits for them.
 pub fn queue_len(_: &EnvObject, _: i8) -> Result<i32> {
     Ok(0)
 }
 
-/// A hint that nothing follows.
+/// Ignored.
 pub fn hint(_: &EnvObject, _: i8) -> Result<()> {
     Ok(())
 }
@@ -319,7 +319,7 @@ pub fn set_max_allowed_space_usage(manager: &SpaceObject, bytes: i64) -> Result<
     Ok(())
 }
 
-/// A hint, because the engine keeps no limit.
+/// Ignored: the engine keeps no limit.
 pub fn set_compaction_buffer_size(_: &SpaceObject, _: i64) -> Result<()> {
     Ok(())
 }
@@ -351,7 +351,7 @@ pub fn delete_rate(manager: &SpaceObject) -> Result<i64> {
     Ok(manager.rate.load(Ordering::Relaxed))
 }
 
-/// A hint.
+/// Ignored, except that its getter answers it.
 pub fn set_delete_rate(manager: &SpaceObject, rate: i64) -> Result<()> {
     manager.rate.store(rate, Ordering::Relaxed);
     Ok(())
@@ -362,7 +362,7 @@ pub fn trash_ratio(manager: &SpaceObject) -> Result<f64> {
     Ok(f64::from_bits(manager.ratio.load(Ordering::Relaxed)))
 }
 
-/// A hint.
+/// Ignored, except that its getter answers it.
 pub fn set_trash_ratio(manager: &SpaceObject, ratio: f64) -> Result<()> {
     manager.ratio.store(ratio.to_bits(), Ordering::Relaxed);
     Ok(())

@@ -2,16 +2,16 @@
 
 use crate::classes::BYTES;
 use crate::db::{DbObject, FamilyObject};
-use crate::door::{Result, Room, array_of};
+use crate::door::{Result, Room, array_of, object_if};
 use crate::env::{Env, Local};
 use crate::exception::status_object;
-use crate::handles;
 use crate::options::copied_to;
 use crate::settings::ReadObject;
 use ashlar_compat::calls::ReadOptions;
+use ashlar_compat::many::{FamilyKey, Found};
 use ashlar_compat::status::{self, Status, not_found};
-use ashlardb::{MayExist, Read, View};
-use std::collections::BTreeMap;
+use ashlardb::{Error, MayExist, Read, View};
+use std::sync::Arc;
 
 /// Calls `read` with the options, or with all defaults.
 #[inline]
@@ -56,39 +56,37 @@ pub fn get_into(
     Ok(copied_to(env, value, get(db, options, family, key)?.as_deref()))
 }
 
-/// The values of keys, which are those of `families`, one for each key, or of the family `default`.
-fn values(
-    db: &DbObject,
-    options: &ReadOptions,
-    families: Option<&[i64]>,
-    keys: &[Vec<u8>],
-) -> Result<Vec<Option<View>>> {
-    let Some(families) = families else {
-        return Ok(options.of(&*db.family(None)?)?.multi_get(keys)?);
-    };
-    if families.len() < keys.len() {
-        return Err(ashlardb::Error::invalid("fewer families than keys").into());
+/// The families of keys: those of the handles, one for each key and 0 for the family `default`, or `default` for all.
+///
+/// # Errors
+/// `InvalidArgument`: fewer handles than keys, or one that is not that of a family.
+pub(crate) fn families_of(handles: Option<&[i64]>, keys: usize) -> Result<Vec<Option<Arc<FamilyObject>>>> {
+    let Some(handles) = handles else { return Ok(vec![None; keys]) };
+    if handles.len() < keys {
+        return Err(Error::invalid("fewer families than keys").into());
     }
-    let mut places: BTreeMap<i64, Vec<usize>> = BTreeMap::new();
-    families.iter().take(keys.len()).enumerate().for_each(|(at, of)| places.entry(*of).or_default().push(at));
-    let mut options = options.clone();
-    if places.len() > 1 && options.snapshot.is_none() {
-        // All families at one moment.
-        options.snapshot = Some(db.database.db().snapshot()?);
-    }
-    let mut found: Vec<Option<View>> = keys.iter().map(|_| None).collect();
-    for (handle, places) in places {
-        let family = handles::get_if::<FamilyObject>(handle)?;
-        let family = db.family(family.as_deref())?;
-        let of: Vec<&[u8]> = places.iter().filter_map(|at| keys.get(*at).map(Vec::as_slice)).collect();
-        let values = options.of(&family)?.multi_get(of)?;
-        for (at, value) in places.into_iter().zip(values) {
-            if let Some(place) = found.get_mut(at) {
-                *place = value;
-            }
-        }
-    }
-    Ok(found)
+    handles.iter().take(keys).map(|handle| object_if(*handle)).collect()
+}
+
+/// Keys with their families.
+pub(crate) fn with_families<'a>(
+    families: &'a [Option<Arc<FamilyObject>>],
+    keys: &'a [Vec<u8>],
+) -> Vec<FamilyKey<'a>> {
+    let family = |family: &'a Option<Arc<FamilyObject>>| family.as_ref().map(|family| &family.family);
+    families.iter().map(family).zip(keys.iter().map(Vec::as_slice)).collect()
+}
+
+/// An array of values, with null for each key without one.
+///
+/// # Errors
+/// The first error of a key.
+pub(crate) fn values_or_null(env: Env<'_>, found: Vec<Found>) -> Result<Local<'_>> {
+    let values = found.into_iter().collect::<ashlardb::Result<Vec<Option<View>>>>()?;
+    array_of(env, BYTES.get(env)?, &values, |value| match value {
+        Some(value) => env.new_bytes(value),
+        None => Ok(Local::NULL),
+    })
 }
 
 /// The values of keys: an array with null for each key without one.
@@ -102,11 +100,10 @@ pub fn multi_get<'a>(
     families: Option<&[i64]>,
     keys: &[Vec<u8>],
 ) -> Result<Local<'a>> {
-    let found = with_options(options, |options| values(db, options, families, keys))?;
-    array_of(env, BYTES.get(env)?, &found, |value| match value {
-        Some(value) => env.new_bytes(value),
-        None => Ok(Local::NULL),
-    })
+    let families = families_of(families, keys.len())?;
+    let keys = with_families(&families, keys);
+    let found = with_options(options, |options| Ok(db.database.multi_get_each(options, &keys)?))?;
+    values_or_null(env, found)
 }
 
 /// Copies the values of keys in direct buffers into direct buffers, with the whole length and a status of each.
@@ -124,7 +121,7 @@ pub fn multi_get_direct(
     let count = if keys.is_null() { 0 } else { env.array_len(keys) };
     let too_short = |array: Local<'_>| array.is_null() || env.array_len(array) < count;
     if [buffers, sizes, statuses].into_iter().any(too_short) || offsets.len() < count || lens.len() < count {
-        return Err(ashlardb::Error::invalid("arrays of fewer elements than keys").into());
+        return Err(Error::invalid("arrays of fewer elements than keys").into());
     }
     let mut all = Vec::with_capacity(count);
     for (at, (start, len)) in offsets.iter().zip(lens).take(count).enumerate() {
@@ -132,14 +129,14 @@ pub fn multi_get_direct(
         all.push(crate::door::direct(env, buffer, *start, *len, "key")?.to_vec());
         env.forget(buffer);
     }
-    let found = with_options(Some(options), |options| values(db, options, families, &all));
+    // One family stands for all keys.
+    let repeated =
+        families.and_then(|handles| if let [one] = handles { Some(vec![*one; count]) } else { None });
+    let families = families_of(repeated.as_deref().or(families), count)?;
+    let given = with_families(&families, &all);
+    let found = with_options(Some(options), |options| Ok(db.database.multi_get_each(options, &given)?))?;
     let mut lengths = vec![0; count];
-    for (at, length) in lengths.iter_mut().enumerate() {
-        let value = match &found {
-            Ok(values) => Ok(values.get(at).and_then(Option::as_deref)),
-            Err(crate::door::Fail::Error(e) | crate::door::Fail::Misuse(e)) => Err(status::status(e)),
-            Err(crate::door::Fail::Thrown) => return Err(crate::door::Fail::Thrown),
-        };
+    for (at, (length, value)) in lengths.iter_mut().zip(&found).enumerate() {
         let status = match value {
             Ok(Some(value)) => {
                 let buffer = env.element(buffers, at)?;
@@ -150,7 +147,7 @@ pub fn multi_get_direct(
                 Status::OK
             }
             Ok(None) => Status { state: None, ..status::status(&not_found("")) },
-            Err(status) => status,
+            Err(e) => status::status(e),
         };
         let status = status_object(env, &status)?;
         env.set_element(statuses, at, status)?;

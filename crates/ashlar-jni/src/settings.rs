@@ -1,7 +1,7 @@
 //! Options by their names: what the generated getters and setters call, and the objects that are only options.
 
 use crate::door::Result;
-use crate::handles::Object;
+use crate::handles::{Lent, Object};
 use ashlar_compat::calls::{CompactOptions, ReadOptions, WriteOptions, write_options};
 use ashlar_compat::options::{Group, Options, Texts};
 pub use ashlar_compat::value::{
@@ -109,9 +109,20 @@ impl HasTexts for OptionsObject {
     }
 }
 
-/// `ReadOptions`.
+/// `ReadOptions`, and what Java has of it without owning it.
 #[derive(Debug, Default)]
-pub struct ReadObject(pub Shared<ReadOptions>);
+pub struct ReadObject(pub Shared<ReadOptions>, pub Shared<Shown>);
+
+/// Handles that the getters of `ReadOptions` answer.
+#[derive(Debug, Default)]
+pub struct Shown {
+    /// The one that the program set, which the program owns; 0: none.
+    pub snapshot: i64,
+    /// The lower bound.
+    pub lower: Option<Lent>,
+    /// The upper bound.
+    pub upper: Option<Lent>,
+}
 
 impl Object for ReadObject {
     const NAME: &'static str = "ReadOptions";

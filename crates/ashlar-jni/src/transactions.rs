@@ -1,44 +1,105 @@
 //! Transactions.
 //!
-//! A transaction takes one call at a time; calls of several threads wait for each other.
+//! 1. A transaction takes one call at a time; calls of several threads wait for each other.
+//! 2. Handles that a transaction lends (its snapshot, its batch, its write options) end with it, or when another transaction begins in
+//!    its place. The snapshot's ends earlier: with the commit, the rollback, and with each change of the snapshot.
+//! 3. A database knows the named transactions that a program holds: a search by name answers the same handle. What a search
+//!    finds in the database itself has a handle that ends with the database, because Java does not own it.
 
 use crate::batch::{BatchObject, Kind};
-use crate::classes::BYTES;
 use crate::db::{DbObject, FamilyObject};
-use crate::door::{Result, Room, array_of};
+use crate::door::{Fail, Result, Room};
 use crate::env::{Env, Local};
-use crate::handles::{self, Object};
+use crate::handles::{self, Lent, Object};
 use crate::indexed::IndexedObject;
 use crate::iterators::IterObject;
 use crate::options::copied_to;
+use crate::reads::{families_of, values_or_null, with_families};
 use crate::settings::{
-    HasTexts, OptimisticOptionsObject, ReadObject, TxnDbOptionsObject, TxnOptionsObject, WriteObject,
+    HasTexts, OptimisticOptionsObject, ReadObject, Shared, TxnDbOptionsObject, TxnOptionsObject, WriteObject,
 };
 use crate::snapshots::SnapshotObject;
 use ashlar_compat::batch::operations;
+use ashlar_compat::indexed::Operation;
 use ashlar_compat::options::Texts;
 use ashlar_compat::transaction::Txn;
 use ashlar_compat::transactions::{TRANSACTION_DEFAULTS, optimistic, pessimistic};
-use ashlardb::{Error, Family, View, Write};
+use ashlar_compat::turn::{Taken, Turn};
+use ashlardb::{Env as Files, Error, Family, View, Write};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI8, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// `Transaction`.
 #[derive(Debug)]
 pub struct TxnObject {
-    content: Mutex<Content>,
+    content: Turn<Content>,
     state: AtomicI8,
-    /// Handles that Java does not own: they end with the transaction.
-    lent: Mutex<Vec<i64>>,
+    names: Arc<Names>,
 }
 
 #[derive(Debug)]
 struct Content {
     txn: Txn,
+    /// Whose clock counts.
+    env: Files,
     /// Microseconds since 1970 at the begin.
     begun: u64,
     detects: bool,
     write: Texts,
+    lent: LentParts,
+}
+
+/// What Java has of a transaction without owning it.
+#[derive(Debug, Default)]
+struct LentParts {
+    /// With its sequence number.
+    snapshot: Option<(u64, Lent)>,
+    batch: Option<Lent>,
+    write: Option<Lent>,
+}
+
+/// The named transactions of a database that have a handle.
+#[derive(Debug, Default)]
+pub struct Names(Shared<Known>);
+
+#[derive(Debug, Default)]
+struct Known {
+    handles: BTreeMap<Vec<u8>, i64>,
+    /// Those that a search found, which end with the database.
+    found: Vec<Lent>,
+}
+
+impl Names {
+    /// The database ends.
+    pub fn clear(&self) {
+        let known = std::mem::take(&mut *self.0.write());
+        // Outside the lock: the end of a transaction looks its name up.
+        drop(known);
+    }
+
+    /// The handle of the transaction of a name, if it has one that is open.
+    fn handle(&self, name: &[u8]) -> Option<i64> {
+        let handle = *self.0.read().handles.get(name)?;
+        handles::get::<TxnObject>(handle).ok().map(|_| handle)
+    }
+
+    /// The handles of the transactions that are prepared.
+    fn prepared(&self) -> Vec<i64> {
+        let all: Vec<i64> = self.0.read().handles.values().copied().collect();
+        let is_prepared = |handle: &i64| {
+            handles::get::<TxnObject>(*handle).is_ok_and(|txn| txn.state.load(Ordering::Acquire) == PREPARED)
+        };
+        all.into_iter().filter(is_prepared).collect()
+    }
+
+    fn add(&self, name: &[u8], handle: i64) {
+        self.0.write().handles.insert(name.to_vec(), handle);
+    }
+
+    fn remove(&self, name: &[u8]) {
+        self.0.write().handles.remove(name);
+    }
 }
 
 /// Java's numbers of states.
@@ -53,24 +114,58 @@ impl Object for TxnObject {
 
 impl Drop for TxnObject {
     fn drop(&mut self) {
-        let lent = self.lent.get_mut().unwrap_or_else(PoisonError::into_inner);
-        lent.drain(..).for_each(handles::close);
+        let name = self.content.get_mut().name();
+        name.into_iter().for_each(|name| self.names.remove(&name));
+    }
+}
+
+impl Content {
+    fn name(&self) -> Option<Vec<u8>> {
+        self.txn.open().ok()?.name()
     }
 }
 
 impl TxnObject {
-    fn new(content: Content, state: i8) -> TxnObject {
-        TxnObject { content: Mutex::new(content), state: state.into(), lent: Mutex::default() }
+    fn new(db: &DbObject, content: Content, state: i8) -> TxnObject {
+        TxnObject { content: Turn::new(content), state: state.into(), names: Arc::clone(&db.names) }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Content> {
-        self.content.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> Result<Taken<'_, Content>> {
+        Ok(self.content.take()?)
     }
 
-    /// Keeps a handle until the end of the transaction.
-    fn lend(&self, handle: i64) -> i64 {
-        self.lent.lock().unwrap_or_else(PoisonError::into_inner).push(handle);
-        handle
+    /// Ends the transaction by `end`, and what it lends of its snapshot.
+    fn ended(&self, state: i8, end: impl FnOnce(&mut Txn) -> ashlardb::Result<()>) -> Result<()> {
+        let mut content = self.lock()?;
+        let name = content.name();
+        end(&mut content.txn)?;
+        content.lent.snapshot = None;
+        self.state.store(state, Ordering::Release);
+        name.into_iter().for_each(|name| self.names.remove(&name));
+        Ok(())
+    }
+
+    /// A copy of the operations.
+    ///
+    /// # Errors
+    /// Those of [`Txn::operations`].
+    pub fn operations(&self) -> Result<ashlar_compat::indexed::IndexedBatch> {
+        Ok(self.lock()?.txn.operations()?)
+    }
+
+    /// Adds an operation without a check for conflicts.
+    ///
+    /// # Errors
+    /// Those of the write to a transaction.
+    pub fn add(&self, family: Option<&Family>, key: &[u8], operation: Operation<'_>) -> Result<()> {
+        let content = self.lock()?;
+        let to = content.txn.open()?.family(content.txn.family(family)).untracked();
+        Ok(match operation {
+            Operation::Put(value) => to.put(key, value),
+            Operation::Merge(operand) => to.merge(key, operand),
+            Operation::Delete => to.delete(key),
+            Operation::SingleDelete => to.single_delete(key),
+        }?)
     }
 }
 
@@ -78,13 +173,10 @@ fn of(family: Option<&FamilyObject>) -> Option<&Family> {
     family.map(|family| &family.family)
 }
 
-/// Microseconds since 1970.
-fn now() -> u64 {
-    ashlardb::Env::os().map_or(0, |env| env.clock.unix_micros())
-}
-
-fn content(txn: Txn, detects: bool, write: &WriteObject) -> Content {
-    Content { txn, begun: now(), detects, write: write.with(Texts::clone) }
+fn content(db: &DbObject, txn: Txn, detects: bool, write: &WriteObject) -> Result<Content> {
+    let (env, write) = (db.files()?, write.with(Texts::clone));
+    let begun = env.clock.unix_micros();
+    Ok(Content { txn, env, begun, detects, write, lent: LentParts::default() })
 }
 
 fn locked(db: &DbObject, write: &WriteObject, options: Option<&TxnOptionsObject>) -> Result<Content> {
@@ -95,21 +187,24 @@ fn locked(db: &DbObject, write: &WriteObject, options: Option<&TxnOptionsObject>
     let txn = Txn::begin(&db.database, settings, !texts.get::<bool>("skip_prepare"));
     // RocksDB's begin has no error either, but nothing would be done without one.
     txn.open()?;
-    Ok(content(txn, texts.get("deadlock_detect"), write))
+    content(db, txn, texts.get("deadlock_detect"), write)
 }
 
 fn free(db: &DbObject, write: &WriteObject, options: Option<&OptimisticOptionsObject>) -> Result<Content> {
     let texts = options.map_or_else(|| Texts::listed(&[]), |options| options.with(Texts::clone));
     let txn = Txn::begin(&db.database, Ok(optimistic(&texts, write.write())), false);
     txn.open()?;
-    Ok(content(txn, false, write))
+    content(db, txn, false, write)
 }
 
 /// Puts a new transaction in the place of an old one.
 fn placed(new: Content, old: i64) -> Result<i64> {
     let place = handles::get::<TxnObject>(old)?;
-    *place.lock() = new;
+    let mut content = place.lock()?;
+    let name = content.name();
+    *content = new;
     place.state.store(STARTED, Ordering::Release);
+    name.into_iter().for_each(|name| place.names.remove(&name));
     Ok(old)
 }
 
@@ -120,7 +215,7 @@ fn placed(new: Content, old: i64) -> Result<i64> {
 /// # Errors
 /// Those of [`pessimistic`] and of the begin.
 pub fn begin(db: &DbObject, write: &WriteObject, options: Option<&TxnOptionsObject>) -> Result<i64> {
-    Ok(handles::keep(TxnObject::new(locked(db, write, options)?, STARTED))?)
+    Ok(handles::keep(TxnObject::new(db, locked(db, write, options)?, STARTED))?)
 }
 
 /// Begins a transaction in the place of one that has ended.
@@ -145,7 +240,7 @@ pub fn begin_optimistic(
     write: &WriteObject,
     options: Option<&OptimisticOptionsObject>,
 ) -> Result<i64> {
-    Ok(handles::keep(TxnObject::new(free(db, write, options)?, STARTED))?)
+    Ok(handles::keep(TxnObject::new(db, free(db, write, options)?, STARTED))?)
 }
 
 /// Begins an optimistic transaction in the place of one that has ended.
@@ -161,30 +256,42 @@ pub fn begin_optimistic_again(
     placed(free(db, write, options)?, old)
 }
 
+/// Keeps a transaction that the database has and no handle had.
 fn found(db: &DbObject, transaction: ashlardb::Transaction) -> Result<i64> {
+    let name = transaction.name().unwrap_or_default();
     let txn = Txn::prepared(&db.database, transaction);
-    Ok(handles::keep(TxnObject::new(content(txn, false, &WriteObject::default()), PREPARED))?)
+    let content = content(db, txn, false, &WriteObject::default())?;
+    let lent = Lent::new(TxnObject::new(db, content, PREPARED))?;
+    let handle = lent.handle();
+    db.names.add(&name, handle);
+    db.names.0.write().found.push(lent);
+    Ok(handle)
 }
 
-/// The prepared transaction of a name; 0 without one.
+/// The transaction of a name, prepared or not; 0 without one.
 ///
 /// # Errors
 /// Those of [`ashlardb::Db::transaction_by_name`].
 pub fn by_name(db: &DbObject, name: &str) -> Result<i64> {
+    if let Some(handle) = db.names.handle(name.as_bytes()) {
+        return Ok(handle);
+    }
     let transaction = db.database.db().transaction_by_name(name)?;
     transaction.map_or(Ok(0), |transaction| found(db, transaction))
 }
 
-/// The prepared transactions that no object has.
+/// All prepared transactions.
 ///
 /// # Errors
 /// Those of [`ashlardb::Db::prepared_transactions`].
 pub fn prepared(db: &DbObject) -> Result<Vec<i64>> {
-    let all = db.database.db().prepared_transactions()?;
-    all.into_iter().map(|transaction| found(db, transaction)).collect()
+    for transaction in db.database.db().prepared_transactions()? {
+        found(db, transaction)?;
+    }
+    Ok(db.names.prepared())
 }
 
-/// A hint: the engine keeps as many as it does.
+/// Ignored: the engine keeps the last 16.
 pub fn set_deadlocks(_: &DbObject, _: i32) -> Result<()> {
     Ok(())
 }
@@ -196,25 +303,49 @@ macro_rules! calls {
         /// # Errors
         /// Those of the call of the same name of [`ashlardb::Transaction`].
         pub fn $name(txn: &TxnObject) -> Result<()> {
-            Ok(txn.lock().txn.open()?.$name()?)
+            Ok(txn.lock()?.txn.open()?.$name()?)
         }
     )* };
 }
 calls! {
-    /// Takes a snapshot, which the check for conflicts uses.
-    set_snapshot;
     /// Takes the snapshot with the next operation.
     set_snapshot_on_next_operation;
-    /// Forgets the snapshot.
-    clear_snapshot;
     /// Sets a savepoint.
     set_savepoint;
 }
 
-/// The snapshot; 0 without one.
+/// Takes a snapshot, which the check for conflicts uses.
+///
+/// # Errors
+/// Those of [`ashlardb::Transaction::set_snapshot`].
+pub fn set_snapshot(txn: &TxnObject) -> Result<()> {
+    let mut content = txn.lock()?;
+    content.lent.snapshot = None;
+    Ok(content.txn.open()?.set_snapshot()?)
+}
+
+/// Forgets the snapshot.
+///
+/// # Errors
+/// Those of [`ashlardb::Transaction::clear_snapshot`].
+pub fn clear_snapshot(txn: &TxnObject) -> Result<()> {
+    let mut content = txn.lock()?;
+    content.lent.snapshot = None;
+    Ok(content.txn.open()?.clear_snapshot()?)
+}
+
+/// The snapshot, by the same handle as long as it is the same; 0 without one.
 pub fn snapshot(txn: &TxnObject) -> Result<i64> {
-    let snapshot = txn.lock().txn.open()?.snapshot();
-    snapshot.map_or(Ok(0), |snapshot| Ok(txn.lend(handles::keep(SnapshotObject(snapshot))?)))
+    let mut content = txn.lock()?;
+    let Some(snapshot) = content.txn.open()?.snapshot() else { return Ok(0) };
+    let number = snapshot.sequence().get();
+    if let Some((_, lent)) = content.lent.snapshot.as_ref().filter(|(known, _)| *known == number) {
+        return Ok(lent.handle());
+    }
+    let lent = Lent::new(SnapshotObject(snapshot))?;
+    let handle = lent.handle();
+    content.lent.snapshot = Some((number, lent));
+    Ok(handle)
 }
 
 /// Makes the writes durable, and leaves the decision for later.
@@ -222,7 +353,7 @@ pub fn snapshot(txn: &TxnObject) -> Result<i64> {
 /// # Errors
 /// Those of [`ashlardb::Transaction::prepare`].
 pub fn prepare(txn: &TxnObject) -> Result<()> {
-    txn.lock().txn.open()?.prepare()?;
+    txn.lock()?.txn.open()?.prepare()?;
     txn.state.store(PREPARED, Ordering::Release);
     Ok(())
 }
@@ -232,9 +363,7 @@ pub fn prepare(txn: &TxnObject) -> Result<()> {
 /// # Errors
 /// Those of [`Txn::commit`].
 pub fn commit(txn: &TxnObject) -> Result<()> {
-    txn.lock().txn.commit()?;
-    txn.state.store(COMMITTED, Ordering::Release);
-    Ok(())
+    txn.ended(COMMITTED, |txn| txn.commit())
 }
 
 /// Takes everything back.
@@ -242,9 +371,7 @@ pub fn commit(txn: &TxnObject) -> Result<()> {
 /// # Errors
 /// Those of [`Txn::rollback`].
 pub fn rollback(txn: &TxnObject) -> Result<()> {
-    txn.lock().txn.rollback()?;
-    txn.state.store(ROLLED_BACK, Ordering::Release);
-    Ok(())
+    txn.ended(ROLLED_BACK, Txn::rollback)
 }
 
 /// Takes back the operations since the last savepoint.
@@ -252,17 +379,17 @@ pub fn rollback(txn: &TxnObject) -> Result<()> {
 /// # Errors
 /// Those of [`Txn::rollback_to_savepoint`].
 pub fn rollback_to_savepoint(txn: &TxnObject) -> Result<()> {
-    Ok(txn.lock().txn.rollback_to_savepoint()?)
+    Ok(txn.lock()?.txn.rollback_to_savepoint()?)
 }
 
 /// The number of keys that the transaction tracks.
 pub fn num_keys(txn: &TxnObject) -> Result<i64> {
-    Ok(i64::try_from(txn.lock().txn.open()?.tracked_keys()).unwrap_or(i64::MAX))
+    Ok(i64::try_from(txn.lock()?.txn.open()?.tracked_keys()).unwrap_or(i64::MAX))
 }
 
 /// The number of operations of a kind.
 pub fn num_of(txn: &TxnObject, kind: Kind) -> Result<i64> {
-    let content = txn.lock();
+    let content = txn.lock()?;
     let transaction = content.txn.open()?;
     let data = if transaction.is_active() { transaction.data()? } else { return Ok(0) };
     Ok(operations(&data)?.iter().map(|op| i64::from(op.kind == kind)).sum())
@@ -270,13 +397,14 @@ pub fn num_of(txn: &TxnObject, kind: Kind) -> Result<i64> {
 
 /// Milliseconds since the begin.
 pub fn elapsed(txn: &TxnObject) -> Result<i64> {
-    let begun = txn.lock().begun;
-    Ok(i64::try_from(now().saturating_sub(begun) / 1000).unwrap_or(i64::MAX))
+    let content = txn.lock()?;
+    let micros = content.env.clock.unix_micros().saturating_sub(content.begun);
+    Ok(i64::try_from(micros / 1000).unwrap_or(i64::MAX))
 }
 
 /// The name; empty without one.
 pub fn name(txn: &TxnObject) -> Result<String> {
-    let name = txn.lock().txn.open()?.name().unwrap_or_default();
+    let name = txn.lock()?.txn.open()?.name().unwrap_or_default();
     Ok(String::from_utf8_lossy(&name).into_owned())
 }
 
@@ -284,8 +412,11 @@ pub fn name(txn: &TxnObject) -> Result<String> {
 ///
 /// # Errors
 /// Those of [`ashlardb::Transaction::set_name`].
-pub fn set_name(txn: &TxnObject, name: &str) -> Result<()> {
-    Ok(txn.lock().txn.open()?.set_name(name)?)
+pub fn set_name(handle: i64, name: &str) -> Result<()> {
+    let txn = handles::get::<TxnObject>(handle).map_err(Fail::Misuse)?;
+    txn.lock()?.txn.open()?.set_name(name)?;
+    txn.names.add(name.as_bytes(), handle);
+    Ok(())
 }
 
 /// The state, by Java's number.
@@ -295,12 +426,12 @@ pub fn state(txn: &TxnObject) -> Result<i8> {
 
 /// Its number.
 pub fn id(txn: &TxnObject) -> Result<i64> {
-    Ok(i64::try_from(txn.lock().txn.open()?.id()).unwrap_or(i64::MAX))
+    Ok(i64::try_from(txn.lock()?.txn.open()?.id()).unwrap_or(i64::MAX))
 }
 
 /// Whether it looks for deadlocks.
 pub fn detects_deadlocks(txn: &TxnObject) -> Result<bool> {
-    Ok(txn.lock().detects)
+    Ok(txn.lock()?.detects)
 }
 
 /// The engine does not say in which WAL file a prepared transaction is.
@@ -308,7 +439,7 @@ pub fn log_number(_: &TxnObject) -> Result<i64> {
     Ok(0)
 }
 
-/// A hint.
+/// Ignored: the engine gives the number.
 pub fn set_log_number(_: &TxnObject, _: i64) -> Result<()> {
     Ok(())
 }
@@ -318,21 +449,25 @@ pub fn set_log_number(_: &TxnObject, _: i64) -> Result<()> {
 /// # Errors
 /// Those of [`ashlardb::Transaction::put_log_data`].
 pub fn put_log_data(txn: &TxnObject, blob: &[u8]) -> Result<()> {
-    Ok(txn.lock().txn.open()?.put_log_data(blob)?)
+    Ok(txn.lock()?.txn.open()?.put_log_data(blob)?)
 }
 
-/// A hint: reads see the transaction's own writes always.
+/// Ignored: reads see the transaction's own writes always.
 pub fn hint(_: &TxnObject) -> Result<()> {
     Ok(())
 }
 
-/// A copy of the operations, as a `WriteBatchWithIndex` that ends with the transaction.
-///
-/// # Errors
-/// Those of [`Txn::operations`].
-pub fn write_batch(txn: &TxnObject) -> Result<i64> {
-    let operations = txn.lock().txn.operations()?;
-    Ok(txn.lend(handles::keep(IndexedObject::new(operations, true))?))
+/// The operations, as a `WriteBatchWithIndex` that ends with the transaction. It shows the operations as they are at each call, and
+/// operations that are added to it are added to the transaction, without a check for conflicts.
+pub fn write_batch(handle: i64) -> Result<i64> {
+    let txn = handles::get::<TxnObject>(handle).map_err(Fail::Misuse)?;
+    let mut content = txn.lock()?;
+    if let Some(lent) = &content.lent.batch {
+        return Ok(lent.handle());
+    }
+    let batch = IndexedObject::of_transaction(content.txn.operations()?, Arc::downgrade(&txn));
+    let lent = Lent::new(batch)?;
+    Ok(content.lent.batch.insert(lent).handle())
 }
 
 /// A batch of the commit is refused.
@@ -340,7 +475,7 @@ pub fn write_batch(txn: &TxnObject) -> Result<i64> {
 /// # Errors
 /// `NotSupported`.
 pub fn commit_time_batch(_: &TxnObject) -> Result<i64> {
-    Err(Error::not_supported("a write batch of the time of the commit").into())
+    Err(Error::not_supported("getCommitTimeWriteBatch (commit-time write batches)").into())
 }
 
 /// Adds the operations of a batch.
@@ -349,13 +484,17 @@ pub fn commit_time_batch(_: &TxnObject) -> Result<i64> {
 /// Those of [`Txn::add`].
 pub fn rebuild(txn: &TxnObject, batch: &BatchObject) -> Result<()> {
     let copy = batch.lock().clone();
-    Ok(txn.lock().txn.add(&copy)?)
+    Ok(txn.lock()?.txn.add(&copy)?)
 }
 
-/// The options of its writes.
+/// The options of its writes, by one handle.
 pub fn write_options(txn: &TxnObject) -> Result<i64> {
-    let write = txn.lock().write.clone();
-    Ok(txn.lend(handles::keep(WriteObject::of(write))?))
+    let mut content = txn.lock()?;
+    if let Some(lent) = &content.lent.write {
+        return Ok(lent.handle());
+    }
+    let lent = Lent::new(WriteObject::of(content.write.clone()))?;
+    Ok(content.lent.write.insert(lent).handle())
 }
 
 /// Options of the writes of a transaction that has begun are refused, unless they are the same.
@@ -363,7 +502,7 @@ pub fn write_options(txn: &TxnObject) -> Result<i64> {
 /// # Errors
 /// `NotSupported`.
 pub fn set_write_options(txn: &TxnObject, write: &WriteObject) -> Result<()> {
-    if txn.lock().write == write.with(Texts::clone) {
+    if txn.lock()?.write == write.with(Texts::clone) {
         return Ok(());
     }
     Err(Error::not_supported("other write options of a transaction that has begun")
@@ -371,7 +510,7 @@ pub fn set_write_options(txn: &TxnObject, write: &WriteObject) -> Result<()> {
         .into())
 }
 
-/// The time that a lock is waited for cannot change.
+/// A change of the lock timeout of a transaction that has begun is refused.
 ///
 /// # Errors
 /// `NotSupported`.
@@ -381,7 +520,7 @@ pub fn set_lock_timeout(_: &TxnObject, _: i64) -> Result<()> {
         .into())
 }
 
-/// A hint: the lock stays until the end of the transaction.
+/// Ignored: the lock stays until the end of the transaction.
 pub fn undo(_: &TxnObject, _: &[u8]) -> Result<()> {
     Ok(())
 }
@@ -397,7 +536,7 @@ pub fn get(
     key: &[u8],
 ) -> Result<Option<View>> {
     let options = options.0.read().clone();
-    Ok(txn.lock().txn.get(of(family), &options, key)?)
+    Ok(txn.lock()?.txn.get(of(family), &options, key)?)
 }
 
 /// Copies the value that the transaction sees into a place.
@@ -427,7 +566,7 @@ pub fn get_for_update(
     exclusive: bool,
 ) -> Result<Option<View>> {
     let options = options.0.read().clone();
-    Ok(txn.lock().txn.get_for_update(of(family), &options, key, exclusive)?)
+    Ok(txn.lock()?.txn.get_for_update(of(family), &options, key, exclusive)?)
 }
 
 /// Copies the value of a key that the transaction locks into a place.
@@ -446,25 +585,6 @@ pub fn get_for_update_into(
     Ok(copied_to(env, value, get_for_update(txn, options, family, key, exclusive)?.as_deref()))
 }
 
-/// Each value of the keys, by a read of one key.
-fn each<'a>(
-    env: Env<'a>,
-    families: Option<&[i64]>,
-    keys: &[Vec<u8>],
-    read: impl Fn(Option<&FamilyObject>, &[u8]) -> Result<Option<View>>,
-) -> Result<Local<'a>> {
-    let mut found = Vec::with_capacity(keys.len());
-    for (at, key) in keys.iter().enumerate() {
-        let handle = families.map_or(0, |families| families.get(at).copied().unwrap_or(0));
-        let family = handles::get_if::<FamilyObject>(handle)?;
-        found.push(read(family.as_deref(), key)?);
-    }
-    array_of(env, BYTES.get(env)?, &found, |value| match value {
-        Some(value) => env.new_bytes(value),
-        None => Ok(Local::NULL),
-    })
-}
-
 /// The same family for each key.
 pub fn same(family: i64, keys: &[Vec<u8>]) -> Vec<i64> {
     vec![family; keys.len()]
@@ -473,7 +593,7 @@ pub fn same(family: i64, keys: &[Vec<u8>]) -> Vec<i64> {
 /// The values that the transaction sees.
 ///
 /// # Errors
-/// Those of [`Txn::get`].
+/// Those of [`Txn::multi_get_each`].
 pub fn multi_get<'a>(
     env: Env<'a>,
     txn: &TxnObject,
@@ -481,7 +601,10 @@ pub fn multi_get<'a>(
     families: Option<&[i64]>,
     keys: &[Vec<u8>],
 ) -> Result<Local<'a>> {
-    each(env, families, keys, |family, key| get(txn, options, family, key))
+    let families = families_of(families, keys.len())?;
+    let options = options.0.read().clone();
+    let found = txn.lock()?.txn.multi_get_each(&options, &with_families(&families, keys))?;
+    values_or_null(env, found)
 }
 
 /// The values of keys that the transaction locks, one after the other.
@@ -495,13 +618,19 @@ pub fn multi_get_for_update<'a>(
     families: Option<&[i64]>,
     keys: &[Vec<u8>],
 ) -> Result<Local<'a>> {
-    each(env, families, keys, |family, key| get_for_update(txn, options, family, key, true))
+    let families = families_of(families, keys.len())?;
+    let options = options.0.read().clone();
+    let content = txn.lock()?;
+    let locked = |(family, key)| content.txn.get_for_update(family, &options, key, true);
+    let found = with_families(&families, keys).into_iter().map(locked).collect();
+    drop(content);
+    values_or_null(env, found)
 }
 
 /// What the transaction sees of a family at this moment.
 pub fn iterator(txn: &TxnObject, options: &ReadObject, family: Option<&FamilyObject>) -> Result<i64> {
     let options = options.0.read().clone();
-    let iterator = txn.lock().txn.iterator(of(family), &options);
+    let iterator = txn.lock()?.txn.iterator(of(family), &options);
     Ok(handles::keep(IterObject::new(iterator.into()))?)
 }
 
@@ -512,7 +641,7 @@ macro_rules! writes {
         /// # Errors
         /// Those of the write to a transaction.
         pub fn $name(txn: &TxnObject, family: Option<&FamilyObject>, $($arg: &[u8]),*) -> Result<()> {
-            let content = txn.lock();
+            let content = txn.lock()?;
             let to = content.txn.open()?.family(content.txn.family(of(family)));
             Ok(to.$name($($arg),*)?)
         }
@@ -532,7 +661,7 @@ macro_rules! untracked {
         /// # Errors
         /// Those of the write to a transaction.
         pub fn $name(txn: &TxnObject, family: Option<&FamilyObject>, $($arg: &[u8]),*) -> Result<()> {
-            let content = txn.lock();
+            let content = txn.lock()?;
             let to = content.txn.open()?.family(content.txn.family(of(family)));
             Ok(to.untracked().$call($($arg),*)?)
         }

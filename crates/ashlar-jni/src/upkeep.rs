@@ -5,7 +5,7 @@ use crate::classes::{Class, Method, array_of_texts, hash_map};
 use crate::db::{DbObject, FamilyObject};
 use crate::door::Result;
 use crate::env::{Env, Local, long};
-use crate::handles::{self, Object};
+use crate::handles::{self, Lent, Object};
 use crate::listeners::JobObject;
 use crate::settings::{CompactFilesObject, CompactObject, FlushObject, HasTexts, IngestObject};
 use crate::slices::SliceObject;
@@ -17,6 +17,7 @@ use ashlar_compat::options::Texts;
 use ashlar_compat::sizes::SIZE_DEFAULTS;
 use ashlar_compat::status::{not_found, paused};
 use ashlardb::{Error, Family, WriteBatch};
+use std::ops::Bound;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -91,14 +92,16 @@ pub fn promote(_: &DbObject, _: Option<&FamilyObject>, _: i32) -> Result<()> {
 /// Deletes the tables that lie in ranges. `ranges`: the first and the last key of each.
 ///
 /// # Errors
-/// Those of [`Family::delete_files_in_ranges`].
+/// Those of [`Family::delete_files_in_ranges`]. `InvalidArgument`: an odd number of keys.
 pub fn delete_files_in_ranges(
     db: &DbObject,
     family: Option<&FamilyObject>,
     ranges: &[Vec<u8>],
     inclusive: bool,
 ) -> Result<()> {
-    use std::ops::Bound;
+    if !ranges.len().is_multiple_of(2) {
+        return Err(Error::invalid("a range without an end: an odd number of keys").into());
+    }
     let ranges: Vec<_> = ranges
         .chunks_exact(2)
         .filter_map(|pair| {
@@ -237,11 +240,18 @@ fn no_property(name: &str) -> Error {
     not_found(format!("there is no property {name}"))
 }
 
+/// The open objects of this library: a line with the count of each kind. An object that a program forgets to close stays in it.
+const OPEN_OBJECTS: &str = "ashlardb.java-open-objects";
+
 /// A property as text.
 ///
 /// # Errors
 /// `Io(NotFound)`: there is no such property.
 pub fn property(db: &DbObject, family: Option<&FamilyObject>, name: &str) -> Result<String> {
+    if name == OPEN_OBJECTS {
+        let counts = handles::open_objects();
+        return Ok(counts.iter().map(|(kind, count)| format!("{kind} {count}\n")).collect());
+    }
     Ok(db.family(family)?.property(name).ok_or_else(|| no_property(name))?)
 }
 
@@ -428,6 +438,9 @@ pub fn batch<'a>(env: Env<'a>, updates: &UpdatesObject) -> Result<Local<'a>> {
     let updates = updates.lock();
     let update =
         updates.update().ok_or_else(|| Error::invalid("there is no batch").hint("Ask isValid() first"))?;
-    let batch = handles::keep(BatchObject::of(WriteBatch::from_data(update.data())?))?;
-    RESULT.make(env, &NEW, &[long(update.sequence().get().cast_signed()), long(batch)])
+    let own = Lent::new(BatchObject::of(WriteBatch::from_data(update.data())?))?;
+    let number = long(update.sequence().get().cast_signed());
+    let made = RESULT.make(env, &NEW, &[number, long(own.handle())])?;
+    own.given();
+    Ok(made)
 }

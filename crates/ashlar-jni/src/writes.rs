@@ -103,6 +103,6 @@ pub fn write(db: &DbObject, options: &WriteObject, batch: &BatchObject) -> Resul
 /// # Errors
 /// Those of [`ashlardb::Db::write`].
 pub fn write_indexed(db: &DbObject, options: &WriteObject, batch: &IndexedObject) -> Result<()> {
-    let copy = batch.lock().batch().clone();
+    let copy = batch.lock()?.batch().clone();
     written(db, options, &copy)
 }

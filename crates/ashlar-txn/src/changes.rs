@@ -320,12 +320,12 @@ impl Changes for View {
         self.order()
     }
 
-    fn first_from(&self, from: Bound<&[u8]>) -> Option<(Key, Change)> {
-        self.first_from(from)
+    fn first_from(&self, from: Bound<&[u8]>) -> Result<Option<(Key, Change)>> {
+        Ok(self.first_from(from))
     }
 
-    fn last_to(&self, to: Bound<&[u8]>) -> Option<(Key, Change)> {
-        self.last_to(to)
+    fn last_to(&self, to: Bound<&[u8]>) -> Result<Option<(Key, Change)>> {
+        Ok(self.last_to(to))
     }
 
     fn value<'a>(

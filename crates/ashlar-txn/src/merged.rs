@@ -63,9 +63,15 @@ pub trait Changes {
     /// The order of the keys.
     fn order(&self) -> &Order;
     /// The first change in this range of keys.
-    fn first_from(&self, from: Bound<&[u8]>) -> Option<(Key, Self::Change)>;
+    ///
+    /// # Errors
+    /// The changes cannot be read.
+    fn first_from(&self, from: Bound<&[u8]>) -> Result<Option<(Key, Self::Change)>>;
     /// The last change in this range of keys.
-    fn last_to(&self, to: Bound<&[u8]>) -> Option<(Key, Self::Change)>;
+    ///
+    /// # Errors
+    /// The changes cannot be read.
+    fn last_to(&self, to: Bound<&[u8]>) -> Result<Option<(Key, Self::Change)>>;
     /// The value of `key` after the change; `below` is the value in the database.
     ///
     /// # Errors
@@ -134,7 +140,7 @@ impl<B: Below, C: Changes> MergedIter<B, C> {
     pub fn first(&mut self) -> Result<()> {
         self.shown = Shown::Nothing;
         self.below.first()?;
-        self.change = self.changes.first_from(self.bounds.lower_end());
+        self.change = self.changes.first_from(self.bounds.lower_end())?;
         self.settle(Direction::Forward)
     }
 
@@ -145,7 +151,7 @@ impl<B: Below, C: Changes> MergedIter<B, C> {
     pub fn last(&mut self) -> Result<()> {
         self.shown = Shown::Nothing;
         self.below.last()?;
-        self.change = self.changes.last_to(self.bounds.upper_end());
+        self.change = self.changes.last_to(self.bounds.upper_end())?;
         self.settle(Direction::Backward)
     }
 
@@ -158,7 +164,7 @@ impl<B: Below, C: Changes> MergedIter<B, C> {
         self.below.seek(key)?;
         let before = self.bounds.is_before(self.changes.order(), key);
         let from = if before { self.bounds.lower_end() } else { Bound::Included(key) };
-        self.change = self.changes.first_from(from);
+        self.change = self.changes.first_from(from)?;
         self.settle(Direction::Forward)
     }
 
@@ -171,7 +177,7 @@ impl<B: Below, C: Changes> MergedIter<B, C> {
         self.below.seek_for_prev(key)?;
         let behind = self.bounds.is_behind(self.changes.order(), key);
         let to = if behind { self.bounds.upper_end() } else { Bound::Included(key) };
-        self.change = self.changes.last_to(to);
+        self.change = self.changes.last_to(to)?;
         self.settle(Direction::Backward)
     }
 
@@ -237,11 +243,11 @@ impl<B: Below, C: Changes> MergedIter<B, C> {
         match direction {
             Direction::Forward => {
                 self.below.seek(&key)?;
-                self.change = self.changes.first_from(from);
+                self.change = self.changes.first_from(from)?;
             }
             Direction::Backward => {
                 self.below.seek_for_prev(&key)?;
-                self.change = self.changes.last_to(from);
+                self.change = self.changes.last_to(from)?;
             }
         }
         if self.below.key() == Some(&key) {
@@ -263,8 +269,8 @@ impl<B: Below, C: Changes> MergedIter<B, C> {
         }
         if let Some((key, _)) = self.change.take() {
             self.change = match self.direction {
-                Direction::Forward => self.changes.first_from(Bound::Excluded(key.bytes())),
-                Direction::Backward => self.changes.last_to(Bound::Excluded(key.bytes())),
+                Direction::Forward => self.changes.first_from(Bound::Excluded(key.bytes()))?,
+                Direction::Backward => self.changes.last_to(Bound::Excluded(key.bytes()))?,
             };
         }
         Ok(())

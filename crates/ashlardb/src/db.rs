@@ -174,7 +174,7 @@ impl Db {
     /// # Errors
     /// `Shutdown`.
     pub fn snapshot(&self) -> Result<Snapshot> {
-        Ok(Snapshot { inner: self.engine.snapshot()?, db: self.clone() })
+        Ok(Snapshot { inner: self.engine.snapshot()?.into(), db: self.clone() })
     }
 
     /// The memory and disk space that cursors and snapshots keep alive. Ask it first when memory or disk space is not freed.

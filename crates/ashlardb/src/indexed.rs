@@ -93,7 +93,7 @@ impl IndexedBatch {
     pub fn over<'a>(&'a self, snapshot: &'a Snapshot) -> Reader<'a> {
         let own = self.db.default().database() == snapshot.db.default().database();
         let overlay = if own { Overlay::Batch(&self.content) } else { Overlay::Foreign };
-        let at = Some(&snapshot.inner);
+        let at = Some(&*snapshot.inner);
         Reader::new(Readable { at, overlay: Some(overlay), ..self.readable_of(self.db.default()) })
     }
 

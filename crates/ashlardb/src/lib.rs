@@ -182,7 +182,7 @@ pub use transaction::{
     Deadlock, DeadlockWait, LockMode, Transaction, TransactionFamily, TransactionOptions, Untracked,
 };
 pub use upkeep::{
-    Change, Checkpoint, CheckpointOptions, CompactFilesOptions, CompactRangeOptions, Copied, LiveFile,
-    StoredProperties, TableProperties, Update, Updates,
+    Change, Checkpoint, CheckpointOptions, CompactFilesOptions, CompactRangeOptions, Copied, HeldTables,
+    LiveFile, StoredProperties, TableProperties, Update, Updates,
 };
 pub use write::{Write, WriteOptions, Writer};

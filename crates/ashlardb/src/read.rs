@@ -80,14 +80,24 @@ pub trait Read: Sealed {
     /// # Errors
     /// As [`Read::get`], of the first key that cannot be read.
     fn multi_get<K: AsRef<[u8]>>(&self, keys: impl IntoIterator<Item = K>) -> Result<Vec<Option<View>>> {
+        self.multi_get_each(keys)?.into_iter().collect()
+    }
+
+    /// [`Read::multi_get`] with the error of each key: a damaged block fails the keys in it, and no others.
+    ///
+    /// # Errors
+    /// Those that concern all keys: `Shutdown`, `InvalidArgument`, an option that no read can keep.
+    fn multi_get_each<K: AsRef<[u8]>>(
+        &self,
+        keys: impl IntoIterator<Item = K>,
+    ) -> Result<Vec<Result<Option<View>>>> {
         let at = self.readable();
         let keys: Vec<K> = keys.into_iter().collect();
         let keys: Vec<&[u8]> = keys.iter().map(AsRef::as_ref).collect();
-        let values = match at.overlay {
-            Some(over) if Self::OVERLAID => over.multi_get(at.family, &keys, at.engine_options())?,
-            _ => at.db.engine().multi_get(at.family, &keys, at.engine_options())?,
-        };
-        values.into_iter().collect()
+        match at.overlay {
+            Some(over) if Self::OVERLAID => over.multi_get(at.family, &keys, at.engine_options()),
+            _ => at.db.engine().multi_get(at.family, &keys, at.engine_options()),
+        }
     }
 
     /// Whether `key` may have a value. Asks memtables and filters, and reads no data block. `No` is certain, `Maybe` is not.
@@ -352,7 +362,7 @@ impl Sealed for Snapshot {
     #[inline]
     fn readable(&self) -> Readable<'_> {
         let (family, options) = (self.db.default(), ReadOptions::default());
-        Readable { db: &self.db, family, at: Some(&self.inner), options, overlay: None }
+        Readable { db: &self.db, family, at: Some(&*self.inner), options, overlay: None }
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::read::{ReadOptions, Readable};
 use crate::{Family, Reader, Result, SnapshotPins};
 use ashlar_base::SeqNum;
+use std::sync::Arc;
 
 /// The state of all families at one moment, read with the methods of [`crate::Read`]. Until its last clone is dropped,
 /// compactions keep the versions that it shows, and the directory stays open and locked.
@@ -23,14 +24,15 @@ use ashlar_base::SeqNum;
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     pub(crate) db: crate::Db,
-    pub(crate) inner: ashlar_read::snapshot::Snapshot,
+    /// Shared by clones: the database counts them as one snapshot.
+    pub(crate) inner: Arc<ashlar_read::snapshot::Snapshot>,
 }
 
 impl Snapshot {
     /// The snapshot's state of `family`. A family of another database is refused with `InvalidArgument` by the first read.
     pub fn family<'a>(&'a self, family: &'a Family) -> Reader<'a> {
         let (family, options) = (&family.inner, ReadOptions::default());
-        Reader::new(Readable { db: &self.db, family, at: Some(&self.inner), options, overlay: None })
+        Reader::new(Readable { db: &self.db, family, at: Some(&*self.inner), options, overlay: None })
     }
 
     /// The sequence number of the snapshot: it shows every write up to this one.

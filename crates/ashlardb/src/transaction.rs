@@ -163,7 +163,7 @@ impl Transaction {
     pub fn over<'a>(&'a self, snapshot: &'a Snapshot) -> Reader<'a> {
         let own = self.db.default().database() == snapshot.db.default().database();
         let overlay = if own { Overlay::Transaction(&self.inner) } else { Overlay::Foreign };
-        let at = Some(&snapshot.inner);
+        let at = Some(&*snapshot.inner);
         Reader::new(Readable { at, overlay: Some(overlay), ..self.readable_of(self.db.default()) })
     }
 
@@ -291,7 +291,7 @@ impl Transaction {
     /// The snapshot that the transaction reads; `None`: it reads the newest state.
     pub fn snapshot(&self) -> Option<Snapshot> {
         let inner = self.inner.try_borrow().ok()?.snapshot()?.clone();
-        Some(Snapshot { db: self.db.clone(), inner })
+        Some(Snapshot { db: self.db.clone(), inner: inner.into() })
     }
 
     /// Adds bytes for readers of the WAL to the transaction. They are in the batch of the commit, and are no change.

@@ -5,7 +5,7 @@ use crate::{CompactionEvent, Db, Family, RepairReport, Result, WalFile};
 use ashlar_backup::BackupSource;
 pub use ashlar_backup::{Change, Checkpoint, CheckpointOptions, Copied, Update, Updates};
 use ashlar_base::{FileNumber, Level, SeqNum};
-pub use ashlar_engine::LiveFile;
+pub use ashlar_engine::{HeldTables, LiveFile};
 pub use ashlar_format::table::Properties as StoredProperties;
 pub use ashlar_options::{CompactFilesOptions, CompactRangeOptions};
 pub use ashlar_tree::version::TableProperties;
@@ -277,15 +277,6 @@ impl Family {
         self.db.engine().live_files(&self.inner)
     }
 
-    /// The path of the family's table with that number. A table that the family does not have now counts as one of the database's
-    /// directory.
-    ///
-    /// # Cost
-    /// With `db_paths` or `cf_paths` a look at every table of the family.
-    pub fn table_path(&self, number: FileNumber) -> PathBuf {
-        self.db.engine().table_path(&self.inner, number)
-    }
-
     /// The properties of all live tables of the family, those of its collectors included. The order is that of
     /// [`Family::live_files`]. (RocksDB: `GetPropertiesOfAllTables`.)
     ///
@@ -303,6 +294,23 @@ impl Family {
     /// Those of [`Family::properties_of_all_tables`].
     pub fn properties_of_table(&self, number: FileNumber) -> Result<Option<TableProperties>> {
         self.db.engine().properties_of_table(&self.inner, number)
+    }
+
+    /// The path of the family's live table with that number; `None`: the family has no such table now.
+    ///
+    /// # Errors
+    /// `Shutdown`.
+    pub fn path_of_table(&self, number: FileNumber) -> Result<Option<PathBuf>> {
+        self.db.engine().path_of_table(&self.inner, number)
+    }
+
+    /// The tables of the family at this moment. Their files stay as long as the answer, also after a compaction has replaced them; it
+    /// does not keep the database open.
+    ///
+    /// # Errors
+    /// `Shutdown`.
+    pub fn hold_tables(&self) -> Result<HeldTables> {
+        self.db.engine().hold_tables(&self.inner)
     }
 
     /// [`Family::properties_of_all_tables`] for the tables whose first or last key is in `range`, or that reach over it.

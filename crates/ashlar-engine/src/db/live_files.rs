@@ -35,28 +35,18 @@ pub struct LiveFile {
 }
 
 impl LiveFile {
-    /// The path of the table.
+    /// The name of the file in its directory.
+    pub fn name(&self) -> String {
+        FileKind::Table(self.number).name()
+    }
+
+    /// The path of the file.
     pub fn path(&self) -> PathBuf {
-        self.dir.join(FileKind::Table(self.number).name())
+        self.dir.join(self.name())
     }
 }
 
 impl Db {
-    /// The path of a table of a family. A table that the family does not have now counts as one of the database's directory.
-    ///
-    /// # Cost
-    /// A look at every table of the family, if its tables have further directories.
-    pub fn table_path(&self, family: &Family, number: FileNumber) -> PathBuf {
-        let (core, options) = (self.core(), family.options());
-        let version = &family.super_version.get().version;
-        let found = || version.files().find(|(_, meta)| meta.file.number == number);
-        let path_id = match core.writer.has_further_dirs(&options) {
-            true => found().map_or(0, |(_, meta)| meta.file.path_id),
-            false => 0,
-        };
-        core.writer.dir_of(&core.dir, &options, path_id).join(FileKind::Table(number).name())
-    }
-
     /// The current tables of a family, by level: in level 0 the newest first, in deeper levels by key. (RocksDB:
     /// `GetLiveFilesMetaData`.)
     ///

@@ -84,6 +84,7 @@ pub use replace::{Claimed, Placed};
 pub use replay::{HoldsOperand, OptionsOf, replay_past_damage};
 pub use settings::{OpenFamily, Settings};
 pub use sizes::{MemtableStats, SizeOptions};
+pub use table_properties::HeldTables;
 
 use crate::health::{Health, Severity, lacks_space};
 use crate::pressure::{Resources, WritePressure};

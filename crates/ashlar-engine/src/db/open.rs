@@ -62,7 +62,6 @@ pub(super) fn open(
     out_of_numbers.map_or(Ok(()), Err)?;
     settings.recall(&env, dir, &mut options, &versions, &mut report)?;
     let (versions, statistics) = counted(&env, &options, versions);
-    report.created = created;
     let (mut claims, options_of) = (entered.claim()?, |name: &str, order: &Order| settings.of(name, order));
     let mut replayer = Replayer::new(&env, dir, &versions, &pending, &session_id, &options_of)
         .under(&options)
@@ -79,7 +78,7 @@ pub(super) fn open(
     report.unserved.extend(uncollected);
     claims.stand();
     let unused = UnusedFiles::keep(&*env.fs, dir, &report)?;
-    // Before the new MANIFEST, which may be without the id.
+    // First, because the new MANIFEST may be without the id.
     claims.strays |= note_identity(&env, &versions, &mut report)?;
     let first = First { cut, undecided: &prepared, before };
     let wal = begin_session(&entered, &versions, &options, edits, first)?;
@@ -87,7 +86,7 @@ pub(super) fn open(
     create_missing(&versions, &options, &missing, wal.number())?;
     let kept = (&*versions, &*pending, archive_of(&options, dir));
     let quarantined = purge_at_open(&env, dir, kept, &mut report, &unused, claims.strays)?;
-    report.advice = settings.advice(&options, &versions);
+    (report.created, report.advice) = (created, settings.advice(&options, &versions));
     let env = InfoLog::hold_elsewhere(env, &options.info_log);
     let parts = Parts {
         info_log: InfoLog::open(&env, dir, &options.info_log, &log_header(&report)),

@@ -4,9 +4,37 @@
 
 use super::Db;
 use crate::column_family::Family;
-use ashlar_base::{FileNumber, Order, Result};
+use ashlar_base::{FileNumber, Level, Order, Result};
+use ashlar_format::filename::FileKind;
 use ashlar_read::iter::KeyBounds;
-use ashlar_tree::version::{FileMeta, TableProperties};
+use ashlar_tree::version::{FileMeta, TableProperties, Version};
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// The tables of a family at one moment: see [`Db::hold_tables`]. It does not keep the database open.
+pub struct HeldTables(Arc<Version>);
+
+impl fmt::Debug for HeldTables {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("HeldTables").field(&self.0.files().count()).finish()
+    }
+}
+
+impl HeldTables {
+    /// The properties of the table with that number; `None`: the family had no such table.
+    ///
+    /// # Errors
+    /// `Corruption`, `Io`: the table cannot be opened.
+    pub fn properties_of_table(&self, number: FileNumber) -> Result<Option<TableProperties>> {
+        let found = self.0.files().find(|(_, file)| file.number() == number);
+        let read = |(level, file): (Level, &Arc<FileMeta>)| {
+            let table = self.0.table_for_pass(file)?;
+            Ok(TableProperties::of(level, file, table.properties()))
+        };
+        found.map(read).transpose()
+    }
+}
 
 impl Db {
     /// The properties of the family's tables whose keys reach into `range`, by level: in level 0 the newest first, in deeper
@@ -32,6 +60,32 @@ impl Db {
         number: FileNumber,
     ) -> Result<Option<TableProperties>> {
         Ok(self.properties_where(family, |_, file| file.number() == number)?.pop())
+    }
+
+    /// The path of the family's table with that number; `None`: the family has no such table now.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: the family belongs to another database. `Shutdown`.
+    pub fn path_of_table(&self, family: &Family, number: FileNumber) -> Result<Option<PathBuf>> {
+        let (core, version) = (self.core(), &family.super_version.get().version);
+        core.check_open()?;
+        core.check_own(family)?;
+        let options = family.options();
+        let found = version.files().find(|(_, file)| file.number() == number);
+        Ok(found.map(|(_, meta)| {
+            let dir = core.writer.dir_of(&core.dir, &options, meta.file.path_id);
+            dir.join(FileKind::Table(number).name())
+        }))
+    }
+
+    /// The tables of a family at this moment, which stay as long as the answer.
+    ///
+    /// # Errors
+    /// As [`Db::path_of_table`].
+    pub fn hold_tables(&self, family: &Family) -> Result<HeldTables> {
+        self.core().check_open()?;
+        self.core().check_own(family)?;
+        Ok(HeldTables(Arc::clone(&family.super_version.get().version)))
     }
 
     fn properties_where(

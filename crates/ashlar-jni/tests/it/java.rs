@@ -28,7 +28,15 @@ impl Program {
     /// # Errors
     /// There is no JDK, or no jar.
     pub fn compile(name: &'static str) -> Result<Program, Skip> {
-        let (javac, jar) = (place("javac")?, place(JARS[0])?);
+        Program::compile_with(name, JARS[0])
+    }
+
+    /// Compiles `tests/java/NAME.java` with a jar.
+    ///
+    /// # Errors
+    /// There is no JDK, or no jar.
+    pub fn compile_with(name: &'static str, jar: &str) -> Result<Program, Skip> {
+        let (javac, jar) = (place("javac")?, place(jar)?);
         let classes = tempfile::tempdir().unwrap();
         let source = |name: &str| {
             Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/java").join(format!("{name}.java"))

@@ -15,27 +15,61 @@ fn assert_same(jar: &str, theirs: &str, here: &str) {
     assert_eq!(theirs.lines().count(), here.lines().count(), "{jar}");
 }
 
-#[test]
-fn both_native_halves_say_the_same_under_each_jar() {
-    let test = "both_native_halves_say_the_same_under_each_jar";
-    let program = match Program::compile("Walk") {
+/// Runs a program over both native halves under each of the jars that are there.
+fn both_say_the_same(test: &str, name: &'static str, jars: &[&str]) {
+    let program = match Program::compile_with(name, jars[0]) {
         Ok(program) => program,
         Err(skip) => return skip.announce(test),
     };
-    let mut lines = 0;
-    for name in JARS {
-        let jar = match place(name) {
+    let (mut lines, mut compared) = (0, 0);
+    for jar_name in jars {
+        let jar = match place(jar_name) {
             Ok(jar) => jar,
-            Err(skip) => return skip.announce(test),
+            // The other jars are compared all the same.
+            Err(skip) => {
+                skip.announce(test);
+                continue;
+            }
         };
         let here = program.run(&jar, Some(&ours()), &[]);
-        assert_same(name, &program.run(&jar, None, &[]), &here);
-        lines = here.lines().count();
+        assert_same(jar_name, &program.run(&jar, None, &[]), &here);
+        assert!(here.ends_with("end\n"), "{here}");
+        (lines, compared) = (here.lines().count(), compared + 1);
     }
     figure(&format!(
-        "Walk.java: {lines} lines, the same over RocksDB's native half and ours under {} jars",
-        JARS.len()
+        "{name}.java: {lines} lines, the same over RocksDB's native half and ours under {compared} jars"
     ));
+}
+
+#[test]
+fn both_native_halves_say_the_same_under_each_jar() {
+    both_say_the_same("both_native_halves_say_the_same_under_each_jar", "Walk", &JARS);
+}
+
+#[test]
+fn both_native_halves_share_and_lend_alike() {
+    both_say_the_same("both_native_halves_share_and_lend_alike", "Shared", &JARS);
+}
+
+/// Jars have a perf context since 8.8.
+#[test]
+fn both_native_halves_count_for_a_thread_alike() {
+    both_say_the_same("both_native_halves_count_for_a_thread_alike", "Perf", &JARS[2..4]);
+}
+
+/// What a callback on a thread of the engine makes in Java ends with the callback.
+#[test]
+fn callbacks_leave_nothing_behind_on_threads_of_the_engine() {
+    let found = Program::compile("Frames").and_then(|program| Ok((program, place(JARS[2])?)));
+    let (program, jar) = match found {
+        Ok(found) => found,
+        Err(skip) => return skip.announce("callbacks_leave_nothing_behind_on_threads_of_the_engine"),
+    };
+    let said = program.run(&jar, Some(&ours()), &["-Xcheck:jni", "-XX:MaxDirectMemorySize=1m"]);
+    let complaints: Vec<&str> =
+        said.lines().filter(|line| line.contains("WARNING") || line.contains("JNI local refs")).collect();
+    assert!(complaints.is_empty(), "{complaints:?}");
+    assert!(said.ends_with("keys 1500\nkeys 1500\nheard true\nend\n"), "{said}");
 }
 
 #[test]

@@ -43,6 +43,10 @@ public class Misuse {
     lent();
     wrong();
     thrown();
+    undeclared();
+    nested();
+    marks();
+    leaks();
     threads();
     System.out.println("cases " + cases);
     System.out.println("end");
@@ -215,6 +219,197 @@ public class Misuse {
         return new String(db.get(b("a")));
       }
     });
+  }
+
+  /** Methods that declare no RocksDBException throw none. */
+  static void undeclared() throws Exception {
+    try (Options options = new Options().setCreateIfMissing(true); TransactionDBOptions of = new TransactionDBOptions();
+        TransactionDB db = TransactionDB.open(options, of, root.resolve("undeclared").toString()); WriteOptions write = new WriteOptions();
+        Transaction transaction = db.beginTransaction(write); AbstractWalFilter filter = new AbstractWalFilter() {
+          @Override public void columnFamilyLogNumberMap(java.util.Map<Integer, Long> numbers, java.util.Map<String, Integer> names) { }
+          @Override public LogRecordFoundResult logRecordFound(long number, String file, WriteBatch batch, WriteBatch changed) { return null; }
+          @Override public String name() { return "misuse.Filter"; }
+        }) {
+      check("undeclared lock timeout", () -> { transaction.setLockTimeout(5); return "done"; });
+      check("undeclared WAL filter", () -> new Options().setWalFilter(filter));
+      check("undeclared batch of the commit", () -> transaction.getCommitTimeWriteBatch());
+      check("undeclared clear of the batch of a transaction", () -> { transaction.getWriteBatch().clear(); return "done"; });
+      check("undeclared empty delimiter", () -> new ConfigOptions().setDelimiter(""));
+      transaction.close();
+      check("undeclared number of a closed transaction", () -> transaction.getID());
+    }
+  }
+
+  /** Notes the calls that it gets. */
+  static final class Calls extends WriteBatch.Handler {
+    final StringBuilder calls = new StringBuilder();
+
+    void add(String name, byte[]... parts) {
+      calls.append(name);
+      for (byte[] part : parts) {
+        calls.append(' ').append(new String(part));
+      }
+      calls.append(", ");
+    }
+
+    @Override public void put(int family, byte[] key, byte[] value) { add("put", key, value); }
+    @Override public void put(byte[] key, byte[] value) { add("put", key, value); }
+    @Override public void merge(int family, byte[] key, byte[] value) { add("merge", key, value); }
+    @Override public void merge(byte[] key, byte[] value) { add("merge", key, value); }
+    @Override public void delete(int family, byte[] key) { add("delete", key); }
+    @Override public void delete(byte[] key) { add("delete", key); }
+    @Override public void singleDelete(int family, byte[] key) { add("single", key); }
+    @Override public void singleDelete(byte[] key) { add("single", key); }
+    @Override public void deleteRange(int family, byte[] from, byte[] to) { add("range", from, to); }
+    @Override public void deleteRange(byte[] from, byte[] to) { add("range", from, to); }
+    @Override public void logData(byte[] blob) { add("log", blob); }
+    @Override public void putBlobIndex(int family, byte[] key, byte[] value) { add("blob", key); }
+    @Override public void markBeginPrepare() { add("begin"); }
+    @Override public void markEndPrepare(byte[] name) { add("end", name); }
+    @Override public void markNoop(boolean empty) { add("noop " + empty); }
+    @Override public void markRollback(byte[] name) { add("rollback", name); }
+    @Override public void markCommit(byte[] name) { add("commit", name); }
+    @Override public void markCommitWithTimestamp(byte[] name, byte[] at) { add("commit at", name, at); }
+  }
+
+  /** What a copy of the WAL must not apply wrongly: transactions that are prepared and not decided, or rolled back. */
+  static void marks() throws Exception {
+    byte[] prepared = {0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0x09, 0x01, 1, 'k', 1, 'v', 0x0a, 1, 'n'};
+    byte[] entity = {0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0x16, 1, 'k', 4, 1, 1, 0, 0};
+    check("marks of a prepared transaction", () -> new WriteBatch(prepared));
+    check("an entity in a handler", () -> { new WriteBatch(entity).iterate(new Calls()); return "done"; });
+    try (Options options = new Options().setCreateIfMissing(true); TransactionDBOptions of = new TransactionDBOptions();
+        TransactionDB db = TransactionDB.open(options, of, root.resolve("marks").toString()); WriteOptions write = new WriteOptions()) {
+      for (String name : new String[] {"commit", "rollback", "undecided"}) {
+        Transaction transaction = db.beginTransaction(write);
+        transaction.setName(name);
+        transaction.put(b(name), b("value"));
+        transaction.prepare();
+        if (name.equals("commit")) {
+          transaction.commit();
+        } else if (name.equals("rollback")) {
+          transaction.rollback();
+        }
+      }
+      check("updates of prepared transactions", () -> {
+        StringBuilder all = new StringBuilder();
+        try (TransactionLogIterator updates = db.getUpdatesSince(0)) {
+          for (; updates.isValid(); updates.next()) {
+            Calls calls = new Calls();
+            updates.getBatch().writeBatch().iterate(calls);
+            all.append(calls.calls);
+          }
+        }
+        return all;
+      });
+    }
+  }
+
+  /** A comparator that calls the object that calls it, and one that throws while a batch changes. */
+  static void nested() throws Exception {
+    Throwing order = new Throwing();
+    WriteBatchWithIndex batch = new WriteBatchWithIndex(order, 100, true);
+    batch.put(b("a"), b("1"));
+    batch.put(b("b"), b("2"));
+    order.now = true;
+    check("a comparator throws in a put of a batch", () -> { batch.put(b("c"), b("3")); return "done"; });
+    order.now = false;
+    check("the batch afterwards", () -> batch.count());
+    check("a put afterwards", () -> { batch.put(b("d"), b("4")); return batch.count(); });
+    check("entries afterwards", () -> {
+      StringBuilder all = new StringBuilder();
+      try (WBWIRocksIterator iterator = batch.newIterator()) {
+        for (iterator.seekToFirst(); iterator.isValid(); iterator.next()) {
+          all.append(iterator.entry().getKey());
+        }
+      }
+      return all;
+    });
+    try (RocksDB db = RocksDB.open(new Options().setCreateIfMissing(true).setComparator(order), root.resolve("nested").toString())) {
+      db.put(b("base"), b("0"));
+      check("a scan over the batch afterwards", () -> {
+        StringBuilder all = new StringBuilder();
+        try (RocksIterator iterator = batch.newIteratorWithBase(db.getDefaultColumnFamily(), db.newIterator())) {
+          for (iterator.seekToFirst(); iterator.isValid(); iterator.next()) {
+            all.append(new String(iterator.key())).append(' ');
+          }
+          iterator.status();
+        }
+        return all;
+      });
+      batch.setSavePoint();
+      batch.put(b("e"), b("5"));
+      order.now = true;
+      check("a comparator throws in a rollback of a batch", () -> { batch.rollbackToSavePoint(); return "done"; });
+      order.now = false;
+      check("a read after the rollback", () -> batch.getFromBatch(new DBOptions(), b("e")) == null && batch.count() == 3);
+    }
+    batch.clear();
+    check("a clear afterwards", () -> batch.count());
+
+    class Calling extends AbstractComparator {
+      WriteBatchWithIndex called = null;
+      String said = "nothing";
+
+      Calling() {
+        super(new ComparatorOptions());
+      }
+
+      @Override public String name() {
+        return "misuse.Calling";
+      }
+
+      @Override public int compare(ByteBuffer a, ByteBuffer b) {
+        if (called != null) {
+          try {
+            said = "count " + called.count();
+          } catch (Exception e) {
+            said = e.getClass().getSimpleName();
+          }
+        }
+        return a.compareTo(b);
+      }
+    }
+    Calling calling = new Calling();
+    WriteBatchWithIndex inside = new WriteBatchWithIndex(calling, 100, true);
+    inside.put(b("a"), b("1"));
+    calling.called = inside;
+    check("a comparator that calls its batch", () -> { inside.put(b("b"), b("2")); return calling.said; });
+  }
+
+  /** The counts of open objects before and after programs' work; over RocksDB's native half there is no such property. */
+  static void leaks() throws Exception {
+    String name = "ashlardb.java-open-objects";
+    try (Options options = new Options().setCreateIfMissing(true); TransactionDBOptions of = new TransactionDBOptions();
+        TransactionDB db = TransactionDB.open(options, of, root.resolve("leaks").toString()); WriteOptions write = new WriteOptions();
+        TransactionOptions sees = new TransactionOptions().setSetSnapshot(true)) {
+      db.getDefaultColumnFamily();
+      String before = db.getProperty(name);
+      for (int i = 0; i < 3; i++) {
+        try (Transaction transaction = db.beginTransaction(write, sees); ReadOptions read = new ReadOptions(); Slice bound = new Slice("x");
+            WriteBatchWithIndex batch = new WriteBatchWithIndex(true)) {
+          read.setSnapshot(transaction.getSnapshot());
+          read.setIterateUpperBound(bound);
+          read.snapshot();
+          read.iterateUpperBound();
+          read.iterateUpperBound();
+          transaction.put(b("a"), b("1"));
+          transaction.getWriteBatch();
+          transaction.getWriteOptions();
+          transaction.commit();
+          batch.put(b("a"), b("1"));
+          try (WBWIRocksIterator entries = batch.newIterator()) {
+            entries.seekToFirst();
+            entries.entry();
+          }
+          try (RocksIterator iterator = db.newIterator(read)) {
+            iterator.seekToFirst();
+          }
+          db.getColumnFamilyMetaData();
+        }
+      }
+      check("open objects are the same", () -> before.equals(db.getProperty(name)) ? "yes" : before + " / " + db.getProperty(name));
+    }
   }
 
   static void threads() throws Exception {
