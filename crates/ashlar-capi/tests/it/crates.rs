@@ -12,13 +12,13 @@ use std::process::Command;
 /// The tests that pass over RocksDB and not here, by a part of their names, and why.
 const DIFFERENT: [(&str, &str); 17] = [
     ("_with_ts", "keys with timestamps are refused"),
-    ("_user_defined_timestamp", "keys with timestamps are refused"),
+    ("test_iterator_user_defined_timestamp", "keys with timestamps are refused"),
     ("test_full_history_ts_low", "keys with timestamps are refused"),
     ("log_size_zero_forces_flush", "the WAL file of a checkpoint is not empty"),
     ("test_comparator_lifetime", "a flush compares the only key with itself"),
     ("test_enable_and_disable_file_deletions", "files are removed in the background"),
     ("test_full_iterator", "the hash memtable of RocksDB hides keys from a full scan"),
-    ("test_optimistic_transaction_db_memory_usage", "an empty memtable has no memory yet"),
+    ("transaction_db_memory_usage", "an empty memtable has no memory yet"),
     ("test_memory_usage_builder", "an empty memtable has no memory yet"),
     ("get_with_cache_and_bulkload", "indexes and filters are not in the cache"),
     ("test_add_compact_on_deletion_collector_factory", THE_LOG),
