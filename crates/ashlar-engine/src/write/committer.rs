@@ -48,7 +48,7 @@ pub(crate) trait WriteHost: Send + Sync {
 pub(crate) struct Asked {
     /// The payload of all batches.
     pub(crate) bytes: usize,
-    /// Some batch has [`LARGE_BYTES`](super::group::LARGE_BYTES) or more.
+    /// Some batch is so large that it also waits for running flushes.
     pub(crate) is_large: bool,
     /// Until when the group waits for background work. Only a group of one has a deadline.
     pub(crate) deadline: Option<Deadline>,
