@@ -36,6 +36,22 @@ static void keeps_the_info(void* state, rocksdb_t* db, const rocksdb_flushjobinf
   kept = info;
 }
 
+/* A database that has flushed, with a listener of the flush. */
+static rocksdb_t* flushed(const char* dir, on_flush_completed_cb listener) {
+  char* err = NULL;
+  rocksdb_options_t* options = rocksdb_options_create();
+  rocksdb_options_set_create_if_missing(options, 1);
+  rocksdb_options_add_eventlistener(
+      options, rocksdb_eventlistener_create(NULL, nothing, NULL, listener, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL));
+  rocksdb_t* db = rocksdb_open(options, path(dir, "db"), &err);
+  must(err);
+  put(db, "k", "v");
+  rocksdb_flushoptions_t* flush = rocksdb_flushoptions_create();
+  rocksdb_flush(db, flush, &err);
+  must(err);
+  return db;
+}
+
 int main(int argc, char** argv) {
   if (argc < 3) return 2;
   begin();
@@ -76,15 +92,7 @@ int main(int argc, char** argv) {
       break;
     }
     case 5: {
-      rocksdb_options_t* options = rocksdb_options_create();
-      rocksdb_options_set_create_if_missing(options, 1);
-      rocksdb_options_add_eventlistener(options, rocksdb_eventlistener_create(NULL, nothing, NULL, frees_what_is_lent, NULL, NULL, NULL,
-                                                                               NULL, NULL, NULL, NULL, NULL));
-      rocksdb_t* db = rocksdb_open(options, path(argv[1], "db"), &err);
-      must(err);
-      put(db, "k", "v");
-      rocksdb_flushoptions_t* flush = rocksdb_flushoptions_create();
-      rocksdb_flush(db, flush, &err);
+      rocksdb_t* db = flushed(argv[1], frees_what_is_lent);
       rocksdb_close(db);
       break;
     }
@@ -124,15 +132,7 @@ int main(int argc, char** argv) {
     }
     case 10: {
       /* The info of a listener, after the listener has returned. */
-      rocksdb_options_t* options = rocksdb_options_create();
-      rocksdb_options_set_create_if_missing(options, 1);
-      rocksdb_options_add_eventlistener(options, rocksdb_eventlistener_create(NULL, nothing, NULL, keeps_the_info, NULL, NULL, NULL,
-                                                                               NULL, NULL, NULL, NULL, NULL));
-      rocksdb_t* db = rocksdb_open(options, path(argv[1], "db"), &err);
-      must(err);
-      put(db, "k", "v");
-      rocksdb_flushoptions_t* flush = rocksdb_flushoptions_create();
-      rocksdb_flush(db, flush, &err);
+      rocksdb_t* db = flushed(argv[1], keeps_the_info);
       /* The listener returns before the close ends. */
       rocksdb_close(db);
       if (kept == NULL) break;

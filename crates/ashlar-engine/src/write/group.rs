@@ -65,8 +65,6 @@ impl Drop for Unfinished<'_> {
 struct Member<'a> {
     batch: &'a mut BatchEncoder,
     options: WriteOptions,
-    /// Until when the writer waits for background work.
-    deadline: Option<Deadline>,
     /// `None`: the leader.
     waiter: Option<&'a Waiter>,
     count: u64,
@@ -75,7 +73,7 @@ struct Member<'a> {
 
 impl<'a> Member<'a> {
     fn new(batch: &'a mut BatchEncoder, options: WriteOptions) -> Self {
-        Member { batch, options, deadline: None, waiter: None, count: 0, outcome: None }
+        Member { batch, options, waiter: None, count: 0, outcome: None }
     }
 
     fn of(follower: &'a mut Follower) -> Self {
@@ -141,8 +139,7 @@ impl Committer {
         }
         let limit_bytes = if deadline.is_some() { 0 } else { group_bytes(options) };
         let mut group = lead.group(limit_bytes, &given_up);
-        let own = Member { deadline, ..Member::new(batch, options) };
-        let outcome = self.commit_within(&mut group, own).inspect(|_| done());
+        let outcome = self.commit_within(&mut group, batch, (options, deadline)).inspect(|_| done());
         self.release_group(group);
         let receipt = outcome?;
         self.synced(receipt, options)
@@ -194,7 +191,7 @@ impl Committer {
         batch: &mut BatchEncoder,
         options: WriteOptions,
     ) -> Result<Receipt> {
-        let outcome = self.commit_within(&mut group, Member::new(batch, options));
+        let outcome = self.commit_within(&mut group, batch, (options, None));
         self.release_group(group);
         outcome
     }
@@ -209,20 +206,27 @@ impl Committer {
         }
     }
 
-    /// Commits the leader's batch and those of its group. The caller hands the lead over.
+    /// Commits the leader's batch and those of its group. The caller hands the lead over. A group waits for background work until
+    /// `deadline`; only a group of one has a deadline.
     #[inline]
-    fn commit_within(&self, group: &mut Group<'_, LeaderState>, own: Member<'_>) -> Result<Receipt> {
+    fn commit_within(
+        &self,
+        group: &mut Group<'_, LeaderState>,
+        batch: &mut BatchEncoder,
+        (options, deadline): (WriteOptions, Option<Deadline>),
+    ) -> Result<Receipt> {
         let _inside = self.database.enter();
         let (followers, state) = group.parts();
+        let own = Member::new(batch, options);
         if followers.is_empty() {
             let mut alone = [own];
-            self.run_group(&mut alone, state);
+            self.run_group(&mut alone, state, deadline);
             let [own] = alone;
             return own.outcome();
         }
         let others = followers.iter_mut().map(Member::of);
         let mut members: Vec<_> = std::iter::once(own).chain(others).collect();
-        self.run_group(&mut members, state);
+        self.run_group(&mut members, state, deadline);
         let mut outcomes = members.into_iter().map(Member::outcome);
         let own = outcomes.next().unwrap_or_else(|| Err(Error::closed()));
         let outcomes: Vec<_> = outcomes.collect();
@@ -232,11 +236,10 @@ impl Committer {
         own
     }
 
-    fn run_group(&self, group: &mut [Member<'_>], state: &mut LeaderState) {
+    fn run_group(&self, group: &mut [Member<'_>], state: &mut LeaderState, deadline: Option<Deadline>) {
         let LeaderState { set: kept, scratch, left_full } = state;
         let bytes: usize = group.iter().map(|m| m.batch.byte_len()).sum();
         let is_large = bytes >= LARGE_BYTES && group.iter().any(|m| m.batch.byte_len() >= LARGE_BYTES);
-        let deadline = group.first().and_then(|own| own.deadline);
         let asked = Asked { bytes, is_large, deadline };
         let set = match self.check().and_then(|()| self.room_for(group, &asked, kept)) {
             Ok(set) => set,

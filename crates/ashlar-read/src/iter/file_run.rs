@@ -12,10 +12,10 @@ use crate::range_del::{Bounds, Mask};
 use ashlar_base::key::Sharing;
 use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{Entry, InternalKey, InternalKeyBuf, Level, Result, SeqNum, Trailer};
+use ashlar_format::table::Properties;
 use ashlar_table::{Stepped, TableCursor};
 use ashlar_tree::version::{FileMeta, OpenTable};
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -27,10 +27,10 @@ pub struct FileRun {
     files: Range<usize>,
     /// The index of this run in the merge.
     run: usize,
-    /// The files whose range tombstones were added.
-    noted: BTreeSet<usize>,
-    /// What the filter of tables has answered: whether a file is left out.
-    left_out: BTreeMap<usize, bool>,
+    /// The files whose range tombstones were added, in order.
+    noted: Vec<usize>,
+    /// What the filter of tables has answered, in the order of the files: whether a file is left out.
+    left_out: Vec<(usize, bool)>,
     /// The file to which `cursor` belongs.
     at: usize,
     cursor: TableCursor,
@@ -42,7 +42,7 @@ impl FileRun {
     /// A run of some files of `level`, off the end. `run`: its index in the merge.
     pub(crate) fn new(level: Level, files: Range<usize>, run: usize) -> Self {
         let cursor = TableCursor::default();
-        let (noted, left_out) = (BTreeSet::new(), BTreeMap::new());
+        let (noted, left_out) = (Vec::new(), Vec::new());
         FileRun { level, at: usize::MAX, files, run, noted, left_out, cursor, left: Vec::new() }
     }
 
@@ -102,51 +102,72 @@ impl FileRun {
         }
         let table = opened?;
         let tombstones = table.range_tombstones();
-        if !tombstones.is_empty() && self.noted.insert(at) {
+        if !tombstones.is_empty()
+            && let Err(place) = self.noted.binary_search(&at)
+        {
+            self.noted.insert(place, at);
             mask.add(Arc::clone(tombstones), Some(Bounds::new(file.smallest(), file.largest())), self.run);
         }
         Ok(Some(table))
     }
 
-    /// [`FileRun::enter`], for the entries of the file. `Some(None)`: the file is left out, and the cursor is off the end.
+    /// [`FileRun::enter`], for the entries of the file. `None` also for a file that the filter leaves out: see
+    /// [`FileRun::is_left_out`].
+    #[inline]
     fn enter_entries<'s>(
         &mut self,
         state: &'s ReadState,
         mask: &mut Mask,
         at: usize,
-    ) -> Result<Option<Option<OpenTable<'s>>>> {
-        let opened = self.enter(state, mask, at)?;
-        let (Some(table), Some(filter)) = (&opened, &state.filter) else { return Ok(opened.map(Some)) };
-        let is_left_out = match self.left_out.get(&at) {
-            Some(known) => *known,
-            None => {
-                // The function of the caller runs without the table.
-                let properties = table.properties().clone();
-                drop(opened);
-                let is_left_out = !filter(&properties);
-                self.left_out.insert(at, is_left_out);
-                is_left_out
-            }
-        };
-        if is_left_out {
-            self.cursor.leave_table();
-            return Ok(Some(None));
+    ) -> Result<Option<OpenTable<'s>>> {
+        match &state.filter {
+            None => self.enter(state, mask, at),
+            Some(filter) => self.enter_filtered(state, mask, at, &**filter),
         }
-        Ok(self.enter(state, mask, at)?.map(Some))
     }
 
-    /// Whether the current file is left out.
+    #[cold]
+    fn enter_filtered<'s>(
+        &mut self,
+        state: &'s ReadState,
+        mask: &mut Mask,
+        at: usize,
+        filter: &dyn Fn(&Properties) -> bool,
+    ) -> Result<Option<OpenTable<'s>>> {
+        let place = self.left_out.binary_search_by_key(&at, |(file, _)| *file);
+        if let Err(place) = place {
+            let Some(table) = self.enter(state, mask, at)? else { return Ok(None) };
+            // The function of the caller runs without the table.
+            let properties = table.properties().clone();
+            drop(table);
+            self.left_out.insert(place, (at, !filter(&properties)));
+        }
+        // Also of a file that is left out the range tombstones count.
+        let table = self.enter(state, mask, at)?;
+        if self.is_left_out() {
+            self.cursor.leave_table();
+            return Ok(None);
+        }
+        Ok(table)
+    }
+
+    /// Whether the filter leaves the current file out.
     #[inline]
     fn is_left_out(&self) -> bool {
-        !self.left_out.is_empty() && self.left_out.get(&self.at) == Some(&true)
+        !self.left_out.is_empty()
+            && self
+                .left_out
+                .binary_search_by_key(&self.at, |(file, _)| *file)
+                .is_ok_and(|place| self.left_out.get(place).is_some_and(|(_, left_out)| *left_out))
     }
 
     /// If the file has ended, goes on to the first entry of a later file.
     fn skip_forward(&mut self, state: &ReadState, mask: &mut Mask) -> Result<()> {
         while !self.cursor.is_on_entry() {
-            let Some(entered) = self.enter_entries(state, mask, self.at.saturating_add(1))? else { break };
-            if let Some(table) = entered {
-                self.cursor.first(&table, &state.how)?;
+            match self.enter_entries(state, mask, self.at.saturating_add(1))? {
+                Some(table) => self.cursor.first(&table, &state.how)?,
+                None if self.is_left_out() => {}
+                None => break,
             }
         }
         Ok(())
@@ -155,9 +176,10 @@ impl FileRun {
     /// If the file has ended at its front, goes back to the last entry of an earlier file.
     fn skip_backward(&mut self, state: &ReadState, mask: &mut Mask) -> Result<()> {
         while !self.cursor.is_on_entry() && self.at > self.files.start {
-            let Some(entered) = self.enter_entries(state, mask, self.at - 1)? else { break };
-            if let Some(table) = entered {
-                self.cursor.last(&table, &state.how)?;
+            match self.enter_entries(state, mask, self.at - 1)? {
+                Some(table) => self.cursor.last(&table, &state.how)?,
+                None if self.is_left_out() => {}
+                None => break,
             }
         }
         if !self.cursor.is_on_entry() {
@@ -180,7 +202,7 @@ impl FileRun {
                 .files_in(state)
                 .partition_point(|f| order.compare_internal(f.largest(), target) == Ordering::Less),
         };
-        let Some(Some(table)) = self.enter_entries(state, mask, at)? else { return Ok(()) };
+        let Some(table) = self.enter_entries(state, mask, at)? else { return Ok(()) };
         let begun = self.cursor.seek_begin(&table, &state.how, target);
         unless_planted(begun)
     }
@@ -247,7 +269,7 @@ impl FileRun {
             self.cursor.leave_table();
             return Ok(());
         };
-        if let Some(Some(table)) = self.enter_entries(state, mask, last)? {
+        if let Some(table) = self.enter_entries(state, mask, last)? {
             self.cursor.seek_for_prev(&table, &state.how, target)?;
         }
         self.skip_backward(state, mask)
@@ -259,8 +281,7 @@ impl FileRun {
     /// As opening and reading a table.
     pub(crate) fn first(&mut self, cx: &mut RunContext) -> Result<()> {
         let RunContext { state, mask } = cx;
-        let Some(entered) = self.enter_entries(state, mask, self.files.start)? else { return Ok(()) };
-        if let Some(table) = entered {
+        if let Some(table) = self.enter_entries(state, mask, self.files.start)? {
             self.cursor.first(&table, &state.how)?;
         }
         self.skip_forward(state, mask)
@@ -273,8 +294,7 @@ impl FileRun {
     pub(crate) fn last(&mut self, cx: &mut RunContext) -> Result<()> {
         let RunContext { state, mask } = cx;
         let Some(at) = self.files.end.checked_sub(1) else { return Ok(()) };
-        let Some(entered) = self.enter_entries(state, mask, at)? else { return Ok(()) };
-        if let Some(table) = entered {
+        if let Some(table) = self.enter_entries(state, mask, at)? {
             self.cursor.last(&table, &state.how)?;
         }
         self.skip_backward(state, mask)
