@@ -10,7 +10,7 @@ use ashlar_base::{Error, ErrorKind, Result};
 use ashlar_env::{EntryKind, FileLock, Fs};
 use ashlar_format::filename::FileKind;
 use ashlar_tree::files::{check_named, make_directory};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 /// The most directories above a copy that are compared with the database's.
@@ -122,7 +122,7 @@ pub(super) fn lock_directory(fs: &dyn Fs, dir: &Path, hint: &str) -> Result<Box<
 /// Whether `into`, which need not exist, is `dir` or lies in it, by its path or behind symbolic links.
 pub(super) fn is_inside(fs: &dyn Fs, into: &Path, dir: &Path) -> bool {
     let source = std::path::absolute(dir).unwrap_or_else(|_| dir.to_path_buf());
-    if into.starts_with(&source) {
+    if into.starts_with(&source) && !into.components().any(|part| part == Component::ParentDir) {
         return true;
     }
     let Some(home) = fs.directory_id(&source) else { return false };

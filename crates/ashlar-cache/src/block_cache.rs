@@ -3,7 +3,7 @@
 //! Each database has a [`FramePool`] of its own, which also stays within the database's memory cap. Pools with one
 //! [`BlockCache`] charge each block to it first.
 //! 1. The pools' `used` together never exceed the capacity (until the capacity is lowered).
-//! 2. When the capacity is used up, the pools evict in turns, each as often as its part of the bytes. So blocks that no reader
+//! 2. When the capacity is used up, the pool to evict from is chosen in proportion to its bytes. So blocks that no reader
 //!    asks for leave first, also those of an idle database.
 //! 3. No lock is held while a pool evicts.
 
@@ -41,11 +41,20 @@ impl BlockCache {
         self.capacity.load(Ordering::Relaxed)
     }
 
-    /// Changes the capacity. A lower one evicts blocks that no reader holds at once; the others leave when their readers do.
+    /// Changes the capacity. A lower one evicts blocks that no reader holds at once. The others leave at a later miss, when their
+    /// readers have let them go.
     pub fn set_capacity(&self, bytes: usize) {
         self.capacity.store(bytes, Ordering::Relaxed);
-        let mut looks = self.pools().iter().map(|pool| pool.entries()).sum::<usize>().saturating_mul(2);
-        while self.used() > self.capacity() && self.evict_one(&mut looks) {}
+        let (pools, used) = (self.pools(), self.used());
+        let part_of = |pool: &FramePool| pool.used() as u128 * bytes as u128 / used.max(1) as u128;
+        // First each pool down to its part of the new capacity, then further where readers hold more than such a part.
+        for pool in &pools {
+            let part = part_of(pool);
+            evict_while(pool, || self.used() > bytes && pool.used() as u128 > part);
+        }
+        for pool in &pools {
+            evict_while(pool, || self.used() > bytes);
+        }
     }
 
     /// The bytes of cached blocks of all databases.
@@ -93,6 +102,15 @@ impl BlockCache {
         }
     }
 
+    /// Evicts blocks beyond a capacity that was lowered. Called at each miss.
+    #[inline]
+    pub(crate) fn shrink(&self) {
+        if self.used() > self.capacity() {
+            let mut looks = SWEEP;
+            while self.used() > self.capacity() && self.evict_one(&mut looks) {}
+        }
+    }
+
     pub(crate) fn release(&self, size: usize) {
         self.used.fetch_sub(size, Ordering::Relaxed);
     }
@@ -103,20 +121,39 @@ impl BlockCache {
 
     /// Evicts one frame of the pool whose turn it is, or else of another one.
     fn evict_one(&self, looks: &mut usize) -> bool {
-        let pools = self.pools();
-        let total: usize = pools.iter().map(|pool| pool.used()).sum();
+        self.in_turn().is_some_and(|pool| evict_from(&pool, looks))
+            || self.pools().iter().any(|pool| evict_from(pool, looks))
+    }
+
+    /// A pool, each as often as its part of the bytes.
+    fn in_turn(&self) -> Option<Arc<FramePool>> {
         let turn = self.turn.fetch_add(STEP, Ordering::Relaxed);
-        // Below `total`: both factors are below 2^64.
-        let mut ticket = (turn as u128 * total as u128) >> usize::BITS;
-        let first = pools.iter().position(|pool| {
+        // Below `used`: both factors are below 2^64.
+        let mut ticket = (turn as u128 * self.used() as u128) >> usize::BITS;
+        // A pool that ends here frees memory, and takes no lock.
+        self.pools.lock().iter().filter_map(Weak::upgrade).find(|pool| {
             let part = pool.used() as u128;
             let is_it = ticket < part;
             ticket = ticket.saturating_sub(part);
             is_it
-        });
-        let (behind, from) = pools.split_at(first.unwrap_or(0));
-        from.iter().chain(behind).any(|pool| pool.evict_one(looks))
+        })
     }
+}
+
+/// Evicts frames of a pool, in at most two rounds of its ring.
+fn evict_while(pool: &FramePool, is_wanted: impl Fn() -> bool) {
+    let mut looks = 2 * pool.entries();
+    while is_wanted() && pool.evict_one(&mut looks) {}
+}
+
+/// Evicts one frame of a pool, after at most two rounds of its ring. Leaves half of the looks to other pools, because readers may
+/// hold all blocks of this one.
+fn evict_from(pool: &FramePool, looks: &mut usize) -> bool {
+    let own = looks.div_ceil(2).min(2 * pool.entries());
+    let mut left = own;
+    let is_evicted = pool.evict_one(&mut left);
+    *looks -= own - left;
+    is_evicted
 }
 
 impl fmt::Debug for BlockCache {
@@ -156,6 +193,27 @@ mod tests {
         assert!(cache.used() <= 100 << 10, "{cache:?}");
         drop(all);
         assert_eq!(cache.used(), 0);
+    }
+
+    /// Regression: the looks at a pool whose blocks are all held were those of the other pools too.
+    #[test]
+    fn held_blocks_of_one_pool_keep_no_room_of_others() {
+        let cache = BlockCache::new(1 << 20);
+        let (held, free) = (pool(&cache), pool(&cache));
+        let pins: Vec<_> = (0..100).map(|n| held.1.insert(n, vec![1; 4000].into(), &[])).collect();
+        fill(&free.1, 0..500, 1000);
+        cache.set_capacity(500 << 10);
+        assert!(cache.used() <= 500 << 10, "{cache:?}");
+        // A miss of the second pool finds room among its own blocks.
+        let before = free.0.frames();
+        fill(&free.1, 500..520, 1000);
+        assert!(free.0.frames() + 2 >= before, "{} of {before}", free.0.frames());
+        // What was held leaves at a miss, also if its block does not fit.
+        cache.set_capacity(1000);
+        assert!(cache.used() >= 400_000, "{cache:?}");
+        drop(pins);
+        fill(&free.1, 600..604, 4000);
+        assert!(cache.used() <= 1000, "{cache:?}");
     }
 
     /// The blocks of an idle database make room for those of a busy one.

@@ -152,7 +152,7 @@ impl FramePool {
     }
 
     /// Bytes of the cached blocks that readers hold, also of those that have left the cache: a part of [`PoolUsage::used`]. While
-    /// other threads evict blocks, some may be missing; none counts twice.
+    /// other threads evict blocks or close tables, a few may be missing or count twice.
     ///
     /// # Cost
     /// A look at every block in the cache, in pieces: other threads wait for one piece at most.
@@ -251,6 +251,9 @@ impl FramePool {
 
     /// Charges `size` bytes if they fit, after evictions if necessary. False when they do not fit.
     pub(crate) fn reserve(&self, size: usize) -> bool {
+        if let Some(cache) = &self.common {
+            cache.shrink();
+        }
         if size > self.limit() || self.common.as_ref().is_some_and(|cache| !cache.reserve(size)) {
             return false;
         }

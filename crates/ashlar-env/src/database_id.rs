@@ -72,6 +72,7 @@ impl DatabaseId {
     }
 
     /// Whether this thread works for the database, or runs a job on a thread of the same executor.
+    #[inline]
     pub fn is_entered(self, executor: usize) -> bool {
         let concerns = |work: &Work| work.database == self || work.executor == executor;
         INSIDE.try_with(|inside| inside.borrow().iter().any(concerns)).unwrap_or(false)
@@ -79,16 +80,18 @@ impl DatabaseId {
 
     /// # Errors
     /// `InvalidArgument`: this thread works for the database, or runs a job of the same executor. `Shutdown(Forked)`.
+    #[inline]
     pub fn check_outside(self, executor: usize, call: &str) -> Result<()> {
         self.check_process()?;
-        match self.is_entered(executor) {
-            false => Ok(()),
-            true => Err(Error::invalid(format!(
-                "{call} inside a listener, merge operator, comparator or compaction filter that the database called"
-            ))
-            .hint("Make the call on a thread of your own")),
-        }
+        if self.is_entered(executor) { Err(from_a_callback(call)) } else { Ok(()) }
     }
+}
+
+#[cold]
+fn from_a_callback(call: &str) -> Error {
+    let of = "a listener, merge operator, comparator or compaction filter";
+    Error::invalid(format!("{call} inside {of} that the database called"))
+        .hint("Make the call on a thread of your own")
 }
 
 impl fmt::Debug for DatabaseId {

@@ -14,7 +14,7 @@ use ashlar_base::{Error, Result};
 use ashlar_env::{EntryKind, Env, Fs};
 use ashlar_format::filename::FileKind;
 use ashlar_tree::files::{LOST, archive_beside};
-use ashlar_tree::places::{leave, remove_empty};
+use ashlar_tree::places::{leave, refuse_of_another, remove_empty};
 use std::path::Path;
 
 /// Removes the database in `dir`; without a directory there is nothing to do.
@@ -31,12 +31,11 @@ pub fn destroy(env: &Env, dir: &Path) -> Result<()> {
     }
     let fs = env.fs.hold(dir)?;
     let fs = &*fs;
+    refuse_of_another(fs, dir)?;
     let files = fs.files(dir)?;
     let kinds = || files.iter().filter_map(|file| Some((file, FileKind::parse(&file.name)?)));
-    // Other names, such as those of tables, are those of other programs too.
-    let proves = |kind| {
-        matches!(kind, FileKind::Current | FileKind::Manifest(_) | FileKind::Identity | FileKind::Options(_))
-    };
+    // Other names, such as CURRENT and those of tables, are those of other programs too.
+    let proves = |kind| matches!(kind, FileKind::Manifest(_) | FileKind::Identity | FileKind::Options(_));
     let is_database = kinds().any(|(_, kind)| proves(kind));
     // A LOCK alone, or nothing, is left of a database that was being removed.
     let is_left = kinds().count() == files.len() && kinds().all(|(_, kind)| kind == FileKind::Lock);
@@ -44,6 +43,9 @@ pub fn destroy(env: &Env, dir: &Path) -> Result<()> {
         return Err(Error::invalid("there is no database in this directory").at_path(dir));
     }
     let _lock = fs.lock(&dir.join(FileKind::Lock.name()))?;
+    // Again: until the lock was free, its holder may have removed some.
+    let files = fs.files(dir)?;
+    let kinds = || files.iter().filter_map(|file| Some((file, FileKind::parse(&file.name)?)));
     let beside = leave(&*env.fs, dir)?;
     let remove = |which: &dyn Fn(FileKind) -> bool| {
         kinds().filter(|(_, kind)| which(*kind)).try_for_each(|(file, _)| fs.remove(&dir.join(&file.name)))

@@ -338,10 +338,11 @@ impl Builder {
 
     /// Removes the database: every file of the directory that is a database's, and the directory if nothing else is in it. The
     /// directories of its tables and WAL files are emptied too, if their file `OWNER` names this database. Without a directory
-    /// there is nothing to do.
+    /// there is nothing to do, and an empty directory is removed: an interrupted removal may have left it.
     ///
     /// # Errors
-    /// `Busy(Locked)`: a process has the database open. `InvalidArgument`: there is no database in the directory. `NotSupported`:
+    /// `Busy(Locked)`: a process has the database open. `InvalidArgument`: there is no database in the directory, or another
+    /// database keeps its tables or WAL files there. `NotSupported`:
     /// a directory beside it may be that of another database; nothing was removed. `Io`: a file could not be removed; call again.
     pub fn destroy(self) -> Result<()> {
         let env = self.env.map_or_else(Env::os, Ok)?;

@@ -108,7 +108,7 @@ impl Scan {
         self
     }
 
-    /// Reads the entries of those tables only for whose properties `filter` answers true, beside the memtables. Keys of the other
+    /// Reads only the tables whose properties `filter` accepts, beside the memtables. Keys of the other
     /// tables are missing, and an older value of a key may show where the newer one is left out. Range deletions count, whichever
     /// table has them. Gets have no such filter. (RocksDB: `ReadOptions::table_filter`.)
     ///

@@ -296,7 +296,8 @@ impl Family {
         self.db.engine().properties_of_table(&self.inner, number)
     }
 
-    /// The path of the family's live table with that number; `None`: the family has no such table now.
+    /// The path of the family's live table with that number; `None`: the family has no such table now. If the directory was renamed
+    /// since the open, the path has the former name.
     ///
     /// # Errors
     /// `Shutdown`.
@@ -304,8 +305,8 @@ impl Family {
         self.db.engine().path_of_table(&self.inner, number)
     }
 
-    /// The tables of the family at this moment. Their files stay as long as the answer, also after a compaction has replaced them; it
-    /// does not keep the database open.
+    /// The tables of the family at this moment. While the database is open, their files stay as long as the answer, also after a
+    /// compaction has replaced them. The answer does not keep the database open, and the next open removes what is obsolete.
     ///
     /// # Errors
     /// `Shutdown`.

@@ -146,6 +146,7 @@ impl HeldFiles {
         Core::check_unpaused(core.state().pauses)?;
         let families: Vec<_> = core.state().families.iter().map(|f| f.family.id()).collect();
         core.seal(&families)?;
+        let _holding = core.hold_writers(None);
         core.flush_immutable(&families)
     }
 }

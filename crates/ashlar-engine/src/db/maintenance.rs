@@ -208,8 +208,8 @@ impl Core {
 
     /// Refuses the calls that wait for the lead while the leader waits for background work that is paused or aborted. While the
     /// leader waits for any such work, also refuses the writers that must not wait, or whose deadline has passed. Called when
-    /// such a call or writer arrives, when the leader begins to wait, and when background work is paused or aborted. Whichever of these happens last sees
-    /// the others.
+    /// such a call or writer arrives, when the leader begins to wait, and when background work is paused or aborted. The last of
+    /// these three events sees the other two, so no waiter is missed.
     pub(super) fn refuse_waiting(&self) {
         if self.pressure.is_holding() {
             self.committer.refuse_hurried();

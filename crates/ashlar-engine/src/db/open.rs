@@ -33,7 +33,7 @@ use ashlar_tree::files::{
     DirState, PendingOutputs, Settled, check_lost, create_database, hold_directory, lost_is_usable,
     make_directory, settle_identity, survey,
 };
-use ashlar_tree::places::{Entered, Purpose, enter};
+use ashlar_tree::places::{Entered, Purpose, enter, refuse_of_another};
 use ashlar_tree::version::{OpenTables, VersionSet};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -241,7 +241,9 @@ fn occupy(
 
 /// Locks the directory; creates it if it is missing and the options say so.
 fn lock_directory(env: &mut Env, dir: &Path, options: &DbOptions) -> Result<Box<dyn FileLock>> {
-    match survey(&*env.fs, dir)? {
+    // The hint of an error would be to repair this directory, which is wrong for that of another database.
+    let state = survey(&*env.fs, dir).or_else(|e| refuse_of_another(&*env.fs, dir).and(Err(e)))?;
+    match state {
         DirState::Database(_) if options.error_if_exists => {
             return Err(Error::invalid("there is a database already (error_if_exists is set)").at_path(dir));
         }

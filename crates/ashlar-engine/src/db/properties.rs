@@ -130,7 +130,7 @@ impl<'a> Look<'a> {
                 _ => 0,
             },
             "is-write-stopped" => u64::from(core.is_stopped(&core.state())),
-            "block-cache-capacity" => usage.capacity as u64,
+            "block-cache-capacity" => common.map_or(usage.capacity, |cache| cache.capacity()) as u64,
             "block-cache-usage" => common.map_or(usage.used, |cache| cache.used()) as u64,
             "block-cache-pinned-usage" => common
                 .map_or_else(|| core.tables.pool().held_in_cache(), |cache| cache.held_in_cache())

@@ -184,9 +184,7 @@ impl Core {
         self.switch(&families).inspect_err(|e| self.next_log_failed(e))
     }
 
-    /// Switches full memtables that waited for a flush, such as one that a large batch filled. Called after each flush. If another
-    /// thread has the lead then, that thread calls this function after it has released the lead, or writes a batch and
-    /// switches the memtables before that.
+    /// Switches full memtables that waited for a flush. Called after each flush, and by a leader after it released the lead.
     pub(super) fn seal_waiting(self: &Arc<Self>) {
         // Again after each release: a flush that ended before it has left its switch to this thread.
         while self.committer.current().any_full()
@@ -283,6 +281,18 @@ impl Core {
         Ok(())
     }
 
+    /// Begins a wait of the leader for background work, or such work of its own: writers behind it that must not wait are refused,
+    /// and those with a deadline leave at their deadline. `stalled`: the leader waits for flushes if true, for compactions
+    /// if false; `None`: for neither.
+    pub(super) fn hold_writers(&self, stalled: Option<bool>) -> Holding<'_> {
+        self.pressure.hold(true);
+        if stalled.is_some() {
+            self.state().stalled = stalled;
+        }
+        self.refuse_waiting();
+        Holding { core: self, stalls: stalled.is_some() }
+    }
+
     /// Waits until `done` returns true: for flushes if `by_memtables`, otherwise for compactions.
     ///
     /// # Errors
@@ -300,20 +310,14 @@ impl Core {
         {
             return Err(deadline.passed());
         }
-        self.pressure.hold(true);
-        self.state().stalled = Some(by_memtables);
-        self.refuse_waiting();
+        let holding = self.hold_writers(Some(by_memtables));
         let mut is_over = false;
         let outcome = self.wait_patiently_until(deadline.map(Deadline::at), |state| {
             is_over = state.closing || done(state);
             is_over
         });
-        let closing = {
-            let mut state = self.state();
-            state.stalled = None;
-            state.closing
-        };
-        self.pressure.hold(false);
+        drop(holding);
+        let closing = self.state().closing;
         self.held(by_memtables, Pace::Stop, start);
         match deadline {
             _ if closing => Err(Error::closed()),
@@ -370,6 +374,21 @@ impl Host {
     }
 }
 
+/// A wait of the leader, until the drop.
+pub(super) struct Holding<'a> {
+    core: &'a Core,
+    stalls: bool,
+}
+
+impl Drop for Holding<'_> {
+    fn drop(&mut self) {
+        if self.stalls {
+            self.core.state().stalled = None;
+        }
+        self.core.pressure.hold(false);
+    }
+}
+
 impl WriteHost for Host {
     fn wants_room(&self) -> bool {
         self.pressure.pace() != Pace::Free
@@ -386,11 +405,8 @@ impl WriteHost for Host {
             Pace::Free => {}
             pace @ Pace::Slow { .. } => {
                 refuse(Unfit::Hurried)?;
-                core.pressure.hold(true);
-                core.refuse_waiting();
-                let slowed = core.slow_down(pace, (bytes, deadline), || core.pressure.pace() == Pace::Free);
-                core.pressure.hold(false);
-                slowed?;
+                let _holding = core.hold_writers(None);
+                core.slow_down(pace, (bytes, deadline), || core.pressure.pace() == Pace::Free)?;
             }
             Pace::Stop => match core.health.out_of_space() {
                 // No compaction ends the stop before there is space, and only deletions make space.

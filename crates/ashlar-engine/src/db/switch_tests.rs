@@ -79,6 +79,28 @@ fn a_leader_looks_again_after_its_release() {
     assert_eq!(memtables(&db), (0, 1), "switched when the lead was released");
 }
 
+/// Regression: a leader whose check fails, as that of a transaction with a conflict, left a full memtable to the next write.
+#[test]
+fn a_leader_that_writes_nothing_looks_too() {
+    let sim = SimEnv::new(4);
+    let db = open(&sim);
+    write_large(&db);
+    write_large(&db);
+    let core = Arc::clone(db.core());
+    let mut check = || {
+        while memtables(&db).1 > 0 {
+            assert!(sim.env().jobs.drive(1) > 0, "the flush does not end");
+        }
+        assert!(memtables(&db).0 > BUFFER, "the flush has no lead");
+        Err(Error::invalid("a conflict"))
+    };
+    let plain = (WriteOptions::default(), None);
+    let mut batch = WriteBatch::new();
+    batch.put(FamilyId::DEFAULT, b"key", b"value").unwrap();
+    core.committer.commit_checked(batch.encoder(), plain, &mut check, &mut || ()).unwrap_err();
+    assert_eq!(memtables(&db), (0, 1), "switched when the lead was released");
+}
+
 /// Regression: the error of a switch that no later write repeats was reported nowhere.
 #[test]
 fn a_failed_switch_is_reported() {

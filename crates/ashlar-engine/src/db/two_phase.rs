@@ -42,7 +42,8 @@ impl Db {
     ) -> Result<()> {
         let core = self.core();
         core.check_logged(options)?;
-        core.check_write(batch, (options, None))?;
+        core.check_write(batch, &options)?;
+        core.admit(batch.byte_len(), (options, None))?;
         // A batch without operations has passed no check of the health.
         core.health.check_writable()?;
         if core.with_times(batch)?.is_some() {
@@ -165,9 +166,7 @@ impl Core {
         self.check_logged(options)?;
         self.check_outside("the end of a transaction")?;
         self.health.check_writable()?;
-        if options.no_slowdown || options.low_priority {
-            self.admit(record.byte_len(), (options, None))?;
-        }
+        self.admit(record.byte_len(), (options, None))?;
         let mut check = || self.undecided(name).map(drop);
         let mut done = || self.change_prepared(|set| set.remove(name));
         self.committer.commit_checked(record, (options, None), &mut check, &mut done)

@@ -28,8 +28,11 @@ impl Db {
         }
         let core = self.core();
         let _time = core.statistics.time(Distribution::DbWriteMicros);
-        if !core.check_write(batch, (options, None))? {
+        if !core.check_write(batch, &options)? {
             return Ok(core.visible());
+        }
+        if options.no_slowdown || options.low_priority {
+            core.admit(batch.byte_len(), (options, None))?;
         }
         let mut stamped = core.with_times(batch)?;
         core.committer.commit(stamped.as_mut().unwrap_or(batch).encoder(), options)
@@ -49,9 +52,10 @@ impl Db {
         let core = self.core();
         let _time = core.statistics.time(Distribution::DbWriteMicros);
         let waits = (options, Deadline::of(options, &core.env));
-        if !core.check_write(batch, waits)? {
+        if !core.check_write(batch, &options)? {
             return Ok(core.visible());
         }
+        core.admit(batch.byte_len(), waits)?;
         let mut stamped = core.with_times(batch)?;
         let encoder = stamped.as_mut().unwrap_or(batch).encoder();
         core.committer.commit_checked(encoder, waits, check, &mut || ())
@@ -68,13 +72,9 @@ impl Db {
 }
 
 impl Core {
-    /// What a write passes before it joins the queue. False: the batch has no operation.
+    /// What a write passes before it joins the queue, apart from [`Core::admit`]. False: the batch has no operation.
     #[inline]
-    pub(super) fn check_write(
-        &self,
-        batch: &mut WriteBatch,
-        (options, deadline): (WriteOptions, Option<Deadline>),
-    ) -> Result<bool> {
+    pub(super) fn check_write(&self, batch: &mut WriteBatch, options: &WriteOptions) -> Result<bool> {
         self.check_open()?;
         self.check_outside("a write")?;
         if options.sync && options.disable_wal {
@@ -82,16 +82,13 @@ impl Core {
                 .hint("Write it to the WAL, or flush afterwards instead of syncing"));
         }
         if let Err(refusal) = self.health.check_writable() {
-            self.check_only_deletes(batch, refusal, options)?;
+            self.check_only_deletes(batch, refusal, *options)?;
         }
         if batch.is_empty() {
             return Ok(false);
         }
         if batch.needs_families() || self.some_disallow.load(Ordering::Relaxed) {
             self.check_operations(&batch.encoder().reader())?;
-        }
-        if options.no_slowdown || options.low_priority {
-            self.admit(batch.encoder().byte_len(), (options, deadline))?;
         }
         Ok(true)
     }

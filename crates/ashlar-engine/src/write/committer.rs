@@ -69,8 +69,16 @@ pub(super) struct LeaderState {
     /// that may install another set, so a replaced set is never kept alive here.
     pub(super) set: Option<Arc<WriteSet>>,
     pub(super) scratch: Scratch,
-    /// A large group has left a full memtable. Its leader looks again after it has released the lead.
+    /// The group has left a full memtable. Its leader looks again after it has released the lead.
     pub(super) left_full: bool,
+}
+
+impl LeaderState {
+    /// Whether the group has left a full memtable. Called once for each group.
+    #[inline]
+    pub(super) fn take_left_full(&mut self) -> bool {
+        std::mem::take(&mut self.left_full)
+    }
 }
 
 /// Memory that is allocated once and reused by every group.
@@ -296,8 +304,7 @@ impl Committer {
 
     /// Refuses the queued writers that must not wait for background work, or whose deadline has passed. A leader waits for it.
     pub(crate) fn refuse_hurried(&self) {
-        self.queue.refuse(&stalled(), Waiter::is_hurried);
-        self.queue.release_overdue();
+        self.queue.refuse_hurried(&stalled());
     }
 
     /// True when some write of this session skipped the WAL.

@@ -132,17 +132,23 @@ impl Committer {
                 self.wait_for_lead(Waiter::alone_with(options, self.env.jobs.signal()), deadline)?
             }
         };
-        {
+        let checked = {
             let _inside = self.database.enter();
-            self.check()?;
-            check()?;
+            self.check().and_then(|()| check())
+        };
+        if let Err(e) = checked {
+            drop(lead);
+            self.seal_waiting();
+            return Err(e);
         }
-        let limit_bytes = if deadline.is_some() { 0 } else { group_bytes(options) };
-        let mut group = lead.group(limit_bytes, &given_up);
+        let mut group = lead.group(group_bytes(options), &given_up);
         let outcome = self.commit_within(&mut group, batch, (options, deadline)).inspect(|_| done());
-        self.release_group(group);
-        let receipt = outcome?;
-        self.synced(receipt, options)
+        let left_full = group.parts().1.take_left_full();
+        drop(group);
+        if left_full {
+            self.seal_waiting();
+        }
+        self.synced(outcome?, options)
     }
 
     /// Syncs a committed batch if its options say so. Returns its last sequence.
@@ -192,18 +198,12 @@ impl Committer {
         options: WriteOptions,
     ) -> Result<Receipt> {
         let outcome = self.commit_within(&mut group, batch, (options, None));
-        self.release_group(group);
-        outcome
-    }
-
-    /// Hands the lead over, and answers the group.
-    #[inline]
-    fn release_group(&self, mut group: Group<'_, LeaderState>) {
-        let left_full = std::mem::take(&mut group.parts().1.left_full);
+        let left_full = group.parts().1.take_left_full();
         drop(group);
         if left_full {
             self.seal_waiting();
         }
+        outcome
     }
 
     /// Commits the leader's batch and those of its group. The caller hands the lead over. A group waits for background work until
@@ -244,6 +244,8 @@ impl Committer {
         let set = match self.check().and_then(|()| self.room_for(group, &asked, kept)) {
             Ok(set) => set,
             Err(e) => {
+                // A flush that ended meanwhile found the lead taken, and left the switch to this thread.
+                *left_full = self.current().any_full();
                 group
                     .iter_mut()
                     .filter(|m| m.outcome.is_none())

@@ -54,7 +54,7 @@ fn a_batch_refused_on_a_full_disk_leaves_the_batches_before_it_in_the_wal() {
     let given_up = || Error::closed();
     let mut group = committer.queue.try_lead().unwrap().group(GROUP_BYTES, &given_up);
     let mut members = [&mut small, &mut large].map(|batch| Member::new(batch, WriteOptions::default()));
-    committer.run_group(&mut members, group.parts().1);
+    committer.run_group(&mut members, group.parts().1, None);
     let [small, large] = members.map(Member::outcome);
     assert_eq!(large.map(drop).unwrap_err().kind(), ErrorKind::Io(IoKind::NoSpace));
     let (_, end) = small.unwrap().log_end;

@@ -1,6 +1,7 @@
 //! Every order in which writers can meet in the queue and in the rounds of syncs, explored by loom (`cargo xtask loom`).
 
 use super::queue::{Ended, Lead, Limit, Place, Queue, Receipt, Waiter};
+use super::refusal::stalled;
 use super::rounds::{Part, Rounds};
 use ashlar_base::{Error, ErrorKind, FileNumber, SeqNum};
 use ashlar_format::write_batch::BatchEncoder;
@@ -145,7 +146,7 @@ fn an_overdue_writer_leaves_before_the_leader_has_waited() {
             })
         };
         shared.1.store(true, Ordering::Relaxed);
-        shared.0.release_overdue();
+        shared.0.refuse_hurried(&stalled());
         // The leader waits for as long as the other writer does.
         other.join().expect("leaves");
         drop(lead);

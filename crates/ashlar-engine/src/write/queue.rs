@@ -66,7 +66,7 @@ pub(super) struct Limit<'a> {
     /// The time that is left.
     pub(super) left: &'a dyn Fn() -> Duration,
     /// Whether a leader waits for background work. A leader that begins to wait makes this true first, and then calls
-    /// [`Queue::release_overdue`]. Called under the lock of the queue.
+    /// [`Queue::refuse_hurried`]. Called under the lock of the queue.
     pub(super) is_held: &'a dyn Fn() -> bool,
 }
 
@@ -354,25 +354,38 @@ impl<S> Queue<S> {
 
     /// Refuses the waiters for which `is_refused`.
     pub(super) fn refuse(&self, cause: &Error, is_refused: impl Fn(&Waiter) -> bool) {
-        for waiter in self.take_out(is_refused) {
-            waiter.give(Turn::Done(Err(cause.clone())));
-        }
+        self.end_waits(|waiter| is_refused(waiter).then(|| Turn::Done(Err(cause.clone()))));
     }
 
-    /// Lets the waiters leave whose time is over. Called by a leader that begins to wait for background work.
-    pub(super) fn release_overdue(&self) {
-        for waiter in self.take_out(|waiter| waiter.overdue.load(Ordering::Relaxed)) {
-            waiter.give(Turn::Left);
-        }
+    /// Refuses the waiters that must not wait for background work, and lets those leave whose time is over. Called by a leader
+    /// that begins to wait for background work.
+    pub(super) fn refuse_hurried(&self, cause: &Error) {
+        self.end_waits(|waiter| match waiter.is_hurried() {
+            true => Some(Turn::Done(Err(cause.clone()))),
+            false => waiter.overdue.load(Ordering::Relaxed).then_some(Turn::Left),
+        });
     }
 
-    fn take_out(&self, is_taken: impl Fn(&Waiter) -> bool) -> VecDeque<Arc<Waiter>> {
-        let mut waiting = self.waiting.lock();
-        let (taken, rest) = waiting.drain(..).partition::<VecDeque<_>, _>(|waiter| is_taken(waiter));
-        *waiting = rest;
-        // The lead may be open for a waiter that is taken out.
-        waiting.iter().take(1).for_each(|first| first.call());
-        taken
+    /// Ends the waits for which `turn_of` has an end.
+    fn end_waits(&self, turn_of: impl Fn(&Waiter) -> Option<Turn>) {
+        let mut ended = Vec::new();
+        {
+            let mut waiting = self.waiting.lock();
+            waiting.retain(|waiter| match turn_of(waiter) {
+                Some(turn) => {
+                    ended.push((Arc::clone(waiter), turn));
+                    false
+                }
+                None => true,
+            });
+            if !ended.is_empty() {
+                // The lead may be open for a waiter that leaves.
+                waiting.iter().take(1).for_each(|first| first.call());
+            }
+        }
+        for (waiter, turn) in ended {
+            waiter.give(turn);
+        }
     }
 }
 
@@ -506,6 +519,7 @@ impl<S> Drop for Group<'_, S> {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
+    use super::super::refusal::stalled;
     use super::*;
 
     fn waiting(queue: &Queue<u32>, waiter: &Arc<Waiter>) {
@@ -644,7 +658,7 @@ mod tests {
         waiting(&queue, &next);
         held.store(false, Ordering::Relaxed);
         assert!(!queue.leave(&timed, &is_held));
-        queue.release_overdue();
+        queue.refuse_hurried(&stalled());
         assert!(matches!(queue.wait(&timed, false, Some(&over)), Ended::Left), "released");
         // A leader that holds meanwhile.
         let [late, _] = writers();

@@ -180,8 +180,8 @@ impl DbIter {
         Ok(other)
     }
 
-    /// From the next positioning call on, reads the entries of those tables only for whose properties `filter` answers true. Range
-    /// deletions of the other tables count all the same, and memtables are read. The filter is called when the cursor enters a
+    /// From the next positioning call on, reads only the tables whose properties `filter` accepts. Range deletions of the other
+    /// tables count all the same, and memtables are read. The filter is called when the cursor enters a
     /// table for the first time, without a lock.
     pub fn filter_tables(&mut self, filter: TableFilter) {
         self.cx.state.filter = Some(filter);

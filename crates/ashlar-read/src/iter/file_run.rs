@@ -84,6 +84,14 @@ impl FileRun {
         &mut self.cursor
     }
 
+    #[inline]
+    fn go_to(&mut self, at: usize) {
+        if at != self.at {
+            self.cursor.leave_table();
+            self.at = at;
+        }
+    }
+
     /// Opens file `at` for a move of the cursor. `None`: the run has no such file, and the cursor is off the end.
     fn enter<'s>(
         &mut self,
@@ -91,10 +99,7 @@ impl FileRun {
         mask: &mut Mask,
         at: usize,
     ) -> Result<Option<OpenTable<'s>>> {
-        if at != self.at {
-            self.cursor.leave_table();
-            self.at = at;
-        }
+        self.go_to(at);
         let Some(file) = self.files_in(state).get(at) else { return Ok(None) };
         let opened = state.from.version.tables().lease(file, &state.how);
         if opened.is_err() {
@@ -134,21 +139,20 @@ impl FileRun {
         at: usize,
         filter: &dyn Fn(&Properties) -> bool,
     ) -> Result<Option<OpenTable<'s>>> {
-        let place = self.left_out.binary_search_by_key(&at, |(file, _)| *file);
-        if let Err(place) = place {
+        if let Err(place) = self.left_out.binary_search_by_key(&at, |(file, _)| *file) {
+            // Notes the range tombstones, which count also if the file is left out.
             let Some(table) = self.enter(state, mask, at)? else { return Ok(None) };
             // The function of the caller runs without the table.
             let properties = table.properties().clone();
             drop(table);
             self.left_out.insert(place, (at, !filter(&properties)));
         }
-        // Also of a file that is left out the range tombstones count.
-        let table = self.enter(state, mask, at)?;
+        self.go_to(at);
         if self.is_left_out() {
             self.cursor.leave_table();
             return Ok(None);
         }
-        Ok(table)
+        self.enter(state, mask, at)
     }
 
     /// Whether the filter leaves the current file out.

@@ -73,7 +73,7 @@ use ashlar_tree::files::{
     Action, Live, Obsolete, PendingOutputs, RepairMark, Spared, check_lost, hold_directory, holds_remains,
     leave_in_lost, remove_obsolete, settle_identity, unlink,
 };
-use ashlar_tree::places::{Entered, PlaceSettings, Purpose, enter};
+use ashlar_tree::places::{Entered, PlaceSettings, Purpose, enter, refuse_of_another};
 use ashlar_tree::unwritable::by_settings;
 use ashlar_tree::version::{
     Beginning, DbFacts, FamilyState, OpenTables, Replayed, VersionSet, new_db_id, read_identity,
@@ -129,6 +129,7 @@ fn repair_in(
     let given = source.map_or_else(|| settings.places(&options), |_| PlaceSettings::default());
     refuse_none(&env, dir, &given)?;
     let _lock = env.fs.lock(&dir.join(FileKind::Lock.name()))?;
+    refuse_of_another(&*env.fs, dir)?;
     let mut entered = enter(&env, dir, &given, Purpose::Repair)?;
     let _locks = entered.occupy(&*env.fs)?;
     let env = entered.env.clone();

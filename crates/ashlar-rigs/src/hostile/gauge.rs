@@ -26,6 +26,9 @@ pub(super) struct Gauges {
     nanos: AtomicU64,
 }
 
+/// So much of the buffers of compactions over large values is accepted: a block of each input and the blocks of the output.
+const BUFFERS_OF_VALUES: u64 = 12 << 20;
+
 /// A moment, and what the caller had and the database said then.
 #[derive(Clone, Debug, Default)]
 struct Moment {
@@ -160,7 +163,7 @@ impl Gauges {
                 false => 0,
             };
             let of_values = match self.has_large_values.load(Ordering::Relaxed) {
-                true => now.of(MemoryClass::Buffers),
+                true => now.of(MemoryClass::Buffers).min(BUFFERS_OF_VALUES),
                 false => 0,
             };
             owned += now.held_by_readers() + of_batch + of_values;

@@ -44,7 +44,7 @@ impl Door {
     fn start(&self, dir: &Path, (plan, round): (&Plan, u64), scripts: &Path) -> Result<Running, String> {
         for writer in 0..plan.writers {
             let script = scripts.join(writer.to_string());
-            std::fs::write(&script, operations(plan, round, writer)).map_err(|e| e.to_string())?;
+            std::fs::write(&script, operations(plan, round, writer)?).map_err(|e| e.to_string())?;
         }
         let progress = scripts.join("progress");
         std::fs::write(&progress, vec![0; plan.writers * 8]).map_err(|e| e.to_string())?;
@@ -77,17 +77,22 @@ impl Door {
 }
 
 /// The operations of a writer as bytes.
-fn operations(plan: &Plan, round: u64, writer: usize) -> Vec<u8> {
+///
+/// # Errors
+/// An operation has more changes than the format counts.
+fn operations(plan: &Plan, round: u64, writer: usize) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     for op in plan.list(round, writer) {
         let Op::Write { changes, sync } = op else { continue };
-        bytes.extend([u8::from(sync), u8::try_from(changes.len()).unwrap_or(u8::MAX)]);
+        let count =
+            u8::try_from(changes.len()).map_err(|_| format!("{} changes in a batch", changes.len()))?;
+        bytes.extend([u8::from(sync), count]);
         changes.iter().for_each(|change| encode(change, &mut bytes));
         if bytes.len() > SCRIPT_BYTES {
             break;
         }
     }
-    bytes
+    Ok(bytes)
 }
 
 fn encode(change: &Change, bytes: &mut Vec<u8>) {
@@ -142,8 +147,8 @@ mod tests {
         encode(&change, &mut bytes);
         assert_eq!(bytes, [&[3, 2, 1, 0, 0, 0][..], b"a", &[2, 0, 0, 0], b"cd"].concat());
         let plan = Plan::draw(3).behind_a_door();
-        let list = operations(&plan, 0, 0);
+        let list = operations(&plan, 0, 0).unwrap();
         assert!(list.len() > SCRIPT_BYTES);
-        assert_eq!(list, operations(&plan, 0, 0));
+        assert_eq!(list, operations(&plan, 0, 0).unwrap());
     }
 }

@@ -193,6 +193,24 @@ pub fn claim_new_place(fs: &dyn Fs, dir: &Path, place: &Path) -> Result<()> {
     fs.sync_dir(place)
 }
 
+/// Refuses a directory without a database of its own in which another database keeps WAL files or tables.
+///
+/// # Errors
+/// `InvalidArgument` naming that database. `Io`.
+pub fn refuse_of_another(fs: &dyn Fs, dir: &Path) -> Result<()> {
+    let Some(owner) = Owner::read(fs, dir)? else { return Ok(()) };
+    let has_manifest = || -> Result<bool> {
+        let mut names = fs.files(dir)?.into_iter().map(|file| file.name);
+        Ok(names.any(|name| matches!(FileKind::parse(&name), Some(FileKind::Manifest(_)))))
+    };
+    if same_directory(fs, dir, Path::new(&owner.dir)) || has_manifest()? || !uses(fs, &owner, dir)? {
+        return Ok(());
+    }
+    let what =
+        format!("this directory has files of the database in {}, and no database of its own", owner.dir);
+    Err(Error::invalid(what).at_path(dir).hint("Name the directory of that database"))
+}
+
 /// The `OWNER` files that an open has written. An open that is refused or becomes read-only leaves the directories
 /// unchanged: if dropped before [`Claims::stand`], each file is restored.
 pub struct Claims {

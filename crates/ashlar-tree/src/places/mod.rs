@@ -22,7 +22,7 @@ mod original;
 mod owner;
 mod stored_places;
 
-pub use claims::{Claims, claim_new_place};
+pub use claims::{Claims, claim_new_place, refuse_of_another};
 pub use entered::{Entered, GIVE_PATHS, enter, take_place};
 pub use given::{PlaceSettings, Purpose, absolute_paths};
 pub use leave::{Leaving, leave, remove_empty};

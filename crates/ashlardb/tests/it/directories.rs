@@ -548,12 +548,12 @@ fn a_destroyed_database_is_gone_and_nothing_else() {
     assert!(dir.join("notes.txt").exists());
 
     // Files with names that databases use are no database.
-    for name in ["000001.log", "000002.sst", "LOG", "LOCK"] {
+    for name in ["000001.log", "000002.sst", "LOG", "LOCK", "CURRENT"] {
         std::fs::write(dir.join(name), "mine").unwrap();
     }
     let none = Db::builder(&dir).destroy().unwrap_err();
     assert_eq!(none.kind(), ErrorKind::InvalidArgument, "{none}");
-    assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 5);
+    assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 6);
 
     // A link to a database stays, and leads to an empty directory.
     let (real, link) = (temp.path().join("real"), temp.path().join("link"));
@@ -717,4 +717,41 @@ fn an_id_that_is_kept_apart_is_never_lost() {
     assert_ne!(other, id);
     assert_eq!(id_of(apart(&sim)), other);
     assert_eq!(id_of(Db::builder(path).env(sim.env()).options("write_dbid_to_manifest=true")), other);
+}
+
+/// Regression: a repair took the WAL files of another database, which then never opened again.
+#[test]
+fn neither_a_repair_nor_a_removal_takes_the_directory_of_another_database() {
+    let temp = tempfile::tempdir().unwrap();
+    let [home, logs, tables] = ["home", "logs", "tables"].map(|name| temp.path().join(name));
+    let open = || Db::builder(&home).wal_dir(&logs).db_path(&tables, 1 << 30).open();
+    let db = open().unwrap();
+    db.put("table", "1").unwrap();
+    db.flush().unwrap();
+    db.writing(WriteOptions::synced()).put("log", "2").unwrap();
+    db.close().unwrap();
+    let listed = |dir: &Path| {
+        let mut names: Vec<_> =
+            std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        names
+    };
+    for place in [&logs, &tables] {
+        let before = listed(place);
+        let refusals = [
+            Db::open(place).map(drop),
+            Db::builder(place).repair(|_| ()).map(drop),
+            Db::builder(place).destroy(),
+        ];
+        for refused in refusals {
+            let e = refused.unwrap_err();
+            assert_eq!(e.kind(), ErrorKind::InvalidArgument, "{e}");
+            assert!(e.to_string().contains("home"), "{e}");
+        }
+        assert_eq!(listed(place), before);
+    }
+    let db = open().unwrap();
+    assert!(db.get("table").unwrap().is_some() && db.get("log").unwrap().is_some());
+    db.close().unwrap();
+    Db::builder(&home).repair(|_| ()).unwrap();
 }

@@ -368,6 +368,7 @@ impl Core {
         if !overlapped.is_empty() {
             check_may_flush(options)?;
             self.seal(&overlapped)?;
+            let _holding = self.hold_writers(None);
             self.flush_immutable(&overlapped)?;
         }
         parts.iter().try_for_each(|part| self.check_live(&part.family))?;
