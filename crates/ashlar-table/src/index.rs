@@ -211,7 +211,7 @@ impl FlatIndex {
 }
 
 /// The places from `first` on of `words` where `word` is, or where it would be. The words ascend.
-#[inline]
+#[inline(always)]
 fn of_word(words: &[u64], first: usize, word: u64) -> (usize, usize) {
     let low = words.partition_point(|w| *w < word);
     let same = words.get(low..).unwrap_or_default();

@@ -243,12 +243,17 @@ impl Scan {
         Ok(keys.0)
     }
 
+    #[inline]
     fn iter(&self, range: KeyBounds, options: engine::ReadOptions) -> Result<DbIter> {
-        let mut iter = self.db.engine().iter(&self.family, range, options)?;
-        if let Some(filter) = &self.tables {
-            iter.filter_tables(Arc::clone(filter));
+        let iter = self.db.engine().iter(&self.family, range, options);
+        match &self.tables {
+            // The large value is not moved.
+            None => iter,
+            Some(filter) => iter.map(|mut iter| {
+                iter.filter_tables(Arc::clone(filter));
+                iter
+            }),
         }
-        Ok(iter)
     }
 
     fn open(&self) -> Result<Walk> {

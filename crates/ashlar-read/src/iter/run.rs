@@ -68,6 +68,7 @@ impl Run {
     ///
     /// # Errors
     /// As the seek.
+    #[inline]
     pub(crate) fn seek_begin(&mut self, cx: &mut RunContext, target: InternalKey<'_>) -> Result<()> {
         match self {
             Run::Mem(_) => Ok(()),
@@ -79,6 +80,7 @@ impl Run {
     ///
     /// # Errors
     /// As the seek.
+    #[inline]
     pub(crate) fn seek_pin(&mut self, cx: &mut RunContext) -> Result<()> {
         match self {
             Run::Mem(_) => Ok(()),
@@ -87,6 +89,7 @@ impl Run {
     }
 
     /// The third part of the seek.
+    #[inline]
     pub(crate) fn seek_start(&mut self, cx: &RunContext, target: InternalKey<'_>) {
         if let Run::Files(files) = self {
             files.seek_start(cx, target);
@@ -97,6 +100,7 @@ impl Run {
     ///
     /// # Errors
     /// As the seek.
+    #[inline]
     pub(crate) fn seek_finish(&mut self, cx: &mut RunContext, target: InternalKey<'_>) -> Result<()> {
         self.note_seek();
         match self {

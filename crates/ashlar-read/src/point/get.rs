@@ -185,6 +185,7 @@ pub(super) struct Search<'k> {
 }
 
 impl<'k> Search<'k> {
+    #[inline]
     pub(super) fn new(key: &LookupKey<'k>, (how, tier): (&'k ReadHow, ReadTier)) -> Self {
         Search {
             key: *key,

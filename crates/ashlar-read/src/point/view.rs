@@ -38,6 +38,7 @@ impl View {
 
     /// A view of a value that a lookup in a table found. Engine use.
     #[doc(hidden)]
+    #[inline]
     pub fn found(home: FoundIn) -> View {
         match home {
             FoundIn::Block(pin, value) => View::pinned(pin, value),
