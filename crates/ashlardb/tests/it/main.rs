@@ -124,6 +124,7 @@ mod scrub;
 mod secondary;
 mod store;
 mod styles;
+mod table_filters;
 mod tailing;
 mod threads;
 mod transaction_locks;
