@@ -269,6 +269,21 @@ mod tests {
         assert_eq!((rest.counts(), rest.space.logical_live, rest.amp.sa_du), (false, None, None));
     }
 
+    /// The smallest size shows that the device case works; nothing in it waits for the device.
+    #[test]
+    fn a_limit_that_the_data_fits_is_said() {
+        let said = |size: &str, case: &str| {
+            let args = ["ashlar-linkbench", "--size", size, "--cases", case];
+            let job = Cli::try_parse_from(args).unwrap().plan().unwrap().cases.remove(0);
+            params(&job, 1)
+                .options
+                .get("memory limit")
+                .is_some_and(|text| text.starts_with("not below the data"))
+        };
+        assert_eq!([said("smoke", "device"), said("smoke", "cached")], [true, false]);
+        assert!(!said("quarter", "device"));
+    }
+
     fn step(rate: f64) -> Step {
         let (row, title) = ("r".to_owned(), "t".to_owned());
         Step { row, title, clients: 4, requests: u64::MAX, seconds: 60.0, rate }

@@ -122,6 +122,25 @@ fn a_peer_that_loses_a_link_has_void_rows() {
     assert!(!out.status.success() && said(&out).contains("no row has figures that count"), "{run:?}");
 }
 
+/// The load loses a link. A second load finds the graph whole, writes nothing, and must not hide the loss.
+#[test]
+fn a_load_with_nothing_to_do_is_checked() {
+    let dir = tempfile::tempdir().unwrap();
+    let (file, kept) = (dir.path().join("link.properties"), dir.path().join("kept"));
+    std::fs::write(&file, CONFIG).unwrap();
+    let (file, kept) = (file.to_string_lossy(), kept.to_string_lossy());
+    let args = ["-c", &file, "--keep", &kept, "--engines", "test-losing", "-l"];
+    for (loads, wanted) in [(1, "no row has figures that count"), (2, "nothing was loaded")] {
+        let out = linkbench(&args, dir.path());
+        assert!(!out.status.success() && said(&out).contains(wanted), "{}", said(&out));
+        let run = records(dir.path());
+        let rows = of(&run, "test-losing");
+        let why = rows.last().unwrap().status.text();
+        assert!(why.starts_with("void: ") && why.contains(" link lists were checked): "), "{why}");
+        assert_eq!(rows.iter().filter(|record| record.row == "file-load").count(), loads);
+    }
+}
+
 #[test]
 fn clients_that_fall_behind_the_rate_are_void() {
     let dir = tempfile::tempdir().unwrap();
