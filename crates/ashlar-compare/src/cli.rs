@@ -5,7 +5,7 @@ use crate::drive::Matrix;
 use crate::experiment::{self, Experiment, Session, Size, Wanted};
 use crate::job::{Step, TreeState, Workload};
 use ashlar_bench::KeyShape;
-use ashlar_peers::engine::EngineName;
+use ashlar_peers::engine::{EngineName, Spoilt, refuse};
 use ashlar_peers::settings::{Class, Settings};
 use ashlar_peers::shown::Shown;
 use ashlar_peers::stop::Stop;
@@ -176,6 +176,7 @@ impl Cli {
         if self.num == 0 || self.reps == Some(0) || self.key_size == 0 {
             return Err("--num, --reps and --key-size are at least 1".into());
         }
+        refuse(&self.engines, Spoilt::Puts)?;
         let both = [EngineName::Ashlardb, EngineName::Rocksdb];
         let usual = self.experiment.map_or(both.to_vec(), Experiment::engines);
         let class = |name: &String| if name == "own" { Class::Own } else { Class::Matched };
@@ -286,6 +287,14 @@ mod tests {
         let why = cli.matrix().unwrap_err();
         assert!(why.starts_with("s3 has no row 9Z: there are 1C, 1A, "), "{why}");
         assert!(parsed(&["--experiment", "s3", "--num", "5"]).unwrap_err().contains("cannot be used with"));
+    }
+
+    /// No workload here goes through clients.
+    #[test]
+    fn a_test_engine_that_no_workload_spoils_is_refused() {
+        let matrix = |engine| parsed(&["--engines", engine]).unwrap().matrix();
+        assert!(matrix("test-losing").unwrap_err().starts_with("test-losing has no fault"));
+        assert!(matrix("test-slow").is_ok());
     }
 
     #[test]

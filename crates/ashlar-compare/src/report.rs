@@ -231,7 +231,7 @@ fn figures(matrix: &Matrix, outcome: &Outcome) -> Table {
                 number(all(|r| per_op(r, r.cpu.minor_faults?)), 3),
                 number(all(|r| per_op(r, r.cpu.vol_cs? + r.cpu.invol_cs?)), 3),
                 number(all(|r| r.phase.as_ref()?.settle_seconds), 2),
-                number(all(|r| r.amp.wa_proc), 2),
+                number(all(Record::written), 2),
                 number(all(|r| r.amp.wa_eng), 2),
                 number(all(|r| r.mem.rss_peak.map(|b| b as f64 / 1_048_576.0)), 0),
                 last.engine_counters.levels.iter().map(u64::to_string).collect::<Vec<_>>().join(" "),

@@ -6,10 +6,10 @@
 //! <!-- end of rates -->
 //! ```
 //! Several files, separated by blanks, are shown as one. Their names are relative to the document's directory. The word
-//! `brief` before the names keeps only the rates and one sentence about the machine.
+//! `brief` before the names keeps only the rates and one sentence about the machine; the word `page` adds amplification.
 
 use ashlar_report::record::{Run, parse};
-use ashlar_report::{brief, rates};
+use ashlar_report::{brief, markdown, rates};
 use std::fmt::Write;
 use std::path::Path;
 
@@ -43,9 +43,10 @@ pub fn renewed(document: &str, folder: &Path) -> Result<String, String> {
         let end = || format!("a table has no end: {BEGIN}{}", from.lines().next().unwrap_or_default());
         let (names, table) = from.split_once(" -->").ok_or_else(end)?;
         let (_, after) = table.split_once(END).ok_or_else(end)?;
-        let (show, files): (fn(&Run) -> String, _) = match names.strip_prefix("brief ") {
-            Some(files) => (brief, files),
-            None => (rates, names),
+        let (show, files): (fn(&Run) -> String, _) = match names.split_once(' ') {
+            Some(("brief", files)) => (brief, files),
+            Some(("page", files)) => (markdown, files),
+            _ => (rates, names),
         };
         let run = read(files.split_whitespace().map(|name| folder.join(name)))?;
         // Writing to a String cannot fail.
@@ -76,6 +77,8 @@ mod tests {
         assert_eq!(renewed(&made, dir.path()).unwrap(), made, "made twice");
         let brief = renewed(&document.replace("rates a", "rates brief a"), dir.path()).unwrap();
         assert!(brief.contains("| 1A reads | **1,230** |") && !brief.contains("###"), "{brief}");
+        let page = renewed(&document.replace("rates a", "rates page a"), dir.path()).unwrap();
+        assert!(page.contains("| 1A reads | **1,230** |") && page.contains("### LevelDB’s page"), "{page}");
         assert_eq!(renewed("no table\n", dir.path()).unwrap(), "no table\n");
     }
 

@@ -5,7 +5,7 @@ use crate::drive::Plan;
 use crate::job::{Job, Source, Step};
 use crate::kv::Mode;
 use crate::size::{Case, Size};
-use ashlar_peers::engine::EngineName;
+use ashlar_peers::engine::{EngineName, Spoilt, refuse};
 use ashlar_peers::settings::{Settings, Transactions};
 use ashlar_peers::shown::Shown;
 use ashlar_peers::stop::Stop;
@@ -127,6 +127,7 @@ impl Cli {
             (None, size) => self.of_size(size.unwrap_or(Size::Smoke))?,
         };
         let engines = if self.engines.is_empty() { EngineName::ALL.to_vec() } else { self.engines.clone() };
+        refuse(&engines, Spoilt::Clients)?;
         let reps = self
             .reps
             .unwrap_or_else(|| if self.config.is_some() { 1 } else { self.size.map_or(1, Size::reps) });
@@ -176,13 +177,17 @@ impl Cli {
     }
 
     /// The experiment's name in records. Rows are compared, and repetitions averaged, only within one name. So the name has what
-    /// changes the work: the mode, whether writes wait for the device, and a digest of the user's own configuration.
+    /// changes the work: the mode, whether writes wait for the device, the user's own rate, and a digest of the user's own configuration.
     fn experiment(&self, config: &Config) -> String {
         let custom = self.config.is_some() || !self.define.is_empty();
+        let usual = self.size.unwrap_or(Size::Smoke).rate();
+        let rate = self.rate.filter(|rate| *rate > 0.0 && *rate != usual);
         let parts = [
             (self.mode != Mode::Batch).then(|| self.mode.text().to_owned()),
             self.sync.then(|| "sync".to_owned()),
             self.intended.then(|| "intended".to_owned()),
+            // Dots separate the parts. With 0 there is no row of a rate.
+            rate.map(|rate| format!("rate-{}", rate.to_string().replace('.', "_"))),
             custom.then(|| format!("custom-{:08x}", config.digest >> 32)),
         ];
         parts.into_iter().flatten().fold(LINKBENCH.to_owned(), |name, part| name + "." + &part)
@@ -255,6 +260,10 @@ mod tests {
         let name = |args: &[&str]| plan(args).unwrap().cases[0].experiment.clone();
         assert_eq!((name(&[]), name(&["--cases", "device"])), ("s4".to_owned(), "s4".to_owned()));
         assert_eq!(name(&["--mode", "txn", "--sync", "--intended"]), "s4.txn.sync.intended");
+        assert_eq!(name(&["--rate", "500"]), "s4.rate-500");
+        assert_eq!(name(&["--rate", "0.5"]), "s4.rate-0_5", "a dot would begin another part");
+        assert_eq!((name(&["--rate", "0"]), name(&["--rate", "1000"])), ("s4".to_owned(), "s4".to_owned()));
+        assert_eq!(name(&["--size", "quarter", "--rate", "1000"]), "s4.rate-1000");
         let (a, b) = (name(&["-D", "link_datasize=9"]), name(&["-D", "link_datasize=10"]));
         assert!(a.starts_with("s4.custom-") && b.starts_with("s4.custom-") && a != b, "{a} {b}");
         let seed = &plan(&["-D", "request_random_seed=7"]).unwrap().cases[0];
@@ -268,6 +277,11 @@ mod tests {
     fn what_does_not_go_together_is_refused() {
         assert!(plan(&["--keep", "x"]).unwrap_err().contains("one engine"));
         assert!(plan(&["-l"]).unwrap_err().contains("--config"));
+        assert!(plan(&["--engines", "ashlardb,test-losing"]).is_ok());
+        for spoilt in ["test-slow", "test-careless", "test-forgetful"] {
+            let why = plan(&["--engines", &format!("ashlardb,{spoilt}")]).unwrap_err();
+            assert!(why.starts_with(&format!("{spoilt} ")), "{why}");
+        }
         assert!(plan(&["-D", "maxid1=0"]).unwrap_err().starts_with("-D: maxid1 = 0: must be from 1 to "));
         let why = plan(&["-D", "requests=5"]).unwrap_err();
         assert!(why.starts_with("-D requests=5: a size sets requests for each of its rows"), "{why}");

@@ -7,6 +7,7 @@
 use crate::csv;
 use crate::job::{Checked, Job, Said};
 use crate::kv::Mode;
+use crate::rows;
 use ashlar_bench::say;
 use ashlar_peers::engine::EngineName;
 use ashlar_peers::header::{header, turns};
@@ -16,7 +17,7 @@ use ashlar_peers::records::Records;
 use ashlar_peers::shown::Shown;
 use ashlar_peers::stop::Stop;
 use ashlar_peers::{memory, place};
-use ashlar_report::record::{Line, Params, Record, Run, Status};
+use ashlar_report::record::{Line, Record, Run, Status};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -100,8 +101,8 @@ impl Plan {
 pub struct Outcome {
     /// Records that count.
     pub counting: usize,
-    /// Whether a load had nothing to do, because the directory had the whole graph.
-    pub already_loaded: bool,
+    /// Whether only a load was asked for, and the directory had the whole graph, which passed the check.
+    pub nothing_to_do: bool,
 }
 
 /// Runs everything.
@@ -120,14 +121,14 @@ pub fn run(plan: &Plan) -> Result<Outcome, String> {
     if plan.quoted() {
         quiet::wait(&plan.stop);
     }
-    let (mut order, mut already_loaded) = (0, false);
+    let (mut order, mut nothing_to_do) = (0, false);
     for rep in 1..=plan.reps {
         for job in &plan.cases {
             for engine in turns(&plan.engines, rep) {
                 order += 1;
                 say::line(&format!("{} {rep}: {}", engine.text(), job.case));
-                let (records, loaded) = one(plan, job, engine);
-                already_loaded |= loaded;
+                let (records, nothing) = one(plan, job, engine);
+                nothing_to_do |= nothing;
                 for record in records {
                     let record = Record { rep, order, ..record };
                     show(&record)?;
@@ -138,12 +139,12 @@ pub fn run(plan: &Plan) -> Result<Outcome, String> {
                 // An interrupted run leaves a page too.
                 plan.shown.write(&run)?;
                 if plan.stop.asked() {
-                    return Ok(Outcome { counting: counting(&run), already_loaded });
+                    return Ok(Outcome { counting: counting(&run), nothing_to_do });
                 }
             }
         }
     }
-    Ok(Outcome { counting: counting(&run), already_loaded })
+    Ok(Outcome { counting: counting(&run), nothing_to_do })
 }
 
 fn counting(run: &Run) -> usize {
@@ -166,14 +167,30 @@ fn show(record: &Record) -> Result<(), String> {
     })
 }
 
-/// One engine's part of a case: a record for each row, with figures or with the reason why not. True: the directory had the
-/// whole graph, so the row of the load is missing.
+/// One engine's part of a case: a record for each row, with figures or with the reason why not. True: there was nothing to do, as in
+/// [`Outcome::nothing_to_do`].
 fn one(plan: &Plan, job: &Job, engine: EngineName) -> (Vec<Record>, bool) {
     let watch = Watch::begin();
     let (said, outcome) = match finished(plan, job, engine) {
         Ok(ended) => ended,
         Err(status) => (Vec::new(), Err(status)),
     };
+    if said.iter().any(|line| matches!(line, Said::AlreadyLoaded)) {
+        say::line(&format!("{}: the directory has the whole graph: nothing was loaded", engine.text()));
+    }
+    let (mut records, nothing_to_do) = judged(job, engine, said, outcome);
+    let disturbed = watch.disturbed();
+    records.iter_mut().for_each(|record| quiet::mark(record, &disturbed, plan.quoted()));
+    (records, nothing_to_do)
+}
+
+/// The records of what a process said. True: there was nothing to do.
+fn judged(
+    job: &Job,
+    engine: EngineName,
+    said: Vec<Said>,
+    outcome: Result<(), Status>,
+) -> (Vec<Record>, bool) {
     let (mut records, mut checked, mut already_loaded) = (Vec::new(), None, false);
     for line in said {
         match line {
@@ -185,26 +202,33 @@ fn one(plan: &Plan, job: &Job, engine: EngineName) -> (Vec<Record>, bool) {
     for record in &mut records {
         verify(record, job.mode, checked.as_ref(), outcome.as_ref().err());
     }
-    let disturbed = watch.disturbed();
-    records.iter_mut().for_each(|record| quiet::mark(record, &disturbed, plan.quoted()));
-    if let Err(status) = outcome {
-        let missing = marked(job, engine, &status);
+    // A load that had nothing to do has no row that the check could make void: the row is added if the check failed.
+    let only_load = already_loaded && job.steps.is_empty();
+    let failure = match outcome {
+        Err(status) => Some(status),
+        Ok(()) if only_load => {
+            let mut row = Record::default();
+            verify(&mut row, job.mode, checked.as_ref(), None);
+            Some(row.status).filter(|status| *status != Status::Ok)
+        }
+        Ok(()) => None,
+    };
+    if let Some(status) = failure {
         let known: Vec<String> = records.iter().map(|record| record.row.clone()).collect();
-        let rest = missing.into_iter().filter(|record| !known.contains(&record.row));
-        records.extend(rest.filter(|record| !(already_loaded && record.row == job.load_row())));
+        let missing = marked(job, engine, &status).into_iter().filter(|record| !known.contains(&record.row));
+        let was_there = |record: &Record| already_loaded && !only_load && record.row == job.load_row();
+        records.extend(missing.filter(|record| !was_there(record)));
     }
-    if already_loaded {
-        say::line(&format!("{}: the directory has the whole graph: nothing was loaded", engine.text()));
-    }
-    (records, already_loaded)
+    let nothing_to_do = only_load && records.is_empty();
+    (records, nothing_to_do)
 }
 
-/// Applies the check after the last row to a record, which is void if the check found a fault or was not reached.
+/// Applies the check after the last row to a record, which is void if the check found a fault or was not reached. The reason that a row
+/// has itself stays the first one.
 fn verify(record: &mut Record, mode: Mode, checked: Option<&Checked>, failure: Option<&Status>) {
     let Some(checked) = checked else {
         let why = failure.map_or_else(|| "the process printed no check".to_owned(), Status::text);
-        record.status = Status::Void { why: format!("not checked, because a later step failed: {why}") };
-        return;
+        return make_void(record, format!("not checked, because a later step failed: {why}"));
     };
     let options = &mut record.params.options;
     options.insert("link lists checked at the end".into(), checked.fans.to_string());
@@ -214,36 +238,41 @@ fn verify(record: &mut Record, mode: Mode, checked: Option<&Checked>, failure: O
     }
     if let Some(why) = checked.why.clone() {
         match mode {
-            Mode::Batch | Mode::Txn => record.status = Status::Void { why },
+            Mode::Batch | Mode::Txn => make_void(record, why),
             // Without atomicity counts may drift; the page shows by how much.
             Mode::None => drop(options.insert("drift".into(), why)),
         }
     }
 }
 
+/// Makes a record void, or adds a reason to one that is void.
+fn make_void(record: &mut Record, why: String) {
+    record.status = match std::mem::take(&mut record.status) {
+        Status::Ok => Status::Void { why },
+        Status::Void { why: own } => Status::Void { why: format!("{own}; {why}") },
+        other => other,
+    };
+}
+
 /// A record without figures for each row.
 fn marked(job: &Job, engine: EngineName, status: &Status) -> Vec<Record> {
     let load = job.loads.then(|| {
-        (job.load_row(), format!("{}, load", job.case), job.source.config().map_or(1, |c| c.loaders + 1))
+        let loaders = job.source.config().map_or(0, |config| config.loaders);
+        (job.load_row(), rows::load_title(job), rows::LOAD, loaders + 1)
     });
-    let steps = job.steps.iter().map(|step| (step.row.clone(), step.title.clone(), step.clients));
-    let of = |(row, title, threads)| Record {
+    let steps =
+        job.steps.iter().map(|step| (step.row.clone(), step.title.clone(), rows::REQUESTS, step.clients));
+    let of = |(row, title, workload, threads): (String, String, &str, u32)| Record {
         experiment: job.experiment.clone(),
         row,
         title,
-        workload: "linkbench".to_owned(),
+        workload: workload.to_owned(),
         class: job.settings.class,
         size: job.size.clone(),
-        params: with_options(job, threads),
+        params: rows::params(job, threads),
         ..Record::without_figures(engine.text(), status.clone())
     };
     load.into_iter().chain(steps).map(of).collect()
-}
-
-fn with_options(job: &Job, threads: u32) -> Params {
-    let mut params = Params { threads, ..job.settings.params(0) };
-    params.options.extend(job.described());
-    params
 }
 
 /// What a process said, and whether it failed.
@@ -283,4 +312,99 @@ fn finished(plan: &Plan, job: &Job, engine: EngineName) -> Result<Finished, Stat
         if complete { Ok(()) } else { Err(failed("the process printed a line of another form".to_owned())) }
     });
     Ok((said, outcome))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::Cli;
+    use ashlar_report::record::Ops;
+    use clap::Parser;
+
+    fn job(steps: usize) -> Job {
+        let args = ["ashlar-linkbench", "--clients", "1,4", "--rate", "0"];
+        let mut job = Cli::try_parse_from(args).unwrap().plan().unwrap().cases.remove(0);
+        job.steps.truncate(steps);
+        job
+    }
+
+    fn row(name: &str, status: Status) -> Said {
+        let mut record = Record::without_figures("ashlardb", status);
+        (record.row, record.ops) = (name.to_owned(), Some(Ops::default()));
+        Said::Row(Box::new(record))
+    }
+
+    fn checked(why: Option<&str>) -> Said {
+        Said::Checked(Checked { fans: 7, why: why.map(str::to_owned), totals: true })
+    }
+
+    fn void(why: &str) -> Status {
+        Status::Void { why: why.to_owned() }
+    }
+
+    fn judged(job: &Job, said: Vec<Said>, outcome: Result<(), Status>) -> (Vec<(String, String)>, bool) {
+        let (records, nothing) = super::judged(job, EngineName::Ashlardb, said, outcome);
+        (records.into_iter().map(|record| (record.row, record.status.text())).collect(), nothing)
+    }
+
+    fn rows(of: &[(&str, &str)]) -> Vec<(String, String)> {
+        of.iter().map(|(row, why)| ((*row).to_owned(), (*why).to_owned())).collect()
+    }
+
+    #[test]
+    fn a_load_with_nothing_to_do_is_well_only_if_the_check_is() {
+        let job = job(0);
+        assert_eq!(judged(&job, vec![Said::AlreadyLoaded, checked(None)], Ok(())), (Vec::new(), true));
+        for (said, outcome, why) in [
+            (vec![Said::AlreadyLoaded, checked(Some("1 fault"))], Ok(()), "void: 1 fault"),
+            (
+                vec![Said::AlreadyLoaded],
+                Ok(()),
+                "void: not checked, because a later step failed: the process printed no check",
+            ),
+            (vec![Said::AlreadyLoaded], Err(failed("signal 9".to_owned())), "failed: signal 9"),
+        ] {
+            assert_eq!(judged(&job, said, outcome), (rows(&[("cached-load", why)]), false));
+        }
+    }
+
+    /// The load was there before: that excuses no row of requests.
+    #[test]
+    fn requests_on_a_loaded_graph_are_not_excused() {
+        let job = job(2);
+        let said = vec![Said::AlreadyLoaded, row("cached-1", Status::Ok)];
+        let not_checked = "void: not checked, because a later step failed: failed: signal 9";
+        assert_eq!(
+            judged(&job, said, Err(failed("signal 9".to_owned()))),
+            (rows(&[("cached-1", not_checked), ("cached-4", "failed: signal 9")]), false)
+        );
+        let said = vec![Said::AlreadyLoaded, row("cached-1", void("behind")), checked(None)];
+        assert_eq!(judged(&job, said, Ok(())), (rows(&[("cached-1", "void: behind")]), false));
+    }
+
+    #[test]
+    fn the_reason_of_a_row_stays_before_that_of_the_check() {
+        let said = |check| vec![row("cached-1", void("behind")), row("cached-4", Status::Ok), check];
+        assert_eq!(
+            judged(&job(2), said(checked(Some("1 fault"))), Ok(())).0,
+            rows(&[("cached-1", "void: behind; 1 fault"), ("cached-4", "void: 1 fault")])
+        );
+        let cut = vec![row("cached-1", void("behind"))];
+        let (found, _) = judged(&job(1), cut, Err(failed("signal 9".to_owned())));
+        assert!(found[0].1.starts_with("void: behind; not checked"), "{found:?}");
+    }
+
+    /// Rows with and without figures of one engine stand beside each other.
+    #[test]
+    fn rows_without_figures_are_described_as_those_with_figures() {
+        let job = job(1);
+        let all = marked(&job, EngineName::Redb, &void("x"));
+        let described: Vec<_> =
+            all.iter().map(|r| (r.row.as_str(), r.workload.as_str(), r.params.threads)).collect();
+        assert_eq!(described, [("cached-load", "linkbench-load", 2), ("cached-1", "linkbench-requests", 1)]);
+        for record in &all {
+            assert_eq!((record.params.key_bytes, record.params.value_bytes), (0, 0));
+            assert_eq!(record.params.options["mode"], "batch");
+        }
+    }
 }

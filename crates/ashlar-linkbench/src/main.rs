@@ -18,7 +18,6 @@ mod drive;
 mod generate;
 mod job;
 mod kv;
-mod losing;
 mod mix;
 mod model;
 mod phase;
@@ -40,7 +39,7 @@ fn main() -> ExitCode {
         None => cli.plan().and_then(|plan| {
             let outcome = drive::run(&plan)?;
             interrupted = plan.stop.asked();
-            if outcome.counting == 0 && !outcome.already_loaded {
+            if outcome.counting == 0 && !outcome.nothing_to_do {
                 Err("no row has figures that count: see the reasons above".to_owned())
             } else {
                 Ok(())

@@ -22,7 +22,8 @@ pub enum Size {
 pub enum Case {
     /// The data fits the engine's cache, which is read full before each row.
     Cached,
-    /// The data fits neither the cache nor the memory that a control group leaves.
+    /// The data fits neither the cache nor the memory that a control group leaves. In the smoke size the data fits that memory, and
+    /// records say so: the memory of the program itself is larger than the data.
     Device,
 }
 
@@ -66,6 +67,11 @@ impl Size {
     /// Repetitions.
     pub fn reps(self) -> u32 {
         if self == Size::Smoke { 1 } else { 3 }
+    }
+
+    /// Operations a second of the rate-limited row, unless the user gives another number.
+    pub fn rate(self) -> f64 {
+        if self == Size::Smoke { 1000.0 } else { 2000.0 }
     }
 
     /// Properties that override those of the workload.
@@ -123,7 +129,7 @@ impl Size {
                 rate: 0.0,
             })
             .collect();
-        let rate = rate.unwrap_or(if self == Size::Smoke { 1000.0 } else { 2000.0 });
+        let rate = rate.unwrap_or(self.rate());
         if rate > 0.0 {
             steps.push(Step {
                 row: format!("{head}-rate"),
@@ -165,6 +171,8 @@ mod tests {
             );
             let device = size.settings(Case::Device);
             assert!(device.cache_bytes < device.data_bytes, "{size:?}");
+            let limited = device.memory_limit_bytes.is_some_and(|limit| limit < device.data_bytes);
+            assert_eq!(limited, size != Size::Smoke, "{size:?}");
         }
         let device = Size::Standard.settings(Case::Device);
         assert_eq!((device.cache_bytes, device.memory_limit_bytes), (32 << 20, Some(160 << 20)));

@@ -36,7 +36,7 @@ struct Line<'a> {
     /// Why there are no figures.
     why: Option<&'a str>,
     figures: BTreeMap<String, Spread>,
-    /// Operations per second over RocksDB's.
+    /// Operations per second over RocksDB's. Neither ratio exists where rates do not rank engines ([`Group::ranks`]).
     to_reference: Option<f64>,
     /// Operations per second over the best engine's.
     to_best: Option<f64>,
@@ -64,8 +64,10 @@ fn lines<'a>(group: &'a Group<'a>) -> Vec<Line<'a>> {
 
 fn line<'a>(group: &Group<'a>, row: &'a Row<'a>, cell: &'a Cell<'a>) -> Line<'a> {
     let rate = cell.rate().map(|rate| rate.median);
-    let over =
-        |other: Option<Spread>| Some(rate? / other.map(|rate| rate.median).filter(|&rate| rate > 0.0)?);
+    let ranks = group.ranks(row);
+    let over = |other: Option<Spread>| {
+        Some(rate? / other.filter(|_| ranks).map(|rate| rate.median).filter(|&rate| rate > 0.0)?)
+    };
     Line {
         experiment: group.experiment,
         size: group.size,

@@ -6,7 +6,8 @@
 //!    made the storage layer transfer: pages of the page cache are not in them, mapped pages are. Context switches are those of
 //!    the whole machine.
 //! 3. The growth follows the universal scalability law `X(N) = a·N / (1 + b·(N − 1) + c·N·(N − 1))`: `a` is the throughput of one
-//!    client, `b` the part of the work that is serial, `c` what clients cost each other. Neither is negative.
+//!    client, `b` the part of the work that is serial, `c` what clients cost each other. Neither is negative, and a part is not above
+//!    1. Points that the law does not meet within [`WORST_MISS`] have no parameters: the table says how far off the best fit is.
 
 use crate::page::name;
 use crate::record::Record;
@@ -30,15 +31,20 @@ pub const COSTS: [&str; 12] = [
 ];
 
 /// The heads of the columns of [`growth`].
-pub const GROWTH: [&str; 6] = ["case", "engine", "points", "a, ops/s", "b", "c"];
+pub const GROWTH: [&str; 7] = ["case", "engine", "points", "a, ops/s", "b", "c", "fit"];
+
+/// The greatest part of a measured throughput by which the law may miss it.
+const WORST_MISS: f64 = 0.1;
 
 /// What a reader of [`growth`] needs to know.
 pub const GROWTH_NOTE: &str = "a·N / (1 + b·(N − 1) + c·N·(N − 1)) by least squares, b and c not below 0. b: the serial part; c: what \
-     clients cost each other. A fit to three points has none to spare: it shows no error of its own.";
+     clients cost each other. The law has no parameters here where it misses a point by more than 10 %, or where b would be above 1. A fit \
+     to three points has none to spare, so that it may be near by chance.";
 
 /// What a reader of [`costs`] needs to know.
 pub const COSTS_NOTE: &str = "Of a load: a node with its links. Read calls include those that the page cache answers; reads of mapped \
-     pages are none. KiB are what the process made the storage transfer.";
+     pages are none. KiB are what the process made the storage transfer. Context switches (switches/op) are those of the whole machine, \
+     other programs included.";
 
 /// The operation whose latency the document discusses.
 const LIST: &str = "GET_LINKS_LIST";
@@ -69,7 +75,7 @@ fn line(row: &str, cell: &Cell<'_>) -> [String; 12] {
     let kib = |of| known(each(of).map(|bytes| bytes / 1024.0), factor);
     let whole = |of: fn(&Record) -> Option<u64>| known(cell.median(|run| Some(of(run)? as f64)), bytes);
     let cpu = cell.median(|run| Some(run.cpu.process_s? * 1e6 / divisor(run)?));
-    let p99 = cell.median(|run| Some(run.latency_us.get(LIST)?.p99));
+    let p99 = cell.median(|run| run.latency_us.get(LIST).and_then(|list| list.percentile(0.01, list.p99)));
     [
         row.to_owned(),
         name(cell.engine).to_owned(),
@@ -87,7 +93,7 @@ fn line(row: &str, cell: &Cell<'_>) -> [String; 12] {
 }
 
 /// The growth of throughput, a line per case and engine with rows of three or more numbers of clients.
-pub fn growth(group: &Group<'_>) -> Vec<[String; 6]> {
+pub fn growth(group: &Group<'_>) -> Vec<[String; 7]> {
     let mut lines = Vec::new();
     if !group.is_linkbench() {
         return lines;
@@ -114,13 +120,30 @@ pub fn growth(group: &Group<'_>) -> Vec<[String; 6]> {
                     (of == *case).then_some((clients?, speed))
                 })
                 .collect();
-            if let Some([a, b, c]) = scalability(&points) {
-                let (engine, points) = (name(engine).to_owned(), points.len().to_string());
-                lines.push([case.clone(), engine, points, rate(a), format!("{b:.3}"), format!("{c:.4}")]);
+            if let Some(law) = scalability(&points) {
+                let [a, b, c, fit] = shown(law, &points);
+                lines.push([case.clone(), name(engine).to_owned(), points.len().to_string(), a, b, c, fit]);
             }
         }
     }
     lines
+}
+
+/// The parameters in words, and how well the law fits; without parameters if it does not.
+fn shown([a, b, c]: [f64; 3], points: &[(f64, f64)]) -> [String; 4] {
+    let misses = |&(n, speed): &(f64, f64)| {
+        let said = a * n / (1.0 + b * (n - 1.0) + c * n * (n - 1.0));
+        (said / speed - 1.0).abs()
+    };
+    let miss = points.iter().filter(|(_, speed)| *speed > 0.0).map(misses).fold(0.0, f64::max);
+    let none = |why: String| ["–", "–", "–", &why].map(str::to_owned);
+    if miss > WORST_MISS {
+        return none(format!("none: {:.0} % off", miss * 100.0));
+    }
+    if b > 1.0 {
+        return none(format!("none: b would be {b:.2}"));
+    }
+    [rate(a), format!("{b:.3}"), format!("{c:.4}"), format!("within {:.0} %", (miss * 100.0).ceil())]
 }
 
 /// The parameters of the law by least squares of N / X(N), which is linear in them; none of them is negative. `None`: fewer than
@@ -230,7 +253,7 @@ mod tests {
             (Some(500), Some(4096 * 1000), Some(512_000));
         (record.cpu.machine_cs, record.cpu.process_s, record.mem.rss) =
             (Some(2000), Some(0.02), Some(1 << 20));
-        record.latency_us.insert(LIST.into(), Latency { p99: 1500.0, ..Latency::default() });
+        record.latency_us.insert(LIST.into(), Latency { count: 1000, p99: 1500.0, ..Latency::default() });
         record
     }
 
@@ -268,7 +291,21 @@ mod tests {
         assert_eq!(costs[1][5..], ["0.50", "4.00", "0.50", "2.00", "20 µs", "1 MiB", "1.5 ms"]);
         assert_eq!(
             growth(&summary.groups[0]),
-            [["cached", "AshlarDB", "3", "1,000", "0.250", "0.0010"].map(str::to_owned)]
+            [["cached", "AshlarDB", "3", "1,000", "0.250", "0.0010", "within 1 %"].map(str::to_owned)]
         );
+    }
+
+    /// A serial part above 1 and a law that misses a point are no findings about an engine.
+    #[test]
+    fn a_law_that_does_not_fit_has_no_parameters() {
+        let of = |points: &[(f64, f64)]| shown(scalability(points).unwrap(), points);
+        let falls = [1.0, 4.0, 16.0].map(|n| (n, law(50_000.0, 1.2, 0.002, n)));
+        assert_eq!(of(&falls), ["–", "–", "–", "none: b would be 1.20"]);
+        let [a, b, c, fit] = of(&[(1.0, 20_300.0), (4.0, 9510.0), (16.0, 26_600.0)]);
+        assert_eq!([a, b, c], ["–", "–", "–"]);
+        assert!(fit.starts_with("none: ") && fit.ends_with(" % off"), "{fit}");
+        let near =
+            [1.0, 4.0, 16.0].map(|n| (n, law(50_000.0, 0.2, 0.002, n) * if n > 2.0 { 1.05 } else { 1.0 }));
+        assert!(of(&near)[3].starts_with("within "), "{:?}", of(&near));
     }
 }

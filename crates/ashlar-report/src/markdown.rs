@@ -71,9 +71,10 @@ fn line(out: &mut String, cells: impl IntoIterator<Item = String>) {
     let _ = writeln!(out, "| {} |", cells.join(" | "));
 }
 
-/// Rows down, engines across, medians; the best of a row is bold.
+/// Rows down, engines across, medians. The best of a row is bold where rates rank engines.
 fn table(group: &Group<'_>, engines: &[&str]) -> String {
-    let both = engines.contains(&OURS) && engines.contains(&REFERENCE);
+    let ranked = group.rows.iter().any(|row| group.ranks(row));
+    let both = ranked && engines.contains(&OURS) && engines.contains(&REFERENCE);
     let mut out =
         "Operations per second, median; in brackets half the span of the repetitions.\n\n".to_owned();
     let ratio_head = both.then(|| format!("{} × {}", name(OURS), name(REFERENCE)));
@@ -84,11 +85,12 @@ fn table(group: &Group<'_>, engines: &[&str]) -> String {
     let columns = engines.len() + usize::from(both);
     line(&mut out, ["---".to_owned()].into_iter().chain((0..columns).map(|_| "---:".to_owned())));
     for row in &group.rows {
-        let best = row.best();
+        let ranks = group.ranks(row);
+        let best = row.best().filter(|_| ranks);
         let cells =
             engines.iter().map(|engine| row.of(engine).map_or_else(|| "–".to_owned(), |c| figure(c, best)));
         let id = if row.id == row.title { String::new() } else { format!("{} ", text(row.id)) };
-        let ratio = both.then(|| known(against(row), factor));
+        let ratio = both.then(|| known(against(row).filter(|_| ranks), factor));
         line(&mut out, [format!("{id}{}", text(row.title))].into_iter().chain(cells).chain(ratio));
     }
     out
@@ -114,12 +116,17 @@ fn waits(group: &Group<'_>) -> String {
             let open = |latency: &Latency| (latency.from == From::Intended).then_some(latency.rate).flatten();
             let kinds = cell.typical().map(|run| run.latency_us.iter()).into_iter().flatten();
             for (kind, due) in kinds.filter_map(|(kind, latency)| Some((kind, open(latency)?))) {
-                type At = fn(&Latency) -> f64;
-                let shown: [At; 4] = [|l| l.p50, |l| l.p99, |l| l.p999, |l| l.p9999];
-                let shown = shown.map(|at| cell.median(|run| run.latency_us.get(kind).map(at)));
+                type At = fn(&Latency) -> Option<f64>;
+                let shown: [At; 4] = [
+                    |l| l.percentile(0.5, l.p50),
+                    |l| l.percentile(0.01, l.p99),
+                    |l| l.percentile(0.001, l.p999),
+                    |l| l.percentile(0.0001, l.p9999),
+                ];
+                let shown = shown.map(|at| cell.median(|run| at(run.latency_us.get(kind)?)));
                 let all = cell.runs.iter().filter_map(|run| Some(run.latency_us.get(kind)?.max));
                 let longest = Spread::of(all).map(|spread| spread.max);
-                let head = [text(row.title), text(name(cell.engine)), rate(due)];
+                let head = [text(row.title), text(name(cell.engine)), text(kind), rate(due)];
                 let waits = shown.into_iter().chain([longest]).map(|wait| known(wait, micros));
                 line(&mut rows, head.into_iter().chain(waits));
             }
@@ -129,9 +136,10 @@ fn waits(group: &Group<'_>) -> String {
         return rows;
     }
     format!(
-        "From when an operation was due until it was done; percentiles are medians of the repetitions, the longest is of all:\n\n\
-         | | engine | due a second | p50 | p99 | p99.9 | p99.99 | longest |\n\
-         |---|---|---:|---:|---:|---:|---:|---:|\n{rows}\n"
+        "From when an operation was due until it was done; percentiles are medians of the repetitions, the longest is of all. A dash: \
+         fewer than ten operations took longer. `due a second` counts all kinds of operations:\n\n\
+         | | engine | operation | due a second | p50 | p99 | p99.9 | p99.99 | longest |\n\
+         |---|---|---|---:|---:|---:|---:|---:|---:|\n{rows}\n"
     )
 }
 
@@ -145,7 +153,7 @@ fn rewriting(group: &Group<'_>) -> String {
                 Some((ops.us_cpu_op? - ops.us_cpu_thread_op?).max(0.0))
             })
         };
-        let reference = row.of(REFERENCE).and_then(cost);
+        let reference = row.of(REFERENCE).and_then(cost).filter(|_| group.is_quotable());
         for cell in &row.cells {
             let Some(own) = cost(cell) else { continue };
             let ratio = reference.filter(|_| cell.engine == OURS).map(|reference| reference / own);
@@ -172,12 +180,12 @@ fn costs(group: &Group<'_>) -> String {
     let mut rows = String::new();
     for row in &group.rows {
         let cost = |cell: &Cell<'_>| cell.median(|run| run.ops.as_ref()?.us_cpu_op);
-        let reference = row.of(REFERENCE).and_then(cost);
+        let reference = row.of(REFERENCE).and_then(cost).filter(|_| group.is_quotable());
         for cell in &row.cells {
             let Some(own) = cost(cell) else { continue };
             let ratio = reference.filter(|_| cell.engine == OURS).map(|reference| reference / own);
             let again = |run: &Record| run.params.options.get("conflicts")?.parse::<f64>().ok();
-            let writes = |run: &Record| run.amp.wa_eng.filter(|written| *written > 0.0).and(run.amp.wa_proc);
+            let writes = |run: &Record| run.amp.wa_eng.filter(|written| *written > 0.0).and(run.written());
             let numbers = [
                 known(ratio, factor),
                 known(cell.median(writes), factor),
@@ -255,18 +263,20 @@ fn amplification(group: &Group<'_>) -> String {
     if group.experiment == OPERATIONS {
         return String::new();
     }
+    let writes = |run: &Record| run.ops.as_ref().is_some_and(|ops| ops.found.is_none());
     let mut rows = String::new();
     for row in &group.rows {
         for cell in &row.cells {
-            let theory = cell.typical().and_then(predicted);
-            let Some(said) = theory.and_then(|theory| theory.wa) else { continue };
+            let Some(run) = cell.typical().filter(|run| writes(run)) else { continue };
+            let theory = predicted(run);
             type Figure = fn(&Record) -> Option<f64>;
-            let measured: [Figure; 3] = [|r| r.amp.wa_proc, |r| r.amp.wa_eng, |r| r.amp.sa_du];
+            let measured: [Figure; 3] = [Record::written, |r| r.amp.wa_eng, |r| r.amp.sa_du];
             let [process, engine, space] = measured.map(|figure| cell.median(figure));
             if process.or(engine).or(space).is_none() {
                 continue;
             }
-            let cells = [process, engine, Some(said), space, theory.map(|theory| theory.sa)];
+            let cells =
+                [process, engine, theory.and_then(|theory| theory.wa), space, theory.map(|theory| theory.sa)];
             let cells = cells.map(|value| known(value, factor));
             line(&mut rows, [text(row.title), text(name(cell.engine))].into_iter().chain(cells));
         }
@@ -332,6 +342,41 @@ mod tests {
         assert_eq!(markdown(&Run::default()), "");
     }
 
+    /// The size shows that everything works, and the page says what else the machine did meanwhile.
+    #[test]
+    fn the_smoke_size_ranks_no_engine_and_names_the_share_of_others() {
+        let mut run = sample::comparison();
+        for record in &mut run.records {
+            record.size = Some("smoke".into());
+            record.params.options.insert(
+                "disturbed".into(),
+                "other programs used 40 % of the processors; other guests took 6 % of the processors; pages were swapped".into(),
+            );
+        }
+        let text = markdown(&run);
+        assert!(text.contains("| 1A sequential reads | 6,120,000 (± 1 %) |"), "{text}");
+        assert!(!text.contains("**") && !text.contains("AshlarDB × RocksDB"), "{text}");
+        assert!(text.contains("used up to 46 % of the processors beside 60 of 60 runs"), "{text}");
+        let page = crate::page(&run);
+        assert!(page.contains("used up to 46 %") && !page.contains("<td>1.25</td>"), "{page}");
+    }
+
+    /// No formula covers the load of Linkbench, and write calls say nothing of an engine that maps its writes.
+    #[test]
+    fn amplification_has_dashes_for_what_is_not_known() {
+        let mut run = sample::comparison();
+        run.records.retain(|record| record.row == "1D" && record.engine.name != "treedb");
+        for record in &mut run.records {
+            record.workload = "linkbench-load".into();
+            if record.engine.name == "lmdb" {
+                record.engine.name = "treedb".into();
+            }
+        }
+        let text = markdown(&run);
+        assert!(text.contains("| random writes | AshlarDB | 4.50 | 4.40 | – | 0.90 | – |"), "{text}");
+        assert!(text.contains("| random writes | Kyoto TreeDB | – | 4.40 | – | 0.90 | – |"), "{text}");
+    }
+
     #[test]
     fn the_brief_form_has_the_table_and_one_sentence() {
         let text = brief(&sample::comparison());
@@ -379,7 +424,12 @@ mod tests {
         assert!(text.contains("### Operations, standard size"), "{text}");
         assert!(text.contains("| sequential reads | AshlarDB | 0.50 µs | 2.50 |"), "{text}");
         assert!(text.contains("| 12 |"), "{text}");
-        assert!(text.contains("- other programs used the processors beside "), "{text}");
+        assert!(
+            text.contains(
+                "- other programs or guests used up to 20 % of the processors beside 60 of 60 runs"
+            ),
+            "{text}"
+        );
     }
 
     #[test]
@@ -391,11 +441,22 @@ mod tests {
         }
         let text = rates(&run);
         for part in [
-            "p99.99 | longest |\n|---|---|---:|---:|---:|---:|---:|---:|\n| sequential reads | AshlarDB | 250,000 | 0.13 µs | 0.98 µs | 6.54 µs | 49 µs | 3.3 ms |\n",
-            "| random writes | LMDB | 250,000 |",
+            "p99.99 | longest |\n|---|---|---|---:|---:|---:|---:|---:|---:|\n| sequential reads | AshlarDB | read | 250,000 | 0.13 µs | 0.98 µs | 6.54 µs | 49 µs | 3.3 ms |\n",
+            "| random writes | LMDB | write | 250,000 |",
+            // The driver limits the rates.
+            "| 1A sequential reads | 6,120,000 (± 1 %) |",
         ] {
             assert!(text.contains(part), "{part}\n{text}");
         }
+        assert!(!text.contains("AshlarDB × RocksDB"), "{text}");
+        for latency in run.records.iter_mut().flat_map(|record| record.latency_us.values_mut()) {
+            latency.count = 9_999;
+        }
+        let text = rates(&run);
+        assert!(
+            text.contains("| AshlarDB | read | 250,000 | 0.13 µs | 0.98 µs | – | – | 3.3 ms |"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Groups records by experiment, row and engine: medians, spread, and remarks.
 
 use crate::history;
-use crate::record::{Class, Published, Record, Run, Status};
+use crate::record::{Class, From, Limit, Published, Record, Run, Status};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,6 +16,9 @@ pub const OPERATIONS: &str = "operations";
 /// Linkbench's experiment, whose cost per operation is shown as its document does. Runs with other modes or configurations have
 /// this name with parts behind dots: `s4.txn.sync`.
 pub const LINKBENCH: &str = "s4";
+
+/// The size whose figures are not to be quoted.
+const SMOKE: &str = "smoke";
 
 /// The parts behind Linkbench's name; empty for the usual configuration. `None`: another experiment.
 fn linkbench_parts(experiment: &str) -> Option<&str> {
@@ -131,14 +134,22 @@ impl<'a> Row<'a> {
         rates.max_by(|a, b| a.median.total_cmp(&b.median))
     }
 
+    /// True if the driver limits the rate: operations are due at given times, so every engine that keeps up has the same rate.
+    pub fn is_paced(&self) -> bool {
+        let latencies = self.cells.iter().flat_map(|cell| &cell.runs).flat_map(|run| run.latency_us.values());
+        latencies.into_iter().any(|latency| latency.from == From::Intended && latency.rate.is_some())
+    }
+
     /// True if engines with the same requested work did or read something different. Missing sums cannot be compared: runs
     /// ended by the clock, several threads. Each run checks the content of its directory by itself.
     fn disagrees(&self) -> bool {
         let runs = || self.cells.iter().flat_map(|cell| &cell.runs);
         let asked: BTreeSet<&str> = runs().filter_map(|run| run.hash.ops.as_deref()).collect();
-        let read: BTreeSet<_> =
-            runs().filter_map(|run| Some((run.hash.reads.as_deref()?, run.ops.as_ref()?.found))).collect();
-        asked.len() > 1 || read.len() > 1
+        let read: BTreeSet<&str> = runs().filter_map(|run| run.hash.reads.as_deref()).collect();
+        // Of a run that the clock ended, the sum is that of its first operations, but `found` counts all of them.
+        let whole = runs().filter(|run| run.hash.reads.is_some() && run.params.limit == Limit::Count);
+        let found: BTreeSet<u64> = whole.filter_map(|run| run.ops.as_ref()?.found).collect();
+        asked.len() > 1 || read.len() > 1 || found.len() > 1
     }
 }
 
@@ -162,6 +173,17 @@ impl<'a> Group<'a> {
             other => other,
         };
         format!("{experiment}{size}, {} settings", self.class.text())
+    }
+
+    /// True if the rates of a row say which engine is faster. They do not in the smoke size, which only shows that everything works,
+    /// and where the driver limits them.
+    pub fn ranks(&self, row: &Row<'_>) -> bool {
+        self.is_quotable() && !row.is_paced()
+    }
+
+    /// False for the smoke size.
+    pub fn is_quotable(&self) -> bool {
+        self.size != Some(SMOKE)
     }
 
     /// True for Linkbench in any mode and configuration.
@@ -299,20 +321,28 @@ fn marks(groups: &[Group<'_>], records: &[Record]) -> Vec<String> {
     if wide > 0 {
         marks.push(format!("{wide} of {cells} figures vary by more than 10 % between repetitions"));
     }
-    if groups.iter().any(|group| group.size == Some("smoke")) {
+    if !groups.iter().all(Group::is_quotable) {
         marks.push("smoke size: shows that everything works; its figures are not to be quoted".to_owned());
     }
     marks
 }
 
-/// The remark that other programs ran beside records whose figures count, where the machine should have been left alone.
+/// The remark that others used the processors beside records whose figures count, with the largest share.
 fn beside(records: &[Record]) -> Option<String> {
-    let sized = |r: &&Record| r.counts() && r.size.as_deref().is_some_and(|size| size != "smoke");
-    let all = records.iter().filter(sized).count();
-    let busy = records.iter().filter(sized).filter(|r| r.params.options.contains_key("disturbed")).count();
-    (busy > 0).then(|| {
-        format!("other programs used the processors beside {busy} of {all} runs: processor times say more than rates")
-    })
+    let counting = || records.iter().filter(|record| record.counts());
+    let shares: Vec<u32> = counting().filter_map(share).collect();
+    let (most, busy, all) = (shares.iter().max()?, shares.len(), counting().count());
+    Some(format!(
+        "other programs or guests used up to {most} % of the processors beside {busy} of {all} runs: processor times say more than rates"
+    ))
+}
+
+/// The percentage of the processors that others used beside a run. `None`: too little to be noted.
+fn share(record: &Record) -> Option<u32> {
+    let reasons = record.params.options.get("disturbed")?.split("; ");
+    let percent =
+        |reason: &str| reason.strip_suffix(" % of the processors")?.rsplit(' ').next()?.parse::<u32>().ok();
+    reasons.filter_map(percent).reduce(|a, b| a + b)
 }
 
 #[cfg(test)]

@@ -123,10 +123,15 @@ static int step(Db *d, int statement, const char *what) {
     return done == SQLITE_DONE ? 0 : failed(d, what);
 }
 
+/* Binds a blob, which must live until the statement has run. An empty one may have no address: a null pointer would bind NULL. */
+static int bind(Db *d, int statement, int place, const void *bytes, size_t len) {
+    int code = sqlite3_bind_blob64(d->of[statement], place, bytes ? bytes : "", len, SQLITE_STATIC);
+    return code == SQLITE_OK ? 0 : failed(d, "bind");
+}
+
 int shim_put(void *db, const uint8_t *key, size_t key_len, const uint8_t *value, size_t value_len) {
     Db *d = db;
-    sqlite3_bind_blob(d->of[PUT], 1, key, (int)key_len, SQLITE_STATIC);
-    sqlite3_bind_blob(d->of[PUT], 2, value, (int)value_len, SQLITE_STATIC);
+    if (bind(d, PUT, 1, key, key_len) || bind(d, PUT, 2, value, value_len)) return -1;
     return step(d, PUT, "put");
 }
 
@@ -176,7 +181,7 @@ static int keep(Db *d, const uint8_t **value, size_t value_len) {
 int shim_get(void *reader, const uint8_t *key, size_t key_len, const uint8_t **value, size_t *value_len) {
     Db *d = reader;
     sqlite3_reset(d->of[GET]);
-    if (sqlite3_bind_blob(d->of[GET], 1, key, (int)key_len, SQLITE_STATIC) != SQLITE_OK) return failed(d, "bind");
+    if (bind(d, GET, 1, key, key_len)) return -1;
     int got = sqlite3_step(d->of[GET]);
     if (got != SQLITE_ROW) {
         sqlite3_reset(d->of[GET]);
@@ -231,9 +236,8 @@ int shim_first(void *cursor, shim_entry *entry) {
 /* Binds the key and value of a change to its statement, and runs it. */
 static int change(Db *d, const shim_change *c) {
     int which = c->deletes ? DELETE : PUT;
-    sqlite3_bind_blob(d->of[which], 1, c->key, (int)c->key_len, SQLITE_STATIC);
-    if (!c->deletes)
-        sqlite3_bind_blob(d->of[which], 2, c->value ? (const void *)c->value : "", (int)c->value_len, SQLITE_STATIC);
+    if (bind(d, which, 1, c->key, c->key_len)) return -1;
+    if (!c->deletes && bind(d, which, 2, c->value, c->value_len)) return -1;
     return step(d, which, c->deletes ? "delete" : "put");
 }
 

@@ -45,7 +45,7 @@ pub enum EngineName {
     /// AshlarDB that drops every thousandth put.
     #[value(hide = true)]
     TestForgetful,
-    /// AshlarDB whose clients lose one entry, in a program that knows which one.
+    /// AshlarDB whose clients lose one entry of those whose keys begin with `l`, as the links of Linkbench.
     #[value(hide = true)]
     TestLosing,
 }
@@ -102,20 +102,18 @@ impl EngineName {
         }
     }
 
-    /// True for AshlarDB spoilt on purpose.
-    pub fn is_spoilt(self) -> bool {
-        matches!(
-            self,
-            EngineName::TestSlow
-                | EngineName::TestCareless
-                | EngineName::TestForgetful
-                | EngineName::TestLosing
-        )
+    /// The part of AshlarDB that a test engine spoils; `None` for the engines that are compared.
+    pub fn spoilt(self) -> Option<Spoilt> {
+        match self {
+            EngineName::TestSlow | EngineName::TestCareless | EngineName::TestForgetful => Some(Spoilt::Puts),
+            EngineName::TestLosing => Some(Spoilt::Clients),
+            _ => None,
+        }
     }
 
     /// The settings that the engine has no equivalent for.
     pub fn lacks(self, settings: &Settings) -> Option<&'static str> {
-        let ours = self == EngineName::Ashlardb || self.is_spoilt();
+        let ours = self == EngineName::Ashlardb || self.spoilt().is_some();
         match self {
             EngineName::Rocksdb => None,
             _ if settings.direct_io && ours => {
@@ -148,6 +146,30 @@ impl EngineName {
     }
 }
 
+/// What a test engine spoils.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spoilt {
+    /// Single puts of [`crate::peer::Peer`].
+    Puts,
+    /// The changes of [`crate::client::Client`].
+    Clients,
+}
+
+/// Refuses test engines for a program that only meets what `meets` spoils. Under the names of the others
+/// the program would show the figures of AshlarDB without a fault.
+///
+/// # Errors
+/// The text names the engine.
+pub fn refuse(engines: &[EngineName], meets: Spoilt) -> Result<(), String> {
+    match engines.iter().find(|engine| engine.spoilt().is_some_and(|spoilt| spoilt != meets)) {
+        Some(engine) => Err(format!(
+            "{} has no fault under this program: its figures would be those of AshlarDB. Leave it out of --engines",
+            engine.text()
+        )),
+        None => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -160,6 +182,7 @@ mod tests {
             assert_eq!(value.get_name(), engine.text());
             assert_eq!(serde_json::to_string(engine).unwrap(), format!("\"{}\"", engine.text()));
             assert_eq!(EngineName::ALL.contains(engine), !value.is_hide_set());
+            assert_eq!(EngineName::ALL.contains(engine), engine.spoilt().is_none());
         }
     }
 }

@@ -51,8 +51,9 @@ impl Faults {
     /// Why a record is void. `None`: nothing is wrong.
     pub fn why(&self) -> Option<String> {
         let first = self.first.join("; ");
+        let plural = if self.count == 1 { "" } else { "s" };
         (self.count > 0)
-            .then(|| format!("{} faults in the links of {} nodes and types: {first}", self.count, self.fans))
+            .then(|| format!("{} fault{plural} ({} link lists were checked): {first}", self.count, self.fans))
     }
 }
 

@@ -124,9 +124,9 @@ fn chunk_key(chunk: u64) -> Vec<u8> {
 
 const NODES_KEY: &[u8] = b"mnodes";
 
-/// The form of a loaded graph. It changes with the generators and with the layout, so that kept databases of an earlier form are
-/// refused.
-const FORM: u32 = 2;
+/// The form of a loaded graph. It changes with the generators, the layout and the digests, so that kept databases of an earlier form
+/// are refused.
+const FORM: u32 = 3;
 
 /// A digest of everything that decides what the load writes.
 fn fingerprint(config: &Config) -> u64 {

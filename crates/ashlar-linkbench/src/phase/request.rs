@@ -8,7 +8,8 @@
 //!    warm-up draws from a stream of its own, because its number of operations depends on the engine.
 //! 4. Every [`CHECKED`] operations a requester checks the links around its last link write, under their lock: one node and type
 //!    with at most [`CHECKED_LINKS`] loaded links, because other writers of that node wait meanwhile. Rows with a rate are checked
-//!    after they ended: a check would delay operations that are due.
+//!    after they ended: a check would delay operations that are due. So are rows of transactions, whose writers take no locks of the
+//!    driver.
 //! 5. One requester also keeps the digests of its first [`COMPARED`] operations, which the clock does not end. So engines can be
 //!    compared even if one does more operations in a row than another.
 
@@ -103,7 +104,7 @@ pub struct Done {
     pub late: Duration,
     /// With a rate: whether a requester gave up operations that were due.
     pub gave_up: bool,
-    /// With a rate: the nodes and types that are to be checked afterwards.
+    /// With a rate, or in transactions: the nodes and types that are to be checked afterwards.
     pub unchecked: Vec<Fan>,
 }
 
@@ -277,8 +278,13 @@ impl<'a, C: Client> Requester<'a, C> {
             if self.done.ops == compared {
                 self.done.first = Some(self.done.sums);
             }
-            if self.check_is_due() && self.shared.mode == Mode::Batch {
-                self.check();
+            if self.check_is_due() {
+                match self.shared.mode {
+                    Mode::Batch => self.check(),
+                    Mode::Txn => self.check_later(),
+                    // Counts may drift.
+                    Mode::None => {}
+                }
             }
         }
     }
@@ -305,8 +311,8 @@ impl<'a, C: Client> Requester<'a, C> {
             if !goes_on {
                 break;
             }
-            if self.check_is_due() && self.shared.mode == Mode::Batch {
-                self.done.unchecked.extend(self.written.take());
+            if self.check_is_due() && self.shared.mode != Mode::None {
+                self.check_later();
             }
         }
     }
@@ -334,6 +340,11 @@ impl<'a, C: Client> Requester<'a, C> {
             Ok(faults) => self.done.faults = std::mem::take(&mut self.done.faults).and(faults),
             Err(why) => drop(self.accept(Err(why))),
         }
+    }
+
+    /// Notes the links around the last link write for a check after the row.
+    fn check_later(&mut self) {
+        self.done.unchecked.extend(self.written.take());
     }
 
     /// False: too many failures.

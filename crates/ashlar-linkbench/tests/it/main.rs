@@ -91,6 +91,9 @@ fn other_modes_run_where_an_engine_has_them() {
             }
             assert_eq!(record.status.text(), "", "{} {}", record.engine.name, record.row);
             assert_eq!(record.params.options["mode"], mode);
+            // Those of transactions after the row; without atomicity the counts may drift.
+            let checked = record.params.options["link lists checked meanwhile"] != "0";
+            assert_eq!(checked, mode == "txn", "{}", record.row);
         }
         for record in of(&run, "fjall") {
             assert!(
@@ -113,10 +116,29 @@ fn a_peer_that_loses_a_link_has_void_rows() {
     assert_eq!(losing.len(), 3);
     for record in losing {
         let why = record.status.text();
-        assert!(why.starts_with("void: ") && why.contains(" faults in the links of "), "{why}");
+        assert!(why.starts_with("void: ") && why.contains(" link lists were checked): "), "{why}");
     }
     let (out, run) = small(&["--engines", "test-losing", "--rate", "0"], dir.path());
     assert!(!out.status.success() && said(&out).contains("no row has figures that count"), "{run:?}");
+}
+
+/// The load loses a link. A second load finds the graph whole, writes nothing, and must not hide the loss.
+#[test]
+fn a_load_with_nothing_to_do_is_checked() {
+    let dir = tempfile::tempdir().unwrap();
+    let (file, kept) = (dir.path().join("link.properties"), dir.path().join("kept"));
+    std::fs::write(&file, CONFIG).unwrap();
+    let (file, kept) = (file.to_string_lossy(), kept.to_string_lossy());
+    let args = ["-c", &file, "--keep", &kept, "--engines", "test-losing", "-l"];
+    for (loads, wanted) in [(1, "no row has figures that count"), (2, "nothing was loaded")] {
+        let out = linkbench(&args, dir.path());
+        assert!(!out.status.success() && said(&out).contains(wanted), "{}", said(&out));
+        let run = records(dir.path());
+        let rows = of(&run, "test-losing");
+        let why = rows.last().unwrap().status.text();
+        assert!(why.starts_with("void: ") && why.contains(" link lists were checked): "), "{why}");
+        assert_eq!(rows.iter().filter(|record| record.row == "file-load").count(), loads);
+    }
 }
 
 #[test]

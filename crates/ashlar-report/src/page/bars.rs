@@ -61,8 +61,9 @@ fn alone(group: &Group<'_>) -> String {
 }
 
 fn card(group: &Group<'_>, row: &Row<'_>) -> String {
-    let best = row.best();
-    let reference = row.of(REFERENCE).and_then(Cell::rate);
+    let ranks = group.ranks(row);
+    let best = row.best().filter(|_| ranks);
+    let reference = row.of(REFERENCE).and_then(Cell::rate).filter(|_| ranks);
     let most = row.cells.iter().filter_map(Cell::rate).map(|rate| rate.max).fold(0.0, f64::max);
     let base = group.baseline(row.id);
     let mut out = format!(

@@ -3,21 +3,23 @@
 use super::{color, name, row_title};
 use crate::record::{From, Latency};
 use crate::summary::{Group, Row};
-use crate::words::{escape, micros};
+use crate::words::{escape, known, micros};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-type At = (&'static str, fn(&Latency) -> f64);
+/// The name of a percentile, its value, and the part of the operations that exceeds it.
+type At = (&'static str, fn(&Latency) -> f64, f64);
 
 const PERCENTILES: [At; 8] = [
-    ("p50", |l| l.p50),
-    ("p75", |l| l.p75),
-    ("p90", |l| l.p90),
-    ("p95", |l| l.p95),
-    ("p99", |l| l.p99),
-    ("p99.9", |l| l.p999),
-    ("p99.99", |l| l.p9999),
-    ("max", |l| l.max),
+    ("p50", |l| l.p50, 0.5),
+    ("p75", |l| l.p75, 0.25),
+    ("p90", |l| l.p90, 0.1),
+    ("p95", |l| l.p95, 0.05),
+    ("p99", |l| l.p99, 0.01),
+    ("p99.9", |l| l.p999, 0.001),
+    ("p99.99", |l| l.p9999, 0.0001),
+    // The greatest is exact, however few there are.
+    ("max", |l| l.max, f64::INFINITY),
 ];
 
 /// Pixels of the drawing, before it is scaled.
@@ -33,7 +35,7 @@ pub fn section(group: &Group<'_>, engines: &[&str]) -> String {
     format!(
         "<h3>Latency</h3>\n<p class=\"note\">Percentiles of the typical repetition, on a scale of powers of ten. Those of a \
          closed loop begin when the call is made and hide the queue behind a stall; those of an open loop begin when the \
-         operation was due.</p>\n<div class=\"cards\">\n{cards}</div>\n"
+         operation was due. A dash: fewer than ten operations took longer.</p>\n<div class=\"cards\">\n{cards}</div>\n"
     )
 }
 
@@ -63,7 +65,8 @@ fn cards(group: &Group<'_>, row: &Row<'_>, engines: &[&str]) -> String {
 }
 
 fn curves(seen: &[(&str, &Latency)], engines: &[&str]) -> String {
-    let all = || seen.iter().flat_map(|(_, l)| PERCENTILES.iter().map(|(_, of)| of(l))).filter(|&v| v > 0.0);
+    let all =
+        || seen.iter().flat_map(|(_, l)| PERCENTILES.iter().map(|(_, of, _)| of(l))).filter(|&v| v > 0.0);
     let low = all().fold(f64::INFINITY, f64::min).max(0.001).log10().floor();
     let high = all().fold(0.001, f64::max).log10().ceil().max(low + 1.0);
     let (width, height) = (SIZE.0 - MARGIN.0 - 8.0, SIZE.1 - MARGIN.1 - 8.0);
@@ -85,15 +88,17 @@ fn curves(seen: &[(&str, &Latency)], engines: &[&str]) -> String {
         );
         power += 1.0;
     }
-    for (index, (name, _)) in PERCENTILES.iter().enumerate() {
+    for (index, (name, ..)) in PERCENTILES.iter().enumerate() {
         let class = if index + 1 == PERCENTILES.len() { "x last" } else { "x" };
         let _ =
             write!(out, "<text x=\"{:.1}\" y=\"{}\" class=\"{class}\">{name}</text>", x(index), SIZE.1 - 6.0);
     }
     // AshlarDB is drawn last, above the others.
     for (engine, latency) in seen.iter().rev() {
-        let points =
-            PERCENTILES.iter().enumerate().map(|(i, (_, of))| format!("{:.1},{:.1}", x(i), y(of(latency))));
+        let points = PERCENTILES
+            .iter()
+            .enumerate()
+            .map(|(i, (_, of, _))| format!("{:.1},{:.1}", x(i), y(of(latency))));
         let points = points.collect::<Vec<_>>().join(" ");
         let _ = write!(out, "<polyline class=\"{}\" points=\"{points}\"/>", color(engines, engine));
     }
@@ -117,8 +122,11 @@ fn table(seen: &[(&str, &Latency)], engines: &[&str]) -> String {
     let heads: String = SHOWN.iter().map(|&i| format!("<th>{}</th>", PERCENTILES[i].0)).collect();
     let mut out = format!("<table class=\"figures\"><thead><tr><th>engine</th>{heads}</tr></thead><tbody>\n");
     for (engine, latency) in seen {
-        let cells: String =
-            SHOWN.iter().map(|&i| format!("<td>{}</td>", micros((PERCENTILES[i].1)(latency)))).collect();
+        let cell = |&i: &usize| {
+            let (_, of, beyond) = PERCENTILES[i];
+            format!("<td>{}</td>", known(latency.percentile(beyond, of(latency)), micros))
+        };
+        let cells: String = SHOWN.iter().map(cell).collect();
         let key = format!("<i class=\"key {}\"></i>", color(engines, engine));
         let _ = writeln!(out, "<tr><th scope=\"row\">{key}{}</th>{cells}</tr>", escape(name(engine)));
     }

@@ -28,7 +28,7 @@ const READINGS: [Reading; 3] = [
 
 /// The triangles and the table. Empty if nothing was measured.
 pub fn section(group: &Group<'_>, engines: &[&str]) -> String {
-    let writes = row_like(group, |r| r.amp.wa_proc.or(r.amp.wa_eng).is_some());
+    let writes = row_like(group, |r| r.written().or(r.amp.wa_eng).is_some());
     let reads =
         READINGS.iter().find_map(|reading| Some((reading, row_like(group, |r| reading.1(r).is_some())?)));
     let Some(writes) = writes else { return String::new() };
@@ -38,7 +38,7 @@ pub fn section(group: &Group<'_>, engines: &[&str]) -> String {
             let cell = writes.of(engine).filter(|cell| !cell.runs.is_empty())?;
             let read = reads.and_then(|((_, figure), row)| row.of(engine)?.median(figure));
             let corners = Corners {
-                write: cell.median(|r| r.amp.wa_proc.or(r.amp.wa_eng)),
+                write: cell.median(|r| r.written().or(r.amp.wa_eng)),
                 space: cell.median(|r| r.amp.sa_du),
                 read,
             };
@@ -144,7 +144,7 @@ fn table(group: &Group<'_>) -> String {
 fn line(row: &Row<'_>, cell: &Cell<'_>) -> Option<String> {
     type Figure = fn(&Record) -> Option<f64>;
     let figures: [Figure; 9] = [
-        |r| r.amp.wa_proc,
+        Record::written,
         |r| r.amp.wa_eng,
         |r| r.amp.wa_tree,
         |r| r.amp.sa_du,

@@ -81,7 +81,7 @@ fn known(schema: u32, index: usize) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{Ops, Status};
+    use crate::record::{Latency, Ops, Status};
 
     #[test]
     fn a_file_comes_back() {
@@ -110,6 +110,22 @@ mod tests {
         assert_eq!((record.read_calls(), record.read_kib()), (Some(1.5), Some(2.0)));
         record.amp.ra_sys = Some(0.0);
         assert_eq!(record.read_calls(), Some(0.0), "what was measured is not replaced");
+    }
+
+    #[test]
+    fn write_calls_say_nothing_of_mapped_writes() {
+        let of = |engine: &str| {
+            let mut record = Record::without_figures(engine, Status::Ok);
+            record.amp.wa_proc = Some(0.19);
+            record.written()
+        };
+        assert_eq!(["lmdb", "treedb"].map(of), [Some(0.19), None]);
+    }
+
+    #[test]
+    fn a_percentile_needs_ten_longer_waits() {
+        let p999 = |count| Latency { count, p999: 7.0, ..Latency::default() }.percentile(0.001, 7.0);
+        assert_eq!([0, 9_999, 10_000].map(p999), [None, None, Some(7.0)]);
     }
 
     #[test]

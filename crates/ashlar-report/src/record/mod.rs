@@ -268,6 +268,16 @@ pub struct Latency {
     pub max: f64,
 }
 
+/// The operations that must take longer than a percentile. With fewer the percentile is one of the longest waits.
+const BEYOND: f64 = 10.0;
+
+impl Latency {
+    /// The value of a percentile, which the part `beyond` of the operations exceeds. `None`: these are too few.
+    pub fn percentile(&self, beyond: f64, value: f64) -> Option<f64> {
+        (self.count as f64 * beyond >= BEYOND).then_some(value)
+    }
+}
+
 /// The start of a latency.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -440,11 +450,19 @@ pub struct Published {
     pub machine: String,
 }
 
+/// Engines that write through mapped pages.
+const MAPS_WRITES: [&str; 1] = ["treedb"];
+
 impl Record {
     /// A record with the reason why there are no figures.
     pub fn without_figures(engine: &str, status: Status) -> Record {
         let engine = Engine { name: engine.to_owned(), version: String::new() };
         Record { schema: SCHEMA, engine, status, ..Record::default() }
+    }
+
+    /// Bytes that the process gave to write calls, per user byte. `None` for engines that write through mapped pages, which are no calls.
+    pub fn written(&self) -> Option<f64> {
+        self.amp.wa_proc.filter(|_| !MAPS_WRITES.contains(&self.engine.name.as_str()))
     }
 
     /// Read calls per read: as measured, or from what the operating system counted.

@@ -79,6 +79,23 @@ fn what_was_not_the_same_work_is_not_held_together() {
     assert!(!Summary::of(&run).marks.iter().any(|mark| mark.starts_with("void")));
 }
 
+/// The sum of a run that the clock ended is that of its first operations, and an engine that did more operations found more.
+#[test]
+fn only_whole_runs_found_the_same() {
+    let mut run = sample::comparison();
+    let found = |run: &mut Run, limit| {
+        for (index, record) in (0..).zip(run.records.iter_mut().filter(|record| record.row == "1B")) {
+            record.params.limit = limit;
+            if let Some(found) = record.ops.as_mut().and_then(|ops| ops.found.as_mut()) {
+                *found += index;
+            }
+        }
+        Summary::of(run).marks.iter().any(|mark| mark.starts_with("void"))
+    };
+    assert!(!found(&mut run, Limit::Time));
+    assert!(found(&mut run, Limit::Count));
+}
+
 #[test]
 fn two_forms_of_one_engine_have_one_history() {
     let mut run = sample::comparison();

@@ -44,7 +44,7 @@ pub fn with<W: Work>(engine: EngineName, work: W) -> W::Output {
         EngineName::Fjall => work.on::<Fjall>(),
         #[cfg(feature = "redb")]
         EngineName::Redb => work.on::<Redb>(),
-        spoilt if spoilt.is_spoilt() => work.on::<Flawed>(),
+        spoilt if spoilt.spoilt().is_some() => work.on::<Flawed>(),
         _ => work.on::<Shim>(),
     }
 }
