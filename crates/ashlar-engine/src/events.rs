@@ -34,6 +34,13 @@ impl Events {
         }
     }
 
+    /// Writes each text to the log as a line. Never called under a lock.
+    pub(crate) fn note_lines(&self, texts: &[String]) {
+        if let Some(log) = self.log.as_ref().filter(|log| log.takes(InfoLogLevel::Header)) {
+            log.write_lines(&self.env, InfoLogLevel::Header, texts);
+        }
+    }
+
     /// Ends the log: another process may own the directory after this call.
     pub(crate) fn close(&self) {
         if let Some(log) = &self.log {

@@ -61,6 +61,7 @@ impl DatabaseId {
     }
 
     /// Notes that this thread works for the database, until the guard is dropped.
+    #[inline]
     pub fn enter(self) -> Inside {
         Inside::push(Work { database: self, executor: 0 })
     }
@@ -119,6 +120,7 @@ pub struct Inside {
 }
 
 impl Inside {
+    #[inline]
     fn push(work: Work) -> Inside {
         // A thread that is ending calls no user code.
         let _ = INSIDE.try_with(|inside| inside.borrow_mut().push(work));
@@ -127,13 +129,23 @@ impl Inside {
 }
 
 impl Drop for Inside {
+    #[inline]
     fn drop(&mut self) {
         let _ = INSIDE.try_with(|inside| {
             let mut inside = inside.borrow_mut();
-            if let Some(at) = inside.iter().rposition(|work| *work == self.work) {
-                inside.remove(at);
+            match inside.last() == Some(&self.work) {
+                true => drop(inside.pop()),
+                false => remove(&mut inside, self.work),
             }
         });
+    }
+}
+
+/// For guards that are not dropped in the reverse order of their making.
+#[cold]
+fn remove(inside: &mut Vec<Work>, work: Work) {
+    if let Some(at) = inside.iter().rposition(|other| *other == work) {
+        inside.remove(at);
     }
 }
 

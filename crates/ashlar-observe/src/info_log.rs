@@ -89,17 +89,26 @@ impl InfoLog {
 
     /// Writes a line.
     pub fn write(&self, env: &Env, level: InfoLogLevel, text: &str) {
-        let line = line_start(env.clock.unix_micros(), level) + text + "\n";
+        self.push(env, &(line_start(env.clock.unix_micros(), level) + text + "\n"));
+    }
+
+    /// Writes each text as a line.
+    pub fn write_lines(&self, env: &Env, level: InfoLogLevel, texts: &[String]) {
+        let start = line_start(env.clock.unix_micros(), level);
+        self.push(env, &texts.iter().map(|text| format!("{start}{text}\n")).collect::<String>());
+    }
+
+    fn push(&self, env: &Env, lines: &str) {
         {
             let mut shared = self.shared.lock();
             if shared.closed {
                 return;
             }
-            if shared.queue.len() + line.len() > QUEUE_BYTES {
-                shared.left_out += 1;
+            if shared.queue.len() + lines.len() > QUEUE_BYTES {
+                shared.left_out += lines.lines().count() as u64;
                 return;
             }
-            shared.queue.push_str(&line);
+            shared.queue.push_str(lines);
         }
         self.drain(env);
     }

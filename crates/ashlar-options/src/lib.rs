@@ -28,7 +28,7 @@ pub use events::{
     IngestEvent, Listeners, StallCondition,
 };
 pub use family::{FamilyOptions, TTL_IDS};
-pub use file::{FamilyText, options_file, options_text, write_options_file, write_options_text};
+pub use file::{FamilyText, log_lines, options_file, options_text, write_options_file, write_options_text};
 pub use format_level::FormatLevel;
 pub use kept::KeptTexts;
 pub use kept::note_lines;

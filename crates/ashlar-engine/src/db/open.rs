@@ -25,7 +25,7 @@ use ashlar_format::log_record::LogLink;
 use ashlar_format::version_edit::VersionEdit;
 use ashlar_log::RecoveryMode;
 use ashlar_observe::InfoLog;
-use ashlar_options::{DbOptions, FamilyOptions, options_text, write_options_text};
+use ashlar_options::{DbOptions, FamilyOptions, log_lines, options_text, write_options_text};
 use ashlar_recovery::{
     FamilySpec, PreparedSet, Recovered, RecoveryReport, ReplayOutcome, UnusedFiles, recover_in, replay_wals,
 };
@@ -151,7 +151,8 @@ fn note_identity(env: &Env, versions: &VersionSet, report: &mut RecoveryReport) 
 /// Writes the OPTIONS file, then starts automatic background work.
 fn begin(core: Arc<Core>, quarantined: BTreeSet<FileNumber>) -> Result<Arc<Core>> {
     core.state().quarantined = quarantined;
-    core.write_options()?;
+    let text = core.write_options_noting(None)?;
+    core.events.note_lines(&log_lines(&text));
     schedule_on_release(&core);
     let paced = Arc::downgrade(&core);
     core.memory.resources().tell_new_rate(paced);
@@ -329,12 +330,12 @@ fn begin_log(
 impl Core {
     /// Writes the OPTIONS file of the current families.
     pub(super) fn write_options(&self) -> Result<()> {
-        self.write_options_noting(None)
+        self.write_options_noting(None).map(drop)
     }
 
     /// [`Core::write_options`], with the directories of a family that is about to be created. Only lines that this
-    /// engine alone reads name that family: RocksDB would report a listed family as missing.
-    pub(super) fn write_options_noting(&self, coming: Option<(&str, &FamilyOptions)>) -> Result<()> {
+    /// engine alone reads name that family: RocksDB would report a listed family as missing. Returns the text.
+    pub(super) fn write_options_noting(&self, coming: Option<(&str, &FamilyOptions)>) -> Result<String> {
         // The number is drawn before the settings are read: of two concurrent writes, the file with the higher number
         // has the later settings.
         let temp = self.pending.reserve(|| self.versions.new_file_number());
@@ -347,6 +348,7 @@ impl Core {
         let texts: Vec<_> =
             families.iter().map(|(f, options)| f.stored_text(&db, options)).collect::<Result<_>>()?;
         let text = options_text(&db, &listed, &texts)?;
-        write_options_text(&self.env, &self.dir, &text, temp.number(), number)
+        write_options_text(&self.env, &self.dir, &text, temp.number(), number)?;
+        Ok(text)
     }
 }
