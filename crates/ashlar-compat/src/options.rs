@@ -188,8 +188,15 @@ impl TableOptions {
     pub fn set_cache_bytes(&mut self, bytes: usize) {
         // The engine refuses smaller ones.
         const LEAST: usize = 1 << 20;
-        self.texts.set("block_cache", bytes.max(LEAST));
-        self.cache = None;
+        self.set_text(BLOCK_CACHE, bytes.max(LEAST).to_string());
+    }
+
+    /// An option from a text. The text of a block cache replaces an object that was set before.
+    pub fn set_text(&mut self, name: &str, text: String) {
+        if name == BLOCK_CACHE {
+            self.cache = None;
+        }
+        self.texts.set_text(name, text);
     }
 
     /// The members of the object in an option string.

@@ -32,15 +32,28 @@ fn members(text: &str) -> Result<Vec<(String, String)>> {
     split_object(text).map_err(|e| Error::invalid(format!("{text:?}: {}", e.what)))
 }
 
-/// A string without the names that the engine does not know, down to so many structs within structs.
+/// The kind of an object among its members: `{id=StringAppendOperator;delimiter=,;}`.
+const ID: &str = "id";
+
+/// Whether a value is an object of a kind, whose members are no options.
+fn is_object(name: &str, inner: &str) -> bool {
+    !TABLES.contains(&name) && inner.trim_start().starts_with("id=")
+}
+
+/// A string without the names that the engine does not know, down to so many structs within structs. Objects of a kind, such as a
+/// merge operator, stay as they are.
 fn known(text: &str, nested: usize) -> Result<String> {
     let mut out = String::new();
     for (name, value) in members(text)? {
-        if ashlar_options::explain(&name).is_err() && !PARTS.contains(&name.as_str()) {
+        let is_id = nested < MOST_NESTED && name == ID;
+        let is_known = is_id || PARTS.contains(&name.as_str()) || ashlar_options::explain(&name).is_ok();
+        if !is_known {
             continue;
         }
         let value = match value.strip_prefix('{').and_then(|inner| inner.strip_suffix('}')) {
-            Some(inner) if nested > 0 && inner.contains('=') => format!("{{{}}}", known(inner, nested - 1)?),
+            Some(inner) if nested > 0 && inner.contains('=') && !is_object(&name, inner) => {
+                format!("{{{}}}", known(inner, nested - 1)?)
+            }
             _ => value,
         };
         out += &format!("{name}={value};");
@@ -62,16 +75,19 @@ fn fitting(text: &str) -> Result<String> {
 /// Sets an option to a stored text.
 fn take(options: &mut Options, name: &str, value: String) {
     match name {
-        "block_based_table_factory" | "table_factory" if value.contains('=') => {
+        _ if TABLES.contains(&name) && value.contains('=') => {
             let table = options.table.get_or_insert_default();
             for (member, value) in split_object(&value).unwrap_or_default() {
-                table.texts.set_text(&member, value);
+                table.set_text(&member, value);
             }
         }
         "table_factory" => {}
         _ => options.texts.set_text(name, value),
     }
 }
+
+/// The names of the struct of tables.
+const TABLES: [&str; 2] = ["block_based_table_factory", "table_factory"];
 
 /// Parts of a program, which an OPTIONS file only names.
 const PARTS: [&str; 6] = [
@@ -157,8 +173,8 @@ fn options_of(
         let mut options = Options::default();
         stored(&mut options, section);
         if let Some(table) = file.table(name) {
-            let texts = &mut options.table.get_or_insert_with(TableOptions::default).texts;
-            table.entries.iter().for_each(|(member, value)| texts.set_text(member, unescape(value)));
+            let of = options.table.get_or_insert_with(TableOptions::default);
+            table.entries.iter().for_each(|(member, value)| of.set_text(member, unescape(value)));
         }
         families.push((name.clone(), options));
     }
@@ -181,6 +197,30 @@ fn check_names(file: &OptionsFile, path: &Path) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn objects_with_an_id_stay_where_unknown_names_are_left_out() {
+        let text = "no_such=1;merge_operator={id=StringAppendOperator;delimiter=,};id=1;\
+                    table_factory={id=BlockBasedTable;block_size=8192;no_such=1}";
+        let options = with_string(&Options::default(), text, true).unwrap();
+        let operator = options.texts.text("merge_operator");
+        assert_eq!(operator, "{id=StringAppendOperator;delimiter=,}");
+        assert!(options.texts.differs("merge_operator") && !options.texts.differs("id"));
+        assert_eq!(options.table.unwrap().texts.get::<usize>("block_size"), 8192);
+    }
+
+    /// A text is newer than the object that a program set before.
+    #[test]
+    fn the_text_of_a_block_cache_replaces_an_object() {
+        let mut base = Options::default();
+        let shared = std::sync::Arc::new(crate::cache::Cache::new(64 << 20));
+        base.table.get_or_insert_default().set_cache(&shared);
+        let other = with_string(&base, "block_based_table_factory={block_size=8192}", false).unwrap();
+        assert_eq!(other.table.unwrap().cache, Some(shared));
+        let text = "block_based_table_factory={block_cache=16777216}";
+        let table = with_string(&base, text, false).unwrap().table.unwrap();
+        assert_eq!((table.cache, table.texts.get::<usize>("block_cache")), (None, 16 << 20));
+    }
 
     #[test]
     fn names_that_are_not_known_are_left_out_also_within_braces() {
