@@ -3,7 +3,8 @@
 //! 1. Keys of one family are read together. An answer stands where its key stood.
 //! 2. A key that cannot be read has its own error; the others have their values.
 //! 3. A database reads the keys of several families at one moment. A transaction reads them as they are, as in RocksDB.
-//! 4. A transaction locks keys in their order. The first key that it cannot lock ends the call, and its error is that of each key.
+//! 4. A deadline that has passed is the error of each key, as in RocksDB. A read of one key finds in memory what it can.
+//! 5. A transaction locks keys in their order. The first key that it cannot lock ends the call, and its error is that of each key.
 
 use crate::calls::ReadOptions;
 use crate::database::Database;
@@ -20,8 +21,9 @@ impl Database {
     /// The values of keys, all at one moment.
     ///
     /// # Errors
-    /// Those that concern all keys: an option that no read keeps, a closed database.
+    /// Those that concern all keys: an option that no read keeps, a closed database, a deadline that has passed.
     pub fn multi_get_each(&self, options: &ReadOptions, keys: &[FamilyKey<'_>]) -> Result<Vec<Found>> {
+        options.check_deadline(self)?;
         let together = |options: &ReadOptions, family, keys: &[&[u8]]| {
             options.of(&*self.family(family)?)?.multi_get_each(keys)
         };
@@ -43,6 +45,7 @@ impl Txn {
     pub fn multi_get_each(&self, options: &ReadOptions, keys: &[FamilyKey<'_>]) -> Result<Vec<Found>> {
         self.open()?;
         options.plain().map(drop)?;
+        options.check_deadline(self.database())?;
         Ok(by_family(keys, |family, keys| self.reader(self.family(family), options)?.multi_get_each(keys)))
     }
 
@@ -110,6 +113,26 @@ mod tests {
     use crate::database::Mode;
     use crate::options::Options;
     use ashlardb::Write;
+
+    /// RocksDB looks at the deadline before each key of a multi-get, and before each read of a file of a get.
+    #[test]
+    fn a_deadline_that_has_passed_is_the_error_of_a_read_of_many() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut options = Options::default();
+        options.texts.set("create_if_missing", true);
+        let (db, _) = Database::open(&options, dir.path(), Mode::Write, &[]).unwrap();
+        db.default_family().put("a", "1").unwrap();
+        let mut read = ReadOptions::default();
+        read.change(|texts| texts.set("deadline", 1u64));
+        let txn = Txn::begin(&db, Ok(ashlardb::TransactionOptions::new()), false);
+        let keys = [(None, &b"a"[..])];
+        for found in [db.multi_get_each(&read, &keys), txn.multi_get_each(&read, &keys)] {
+            assert_eq!(found.unwrap_err().kind(), ErrorKind::TimedOut);
+        }
+        assert!(txn.get(None, &read, b"a").unwrap().is_some(), "the value is in a memtable");
+        read.change(|texts| texts.set("deadline", u64::MAX / 2));
+        assert!(db.multi_get_each(&read, &keys).unwrap()[0].is_ok());
+    }
 
     #[test]
     fn the_first_key_that_cannot_be_locked_ends_the_call() {

@@ -128,7 +128,7 @@ pub fn new_cache(capacity: i64) -> Result<i64> {
     Ok(handles::keep(CacheObject(Arc::new(cache)))?)
 }
 
-/// The bytes in the caches of the open databases that have the object.
+/// The bytes of cached blocks, of all open databases that have the object.
 pub fn usage(cache: &CacheObject) -> Result<i64> {
     Ok(i64::try_from(cache.0.usage()).unwrap_or(i64::MAX))
 }
