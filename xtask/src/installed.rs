@@ -11,7 +11,8 @@
 //! 2. A file or link may be replaced only if it is as a line of the list says. All are checked before the first write, so a
 //!    refused installation changes nothing.
 //! 3. Before the first write the list has the earlier lines and the new ones, so that an interrupted installation can be repeated.
-//!    At the end it has the new lines only.
+//!    At the end it has a line for each file and link that an installation put there. Another version may have names that this one
+//!    does not have; their lines stay, so that the other version can be installed again.
 //!
 //! Source: RocksDB `CMakeLists.txt` (names of targets and files), Debian's packages (names of libraries).
 
@@ -97,7 +98,23 @@ pub fn install(built: &Path, root: &Path, prefix: &Path) -> Result<(), String> {
             Content::Link(target) => link(target, &to)?,
         }
     }
-    write(&list, lines.as_bytes())
+    write(&list, (others(&prefix, &parts, &before)? + &lines).as_bytes())
+}
+
+/// The lines of an earlier list whose files this version does not have, and that are still as their line says.
+fn others(prefix: &Path, parts: &[(String, Content)], list: &str) -> Result<String, String> {
+    let mut kept: Vec<&str> = Vec::new();
+    for known in list.lines() {
+        let Some((path, told)) = known.split_once('\t') else { continue };
+        let is_own = parts.iter().any(|(own, _)| own == path);
+        if !is_own
+            && !kept.contains(&known)
+            && described(&prefix.join(path))?.is_some_and(|there| there == told)
+        {
+            kept.push(known);
+        }
+    }
+    Ok(kept.iter().map(|known| format!("{known}\n")).collect())
 }
 
 /// # Errors
@@ -107,7 +124,7 @@ fn check(prefix: &Path, parts: &[(String, Content)], list: &str) -> Result<(), S
     for (path, _) in parts {
         let to = prefix.join(path);
         if let Some(there) = described(&to)?
-            && !list.contains(&line(path, &there))
+            && !list.lines().any(|known| known == line(path, &there).trim_end())
         {
             foreign.push(to.display().to_string());
         }

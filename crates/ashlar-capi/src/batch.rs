@@ -219,6 +219,15 @@ pub mod walks {
         });
     }
 
+    /// Shows the puts and deletions of a batch, in order, for a function of C.
+    ///
+    /// # Safety
+    /// The batch is null or one of this library, and the functions are those of the state.
+    pub unsafe fn shown(b: *const BatchObject, state: *mut c_void, put: Entry, deleted: Key) {
+        // SAFETY: as for this function.
+        unsafe { walked(b, Walker { put, deleted, ..Walker::new(state) }) };
+    }
+
     /// See the header.
     ///
     /// # Safety
@@ -232,7 +241,7 @@ pub mod walks {
     ) {
         let _in = crate::checked::enter("rocksdb_writebatch_iterate");
         // SAFETY: as for this function.
-        unsafe { walked(b, Walker { put, deleted, ..Walker::new(state) }) };
+        unsafe { shown(b, state, put, deleted) };
     }
 
     /// See the header.

@@ -109,6 +109,20 @@ pub unsafe extern "C" fn rocksdb_comparator_create(
     name: Name,
 ) -> *mut ComparatorObject {
     let _in = crate::checked::enter("rocksdb_comparator_create");
+    // SAFETY: as for this function.
+    unsafe { new_comparator(state, destructor, compare, name) }
+}
+
+/// A comparator, for a function of C.
+///
+/// # Safety
+/// As [`rocksdb_comparator_create`].
+pub unsafe fn new_comparator(
+    state: *mut c_void,
+    destructor: Destructor,
+    compare: Option<Compare>,
+    name: Name,
+) -> *mut ComparatorObject {
     let Some(compare) = compare else { return std::ptr::null_mut() };
     // SAFETY: as for this function.
     let state = unsafe { State::new(state, destructor, name) };

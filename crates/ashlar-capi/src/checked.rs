@@ -56,6 +56,14 @@ struct Known {
 struct Object {
     kind: Kind,
     state: State,
+    /// The addresses of the objects that lend it, each of which has it in [`Known::lent_by`].
+    owners: Vec<usize>,
+}
+
+impl Object {
+    fn new(kind: Kind, state: State) -> Object {
+        Object { kind, state, owners: Vec::new() }
+    }
 }
 
 /// A kind of objects: its type, and the name in Rust for messages.
@@ -139,17 +147,15 @@ impl Known {
     /// Takes note of a lent object. An object that the caller has made already stays the caller's.
     fn lend(&mut self, address: usize, kind: Kind, owner: Option<usize>) {
         let there = self.objects.entry(address).or_default();
-        match there.iter_mut().find(|object| object.kind.of == kind.of) {
-            Some(object) if object.state == State::Made => return,
-            Some(object) => object.state = State::Lent,
-            None => there.push(Object { kind, state: State::Lent }),
-        }
-        if let Some(owner) = owner {
-            let lent = self.lent_by.entry(owner).or_default();
-            if !lent.contains(&address) {
-                lent.push(address);
-            }
-        }
+        let at = there.iter().position(|object| object.kind.of == kind.of).unwrap_or_else(|| {
+            there.push(Object::new(kind, State::Lent));
+            there.len() - 1
+        });
+        let Some(object) = there.get_mut(at).filter(|object| object.state != State::Made) else { return };
+        object.state = State::Lent;
+        let Some(owner) = owner.filter(|owner| !object.owners.contains(owner)) else { return };
+        object.owners.push(owner);
+        self.lent_by.entry(owner).or_default().push(address);
     }
 
     /// The addresses of everything that the object at an address has lent, also through objects that it lent.
@@ -163,15 +169,50 @@ impl Known {
         all
     }
 
+    /// Takes objects at an address from the lists of their owners. Otherwise the end of an owner would end a later object that got
+    /// the same address.
+    fn take_back(&mut self, address: usize, objects: &[Object]) {
+        for owner in objects.iter().flat_map(|object| &object.owners) {
+            if let Some(lent) = self.lent_by.get_mut(owner) {
+                lent.retain(|at| *at != address);
+                if lent.is_empty() {
+                    self.lent_by.remove(owner);
+                }
+            }
+        }
+    }
+
+    /// A call returns a new object at an address. What was there is gone.
+    fn make(&mut self, address: usize, kind: Kind) {
+        let before = self.objects.insert(address, vec![Object::new(kind, State::Made)]);
+        self.take_back(address, &before.unwrap_or_default());
+        for lent in self.lent_by.remove(&address).unwrap_or_default() {
+            let there = self.objects.get_mut(&lent).map_or(&mut [][..], Vec::as_mut_slice);
+            there.iter_mut().for_each(|object| object.owners.retain(|owner| *owner != address));
+        }
+    }
+
+    /// The memory of a freed object goes back to the allocator. What is known of its addresses is known no longer.
+    fn release(&mut self, from: usize, layout: Layout) {
+        let within = self.objects.range(from..from.saturating_add(layout.size()));
+        let all: Vec<usize> = within.map(|(at, _)| *at).collect();
+        for at in all {
+            let before = self.objects.remove(&at);
+            self.take_back(at, &before.unwrap_or_default());
+        }
+    }
+
     /// Forgets what was lent at an address, and what that object has lent.
     fn forget(&mut self, address: usize) {
         let mut all = self.take_lent_by(address);
         all.push(address);
         for address in all {
-            let Some(there) = self.objects.get_mut(&address) else { continue };
-            there.retain(|object| object.state != State::Lent);
-            if there.is_empty() {
-                self.objects.remove(&address);
+            let Some(there) = self.objects.remove(&address) else { continue };
+            let (lent, rest): (Vec<_>, Vec<_>) =
+                there.into_iter().partition(|object| object.state == State::Lent);
+            self.take_back(address, &lent);
+            if !rest.is_empty() {
+                self.objects.insert(address, rest);
             }
         }
     }
@@ -190,10 +231,7 @@ impl Known {
 /// A call returns a new object.
 pub fn made<T: 'static>(object: *const T) {
     if size_of::<T>() > 0 {
-        // What was at the address is gone.
-        let mut known = known();
-        known.lent_by.remove(&object.addr());
-        known.objects.insert(object.addr(), vec![Object { kind: Kind::of::<T>(), state: State::Made }]);
+        known().make(object.addr(), Kind::of::<T>());
     }
 }
 
@@ -264,11 +302,7 @@ pub unsafe fn taken<T: 'static>(object: *mut T, name: &str) -> Box<T> {
     let object = Box::new(unsafe { object.read() });
     while known.freed.len() > RESERVED {
         let Some((oldest, layout)) = known.freed.pop_front() else { break };
-        let all: Vec<usize> =
-            known.objects.range(oldest..oldest.saturating_add(layout.size())).map(|(at, _)| *at).collect();
-        for at in all {
-            known.objects.remove(&at);
-        }
+        known.release(oldest, layout);
         // SAFETY: the memory of a box of that layout, whose content was moved out.
         unsafe { dealloc(std::ptr::with_exposed_provenance_mut(oldest), layout) };
     }
@@ -303,4 +337,72 @@ fn wrong(name: &str, address: usize, what: &str) -> ! {
         "AshlarDB: {function}: the parameter {name} ({address:#x}) {what}. {VARIABLE}=1 ends the program here"
     );
     std::process::abort();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OWNER: usize = 0x1000;
+    const OTHER: usize = 0x2000;
+    const PLACE: usize = 0x3000;
+    const CHILD: usize = 0x4000;
+
+    fn nothing() -> Known {
+        Known { objects: BTreeMap::new(), lent_by: BTreeMap::new(), freed: VecDeque::new() }
+    }
+
+    fn owners() -> Known {
+        let mut known = nothing();
+        known.make(OWNER, Kind::of::<u32>());
+        known.make(OTHER, Kind::of::<u32>());
+        known
+    }
+
+    /// `rocksdb_free` frees a lent object, and `malloc` gives its address to an object of another owner.
+    #[test]
+    fn the_end_of_an_owner_leaves_a_later_object_at_the_same_address() {
+        let mut known = owners();
+        known.lend(PLACE, Kind::of::<u64>(), Some(OWNER));
+        known.forget(PLACE);
+        known.lend(PLACE, Kind::of::<u64>(), Some(OTHER));
+        known.free(OWNER, Layout::new::<u32>());
+        assert!(check::<u64>(&known, PLACE, "place", "used") == State::Lent);
+        known.free(OTHER, Layout::new::<u32>());
+        assert!(!known.objects.contains_key(&PLACE) && known.lent_by.is_empty());
+    }
+
+    #[test]
+    fn the_end_of_an_owner_leaves_what_a_later_object_at_the_same_address_lends() {
+        let mut known = owners();
+        known.lend(PLACE, Kind::of::<u64>(), Some(OWNER));
+        known.forget(PLACE);
+        known.make(PLACE, Kind::of::<u32>());
+        known.lend(CHILD, Kind::of::<u64>(), Some(PLACE));
+        known.free(OWNER, Layout::new::<u32>());
+        assert!(check::<u64>(&known, CHILD, "child", "used") == State::Lent);
+        known.free(PLACE, Layout::new::<u32>());
+        assert!(!known.objects.contains_key(&CHILD) && known.lent_by.is_empty());
+    }
+
+    /// An owner that is gone without a call has lent an object, which the next object at the owner's address lends again.
+    #[test]
+    fn an_object_is_lent_again_by_a_new_owner_at_the_same_address() {
+        let mut known = owners();
+        known.lend(CHILD, Kind::of::<u64>(), Some(OWNER));
+        known.make(OWNER, Kind::of::<u32>());
+        known.lend(CHILD, Kind::of::<u64>(), Some(OWNER));
+        known.free(OWNER, Layout::new::<u32>());
+        assert!(!known.objects.contains_key(&CHILD) && known.lent_by.is_empty());
+        assert!(check::<u32>(&known, OTHER, "other", "used") == State::Made);
+    }
+
+    #[test]
+    fn the_memory_of_a_freed_object_is_known_no_longer() {
+        let mut known = owners();
+        known.lend(OTHER, Kind::of::<u64>(), Some(OWNER));
+        known.free(OTHER, Layout::new::<u32>());
+        known.release(OTHER, Layout::new::<u32>());
+        assert!(!known.objects.contains_key(&OTHER) && known.lent_by.is_empty());
+    }
 }

@@ -30,6 +30,29 @@ pub fn compaction_options_create() -> CompactFilesObject {
     }
 }
 
+// The functions of C for a flag are those of two headers, so what they do has functions of its own.
+
+/// A flag that cancels compactions.
+pub(crate) fn new_flag() -> *mut u8 {
+    crate::door::made(AtomicU8::new(0)).cast()
+}
+
+/// # Safety
+/// The flag is null or one of [`new_flag`].
+pub(crate) unsafe fn set_flag(canceled: *mut u8, value: u8) {
+    // SAFETY: as for this function; the flag is an `AtomicU8`, which is shared by reference only.
+    if let Ok(Some(flag)) = unsafe { borrowed_if(canceled.cast::<AtomicU8>(), "canceled") } {
+        flag.store(u8::from(value != 0), Ordering::Release);
+    }
+}
+
+/// # Safety
+/// As [`set_flag`], and nothing uses the flag again.
+pub(crate) unsafe fn free_flag(canceled: *mut u8) {
+    // SAFETY: as for this function.
+    drop(unsafe { crate::door::taken(canceled.cast::<AtomicU8>(), "canceled") });
+}
+
 /// A flag that cancels compactions.
 ///
 /// # Safety
@@ -37,7 +60,7 @@ pub fn compaction_options_create() -> CompactFilesObject {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rocksdb_compaction_options_canceled_create() -> *mut u8 {
     let _in = crate::checked::enter("rocksdb_compaction_options_canceled_create");
-    crate::door::made(AtomicU8::new(0)).cast()
+    new_flag()
 }
 
 /// Sets the flag. Other threads may read it meanwhile.
@@ -47,10 +70,8 @@ pub unsafe extern "C" fn rocksdb_compaction_options_canceled_create() -> *mut u8
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rocksdb_compaction_options_canceled_set(canceled: *mut u8, value: u8) {
     let _in = crate::checked::enter("rocksdb_compaction_options_canceled_set");
-    // SAFETY: as for this function; the flag is an `AtomicU8`, which is shared by reference only.
-    if let Ok(Some(flag)) = unsafe { borrowed_if(canceled.cast::<AtomicU8>(), "canceled") } {
-        flag.store(u8::from(value != 0), Ordering::Release);
-    }
+    // SAFETY: as for this function.
+    unsafe { set_flag(canceled, value) };
 }
 
 /// Frees the flag.
@@ -61,7 +82,7 @@ pub unsafe extern "C" fn rocksdb_compaction_options_canceled_set(canceled: *mut 
 pub unsafe extern "C" fn rocksdb_compaction_options_canceled_destroy(canceled: *mut u8) {
     let _in = crate::checked::enter("rocksdb_compaction_options_canceled_destroy");
     // SAFETY: as for this function.
-    drop(unsafe { crate::door::taken(canceled.cast::<AtomicU8>(), "canceled") });
+    unsafe { free_flag(canceled) };
 }
 
 /// The flag that cancels a compaction before its beginning; null: none.
@@ -204,10 +225,8 @@ pub unsafe extern "C" fn rocksdb_compact_files_output_file_names_destroy(
     num_output_file_names: usize,
 ) {
     let _in = crate::checked::enter("rocksdb_compact_files_output_file_names_destroy");
-    // SAFETY: as for this function; the list is made as that of the other function is.
-    unsafe {
-        crate::families::rocksdb_list_column_families_destroy(output_file_names, num_output_file_names)
-    };
+    // SAFETY: as for this function.
+    unsafe { crate::memory::free_texts(output_file_names, num_output_file_names) };
 }
 
 /// `rocksdb_column_family_metadata_options_t`: the level and the keys whose tables are listed.

@@ -2,14 +2,13 @@
 
 use crate::db::{DbObject, FamilyObject, path, utf8};
 use crate::door::{call, objects, slice, slice_mut, string, strings};
-use crate::memory::{new_array, new_texts};
+use crate::memory::{free_texts, new_array, new_texts};
 use crate::objects::FlushObject;
 use crate::options::{CacheObject, EnvObject, OptionsObject};
 use crate::txn::TxnDbObject;
 use ashlar_compat::database::{Database, Mode, Named};
 use ashlardb::Result;
 use std::ffi::{CStr, c_char, c_int};
-use std::sync::Arc;
 
 /// The names of the families of a directory.
 ///
@@ -44,16 +43,8 @@ pub unsafe extern "C" fn rocksdb_list_column_families(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rocksdb_list_column_families_destroy(list: *mut *mut c_char, len: usize) {
     let _in = crate::checked::enter("rocksdb_list_column_families_destroy");
-    call(std::ptr::null_mut(), || {
-        // SAFETY: as for this function.
-        for name in unsafe { slice(list.cast_const(), len, "list") }? {
-            // SAFETY: each name is of `malloc`.
-            unsafe { libc::free((*name).cast()) };
-        }
-        // SAFETY: as for this function.
-        unsafe { libc::free(list.cast()) };
-        Ok(())
-    });
+    // SAFETY: as for this function.
+    unsafe { free_texts(list, len) };
 }
 
 /// The families of an open, and the places for their handles.
@@ -327,8 +318,8 @@ pub unsafe extern "C" fn rocksdb_load_latest_options(
         // SAFETY: as for this function.
         let cache = unsafe { crate::door::borrowed_if(cache, "cache") }?;
         let (database, mut families) = ashlar_compat::stored::load_latest(env, dir, ignore_unknown_options)?;
-        for (_, options) in families.iter_mut().filter(|_| cache.is_some()) {
-            options.table.get_or_insert_default().cache = cache.map(|cache| Arc::clone(&cache.0));
+        for (cache, (_, options)) in families.iter_mut().filter_map(|family| Some((cache?, family))) {
+            options.table.get_or_insert_default().set_cache(&cache.0);
         }
         // SAFETY: as for this function.
         let whole = unsafe { crate::door::out(db_options, "db_options") }?;
@@ -371,7 +362,7 @@ pub unsafe extern "C" fn rocksdb_load_latest_options_destroy(
         // SAFETY: the array is of `malloc`.
         unsafe { libc::free(list_column_family_options.cast()) };
         // SAFETY: as for this function.
-        unsafe { rocksdb_list_column_families_destroy(list_column_family_names, len) };
+        unsafe { free_texts(list_column_family_names, len) };
         Ok(())
     });
 }

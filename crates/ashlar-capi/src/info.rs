@@ -6,13 +6,12 @@ use crate::db::{DbObject, FamilyObject, path};
 use crate::door::{HasTexts, call};
 use crate::iter::{IterObject, iter_key, iter_timestamp, iter_value};
 use crate::options::{CacheObject, EnvObject, OptionsObject};
-use ashlar_base::stats::perf::{self, Context, Level, Metric};
 use ashlar_base::stats::{Distribution, Histogram, Ticker};
 use ashlar_compat::cache::Cache;
 use ashlar_compat::numbers::{HISTOGRAMS, PERF, TICKERS};
+use ashlar_compat::perf::{self, Level};
 use ashlardb::options::Order;
 use ashlardb::{LiveFile, Result};
-use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -631,28 +630,20 @@ const fn approximate(number: u64) -> f64 {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PerfObject;
 
-thread_local! {
-    /// Whether the thread said how much it counts.
-    static LEVEL_IS_SET: Cell<bool> = const { Cell::new(false) };
-}
-
 /// How much the calling thread counts. Times are not taken.
 pub fn set_perf_level(v: i32) {
-    LEVEL_IS_SET.set(true);
     let level = match v {
         2 => Level::EnableCount,
         3 => Level::EnableTimeExceptForMutex,
         4 => Level::EnableTime,
         _ => Level::Disable,
     };
-    perf::set_level(level, None);
+    perf::set_level(level);
 }
 
 /// The sums of the calling thread. A thread that set no level counts from now on. In RocksDB it counts from its beginning.
 pub fn perfcontext_create() -> PerfObject {
-    if !LEVEL_IS_SET.replace(true) {
-        perf::set_level(Level::EnableCount, None);
-    }
+    perf::level();
     PerfObject
 }
 
@@ -664,13 +655,10 @@ pub fn perfcontext_reset(_: &PerfObject) {
 /// A sum, by RocksDB's number; 0 for one that is not counted.
 pub fn perfcontext_metric(_: &PerfObject, metric: i32) -> u64 {
     let name = usize::try_from(metric).ok().and_then(|number| PERF.get(number));
-    name.and_then(|name| Metric::named(name)).map_or(0, |metric| Context::now().get(metric))
+    name.map_or(0, |name| perf::sum(name))
 }
 
 /// All sums as a text, perhaps without those that are zero.
 pub fn perfcontext_report(_: &PerfObject, exclude_zero_counters: bool) -> Option<String> {
-    let now = Context::now();
-    let sums = Metric::ALL.iter().map(|metric| (metric.name(), now.get(*metric)));
-    let shown = sums.filter(|(_, sum)| !exclude_zero_counters || *sum > 0);
-    Some(shown.map(|(name, sum)| format!("{name} = {sum}")).collect::<Vec<_>>().join(", "))
+    Some(perf::report(exclude_zero_counters))
 }

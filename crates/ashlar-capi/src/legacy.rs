@@ -59,5 +59,14 @@ pub unsafe extern "C" fn rocksdb_filterpolicy_create(
 ) -> *mut PolicyObject {
     let _in = crate::checked::enter("rocksdb_filterpolicy_create");
     // SAFETY: as for this function.
+    unsafe { new_policy(state, destructor, name) }
+}
+
+/// A filter policy whose functions are not called, for a function of C.
+///
+/// # Safety
+/// As [`rocksdb_filterpolicy_create`].
+pub unsafe fn new_policy(state: *mut c_void, destructor: Destructor, name: Name) -> *mut PolicyObject {
+    // SAFETY: as for this function.
     crate::door::made(PolicyObject::unused(unsafe { State::new(state, destructor, name) }))
 }

@@ -6,7 +6,8 @@ use crate::gets::{ManyPlaces, fill_pinned};
 use crate::iter::{IterObject, PinnedObject};
 use crate::memory::new_bytes;
 use crate::options::{CompactObject, OptionsObject, ReadObject};
-use ashlardb::{Error, MayExist, Read, Result, View};
+use ashlar_compat::many::FamilyKey;
+use ashlardb::{Error, MayExist, Read, Result};
 use std::ffi::{c_char, c_int};
 
 /// The database and the family of a call; a null family stands for the family `default`.
@@ -26,7 +27,7 @@ pub(crate) unsafe fn target<'a>(
 }
 
 /// The values of many keys, or their errors, in the order of the keys.
-pub(crate) type Found = Result<Vec<Result<Option<View>>>>;
+pub(crate) type Found = Result<Vec<ashlar_compat::many::Found>>;
 
 /// The arrays of a read of many keys.
 pub(crate) struct Arrays {
@@ -123,50 +124,33 @@ pub(crate) unsafe fn families_of<'a>(
     unsafe { objects(families, count, "column_families", "a family") }?.collect()
 }
 
-/// Reads each key alone. A key that is null has an error of its own.
-pub(crate) fn one_by_one(
+/// Reads keys together. A key that is null has an error of its own.
+pub(crate) fn each_key(
     families: Option<&[&FamilyObject]>,
     keys: List<'_>,
-    get: impl Fn(Option<&FamilyObject>, &[u8]) -> Result<Option<View>>,
+    read: impl FnOnce(&[FamilyKey<'_>]) -> Found,
 ) -> Found {
-    let of = |at: usize| families.and_then(|families| families.get(at).copied());
-    Ok(keys.iter().enumerate().map(|(at, key)| get(of(at), key?)).collect())
+    let of = |at: usize| families.and_then(|families| families.get(at)).map(|family| &family.family);
+    let given = keys.iter().enumerate().map(|(at, key)| Ok((of(at), key?)));
+    let given: Vec<Result<FamilyKey<'_>>> = given.collect();
+    let present: Vec<FamilyKey<'_>> = given.iter().flatten().copied().collect();
+    let mut found = read(&present)?.into_iter();
+    Ok(given.into_iter().map(|key| key.and_then(|_| found.next().unwrap_or(Ok(None)))).collect())
 }
 
-/// Keys of one family are read together. If the families differ, or if a key is null, each key is read alone, at one moment.
-fn many(db: &DbObject, options: &ReadObject, families: Option<&[&FamilyObject]>, keys: List<'_>) -> Found {
-    let first = families.and_then(|families| families.first().copied());
-    let is_one =
-        families.is_none_or(|all| all.iter().all(|one| first.is_some_and(|first| std::ptr::eq(*one, first))));
-    if let (true, Ok(keys)) = (is_one, keys.all()) {
-        return db.multi_get_of(first, options, keys);
-    }
-    each_of_database(db, options, families, keys)
-}
-
-/// Reads each key of a database alone, all at one moment.
+/// Reads keys of a database, all at one moment.
 pub(crate) fn each_of_database(
     db: &DbObject,
     options: &ReadObject,
     families: Option<&[&FamilyObject]>,
     keys: List<'_>,
 ) -> Found {
-    let options = at_one_moment(db, options)?;
-    one_by_one(families, keys, |family, key| db.get_of(family, &options, key))
+    each_key(families, keys, |keys| db.0.multi_get_each(&options.0, keys))
 }
 
 reads_of_many! {
     /// The values of many keys. Keys of one family are read together.
-    rocksdb_multi_get, rocksdb_multi_get_cf(DbObject) = many
-}
-
-/// The options with a snapshot, so that all keys are read at one moment.
-pub(crate) fn at_one_moment(db: &DbObject, options: &ReadObject) -> Result<ReadObject> {
-    let mut options = options.clone();
-    if options.0.snapshot.is_none() {
-        options.0.snapshot = Some(db.0.db().snapshot()?);
-    }
-    Ok(options)
+    rocksdb_multi_get, rocksdb_multi_get_cf(DbObject) = each_of_database
 }
 
 /// The values of many keys of one family, read together.
@@ -217,7 +201,8 @@ pub unsafe extern "C" fn rocksdb_create_iterators(
         // SAFETY: as for this function.
         let db = unsafe { crate::door::borrowed(db, "db") }?;
         // SAFETY: as for this function.
-        let options = at_one_moment(db, unsafe { crate::door::borrowed(opts, "opts") }?)?;
+        let options = unsafe { crate::door::borrowed(opts, "opts") }?;
+        let options = ReadObject(options.0.at_one_moment(&db.0)?);
         // SAFETY: as for this function.
         let families =
             unsafe { objects(column_families.cast_const().cast(), size, "column_families", "a family") }?;

@@ -8,6 +8,15 @@ use std::ffi::{c_char, c_void};
 /// The memory is null or that of a call of this library, and is not used again.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rocksdb_free(ptr: *mut c_void) {
+    // SAFETY: as for this function.
+    unsafe { free(ptr) };
+}
+
+/// Frees what a call returned, for a function of C.
+///
+/// # Safety
+/// As [`rocksdb_free`].
+pub unsafe fn free(ptr: *mut c_void) {
     crate::checked::forget(ptr);
     // SAFETY: as for this function.
     unsafe { libc::free(ptr) };
@@ -43,6 +52,23 @@ pub(crate) fn new_text(text: &str) -> *mut c_char {
 /// An array of strings. The caller frees each string and the array.
 pub(crate) fn new_texts<'a>(texts: impl Iterator<Item = &'a str>) -> *mut *mut c_char {
     new_array(&texts.map(new_text).collect::<Vec<_>>())
+}
+
+/// Frees an array of strings, and each string.
+///
+/// # Safety
+/// The array is null or one of [`new_texts`] with `len` strings, and is not used again.
+pub(crate) unsafe fn free_texts(texts: *mut *mut c_char, len: usize) {
+    crate::door::call(std::ptr::null_mut(), || {
+        // SAFETY: as for this function.
+        for text in unsafe { crate::door::slice(texts.cast_const(), len, "list") }? {
+            // SAFETY: each string is of `malloc`.
+            unsafe { libc::free((*text).cast()) };
+        }
+        // SAFETY: as for this function.
+        unsafe { libc::free(texts.cast()) };
+        Ok(())
+    });
 }
 
 /// A copy of the bytes of an object that `owner` keeps; null if there is no memory. Calls read the copy by reference and never

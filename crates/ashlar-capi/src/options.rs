@@ -490,7 +490,7 @@ pub fn block_based_options_set_filter_policy(options: &mut TableObject, policy: 
 /// The object for the block cache; null changes nothing.
 pub fn block_based_options_set_block_cache(options: &mut TableObject, cache: Option<&CacheObject>) {
     if let Some(CacheObject(cache)) = cache {
-        options.0.cache = Some(Arc::clone(cache));
+        options.0.set_cache(cache);
     }
 }
 

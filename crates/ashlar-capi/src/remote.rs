@@ -9,10 +9,7 @@ use crate::callbacks::{
     ComparatorObject, Destructor, FactoryObject, FilterObject, LoggerObject, MergeObject, State,
     TransformObject,
 };
-use crate::compactions::{
-    rocksdb_compaction_options_canceled_create, rocksdb_compaction_options_canceled_destroy,
-    rocksdb_compaction_options_canceled_set,
-};
+use crate::compactions::{free_flag, new_flag, set_flag};
 use crate::door::call;
 use crate::listeners::ListenerObject;
 use crate::objects::CuckooObject;
@@ -195,30 +192,29 @@ pub fn open_and_compact_options_create() -> OpenAndCompactObject {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rocksdb_open_and_compact_canceled_create() -> *mut u8 {
     let _in = crate::checked::enter("rocksdb_open_and_compact_canceled_create");
-    // SAFETY: none is needed.
-    unsafe { rocksdb_compaction_options_canceled_create() }
+    new_flag()
 }
 
 /// Sets the flag.
 ///
 /// # Safety
-/// As [`rocksdb_compaction_options_canceled_set`].
+/// The flag is null or one of [`rocksdb_open_and_compact_canceled_create`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rocksdb_open_and_compact_canceled_set(canceled: *mut u8, value: u8) {
     let _in = crate::checked::enter("rocksdb_open_and_compact_canceled_set");
     // SAFETY: as for this function.
-    unsafe { rocksdb_compaction_options_canceled_set(canceled, value) }
+    unsafe { set_flag(canceled, value) }
 }
 
 /// Frees the flag.
 ///
 /// # Safety
-/// As [`rocksdb_compaction_options_canceled_destroy`].
+/// As [`rocksdb_open_and_compact_canceled_set`], and nothing uses the flag again.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rocksdb_open_and_compact_canceled_destroy(canceled: *mut u8) {
     let _in = crate::checked::enter("rocksdb_open_and_compact_canceled_destroy");
     // SAFETY: as for this function.
-    unsafe { rocksdb_compaction_options_canceled_destroy(canceled) }
+    unsafe { free_flag(canceled) }
 }
 
 /// The flag that would cancel the compaction. It is not kept.

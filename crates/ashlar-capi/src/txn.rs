@@ -10,7 +10,7 @@ use crate::families::{Families, open_column_families};
 use crate::indexed::IndexedObject;
 use crate::iter::{self, IterObject, PinnedObject};
 use crate::kept::FirstError;
-use crate::lists::{each_of_database, one_by_one, reads_of_many};
+use crate::lists::{each_key, each_of_database, reads_of_many};
 use crate::memory::lent_copy;
 use crate::objects::{
     FlushObject, FlushWalObject, OptimisticDbOptionsObject, OptimisticOptionsObject, TxnDbOptionsObject,
@@ -638,7 +638,7 @@ reads_of_many! {
     /// The values of many keys that the transaction sees.
     rocksdb_transaction_multi_get, rocksdb_transaction_multi_get_cf(TxnObject) =
         |txn: &TxnObject, options: &ReadObject, families: Each<'_>, keys| {
-            one_by_one(families, keys, |family, key| txn.get(family, options, key))
+            each_key(families, keys, |keys| txn.open()?.multi_get_each(&options.0, keys))
         }
 }
 reads_of_many! {
@@ -647,10 +647,11 @@ reads_of_many! {
         |db: &TxnDbObject, options, families, keys| each_of_database(&db.db, options, families, keys)
 }
 reads_of_many! {
-    /// The values of many keys that the transaction locks, one after the other.
+    /// The values of many keys that the transaction locks, one after the other. The error of a key that cannot be locked goes to
+    /// all keys.
     rocksdb_transaction_multi_get_for_update, rocksdb_transaction_multi_get_for_update_cf(TxnObject) =
         |txn: &TxnObject, options: &ReadObject, families: Each<'_>, keys| {
-            one_by_one(families, keys, |family, key| txn.get_for_update(family, options, key, true))
+            each_key(families, keys, |keys| txn.open()?.multi_get_for_update_each(&options.0, keys))
         }
 }
 

@@ -6,7 +6,9 @@ use crate::options::Texts;
 use crate::value::READ_TIER;
 use ashlar_base::Level;
 use ashlar_options::Group;
-use ashlardb::{CompactRangeOptions, Error, Family, Read, ReadTier, Reader, Result, Scan, Snapshot};
+use ashlardb::{
+    CompactRangeOptions, Error, ErrorKind, Family, Read, ReadTier, Reader, Result, Scan, Snapshot,
+};
 use std::ops::Bound;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -145,6 +147,18 @@ impl ReadOptions {
             options.snapshot = Some(db.db().snapshot()?);
         }
         Ok(options)
+    }
+
+    /// Checks the deadline before a read of many keys, also of keys in memory.
+    ///
+    /// # Errors
+    /// `TimedOut`: the deadline has passed.
+    pub fn check_deadline(&self, db: &Database) -> Result<()> {
+        match self.texts.get::<u64>("deadline") {
+            0 => Ok(()),
+            at if db.env()?.clock.unix_micros() <= at => Ok(()),
+            _ => Err(Error::new(ErrorKind::TimedOut, "the deadline of the read has passed")),
+        }
     }
 
     /// Whether an option that is yes or no is on.

@@ -13,7 +13,7 @@ use ashlardb::{
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 /// How a database is opened.
@@ -47,6 +47,8 @@ pub struct Database {
     db: Db,
     default: Family,
     path: PathBuf,
+    /// Files and clock of the options; `None`: those of the machine.
+    env: Option<Env>,
     said: Said,
     holds: Arc<Holds>,
     /// A secondary: its view is a database of its own after each catch-up, and families are found there by their names.
@@ -77,6 +79,7 @@ struct Holds {
 pub struct WeakDatabase {
     db: WeakDb,
     path: PathBuf,
+    env: Option<Env>,
     said: Said,
     holds: Weak<Holds>,
 }
@@ -86,7 +89,8 @@ impl WeakDatabase {
     pub fn upgrade(&self) -> Option<Database> {
         let (db, holds) = (self.db.upgrade()?, self.holds.upgrade()?);
         let default = db.default_family();
-        Some(Database { db, default, path: self.path.clone(), said: self.said, holds, secondary: None })
+        let (path, env) = (self.path.clone(), self.env.clone());
+        Some(Database { db, default, path, env, said: self.said, holds, secondary: None })
     }
 }
 
@@ -131,6 +135,7 @@ impl Database {
             return Err(Error::invalid("Default column family not specified"));
         }
         check_families(options, path, mode, named)?;
+        check_identity(options, mode)?;
         options.space.as_ref().map_or(Ok(()), |space| space.check())?;
         let telling =
             (!options.listeners.is_empty()).then(|| Arc::new(Telling::new(options.listeners.clone(), path)));
@@ -154,7 +159,8 @@ impl Database {
             has_times: named.iter().any(|family| family.ttl.is_some()),
             has_file_checksums: options.texts.differs("file_checksum_gen_factory"),
         };
-        let database = Database { db, default, path, said, holds: Arc::default(), secondary };
+        let env = options.env.clone();
+        let database = Database { db, default, path, env, said, holds: Arc::default(), secondary };
         if let Some(telling) = telling {
             telling.opened(&database);
         }
@@ -183,9 +189,23 @@ impl Database {
         WeakDatabase {
             db: self.db.downgrade(),
             path: self.path.clone(),
+            env: self.env.clone(),
             said: self.said,
             holds: Arc::downgrade(&self.holds),
         }
+    }
+
+    /// Files and clock.
+    ///
+    /// # Errors
+    /// Those of [`Env::os`].
+    pub fn env(&self) -> Result<Env> {
+        static MACHINE: OnceLock<Env> = OnceLock::new();
+        if let Some(env) = self.env.as_ref().or_else(|| MACHINE.get()) {
+            return Ok(env.clone());
+        }
+        let env = Env::os()?;
+        Ok(MACHINE.get_or_init(|| env).clone())
     }
 
     /// The engine's handle.
@@ -392,6 +412,17 @@ fn check_families(options: &Options, path: &Path, mode: Mode, named: &[Named<'_>
         }
         _ => Ok(()),
     }
+}
+
+/// # Errors
+/// `InvalidArgument`: the options store the id of the database nowhere. The engine would write IDENTITY, but RocksDB refuses to open
+/// with such options.
+fn check_identity(options: &Options, mode: Mode) -> Result<()> {
+    let is_off = |name| !options.texts.get::<bool>(name);
+    if mode == Mode::Write && is_off("write_dbid_to_manifest") && is_off("write_identity_file") {
+        return Err(Error::invalid("write_dbid_to_manifest and write_identity_file cannot both be false"));
+    }
+    Ok(())
 }
 
 /// The builder with the block cache of the database, which all families share: the largest object that a family has, or else the sum

@@ -299,7 +299,17 @@ impl IndexedBatch {
         Ok(value.map(Cow::into_owned))
     }
 
-    /// The value of a key in the database with the batch over it.
+    /// What the operations on a key amount to at this moment; `None`: the batch has no operation on it. No family stands for the
+    /// family `default`.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: a callback of a call on the batch makes this call.
+    pub fn pending(&self, family: Option<&Family>, key: &[u8]) -> Result<Option<Pending>> {
+        let (index, id) = (self.whole_index()?, family.map_or(FamilyId::DEFAULT, Family::id));
+        Ok(index.family(id).and_then(|keys| keys.get(key)).cloned())
+    }
+
+    /// The value of a key in the database with the batch over it. Iterators over the batch move while the database is read.
     ///
     /// # Errors
     /// Those of a read, and of [`Pending::value`].
@@ -310,18 +320,30 @@ impl IndexedBatch {
         family: Option<&Family>,
         key: &[u8],
     ) -> Result<Option<View>> {
-        let family = db.family(family)?;
-        let index = self.whole_index()?;
-        let pending = index.family(family.id()).and_then(|keys| keys.get(key));
-        let below = match &pending {
-            Some(pending) if !pending.needs_database() => None,
-            _ => options.of(&family)?.get(key)?,
-        };
-        let Some(pending) = pending else { return Ok(below) };
-        let merger = pending.has_operands().then(|| merger(&family));
-        let value = pending.value(merger.as_ref(), key, below.as_deref())?;
-        Ok(value.map(|value| View::copy(&value)))
+        value_over(self.pending(family, key)?, db, options, family, key)
     }
+}
+
+/// The value of a key in the database with the operations of a batch on it: [`IndexedBatch::pending`].
+///
+/// # Errors
+/// Those of a read, and of [`Pending::value`].
+pub fn value_over(
+    pending: Option<Pending>,
+    db: &Database,
+    options: &ReadOptions,
+    family: Option<&Family>,
+    key: &[u8],
+) -> Result<Option<View>> {
+    let family = db.family(family)?;
+    let below = match &pending {
+        Some(pending) if !pending.needs_database() => None,
+        _ => options.of(&family)?.get(key)?,
+    };
+    let Some(pending) = pending else { return Ok(below) };
+    let merger = pending.has_operands().then(|| merger(&family));
+    let value = pending.value(merger.as_ref(), key, below.as_deref())?;
+    Ok(value.map(|value| View::copy(&value)))
 }
 
 fn added(to: &impl Write, key: &[u8], operation: Operation<'_>) -> Result<()> {
@@ -351,5 +373,50 @@ impl Drop for Undo<'_> {
     fn drop(&mut self) {
         // The savepoint is there, and no write uses the batch: both were so when the call began.
         let _ = self.0.map(WriteBatch::rollback_to_savepoint);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::database::Mode;
+    use crate::options::Options;
+    use std::sync::{Mutex, Weak};
+
+    /// Joins, and takes the index of a batch as an iterator over the batch does.
+    #[derive(Debug, Default)]
+    struct Calls {
+        index: Mutex<Weak<Turn<Index>>>,
+        said: Mutex<Vec<Result<()>>>,
+    }
+
+    impl ashlardb::MergeOperator for Calls {
+        fn name(&self) -> &str {
+            "calls"
+        }
+
+        fn full_merge(&self, _: &[u8], existing: Option<&[u8]>, operands: &[&[u8]]) -> Result<Vec<u8>> {
+            if let Some(index) = self.index.lock().unwrap().upgrade() {
+                self.said.lock().unwrap().push(index.take().map(drop));
+            }
+            Ok([existing.unwrap_or_default(), &operands.concat()].concat())
+        }
+    }
+
+    #[test]
+    fn iterators_over_a_batch_move_while_the_database_below_is_read() {
+        let (dir, operator) = (tempfile::tempdir().unwrap(), Arc::new(Calls::default()));
+        let mut options =
+            Options { merge_operator: Some(Arc::<Calls>::clone(&operator)), ..Options::default() };
+        options.texts.set("create_if_missing", true);
+        let (db, _) = Database::open(&options, dir.path(), Mode::Write, &[]).unwrap();
+        db.default_family().merge("a", "1").unwrap();
+        let batch = IndexedBatch::new(WriteBatch::new(), Order::Bytewise);
+        batch.add(None, b"a", Operation::Merge(b"2")).unwrap();
+        *operator.index.lock().unwrap() = Arc::downgrade(batch.index());
+        let value = batch.get_over(&db, &ReadOptions::default(), None, b"a").unwrap();
+        assert_eq!(value.as_deref(), Some(&b"12"[..]));
+        let said = operator.said.lock().unwrap();
+        assert!(!said.is_empty() && said.iter().all(Result::is_ok), "{said:?}");
     }
 }

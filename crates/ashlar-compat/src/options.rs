@@ -9,6 +9,7 @@ use crate::listener::Listener;
 use crate::logger::Logger;
 use crate::space::Space;
 use crate::value::{Names, Scalar, Value};
+use ashlar_format::options_file::split_object;
 use ashlar_options::{FamilyOptions, OptionName, option_names};
 
 pub use ashlar_options::Group;
@@ -188,8 +189,26 @@ impl TableOptions {
     pub fn set_cache_bytes(&mut self, bytes: usize) {
         // The engine refuses smaller ones.
         const LEAST: usize = 1 << 20;
-        self.texts.set("block_cache", bytes.max(LEAST));
+        self.texts.set(BLOCK_CACHE, bytes.max(LEAST));
         self.cache = None;
+    }
+
+    /// An option from a text. The text of a block cache replaces an object that was set before: a size, `{capacity=8M;…}`, or
+    /// `nullptr` for the default.
+    pub fn set_text(&mut self, name: &str, text: String) {
+        if name != BLOCK_CACHE {
+            return self.texts.set_text(name, text);
+        }
+        let members = if text.contains('=') { split_object(&text).unwrap_or_default() } else { Vec::new() };
+        let capacity = members.iter().find(|(name, _)| name == "capacity").map(|(_, bytes)| bytes.as_str());
+        match capacity.or_else(|| Some(text.trim()).filter(|text| !text.contains('=') && *text != "nullptr"))
+        {
+            Some(bytes) => self.set_cache_bytes(usize::of(&Value::parse(bytes))),
+            None => {
+                self.texts.reset(BLOCK_CACHE);
+                self.cache = None;
+            }
+        }
     }
 
     /// The members of the object in an option string.

@@ -32,11 +32,13 @@ pub fn sum(name: &str) -> u64 {
     Metric::named(name).map_or(0, |metric| Context::now().get(metric))
 }
 
-/// All sums of the calling thread with their names, in RocksDB's order.
-pub fn sums() -> impl Iterator<Item = (&'static str, u64)> {
+/// All sums of the calling thread as a text, in RocksDB's order, perhaps without those that are zero.
+pub fn report(exclude_zero: bool) -> String {
     level();
     let now = Context::now();
-    Metric::ALL.iter().map(move |metric| (metric.name(), now.get(*metric)))
+    let sums = Metric::ALL.iter().map(|metric| (metric.name(), now.get(*metric)));
+    let shown = sums.filter(|(_, sum)| !exclude_zero || *sum > 0);
+    shown.map(|(name, sum)| format!("{name} = {sum}")).collect::<Vec<_>>().join(", ")
 }
 
 /// Sets the sums of the calling thread to zero.
@@ -57,6 +59,8 @@ mod tests {
                 assert_eq!((level(), perf::level()), (Level::EnableCount, Level::EnableCount));
                 set_level(Level::Disable);
                 assert_eq!((level(), sum("block_read_count")), (Level::Disable, 0));
+                assert_eq!(report(true), "");
+                assert!(report(false).contains("block_read_count = 0"));
             });
         });
     }

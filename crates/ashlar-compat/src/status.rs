@@ -27,11 +27,6 @@ pub fn stopped() -> Error {
     Error::new(ErrorKind::Aborted, "Backup stopped").about(Reason::BackupsStopped)
 }
 
-/// RocksDB's status of a write batch over its `max_bytes`.
-pub fn batch_is_full() -> Error {
-    Error::new(ErrorKind::Aborted, "Memory limit reached").about(Reason::BatchFull)
-}
-
 /// A code of RocksDB: its number, and the words before the first colon.
 type Code = (i8, &'static str);
 
@@ -146,8 +141,8 @@ mod tests {
     #[test]
     fn a_reason_decides_and_not_a_sentence() {
         let sub_code = |e: &Error| status(e).sub_code;
-        let words = Error::new(ErrorKind::Aborted, batch_is_full().message());
-        assert_eq!((sub_code(&batch_is_full()), sub_code(&words)), (7, 0));
+        let words = Error::new(ErrorKind::Aborted, "Memory limit reached");
+        assert_eq!((sub_code(&words.clone().about(Reason::BatchFull)), sub_code(&words)), (7, 0));
         let words = Error::new(ErrorKind::Aborted, paused().message());
         assert_eq!(
             (text(&words), is_paused(&words)),

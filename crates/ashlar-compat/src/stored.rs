@@ -3,10 +3,10 @@
 //! Parts that only a program has (a comparator, an operator or filter of its own) are not in a text; the program sets them again.
 
 use crate::options::{COLLECTORS, Options, TableOptions};
+use crate::value::{Scalar, Value};
 use ashlar_format::options_file::{OptionsFile, Section, SectionKind, split_object, unescape};
 use ashlar_options::{find_latest_options, read_options_file};
 use ashlardb::{Env, Error, ErrorKind, Result, standard_operator};
-use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 /// The options of `base` with those of a string: `max_open_files=100;write_buffer_size=64M`. `ignore_unknown`: names that the engine
@@ -15,8 +15,7 @@ use std::path::{Path, PathBuf};
 /// # Errors
 /// `InvalidArgument`: the string, a name or a value in it is wrong. `NotSupported`: an option that the engine refuses.
 pub fn with_string(base: &Options, text: &str, ignore_unknown: bool) -> Result<Options> {
-    let text =
-        if ignore_unknown { Cow::Owned(fitting(&known(text, MOST_NESTED)?)?) } else { Cow::Borrowed(text) };
+    let text = if ignore_unknown { fitting(&known(text, MOST_NESTED)?)? } else { plain(text)? };
     ashlar_options::Options::default().apply(&text)?;
     let mut options = base.clone();
     for (name, value) in members(&text)? {
@@ -28,19 +27,79 @@ pub fn with_string(base: &Options, text: &str, ignore_unknown: bool) -> Result<O
 /// Structs within structs of a string: a struct of a family, one within its tables, and one to spare.
 const MOST_NESTED: usize = 3;
 
+/// The options that RocksDB holds in an `int`.
+const INTS: [&str; 17] = [
+    "block_restart_interval",
+    "block_size_deviation",
+    "index_block_restart_interval",
+    "level0_file_num_compaction_trigger",
+    "level0_slowdown_writes_trigger",
+    "level0_stop_writes_trigger",
+    "max_background_compactions",
+    "max_background_flushes",
+    "max_background_jobs",
+    "max_bgerror_resume_count",
+    "max_file_opening_threads",
+    "max_open_files",
+    "max_write_buffer_number",
+    "min_write_buffer_number_to_merge",
+    "num_levels",
+    "table_cache_numshardbits",
+    "target_file_size_multiplier",
+];
+
+/// The names and values of a string. As in RocksDB, a value may be in braces.
 fn members(text: &str) -> Result<Vec<(String, String)>> {
-    split_object(text).map_err(|e| Error::invalid(format!("{text:?}: {}", e.what)))
+    let mut all = split_object(text).map_err(|e| Error::invalid(format!("{text:?}: {}", e.what)))?;
+    for (_, value) in &mut all {
+        let inner = value.strip_prefix('{').and_then(|inner| inner.strip_suffix('}'));
+        if let Some(inner) = inner.filter(|inner| !inner.is_empty() && !inner.contains(['=', ';', '{', '}']))
+        {
+            *value = inner.to_owned();
+        }
+    }
+    Ok(all)
 }
 
-/// A string without the names that the engine does not know, down to so many structs within structs.
+/// Whether the value is too large for the `int` in which RocksDB holds the option.
+fn exceeds_int(name: &str, value: &str) -> bool {
+    INTS.contains(&name) && i32::try_from(i64::of(&Value::parse(value.trim()))).is_err()
+}
+
+/// A string without the braces around values.
+///
+/// # Errors
+/// `InvalidArgument`: a value is too large for its option.
+fn plain(text: &str) -> Result<String> {
+    let all = members(text)?;
+    if let Some((name, value)) = all.iter().find(|(name, value)| exceeds_int(name, value)) {
+        return Err(Error::invalid(format!("{name}: {value} is not {} to {}", i32::MIN, i32::MAX)));
+    }
+    Ok(all.into_iter().map(|(name, value)| format!("{name}={value};")).collect())
+}
+
+/// The kind of an object among its members: `{id=StringAppendOperator;delimiter=,;}`.
+const ID: &str = "id";
+
+/// Whether a value is an object of a kind, whose members are no options.
+fn is_object(name: &str, inner: &str) -> bool {
+    !TABLES.contains(&name) && inner.trim_start().starts_with("id=")
+}
+
+/// A string without the names that the engine does not know, down to so many structs within structs. Objects of a kind, such as a
+/// merge operator, stay as they are.
 fn known(text: &str, nested: usize) -> Result<String> {
     let mut out = String::new();
     for (name, value) in members(text)? {
-        if ashlar_options::explain(&name).is_err() && !PARTS.contains(&name.as_str()) {
+        let is_id = nested < MOST_NESTED && name == ID;
+        let is_known = is_id || PARTS.contains(&name.as_str()) || ashlar_options::explain(&name).is_ok();
+        if !is_known {
             continue;
         }
         let value = match value.strip_prefix('{').and_then(|inner| inner.strip_suffix('}')) {
-            Some(inner) if nested > 0 && inner.contains('=') => format!("{{{}}}", known(inner, nested - 1)?),
+            Some(inner) if nested > 0 && inner.contains('=') && !is_object(&name, inner) => {
+                format!("{{{}}}", known(inner, nested - 1)?)
+            }
             _ => value,
         };
         out += &format!("{name}={value};");
@@ -54,7 +113,7 @@ fn fitting(text: &str) -> Result<String> {
     all.retain(|(name, value)| {
         let taken = ashlar_options::Options::default().set(name, value);
         // What the engine refuses stays for the caller's error.
-        !taken.is_err_and(|e| e.kind() == ErrorKind::InvalidArgument)
+        !taken.is_err_and(|e| e.kind() == ErrorKind::InvalidArgument) && !exceeds_int(name, value)
     });
     Ok(all.into_iter().map(|(name, value)| format!("{name}={value};")).collect())
 }
@@ -62,16 +121,19 @@ fn fitting(text: &str) -> Result<String> {
 /// Sets an option to a stored text.
 fn take(options: &mut Options, name: &str, value: String) {
     match name {
-        "block_based_table_factory" | "table_factory" if value.contains('=') => {
+        _ if TABLES.contains(&name) && value.contains('=') => {
             let table = options.table.get_or_insert_default();
             for (member, value) in split_object(&value).unwrap_or_default() {
-                table.texts.set_text(&member, value);
+                table.set_text(&member, value);
             }
         }
         "table_factory" => {}
         _ => options.texts.set_text(name, value),
     }
 }
+
+/// The names of the struct of tables.
+const TABLES: [&str; 2] = ["block_based_table_factory", "table_factory"];
 
 /// Parts of a program, which an OPTIONS file only names.
 const PARTS: [&str; 6] = [
@@ -157,8 +219,8 @@ fn options_of(
         let mut options = Options::default();
         stored(&mut options, section);
         if let Some(table) = file.table(name) {
-            let texts = &mut options.table.get_or_insert_with(TableOptions::default).texts;
-            table.entries.iter().for_each(|(member, value)| texts.set_text(member, unescape(value)));
+            let of = options.table.get_or_insert_with(TableOptions::default);
+            table.entries.iter().for_each(|(member, value)| of.set_text(member, unescape(value)));
         }
         families.push((name.clone(), options));
     }
@@ -181,6 +243,72 @@ fn check_names(file: &OptionsFile, path: &Path) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::database::{Database, Mode};
+
+    #[test]
+    fn objects_with_an_id_stay_where_unknown_names_are_left_out() {
+        let text = "no_such=1;merge_operator={id=StringAppendOperator;delimiter=,};id=1;\
+                    table_factory={id=BlockBasedTable;block_size=8192;no_such=1}";
+        let options = with_string(&Options::default(), text, true).unwrap();
+        let operator = options.texts.text("merge_operator");
+        assert_eq!(operator, "{id=StringAppendOperator;delimiter=,}");
+        assert!(options.texts.differs("merge_operator") && !options.texts.differs("id"));
+        assert_eq!(options.table.unwrap().texts.get::<usize>("block_size"), 8192);
+    }
+
+    /// A text is newer than the object that a program set before.
+    #[test]
+    fn the_text_of_a_block_cache_replaces_an_object() {
+        let mut base = Options::default();
+        let shared = std::sync::Arc::new(crate::cache::Cache::new(64 << 20));
+        base.table.get_or_insert_default().set_cache(&shared);
+        let other = with_string(&base, "block_based_table_factory={block_size=8192}", false).unwrap();
+        assert_eq!(other.table.unwrap().cache, Some(shared));
+        for (text, bytes) in [
+            ("16777216", 16 << 20),
+            ("{capacity=8M;num_shard_bits=4}", 8 << 20),
+            ("nullptr", 0),
+            ("1K", 1 << 20),
+        ] {
+            let text = format!("block_based_table_factory={{block_cache={text}}}");
+            let options = with_string(&base, &text, false).unwrap();
+            let table = options.table.as_ref().unwrap();
+            assert_eq!((&table.cache, table.texts.get::<usize>("block_cache")), (&None, bytes), "{text}");
+            opens(&options).unwrap();
+        }
+    }
+
+    /// Opens a new database with these options.
+    fn opens(options: &Options) -> Result<()> {
+        let (dir, mut options) = (tempfile::tempdir().unwrap(), options.clone());
+        options.texts.set("create_if_missing", true);
+        Database::open(&options, dir.path(), Mode::Write, &[]).map(drop)
+    }
+
+    /// RocksDB holds these options in an `int`, and takes values in braces.
+    #[test]
+    fn a_value_too_large_for_an_int_is_refused_and_braces_around_a_value_are_not() {
+        let text = "max_open_files=99999999999;write_buffer_size={1M}";
+        assert!(
+            with_string(&Options::default(), text, false).unwrap_err().message().contains("max_open_files")
+        );
+        for (text, ignore_unknown) in [(text, true), ("write_buffer_size={1M}", false)] {
+            let options = with_string(&Options::default(), text, ignore_unknown).unwrap();
+            let set =
+                (options.texts.get::<i32>("max_open_files"), options.texts.get::<usize>("write_buffer_size"));
+            assert_eq!(set, (-1, 1 << 20));
+        }
+    }
+
+    /// Without IDENTITY and without the id in the MANIFEST the database would have no id. Read-only opens write neither.
+    #[test]
+    fn an_open_that_would_store_no_id_is_refused() {
+        let text = "write_dbid_to_manifest=false;write_identity_file=false";
+        let options = with_string(&Options::default(), text, false).unwrap();
+        assert!(opens(&options).unwrap_err().message().contains("cannot both be false"));
+        let options = with_string(&Options::default(), "write_identity_file=false", false).unwrap();
+        opens(&options).unwrap();
+    }
 
     #[test]
     fn names_that_are_not_known_are_left_out_also_within_braces() {

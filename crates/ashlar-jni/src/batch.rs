@@ -7,7 +7,6 @@ use crate::env::{Env, Global, Local, MethodId, boolean, int, long, object};
 use crate::handles::{self, Object};
 pub use ashlar_compat::batch::Kind;
 use ashlar_compat::batch::{Op, operations};
-use ashlar_compat::status::batch_is_full;
 use ashlardb::{Error, FamilyId, Write, WriteBatch};
 use jni_sys::jvalue;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -16,16 +15,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 #[derive(Debug, Default)]
 pub struct BatchObject {
     batch: Mutex<WriteBatch>,
-    limit: Mutex<Limit>,
-}
-
-/// What a batch may hold, and where the WAL ends.
-#[derive(Clone, Copy, Debug, Default)]
-struct Limit {
-    /// The most bytes; 0: any number.
-    bytes: usize,
-    /// Bytes and operations at the mark.
-    mark: Option<(usize, usize)>,
+    /// Where the WAL ends: bytes and operations.
+    mark: Mutex<Option<(usize, usize)>>,
 }
 
 impl Object for BatchObject {
@@ -44,25 +35,8 @@ impl BatchObject {
         self.batch.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn limit(&self) -> MutexGuard<'_, Limit> {
-        self.limit.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Adds an operation, unless the batch would be too large with it.
-    fn add(&self, add: impl FnOnce(&WriteBatch) -> ashlardb::Result<()>) -> Result<()> {
-        let batch = self.lock();
-        let most = self.limit().bytes;
-        if most == 0 {
-            return Ok(add(&batch)?);
-        }
-        batch.set_savepoint()?;
-        let added = add(&batch);
-        if added.is_ok() && batch.byte_len() <= most {
-            return Ok(batch.pop_savepoint()?);
-        }
-        batch.rollback_to_savepoint()?;
-        added?;
-        Err(batch_is_full().into())
+    fn mark(&self) -> MutexGuard<'_, Option<(usize, usize)>> {
+        self.mark.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -101,7 +75,7 @@ pub fn mark_wal_termination_point(batch: &BatchObject) -> Result<()> {
     let size = batch.lock();
     let mark = (size.byte_len(), size.len());
     drop(size);
-    batch.limit().mark = Some(mark);
+    *batch.mark() = Some(mark);
     Ok(())
 }
 
@@ -109,7 +83,7 @@ pub fn mark_wal_termination_point(batch: &BatchObject) -> Result<()> {
 pub fn wal_termination_point<'a>(env: Env<'a>, batch: &BatchObject) -> Result<Local<'a>> {
     static POINT: Class = Class::new("org/rocksdb/WriteBatch$SavePoint");
     static NEW: Method = Method::constructor("(JJJ)V");
-    let (bytes, count) = batch.limit().mark.unwrap_or_default();
+    let (bytes, count) = batch.mark().unwrap_or_default();
     let number = |n: usize| long(i64::try_from(n).unwrap_or(i64::MAX));
     POINT.make(env, &NEW, &[number(bytes), number(count), long(0)])
 }
@@ -122,7 +96,7 @@ pub fn count(batch: &BatchObject) -> Result<i32> {
 /// Removes all operations.
 pub fn clear(batch: &BatchObject) -> Result<()> {
     batch.lock().clear();
-    batch.limit().mark = None;
+    *batch.mark() = None;
     Ok(())
 }
 
@@ -133,10 +107,11 @@ macro_rules! operations {
         /// # Errors
         /// Those of [`Write`]. RocksDB's `MemoryLimit`: the batch would have more bytes than it may.
         pub fn $name(batch: &BatchObject, family: Option<&FamilyObject>, $($arg: &[u8]),*) -> Result<()> {
-            batch.add(|batch| match family {
-                None => batch.$name($($arg),*),
-                Some(family) => batch.family(&family.family).$name($($arg),*),
-            })
+            let to = batch.lock();
+            Ok(match family {
+                None => to.$name($($arg),*),
+                Some(family) => to.family(&family.family).$name($($arg),*),
+            }?)
         }
     )* };
 }
@@ -150,7 +125,7 @@ operations! {
 
 /// Adds bytes for readers of the WAL.
 pub fn put_log_data(batch: &BatchObject, blob: &[u8]) -> Result<()> {
-    batch.add(|batch| batch.put_log_data(blob))
+    Ok(batch.lock().put_log_data(blob)?)
 }
 
 /// Sets a savepoint.
@@ -176,8 +151,7 @@ pub fn pop_savepoint(batch: &BatchObject) -> Result<()> {
 
 /// The most bytes; 0: any number.
 pub fn set_max_bytes(batch: &BatchObject, bytes: i64) -> Result<()> {
-    batch.limit().bytes = usize::try_from(bytes).unwrap_or(0);
-    Ok(())
+    Ok(batch.lock().limit(usize::try_from(bytes).unwrap_or(0))?)
 }
 
 /// `WriteBatch.Handler`.

@@ -17,7 +17,7 @@ use ashlar_compat::logger::Logger;
 use ashlar_compat::value::LOG_LEVEL;
 use ashlardb::{CompactionFilter, CompactionFilterFactory, Comparator, Decision, Error, FilterContext};
 use std::cmp::Ordering;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The text of an exception: its class and message.
@@ -59,10 +59,48 @@ struct JavaComparator {
     object: Global,
     name: String,
     direct: bool,
-    /// Buffers that no comparison uses at present. Running comparisons take a pair each, so there are as many as ever ran at once.
-    buffers: Mutex<Vec<Buffers>>,
-    /// The capacity of new buffers: room for the longest key so far, and for at least `max_reused_buffer_size` bytes.
-    capacity: AtomicUsize,
+    buffers: Mutex<Pool<Buffers>>,
+}
+
+/// Buffers that no comparison uses at present. Running comparisons take a pair each.
+#[derive(Debug)]
+struct Pool<T> {
+    kept: Vec<T>,
+    /// The capacity of new buffers: room for the longest key so far that kept buffers may have.
+    capacity: usize,
+    /// The most bytes of a kept buffer. Buffers for longer keys serve one comparison.
+    most: usize,
+}
+
+impl<T> Pool<T> {
+    /// The most pairs that are kept: more comparisons than that seldom run at once.
+    const MOST_PAIRS: usize = 64;
+    /// Buffers of so many bytes are kept, whatever `max_reused_buffer_size` says.
+    const LEAST_KEPT: usize = 64 << 10;
+
+    /// Keeps buffers of `reused` bytes, the option `max_reused_buffer_size`.
+    fn new(reused: usize) -> Pool<T> {
+        Pool { kept: Vec::new(), capacity: reused, most: reused.max(Self::LEAST_KEPT) }
+    }
+
+    /// A kept pair for keys of `longest` bytes, or the capacity of a new one.
+    fn take(&mut self, longest: usize, capacity_of: impl Fn(&T) -> usize) -> std::result::Result<T, usize> {
+        if longest > self.most {
+            return Err(longest);
+        }
+        self.capacity = self.capacity.max(longest);
+        // A pair that is too small makes room for a larger one.
+        self.kept.pop().filter(|kept| capacity_of(kept) >= longest).ok_or(self.capacity)
+    }
+
+    /// Takes a pair of this capacity back. `Some`: the pair is not kept.
+    fn give(&mut self, pair: T, capacity: usize) -> Option<T> {
+        if capacity > self.most || self.kept.len() >= Self::MOST_PAIRS {
+            return Some(pair);
+        }
+        self.kept.push(pair);
+        None
+    }
 }
 
 /// Two buffers of Java for the keys of a comparison, each with its capacity.
@@ -108,25 +146,23 @@ impl JavaComparator {
             "compareInternal",
             "(Lorg/rocksdb/AbstractComparator;Ljava/nio/ByteBuffer;ILjava/nio/ByteBuffer;I)I",
         );
-        let longest = a.len().max(b.len());
-        let capacity = self.capacity.fetch_max(longest, Relaxed).max(longest);
         // A nested comparison takes another pair.
-        let kept = self.free_buffers().pop();
-        let buffers = match kept.filter(|kept| kept.capacity >= longest) {
-            Some(kept) => kept,
-            None => Buffers::new(env, self.direct, capacity)?,
-        };
+        let kept = self.pool().take(a.len().max(b.len()), |kept| kept.capacity);
+        let buffers = kept.or_else(|capacity| Buffers::new(env, self.direct, capacity))?;
         buffers.fill(env, 0, a)?;
         buffers.fill(env, 1, b)?;
         let len = |key: &[u8]| int(i32::try_from(key.len()).unwrap_or(i32::MAX));
         let [first, second] = buffers.objects.each_ref().map(|buffer| object(buffer.local(env)));
         let given = [object(self.object.local(env)), first, len(a), second, len(b)];
         let order = env.call_static_int(BRIDGE.get(env)?, COMPARE.of(env, &BRIDGE)?, &given);
-        self.free_buffers().push(buffers);
+        let capacity = buffers.capacity;
+        let unkept = self.pool().give(buffers, capacity);
+        // Outside the lock, because the end of a reference calls the JVM.
+        drop(unkept);
         order
     }
 
-    fn free_buffers(&self) -> MutexGuard<'_, Vec<Buffers>> {
+    fn pool(&self) -> MutexGuard<'_, Pool<Buffers>> {
         self.buffers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -169,9 +205,8 @@ pub fn new_comparator(env: Env<'_>, this: Local<'_>, options: &ComparatorOptions
     let name = name_of(env, this, &COMPARATOR, &NAME)?;
     let (direct, reused) =
         options.with(|texts| (texts.get("use_direct_buffer"), texts.get::<i32>("max_reused_buffer_size")));
-    let capacity = usize::try_from(reused).unwrap_or(0).into();
-    let comparator =
-        JavaComparator { object: env.global(this)?, name, direct, buffers: Mutex::default(), capacity };
+    let buffers = Mutex::new(Pool::new(usize::try_from(reused).unwrap_or(0)));
+    let comparator = JavaComparator { object: env.global(this)?, name, direct, buffers };
     Ok(handles::keep(ComparatorObject(Arc::new(comparator)))?)
 }
 
@@ -332,7 +367,7 @@ impl CompactionFilterFactory for JavaFactory {
         let made = contained(|env| {
             let given = [boolean(context.is_full), boolean(context.is_manual)];
             let handle = env.call_long(self.object.local(env), CREATE.of(env, &FACTORY)?, &given)?;
-            let filter = handles::get::<FilterObject>(handle)?;
+            let filter = crate::door::object::<FilterObject>(handle)?;
             // The factory no longer owns the filter, so nothing else closes it.
             handles::close(handle);
             Ok(Arc::clone(&filter.0))
@@ -359,4 +394,31 @@ pub fn new_filter_factory(env: Env<'_>, this: Local<'_>) -> Result<i64> {
     let name = name_of(env, this, &FACTORY, &NAME)?;
     let factory = JavaFactory { object: env.global(this)?, name };
     Ok(handles::keep(FilterFactoryObject(Arc::new(factory)))?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Pool;
+
+    /// A pair is its capacity.
+    fn used(pool: &mut Pool<usize>, longest: usize) -> usize {
+        let pair = pool.take(longest, |pair| *pair).unwrap_or_else(|capacity| capacity);
+        pool.give(pair, pair);
+        pair
+    }
+
+    #[test]
+    fn a_pool_keeps_few_buffers_and_no_large_ones() {
+        let mut pool = Pool::new(64);
+        assert_eq!([1, 100, 30].map(|longest| used(&mut pool, longest)), [64, 100, 100]);
+        assert_eq!(used(&mut pool, 10 << 20), 10 << 20);
+        assert_eq!((used(&mut pool, 1), pool.kept.len()), (100, 1), "a long key leaves the kept pair");
+        assert_eq!((0..1000).filter(|_| pool.give(100, 100).is_some()).count(), 1000 - 63);
+    }
+
+    #[test]
+    fn a_larger_size_for_reuse_keeps_larger_buffers() {
+        let mut pool = Pool::new(1 << 20);
+        assert_eq!((used(&mut pool, 1), used(&mut pool, 1 << 19)), (1 << 20, 1 << 20));
+    }
 }

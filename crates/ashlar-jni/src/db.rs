@@ -131,12 +131,7 @@ impl DbObject {
     /// # Errors
     /// Those of [`ashlardb::Env::os`].
     pub fn files(&self) -> Result<Files> {
-        static OS: OnceLock<Files> = OnceLock::new();
-        if let Some(env) = self.options.env.as_ref().or_else(|| OS.get()) {
-            return Ok(env.clone());
-        }
-        let env = Files::os()?;
-        Ok(OS.get_or_init(|| env).clone())
+        Ok(self.database.env()?)
     }
 
     /// A family as it is now; `None`: the family `default`.

@@ -314,7 +314,8 @@ impl<'a> Env<'a> {
 
     /// Deletes what was dropped on threads without the JVM.
     fn delete_dropped(self) {
-        if HAS_DROPPED.swap(false, Ordering::AcqRel) {
+        // A load before the swap, so that threads share the line of the flag while nothing was dropped.
+        if HAS_DROPPED.load(Ordering::Acquire) && HAS_DROPPED.swap(false, Ordering::AcqRel) {
             let dropped = std::mem::take(&mut *DROPPED.lock().unwrap_or_else(PoisonError::into_inner));
             dropped.into_iter().for_each(|reference| self.delete_global(reference.0));
         }

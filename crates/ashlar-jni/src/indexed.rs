@@ -8,7 +8,7 @@ use crate::batch::{BatchObject, Kind};
 use crate::callbacks::ComparatorObject;
 use crate::classes::{Class, Method};
 use crate::db::{DbObject, FamilyObject};
-use crate::door::Result;
+use crate::door::{Result, object, object_if};
 use crate::env::{Env, Local, long};
 use crate::handles::{self, Lent, Object};
 use crate::iterators::IterObject;
@@ -16,7 +16,7 @@ use crate::settings::ReadObject;
 use crate::slices::SliceObject;
 use crate::transactions::TxnObject;
 use ashlar_compat::batch::operations;
-use ashlar_compat::indexed::{IndexedBatch, Operation};
+use ashlar_compat::indexed::{IndexedBatch, Operation, value_over};
 use ashlar_compat::iterator::Iterator;
 use ashlar_compat::status::not_found;
 use ashlar_compat::turn::{Taken, Turn};
@@ -99,7 +99,7 @@ pub fn new(overwrites: bool) -> Result<i64> {
 
 /// An empty batch in the order of a comparator.
 pub fn new_with_order(comparator: i64, _: i8, overwrites: bool) -> Result<i64> {
-    let comparator = handles::get_if::<ComparatorObject>(comparator)?;
+    let comparator = object_if::<ComparatorObject>(comparator)?;
     let order = comparator.map_or(Order::Bytewise, |own| Order::Custom(own.comparator()));
     let batch = IndexedBatch::new(WriteBatch::new(), order);
     Ok(handles::keep(IndexedObject::new(batch, overwrites))?)
@@ -199,7 +199,9 @@ pub fn get_over(
     key: &[u8],
 ) -> Result<Option<View>> {
     let options = options.0.read().clone();
-    Ok(batch.lock()?.get_over(&db.database, &options, of(family), key)?)
+    // The batch takes other calls while the database is read.
+    let pending = batch.lock()?.pending(of(family), key)?;
+    Ok(value_over(pending, &db.database, &options, of(family), key)?)
 }
 
 /// A `WriteBatch` with a copy of the operations.
@@ -216,19 +218,21 @@ pub fn write_batch<'a>(env: Env<'a>, batch: &IndexedObject) -> Result<Local<'a>>
 /// An iterator of a database with the batch over it. The iterator of the database is used up.
 ///
 /// # Errors
-/// `InvalidArgument`: a handle is not one of its kind.
+/// `InvalidArgument`: a handle is not one of its kind, or a callback of a call on the batch makes this call. The iterator of the
+/// database stays as it was then.
 pub fn iterator_with_base(batch: &IndexedObject, family: i64, base: i64, options: i64) -> Result<i64> {
-    let base_object = handles::get::<IterObject>(base)?;
-    let family = handles::get_if::<FamilyObject>(family)?;
-    let options = handles::get_if::<ReadObject>(options)?;
+    let base_object = object::<IterObject>(base)?;
+    let family = object_if::<FamilyObject>(family)?;
+    let options = object_if::<ReadObject>(options)?;
     let bounds = options.map(|options| {
         let options = options.0.read();
         (options.lower.clone(), options.upper.clone())
     });
+    // Before the base is taken: a call that fails here leaves the base to the caller.
+    let own = batch.lock()?;
     let used = Iterator::once(Err(Error::invalid("the iterator has a batch over it now")));
     let taken = std::mem::replace(&mut *base_object.lock()?, used.into());
     handles::close(base);
-    let own = batch.lock()?;
     let over = taken.over(&own, of(family.as_deref()), bounds.unwrap_or_default());
     Ok(handles::keep(IterObject::new(over))?)
 }

@@ -144,11 +144,11 @@ pub fn wal_files<'a>(env: Env<'a>, db: &DbObject) -> Result<Local<'a>> {
 
 /// A `Map` from tables to their `TableProperties`.
 fn properties<'a>(env: Env<'a>, family: &Family, tables: &[TableProperties]) -> Result<Local<'a>> {
+    let paths = family.paths_of_tables()?;
     // A table that a compaction has replaced meanwhile has no path.
-    let named =
-        tables.iter().filter_map(|table| Some((family.path_of_table(table.number).transpose()?, table)));
-    let entry = |(path, table): (ashlardb::Result<PathBuf>, &TableProperties)| {
-        let path = env.new_text(&path?.to_string_lossy())?;
+    let named = tables.iter().filter_map(|table| Some((paths.get(&table.number)?, table)));
+    let entry = |(path, table): (&PathBuf, &TableProperties)| {
+        let path = env.new_text(&path.to_string_lossy())?;
         Ok((path, table_properties(env, family.name(), &table.stored)?))
     };
     hash_map(env, named.map(entry))

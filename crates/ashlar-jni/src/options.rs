@@ -524,10 +524,10 @@ pub fn new_table(
         named(name, names, number)?;
         texts.set_named(name, names, number.into());
     }
-    if let Some(policy) = handles::get_if::<crate::parts::PolicyObject>(filter)? {
+    if let Some(policy) = object_if::<crate::parts::PolicyObject>(filter)? {
         texts.set_text("filter_policy", policy.0.clone());
     }
-    match handles::get_if::<CacheObject>(cache)? {
+    match object_if::<CacheObject>(cache)? {
         Some(cache) => table.set_cache(&cache.0),
         None if cache_bytes > 0 => table.set_cache_bytes(usize::try_from(cache_bytes).unwrap_or(usize::MAX)),
         None => {}

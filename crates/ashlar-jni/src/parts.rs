@@ -1,7 +1,8 @@
 //! The objects that options take: caches, filters, environments, limits, statistics, operators.
 //!
 //! 1. Options copy what they need of an object, or count it. A program may close the object at once.
-//! 2. Caches and limits are not shared between databases: each database has its own, of the size that the object has.
+//! 2. Databases that have one cache share its capacity. Limits are not shared: each database has its own, of the size that the
+//!    object has.
 
 use crate::classes::{Class, Method, boxed_long, hash_map};
 use crate::door::Result;
@@ -127,7 +128,7 @@ pub fn new_cache(capacity: i64) -> Result<i64> {
     Ok(handles::keep(CacheObject(Arc::new(cache)))?)
 }
 
-/// The bytes in the caches of the open databases that have the object.
+/// The bytes of cached blocks, of all open databases that have the object.
 pub fn usage(cache: &CacheObject) -> Result<i64> {
     Ok(i64::try_from(cache.0.usage()).unwrap_or(i64::MAX))
 }

@@ -52,6 +52,5 @@ pub fn reset() -> Result<()> {
 
 /// All sums as a text, perhaps without those that are zero.
 pub fn text(exclude_zero: bool) -> Result<String> {
-    let shown = perf::sums().filter(|(_, sum)| !exclude_zero || *sum > 0);
-    Ok(shown.map(|(name, sum)| format!("{name} = {sum}")).collect::<Vec<_>>().join(", "))
+    Ok(perf::report(exclude_zero))
 }

@@ -2,13 +2,14 @@
 //!
 //! 1. A transaction takes one call at a time; calls of several threads wait for each other.
 //! 2. Handles that a transaction lends (its snapshot, its batch, its write options) end with it, or when another transaction begins in
-//!    its place. The snapshot's ends earlier: with the commit, the rollback, and with each change of the snapshot.
+//!    its place. The snapshot's ends earlier with each change of the snapshot. As in RocksDB, commit and rollback leave it.
 //! 3. A database knows the named transactions that a program holds: a search by name answers the same handle. What a search
-//!    finds in the database itself has a handle that ends with the database, because Java does not own it.
+//!    finds in the database itself has a handle that ends with the database, because Java does not own it. One search runs at a
+//!    time, so that the second of two searches finds the handle of the first.
 
 use crate::batch::{BatchObject, Kind};
 use crate::db::{DbObject, FamilyObject};
-use crate::door::{Fail, Result, Room};
+use crate::door::{Result, Room, object};
 use crate::env::{Env, Local};
 use crate::handles::{self, Lent, Object};
 use crate::indexed::IndexedObject;
@@ -27,8 +28,8 @@ use ashlar_compat::transactions::{TRANSACTION_DEFAULTS, optimistic, pessimistic}
 use ashlar_compat::turn::{Taken, Turn};
 use ashlardb::{Env as Files, Error, Family, View, Write};
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI8, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// `Transaction`.
 #[derive(Debug)]
@@ -61,7 +62,11 @@ struct LentParts {
 
 /// The named transactions of a database that have a handle.
 #[derive(Debug, Default)]
-pub struct Names(Shared<Known>);
+pub struct Names {
+    known: Shared<Known>,
+    /// Held from the look among the known names to the entry of what the database itself had. It is taken before `known`.
+    search: Mutex<()>,
+}
 
 #[derive(Debug, Default)]
 struct Known {
@@ -71,22 +76,27 @@ struct Known {
 }
 
 impl Names {
+    /// Waits for other searches.
+    fn search(&self) -> MutexGuard<'_, ()> {
+        self.search.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The database ends.
     pub fn clear(&self) {
-        let known = std::mem::take(&mut *self.0.write());
+        let known = std::mem::take(&mut *self.known.write());
         // Outside the lock: the end of a transaction looks its name up.
         drop(known);
     }
 
     /// The handle of the transaction of a name, if it has one that is open.
     fn handle(&self, name: &[u8]) -> Option<i64> {
-        let handle = *self.0.read().handles.get(name)?;
+        let handle = *self.known.read().handles.get(name)?;
         handles::get::<TxnObject>(handle).ok().map(|_| handle)
     }
 
     /// The handles of the transactions that are prepared.
     fn prepared(&self) -> Vec<i64> {
-        let all: Vec<i64> = self.0.read().handles.values().copied().collect();
+        let all: Vec<i64> = self.known.read().handles.values().copied().collect();
         let is_prepared = |handle: &i64| {
             handles::get::<TxnObject>(*handle).is_ok_and(|txn| txn.state.load(Ordering::Acquire) == PREPARED)
         };
@@ -94,11 +104,11 @@ impl Names {
     }
 
     fn add(&self, name: &[u8], handle: i64) {
-        self.0.write().handles.insert(name.to_vec(), handle);
+        self.known.write().handles.insert(name.to_vec(), handle);
     }
 
     fn remove(&self, name: &[u8]) {
-        self.0.write().handles.remove(name);
+        self.known.write().handles.remove(name);
     }
 }
 
@@ -134,12 +144,11 @@ impl TxnObject {
         Ok(self.content.take()?)
     }
 
-    /// Ends the transaction by `end`, and what it lends of its snapshot.
+    /// Ends the transaction by `end`.
     fn ended(&self, state: i8, end: impl FnOnce(&mut Txn) -> ashlardb::Result<()>) -> Result<()> {
         let mut content = self.lock()?;
         let name = content.name();
         end(&mut content.txn)?;
-        content.lent.snapshot = None;
         self.state.store(state, Ordering::Release);
         name.into_iter().for_each(|name| self.names.remove(&name));
         Ok(())
@@ -199,7 +208,7 @@ fn free(db: &DbObject, write: &WriteObject, options: Option<&OptimisticOptionsOb
 
 /// Puts a new transaction in the place of an old one.
 fn placed(new: Content, old: i64) -> Result<i64> {
-    let place = handles::get::<TxnObject>(old)?;
+    let place = object::<TxnObject>(old)?;
     let mut content = place.lock()?;
     let name = content.name();
     *content = new;
@@ -264,7 +273,7 @@ fn found(db: &DbObject, transaction: ashlardb::Transaction) -> Result<i64> {
     let lent = Lent::new(TxnObject::new(db, content, PREPARED))?;
     let handle = lent.handle();
     db.names.add(&name, handle);
-    db.names.0.write().found.push(lent);
+    db.names.known.write().found.push(lent);
     Ok(handle)
 }
 
@@ -273,6 +282,7 @@ fn found(db: &DbObject, transaction: ashlardb::Transaction) -> Result<i64> {
 /// # Errors
 /// Those of [`ashlardb::Db::transaction_by_name`].
 pub fn by_name(db: &DbObject, name: &str) -> Result<i64> {
+    let _search = db.names.search();
     if let Some(handle) = db.names.handle(name.as_bytes()) {
         return Ok(handle);
     }
@@ -285,6 +295,7 @@ pub fn by_name(db: &DbObject, name: &str) -> Result<i64> {
 /// # Errors
 /// Those of [`ashlardb::Db::prepared_transactions`].
 pub fn prepared(db: &DbObject) -> Result<Vec<i64>> {
+    let _search = db.names.search();
     for transaction in db.database.db().prepared_transactions()? {
         found(db, transaction)?;
     }
@@ -413,8 +424,10 @@ pub fn name(txn: &TxnObject) -> Result<String> {
 /// # Errors
 /// Those of [`ashlardb::Transaction::set_name`].
 pub fn set_name(handle: i64, name: &str) -> Result<()> {
-    let txn = handles::get::<TxnObject>(handle).map_err(Fail::Misuse)?;
-    txn.lock()?.txn.open()?.set_name(name)?;
+    let txn = object::<TxnObject>(handle)?;
+    let content = txn.lock()?;
+    let _search = txn.names.search();
+    content.txn.open()?.set_name(name)?;
     txn.names.add(name.as_bytes(), handle);
     Ok(())
 }
@@ -460,7 +473,7 @@ pub fn hint(_: &TxnObject) -> Result<()> {
 /// The operations, as a `WriteBatchWithIndex` that ends with the transaction. It shows the operations as they are at each call, and
 /// operations that are added to it are added to the transaction, without a check for conflicts.
 pub fn write_batch(handle: i64) -> Result<i64> {
-    let txn = handles::get::<TxnObject>(handle).map_err(Fail::Misuse)?;
+    let txn = object::<TxnObject>(handle)?;
     let mut content = txn.lock()?;
     if let Some(lent) = &content.lent.batch {
         return Ok(lent.handle());
@@ -610,7 +623,7 @@ pub fn multi_get<'a>(
 /// The values of keys that the transaction locks, one after the other.
 ///
 /// # Errors
-/// Those of [`Txn::get_for_update`].
+/// Those of [`Txn::multi_get_for_update_each`].
 pub fn multi_get_for_update<'a>(
     env: Env<'a>,
     txn: &TxnObject,
@@ -621,10 +634,9 @@ pub fn multi_get_for_update<'a>(
     let families = families_of(families, keys.len())?;
     let options = options.0.read().clone();
     let content = txn.lock()?;
-    let locked = |(family, key)| content.txn.get_for_update(family, &options, key, true);
-    let found = with_families(&families, keys).into_iter().map(locked).collect();
+    let found = content.txn.multi_get_for_update_each(&options, &with_families(&families, keys));
     drop(content);
-    values_or_null(env, found)
+    values_or_null(env, found?)
 }
 
 /// What the transaction sees of a family at this moment.

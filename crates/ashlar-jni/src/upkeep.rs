@@ -3,7 +3,7 @@
 use crate::batch::BatchObject;
 use crate::classes::{Class, Method, array_of_texts, hash_map};
 use crate::db::{DbObject, FamilyObject};
-use crate::door::Result;
+use crate::door::{Result, object, object_if};
 use crate::env::{Env, Local, long};
 use crate::handles::{self, Lent, Object};
 use crate::listeners::JobObject;
@@ -40,7 +40,7 @@ impl UpdatesObject {
 fn families(db: &DbObject, handles: Option<&[i64]>) -> Result<Vec<Family>> {
     let Some(handles) = handles else { return Ok(vec![db.family(None)?.clone()]) };
     let family = |handle: &i64| {
-        let object = handles::get_if::<FamilyObject>(*handle)?;
+        let object = object_if::<FamilyObject>(*handle)?;
         Ok(db.family(object.as_deref())?.clone())
     };
     handles.iter().map(family).collect()
@@ -311,7 +311,7 @@ pub fn level0_stop(db: &DbObject, family: Option<&FamilyObject>) -> Result<i32> 
 
 /// Pairs of keys of slices.
 pub(crate) fn pairs(slices: &[i64]) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
-    let bytes = |handle: i64| handles::get::<SliceObject>(handle).map(|slice| slice.bytes());
+    let bytes = |handle: i64| object::<SliceObject>(handle).map(|slice| slice.bytes());
     let pair = |pair: &[i64]| match pair {
         [from, to] => Ok((bytes(*from)?, bytes(*to)?)),
         _ => Err(Error::invalid("a range without its end").into()),

@@ -9,6 +9,7 @@ pub use ashlar_engine::{HeldTables, LiveFile};
 pub use ashlar_format::table::Properties as StoredProperties;
 pub use ashlar_options::{CompactFilesOptions, CompactRangeOptions};
 pub use ashlar_tree::version::TableProperties;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 impl Db {
@@ -303,6 +304,14 @@ impl Family {
     /// `Shutdown`.
     pub fn path_of_table(&self, number: FileNumber) -> Result<Option<PathBuf>> {
         self.db.engine().path_of_table(&self.inner, number)
+    }
+
+    /// The paths of all live tables of the family at this moment, as [`Family::path_of_table`] has them.
+    ///
+    /// # Errors
+    /// `Shutdown`.
+    pub fn paths_of_tables(&self) -> Result<BTreeMap<FileNumber, PathBuf>> {
+        self.db.engine().paths_of_tables(&self.inner)
     }
 
     /// The tables of the family at this moment. While the database is open, their files stay as long as the answer, also after a

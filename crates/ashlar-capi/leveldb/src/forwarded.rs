@@ -1,4 +1,5 @@
-//! Functions with functions of the caller, which are those of RocksDB's interface under LevelDB's names.
+//! Functions with functions of the caller. What they do is that of RocksDB's interface. They call its inner functions, because the
+//! loader may give the name of an exported one to another library.
 
 use rocksdb::batch::BatchObject;
 use rocksdb::callbacks::{ComparatorObject, Compare, Destructor, Entry, Key, Name};
@@ -18,7 +19,7 @@ pub unsafe extern "C" fn leveldb_comparator_create(
 ) -> *mut ComparatorObject {
     let _in = crate::checked::enter_of("leveldb_comparator_create", crate::exports::kind_in_c);
     // SAFETY: as for this function.
-    unsafe { rocksdb::callbacks::rocksdb_comparator_create(state, destructor, compare, name) }
+    unsafe { rocksdb::callbacks::new_comparator(state, destructor, compare, name) }
 }
 
 /// A filter policy of the caller, whose functions are not called: tables get no filter, and reads are right without.
@@ -29,22 +30,13 @@ pub unsafe extern "C" fn leveldb_comparator_create(
 pub unsafe extern "C" fn leveldb_filterpolicy_create(
     state: *mut c_void,
     destructor: Destructor,
-    create_filter: Option<unsafe extern "C" fn()>,
-    key_may_match: Option<unsafe extern "C" fn()>,
+    _create_filter: Option<unsafe extern "C" fn()>,
+    _key_may_match: Option<unsafe extern "C" fn()>,
     name: Name,
 ) -> *mut PolicyObject {
     let _in = crate::checked::enter_of("leveldb_filterpolicy_create", crate::exports::kind_in_c);
     // SAFETY: as for this function.
-    unsafe {
-        rocksdb::legacy::rocksdb_filterpolicy_create(
-            state,
-            destructor,
-            create_filter,
-            key_may_match,
-            None,
-            name,
-        )
-    }
+    unsafe { rocksdb::legacy::new_policy(state, destructor, name) }
 }
 
 /// Shows the puts and deletions of a batch, in order.
@@ -60,7 +52,7 @@ pub unsafe extern "C" fn leveldb_writebatch_iterate(
 ) {
     let _in = crate::checked::enter_of("leveldb_writebatch_iterate", crate::exports::kind_in_c);
     // SAFETY: as for this function.
-    unsafe { rocksdb::batch::walks::rocksdb_writebatch_iterate(b.cast_mut(), state, put, deleted) };
+    unsafe { rocksdb::batch::walks::shown(b, state, put, deleted) };
 }
 
 /// Frees memory that a call returned.
@@ -71,5 +63,5 @@ pub unsafe extern "C" fn leveldb_writebatch_iterate(
 pub unsafe extern "C" fn leveldb_free(ptr: *mut c_void) {
     let _in = crate::checked::enter_of("leveldb_free", crate::exports::kind_in_c);
     // SAFETY: as for this function.
-    unsafe { libc::free(ptr) };
+    unsafe { rocksdb::memory::free(ptr) };
 }

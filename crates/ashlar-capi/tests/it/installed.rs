@@ -165,6 +165,23 @@ fn an_interrupted_installation_is_repeated() {
     assert_eq!(std::fs::read(prefix.join("lib/librocksdb.a")).unwrap(), b"the next build");
 }
 
+/// A version that knows other names was installed before. Its link stays ours, so that it may be installed again.
+#[test]
+fn the_list_keeps_what_another_version_installed() {
+    let dir = tempfile::tempdir().unwrap();
+    let prefix = installed(dir.path());
+    let list = prefix.join("lib/ashlardb.installed");
+    let ours = std::fs::read_to_string(&list).unwrap();
+    let (theirs, gone) = (
+        "lib/librocksdb.so.6.29\tlink librocksdb.so.11\n",
+        "lib/librocksdb.so.6.28\tlink librocksdb.so.11\n",
+    );
+    std::fs::write(&list, format!("{theirs}{gone}{ours}")).unwrap();
+    symlink("librocksdb.so.11", prefix.join("lib/librocksdb.so.6.29")).unwrap();
+    installed_again(dir.path(), &prefix).unwrap();
+    assert_eq!(std::fs::read_to_string(&list).unwrap(), format!("{theirs}{ours}"));
+}
+
 /// A program that is linked with the static library needs no library at run time.
 #[test]
 fn a_program_is_linked_statically() {

@@ -72,6 +72,13 @@ fn reads_of_many_set_every_place() {
     assert_eq!(said.lines().collect::<Vec<_>>(), expected, "{said}");
 }
 
+/// The loader may give the name of an exported function to the program or to another library.
+#[test]
+fn the_library_calls_no_exported_function_of_its_own() {
+    let said = run(&program("interposed.c"), &ours());
+    assert_eq!(said, "a flag: 1\nthe flag is set: 1\nend\n");
+}
+
 #[test]
 fn valgrind_finds_nothing_in_reads_of_many() {
     valgrind_finds_nothing_in("many.c");

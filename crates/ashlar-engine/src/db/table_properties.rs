@@ -8,6 +8,7 @@ use ashlar_base::{FileNumber, Level, Order, Result};
 use ashlar_format::filename::FileKind;
 use ashlar_read::iter::KeyBounds;
 use ashlar_tree::version::{FileMeta, TableProperties, Version};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -76,6 +77,22 @@ impl Db {
             let dir = core.writer.dir_of(&core.dir, &options, meta.file.path_id);
             dir.join(FileKind::Table(number).name())
         }))
+    }
+
+    /// The paths of all tables of the family at this moment, by their numbers.
+    ///
+    /// # Errors
+    /// As [`Db::path_of_table`].
+    pub fn paths_of_tables(&self, family: &Family) -> Result<BTreeMap<FileNumber, PathBuf>> {
+        let (core, version) = (self.core(), &family.super_version.get().version);
+        core.check_open()?;
+        core.check_own(family)?;
+        let options = family.options();
+        let path = |(_, meta): (Level, &Arc<FileMeta>)| {
+            let dir = core.writer.dir_of(&core.dir, &options, meta.file.path_id);
+            (meta.number(), dir.join(FileKind::Table(meta.number()).name()))
+        };
+        Ok(version.files().map(path).collect())
     }
 
     /// The tables of a family at this moment, which stay as long as the answer.

@@ -48,6 +48,14 @@ impl Program {
         Ok(Program { classes, name })
     }
 
+    /// [`Program::compile`], and the jar to run it under.
+    ///
+    /// # Errors
+    /// There is no JDK, or one of the jars is not there.
+    pub fn with_jar(name: &'static str, jar: &str) -> Result<(Program, PathBuf), Skip> {
+        Ok((Program::compile(name)?, place(jar)?))
+    }
+
     /// Runs it under a jar with these words for the JVM, over RocksDB's native half, or with `ours` over ours.
     fn output(&self, jar: &Path, ours: Option<&Path>, words: &[&str]) -> Output {
         let data = tempfile::tempdir().unwrap();

@@ -60,8 +60,7 @@ fn both_native_halves_count_for_a_thread_alike() {
 /// What a callback on a thread of the engine makes in Java ends with the callback.
 #[test]
 fn callbacks_leave_nothing_behind_on_threads_of_the_engine() {
-    let found = Program::compile("Frames").and_then(|program| Ok((program, place(JARS[2])?)));
-    let (program, jar) = match found {
+    let (program, jar) = match Program::with_jar("Frames", JARS[2]) {
         Ok(found) => found,
         Err(skip) => return skip.announce("callbacks_leave_nothing_behind_on_threads_of_the_engine"),
     };
@@ -74,11 +73,10 @@ fn callbacks_leave_nothing_behind_on_threads_of_the_engine() {
 
 #[test]
 fn the_jvm_checks_each_call() {
-    let program = match Program::compile("Walk").and_then(|program| Ok((program, place(JARS[4])?))) {
+    let (program, jar) = match Program::with_jar("Walk", JARS[4]) {
         Ok(found) => found,
         Err(skip) => return skip.announce("the_jvm_checks_each_call"),
     };
-    let (program, jar) = program;
     let said = program.run(&jar, Some(&ours()), &["-Xcheck:jni"]);
     let complaints: Vec<&str> = said
         .lines()

@@ -3,6 +3,8 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CyclicBarrier;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.rocksdb.*;
 
 /**
@@ -47,6 +49,7 @@ public class Misuse {
     nested();
     marks();
     leaks();
+    searches();
     threads();
     System.out.println("cases " + cases);
     System.out.println("end");
@@ -349,6 +352,7 @@ public class Misuse {
 
     class Calling extends AbstractComparator {
       WriteBatchWithIndex called = null;
+      RocksIterator base = null;
       String said = "nothing";
 
       Calling() {
@@ -362,7 +366,7 @@ public class Misuse {
       @Override public int compare(ByteBuffer a, ByteBuffer b) {
         if (called != null) {
           try {
-            said = "count " + called.count();
+            said = base == null ? "count " + called.count() : "over " + called.newIteratorWithBase(base);
           } catch (Exception e) {
             said = e.getClass().getSimpleName();
           }
@@ -375,6 +379,15 @@ public class Misuse {
     inside.put(b("a"), b("1"));
     calling.called = inside;
     check("a comparator that calls its batch", () -> { inside.put(b("b"), b("2")); return calling.said; });
+    try (RocksDB db = open()) {
+      db.put(b("a"), b("1"));
+      RocksIterator base = db.newIterator();
+      base.seekToFirst();
+      calling.base = base;
+      check("an iterator that a comparator puts under its batch", () -> { inside.put(b("c"), b("3")); return calling.said; });
+      check("that iterator afterwards", () -> { base.status(); return base.isValid(); });
+      base.close();
+    }
   }
 
   /** The counts of open objects before and after programs' work; over RocksDB's native half there is no such property. */
@@ -409,6 +422,48 @@ public class Misuse {
         }
       }
       check("open objects are the same", () -> before.equals(db.getProperty(name)) ? "yes" : before + " / " + db.getProperty(name));
+    }
+  }
+
+  /** Two threads look for the same prepared transactions, which no object has. Both find each one. */
+  static void searches() throws Exception {
+    String path = root.resolve("searches").toString();
+    int named = 300;
+    try (Options options = new Options().setCreateIfMissing(true); TransactionDBOptions of = new TransactionDBOptions();
+        WriteOptions write = new WriteOptions()) {
+      try (TransactionDB db = TransactionDB.open(options, of, path)) {
+        for (int i = 0; i < named; i++) {
+          Transaction left = db.beginTransaction(write);
+          left.setName("left" + i);
+          left.put(b("k" + i), b("v"));
+          left.prepare();
+        }
+      }
+      try (TransactionDB db = TransactionDB.open(options, of, path)) {
+        CyclicBarrier together = new CyclicBarrier(2);
+        AtomicInteger missed = new AtomicInteger();
+        List<Thread> threads = new ArrayList<>();
+        for (int t = 0; t < 2; t++) {
+          threads.add(new Thread(() -> {
+            for (int i = 0; i < named; i++) {
+              try {
+                together.await();
+                if (db.getTransactionByName("left" + i) == null) {
+                  missed.incrementAndGet();
+                }
+              } catch (Exception e) {
+                missed.incrementAndGet();
+              }
+            }
+          }));
+        }
+        threads.forEach(Thread::start);
+        for (Thread thread : threads) {
+          thread.join();
+        }
+        check("searches of two threads that missed", missed::get);
+        check("prepared transactions of two threads", () -> db.getAllPreparedTransactions().size());
+      }
     }
   }
 

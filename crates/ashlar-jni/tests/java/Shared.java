@@ -134,6 +134,30 @@ public final class Shared {
             + s(t.multiGetAsList(plain, List.of(b("own"), b("nothing"), b("newer"))).get(1)));
         t.rollback();
       }
+
+      try (Transaction t = db.beginTransaction(write, sees); Transaction other = db.beginTransaction(write, sees)) {
+        Snapshot own = t.getSnapshot();
+        Snapshot theirs = other.getSnapshot();
+        long number = own.getSequenceNumber();
+        t.put(b("own"), b("4"));
+        t.commit();
+        other.rollback();
+        say("a lent snapshot after commit and rollback",
+            () -> (own.getSequenceNumber() == number) + " " + (theirs.getSequenceNumber() == number));
+      }
+
+      try (TransactionOptions hasty = new TransactionOptions().setLockTimeout(1); Transaction holds = db.beginTransaction(write, hasty);
+          Transaction t = db.beginTransaction(write, hasty); Transaction third = db.beginTransaction(write, hasty)) {
+        holds.put(b("k2"), b("held"));
+        try {
+          // RocksDB's native half answers null for each key.
+          t.multiGetForUpdate(plain, new byte[][] {b("k1"), b("k2"), b("k3")});
+        } catch (RocksDBException locked) {
+          if (locked.getStatus().getCode() != Status.Code.TimedOut) throw locked;
+        }
+        say("the third afterwards", () -> s(third.getForUpdate(plain, b("k3"), true)));
+        say("the first afterwards", () -> s(third.getForUpdate(plain, b("k1"), true)));
+      }
     }
   }
 

@@ -166,6 +166,11 @@ fn tables_of_a_range_are_those_that_reach_into_it() {
     db.flush().unwrap();
     let family = db.default_family();
     let all = family.live_files().unwrap();
+    let paths = family.paths_of_tables().unwrap();
+    assert_eq!(paths, all.iter().map(|file| (file.number, file.path())).collect());
+    for (number, path) in paths {
+        assert_eq!(family.path_of_table(number).unwrap(), Some(path));
+    }
     let tables = |found: Result<Vec<TableProperties>>| {
         let found = found.unwrap();
         let first = |table: &TableProperties| {

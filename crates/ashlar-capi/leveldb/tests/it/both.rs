@@ -1,6 +1,7 @@
 //! A program that calls every function prints the same over both libraries.
 
-use crate::compiled::{ours, prints_the_same, program, run_in, theirs, valgrind_finds_nothing_in};
+use crate::compiled::{compile, ours, prints_the_same, program, run_in, theirs, valgrind_finds_nothing_in};
+use std::process::Command;
 
 /// The lines that differ, by their beginnings over LevelDB's library, and why.
 const DIFFERENT: [(&str, &str); 2] = [
@@ -17,6 +18,18 @@ fn both_libraries_say_the_same() {
 #[test]
 fn valgrind_finds_nothing() {
     valgrind_finds_nothing_in("walk.c");
+}
+
+/// The message for a wrong pointer names the function that the program called.
+#[test]
+fn a_wrong_pointer_is_that_of_a_function_of_leveldb() {
+    let dir = tempfile::tempdir().unwrap();
+    let misuse = dir.path().join("misuse");
+    compile(&["-std=c99", "-xc"], &program("misuse.c"), Some(&ours()), &misuse).unwrap();
+    let done = Command::new(&misuse).env("ASHLARDB_CHECK_HANDLES", "1").output().unwrap();
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert!(!done.status.success() && said.contains("leveldb_writebatch_iterate: the parameter b"), "{said}");
+    assert!(said.contains("leveldb_writebatch_t"), "{said}");
 }
 
 /// A directory that LevelDB wrote opens through the same program, and has its entries.
