@@ -89,35 +89,22 @@ impl FamilyText {
     }
 }
 
-/// The families whose settings the log lists.
-const LOGGED_FAMILIES: usize = 10;
-
-/// The settings of an OPTIONS file as RocksDB's info log lists them, a line each: `Options.ttl: 0`. Lists the first ten families.
+/// The settings as RocksDB's info log lists them, a line each, such as `Options.ttl: 0`.
 ///
 /// Source: RocksDB `options/db_options.cc`, `options/cf_options.cc` (the form of the lines).
-pub fn log_lines(text: &str) -> Vec<String> {
-    let Ok(file) = OptionsFile::parse(text) else { return Vec::new() };
+pub fn log_lines(db: &DbOptions, families: &[(&str, &FamilyOptions)]) -> Vec<String> {
     let mut lines = Vec::new();
-    let mut families = 0;
-    for section in &file.sections {
+    for section in options_file(db, families).sections {
         let before = match &section.kind {
             SectionKind::Version => continue,
+            SectionKind::Db => "Options.",
             SectionKind::Family { name } => {
-                families += 1;
-                if families <= LOGGED_FAMILIES {
-                    lines.push(format!("--------------- Options for column family [{name}]:"));
-                }
+                lines.push(format!("--------------- Options for column family [{name}]:"));
                 "Options."
             }
             SectionKind::Table { .. } => "  ",
-            _ => "Options.",
         };
-        if families <= LOGGED_FAMILIES {
-            lines.extend(section.entries.iter().map(|(name, value)| log_line(before, name, value)));
-        }
-    }
-    if families > LOGGED_FAMILIES {
-        lines.push(format!("The OPTIONS file has {} more column families", families - LOGGED_FAMILIES));
+        lines.extend(section.entries.iter().map(|(name, value)| log_line(before, name, value)));
     }
     lines
 }
@@ -206,18 +193,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_log_lists_the_settings_of_ten_families() {
+    fn the_log_lists_the_settings() {
         let family = FamilyOptions::default();
-        let names: Vec<_> =
-            (0..12).map(|n| if n == 0 { "default".into() } else { format!("f{n}") }).collect();
-        let families: Vec<_> = names.iter().map(|name: &String| (name.as_str(), &family)).collect();
-        let lines = log_lines(&options_file(&DbOptions::default(), &families).print());
+        let lines = log_lines(&DbOptions::default(), &[("default", &family), ("other", &family)]);
         let has = |line: &str| lines.iter().filter(|l| *l == line).count();
         assert_eq!(has("Options.max_open_files: -1"), 1, "{lines:?}");
-        assert_eq!(has("Options.paranoid_file_checks: 0"), 10, "{lines:?}");
-        assert_eq!(has("  index_block_restart_interval: 1"), 10, "{lines:?}");
-        assert_eq!(has("--------------- Options for column family [f9]:"), 1);
-        assert_eq!(lines.last().unwrap(), "The OPTIONS file has 2 more column families");
+        assert_eq!(has("Options.paranoid_file_checks: 0"), 2, "{lines:?}");
+        assert_eq!(has("  index_block_restart_interval: 1"), 2, "{lines:?}");
+        assert_eq!(has("--------------- Options for column family [other]:"), 1);
         assert!(!lines.iter().any(|line| line.contains("rocksdb_version")));
     }
 }

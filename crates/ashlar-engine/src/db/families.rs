@@ -172,7 +172,7 @@ impl Core {
         self.make_places(options)?;
         match options.cf_paths.is_empty() {
             true => Ok(()),
-            false => self.write_options_noting(Some((name, options))).map(drop),
+            false => self.write_options_noting(Some((name, options))),
         }
     }
 

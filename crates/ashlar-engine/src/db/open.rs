@@ -16,7 +16,7 @@ use crate::health::HealthState;
 use crate::pressure::{Memory, Resources};
 use crate::wal::{Wal, WalShape};
 use ashlar_base::stats::Statistics;
-use ashlar_base::{Error, FileNumber, Order, Result};
+use ashlar_base::{Error, ErrorKind, FileNumber, Order, Result};
 use ashlar_compaction::new_session_id;
 use ashlar_env::{Env, FileLock};
 use ashlar_format::compress::Compression;
@@ -38,6 +38,9 @@ use ashlar_tree::version::{OpenTables, VersionSet};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
+
+/// The families whose settings the log lists.
+const LOGGED_FAMILIES: usize = 10;
 
 pub(super) fn open(
     env: Env,
@@ -151,8 +154,8 @@ fn note_identity(env: &Env, versions: &VersionSet, report: &mut RecoveryReport) 
 /// Writes the OPTIONS file, then starts automatic background work.
 fn begin(core: Arc<Core>, quarantined: BTreeSet<FileNumber>) -> Result<Arc<Core>> {
     core.state().quarantined = quarantined;
-    let text = core.write_options_noting(None)?;
-    core.events.note_lines(&log_lines(&text));
+    core.write_options()?;
+    core.log_options();
     schedule_on_release(&core);
     let paced = Arc::downgrade(&core);
     core.memory.resources().tell_new_rate(paced);
@@ -243,7 +246,10 @@ fn occupy(
 /// Locks the directory; creates it if it is missing and the options say so.
 fn lock_directory(env: &mut Env, dir: &Path, options: &DbOptions) -> Result<Box<dyn FileLock>> {
     // The hint of an error would be to repair this directory, which is wrong for that of another database.
-    let state = survey(&*env.fs, dir).or_else(|e| refuse_of_another(&*env.fs, dir).and(Err(e)))?;
+    let state = survey(&*env.fs, dir).map_err(|e| match refuse_of_another(&*env.fs, dir) {
+        Err(other) if other.kind() == ErrorKind::InvalidArgument => other,
+        _ => e,
+    })?;
     match state {
         DirState::Database(_) if options.error_if_exists => {
             return Err(Error::invalid("there is a database already (error_if_exists is set)").at_path(dir));
@@ -330,12 +336,12 @@ fn begin_log(
 impl Core {
     /// Writes the OPTIONS file of the current families.
     pub(super) fn write_options(&self) -> Result<()> {
-        self.write_options_noting(None).map(drop)
+        self.write_options_noting(None)
     }
 
     /// [`Core::write_options`], with the directories of a family that is about to be created. Only lines that this
-    /// engine alone reads name that family: RocksDB would report a listed family as missing. Returns the text.
-    pub(super) fn write_options_noting(&self, coming: Option<(&str, &FamilyOptions)>) -> Result<String> {
+    /// engine alone reads name that family: RocksDB would report a listed family as missing.
+    pub(super) fn write_options_noting(&self, coming: Option<(&str, &FamilyOptions)>) -> Result<()> {
         // The number is drawn before the settings are read: of two concurrent writes, the file with the higher number
         // has the later settings.
         let temp = self.pending.reserve(|| self.versions.new_file_number());
@@ -348,7 +354,21 @@ impl Core {
         let texts: Vec<_> =
             families.iter().map(|(f, options)| f.stored_text(&db, options)).collect::<Result<_>>()?;
         let text = options_text(&db, &listed, &texts)?;
-        write_options_text(&self.env, &self.dir, &text, temp.number(), number)?;
-        Ok(text)
+        write_options_text(&self.env, &self.dir, &text, temp.number(), number)
+    }
+
+    /// Lists the settings of the database and of its first families in the log.
+    fn log_options(&self) {
+        let (all, first): (usize, Vec<_>) = {
+            let state = self.state();
+            let families = state.families.iter().map(|f| (Arc::clone(&f.family), f.family.options()));
+            (state.families.len(), families.take(LOGGED_FAMILIES).collect())
+        };
+        let listed: Vec<_> = first.iter().map(|(f, options)| (f.name(), &**options)).collect();
+        let mut lines = log_lines(&self.options(), &listed);
+        if all > listed.len() {
+            lines.push(format!("The OPTIONS file has {} more column families", all - listed.len()));
+        }
+        self.events.note_lines(&lines);
     }
 }
