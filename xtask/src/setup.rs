@@ -209,11 +209,12 @@ fn grocksdb(folder: &Path) -> Result<PathBuf, String> {
 /// A copy of the crate's sources, so that a test builds its tests as a package of its own.
 fn crate_rocksdb(folder: &Path) -> Result<PathBuf, String> {
     let place = folder.join("crate-rocksdb");
+    // The package libclang-cpp is another library.
+    if run::quiet("sh", &["-c", "ls /usr/lib/llvm-*/lib/libclang*.so* | grep -v libclang-cpp"]).is_none() {
+        install(&["libclang-dev"])?;
+    }
     if place.join("Cargo.toml").is_file() {
         return Ok(place);
-    }
-    if run::quiet("sh", &["-c", "ls /usr/lib/llvm-*/lib/libclang*.so*"]).is_none() {
-        install(&["libclang-dev"])?;
     }
     let source = crate_source(&folder.join("crates"), CRATE_ROCKSDB, "rocksdb")?;
     // A copy that an earlier run did not finish.
