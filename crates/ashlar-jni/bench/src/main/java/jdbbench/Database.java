@@ -119,7 +119,12 @@ final class Database implements AutoCloseable {
     }
   }
 
-  private static CompressionType compression(String name) {
+  /**
+   * The compression of a name.
+   *
+   * @throws IllegalArgumentException there is none
+   */
+  static CompressionType compression(String name) {
     String constant = name.equals("none") ? "NO_COMPRESSION" : name.toUpperCase() + "_COMPRESSION";
     try {
       return CompressionType.valueOf(constant);

@@ -27,6 +27,8 @@ public final class JdbBench {
         return;
       }
       workloads = workloads(flags);
+      Database.compression(flags.text("compression_type"));
+      Entries.of(flags);
     } catch (IllegalArgumentException refused) {
       System.err.println("jdb_bench: " + refused.getMessage());
       System.exit(2);
