@@ -1,6 +1,6 @@
-//! Commands without an engine: theory by name, and pages of existing records.
+//! The subcommands: theory by name, pages of existing records, and the experiment under Java.
 
-use crate::tables;
+use crate::{java, tables};
 use ashlar_peers::shown::{Shown, replace};
 use ashlar_report::{markdown, theory};
 use clap::Subcommand;
@@ -9,6 +9,10 @@ use std::path::{Path, PathBuf};
 /// The other commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Repeats RocksJava's measurements of 2014 under RocksDB's jar, over RocksDB's native half and AshlarDB's, a JVM each
+    ///
+    /// Needs `cargo xtask setup` (the jar, and a JDK) and `cargo build --release -p ashlar-jni`.
+    Java(Box<java::Command>),
     /// Computes a formula: `calc btree_wa 4096 128` prints 33. Without a name, lists the functions
     Calc {
         /// The function
@@ -36,12 +40,13 @@ pub enum Command {
 }
 
 impl Command {
-    /// Runs the command and prints the result.
+    /// Runs the command and prints its result.
     ///
     /// # Errors
     /// A text that says what failed.
     pub fn run(&self) -> Result<(), String> {
         match self {
+            Command::Java(java) => java.run()?,
             Command::Calc { name: None, .. } => print!("{}", theory::help()),
             Command::Calc { name: Some(name), arguments } => println!("{}", theory::answer(name, arguments)?),
             Command::Report { records, shown } => {

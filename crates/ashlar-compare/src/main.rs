@@ -13,6 +13,7 @@ mod command;
 mod drive;
 mod experiment;
 mod figures;
+mod java;
 mod meter;
 mod null;
 mod open_loop;

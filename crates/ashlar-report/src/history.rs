@@ -14,13 +14,15 @@
 use crate::record::Published;
 
 const S0: &str = include_str!("history/s0.tsv");
+const S1: &str = include_str!("history/s1.tsv");
 const S2: &str = include_str!("history/s2.tsv");
 const S3: &str = include_str!("history/s3.tsv");
 const S4: &str = include_str!("history/s4.tsv");
 
 /// The machines of the documents.
-const MACHINES: [(&str, &str); 4] = [
+const MACHINES: [(&str, &str); 5] = [
     ("s0", "2013/14: 24 threads of X5650 2.67 GHz, 144 GB, two FusionIO cards, 1 billion keys"),
+    ("s1", "2014: 40 threads of E5-2660 v2 2.20 GHz, 144 GB, Fusion-io, Java 7, 1 billion keys"),
     ("s2", "2020: 8 threads, 32 GB, NVMe (m5d.2xlarge), RocksDB 6.10, 900 million keys"),
     ("s3", "2011: X5650 2.67 GHz, 12 GB, SATA disk 7200 rpm, 1 million keys"),
     (
@@ -60,6 +62,13 @@ pub fn published(experiment: &str, row: &str, engine: &str) -> Option<Published>
             let table = Table::parse(S0);
             let found = table.row(&[("row", row), ("engine", engine)])?;
             (table.cell(found, "text")?, table.cell(found, "ops/sec").and_then(number))
+        }
+        "s1" => {
+            let table = Table::parse(S1);
+            let found = table.row(&[("row", row)]).filter(|_| engine == "rocksdb")?;
+            let (micros, mib) = (table.cell(found, "micros/op")?, table.cell(found, "MB/s")?);
+            let text = format!("{micros} micros/op, {mib} MB/s");
+            return Some(Published { text, per_sec: number(micros).map(|micros| 1e6 / micros), machine });
         }
         "s2" => {
             let (test, variant) = row.split_once('-').unwrap_or((row, "8K"));

@@ -3,9 +3,9 @@
 use crate::graph;
 use crate::page::name;
 use crate::record::{From, Latency, Record, Run};
-use crate::summary::{Cell, Group, OPERATIONS, OURS, REFERENCE, Row, Spread, Summary};
+use crate::summary::{Cell, Group, OPERATIONS, OURS, REFERENCE, ROCKSJAVA, Row, Spread, Summary};
 use crate::theory::predicted;
-use crate::words::{factor, known, micros, rate};
+use crate::words::{bytes, factor, known, micros, rate};
 use std::fmt::Write;
 
 /// The workloads of which the processor time for an entry is shown.
@@ -50,6 +50,7 @@ fn shown(run: &Run, more: impl Fn(&Group<'_>) -> String) -> String {
         out.push_str(&waits(group));
         out.push_str(&rewriting(group));
         out.push_str(&costs(group));
+        out.push_str(&jvms(group));
         out.push_str(&linkbench(group));
         out.push_str(&more(group));
     }
@@ -203,6 +204,34 @@ fn costs(group: &Group<'_>) -> String {
         "Processor time of an operation, of all threads and until background work is done; bytes written for a byte of the user, \
          where tables were written; bytes stored for a live byte; transactions that met a conflict and ran again:\n\n\
          | | engine | processor time | {} × {} | written | stored | again |\n|---|---|---:|---:|---:|---:|---:|\n{rows}\n",
+        name(OURS),
+        name(REFERENCE)
+    )
+}
+
+/// The processor time and the memory of a JVM with its native half.
+fn jvms(group: &Group<'_>) -> String {
+    if group.experiment != ROCKSJAVA {
+        return String::new();
+    }
+    let mut rows = String::new();
+    for row in &group.rows {
+        let cost = |cell: &Cell<'_>| cell.median(|run| run.ops.as_ref()?.us_cpu_op);
+        let reference = row.of(REFERENCE).and_then(cost);
+        for cell in &row.cells {
+            let Some(own) = cost(cell) else { continue };
+            let ratio = reference.filter(|_| cell.engine == OURS).map(|reference| reference / own);
+            let memory = cell.median(|run| run.mem.rss_peak.map(|bytes| bytes as f64));
+            let head = [text(row.title), text(name(cell.engine)), micros(own)];
+            line(&mut rows, head.into_iter().chain([known(ratio, factor), known(memory, bytes)]));
+        }
+    }
+    if rows.is_empty() {
+        return rows;
+    }
+    format!(
+        "Processor time of an operation, of all threads of the JVM; peak of the JVM's resident memory:\n\n\
+         | | engine | processor time | {} × {} | memory |\n|---|---|---:|---:|---:|\n{rows}\n",
         name(OURS),
         name(REFERENCE)
     )

@@ -13,6 +13,9 @@ pub const OURS: &str = "ashlardb";
 /// The experiment whose processor times are shown for every row.
 pub const OPERATIONS: &str = "operations";
 
+/// The experiment of RocksJava, whose processes are JVMs.
+pub const ROCKSJAVA: &str = "s1";
+
 /// Linkbench's experiment, whose cost per operation is shown as its document does. Runs with other modes or configurations have
 /// this name with parts behind dots: `s4.txn.sync`.
 pub const LINKBENCH: &str = "s4";
@@ -163,7 +166,7 @@ impl<'a> Group<'a> {
         });
         let experiment = match linkbench.as_deref().unwrap_or(self.experiment) {
             "s0" => "RocksDB and LevelDB on flash",
-            "s1" => "RocksJava on flash",
+            ROCKSJAVA => "RocksJava on flash",
             "s2" => "benchmark.sh",
             "s3" => "LevelDB’s page",
             "ycsb" => "YCSB",

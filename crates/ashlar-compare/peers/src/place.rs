@@ -21,6 +21,14 @@ pub fn library(engine: EngineName, rocksdb: Option<&Path>) -> Result<Option<Path
     }
 }
 
+/// What `cargo xtask setup` noted under this name: a jar, a compiler.
+///
+/// # Errors
+/// A text that says why it is missing.
+pub fn judge(name: &str) -> Result<PathBuf, String> {
+    noted("judges", name, "cargo xtask setup")
+}
+
 fn compiled_in(is: bool, feature: &str) -> Result<Option<PathBuf>, String> {
     if is { Ok(None) } else { Err(format!("this program was built without its feature {feature}")) }
 }

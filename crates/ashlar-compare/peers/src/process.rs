@@ -50,7 +50,13 @@ pub fn watched(limits: Limits<'_>, job: &str, command: Command) -> Result<Vec<St
 
 /// As [`watched`], but also returns the lines of a process that failed.
 pub fn followed(limits: Limits<'_>, job: &str, mut command: Command) -> Ended {
-    command.arg("--child").arg(job).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    command.arg("--child").arg(job);
+    ended(limits, command)
+}
+
+/// Runs any `command` in a process group of its own until it ends or a limit ends the group.
+pub fn ended(limits: Limits<'_>, mut command: Command) -> Ended {
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
     let program = command.get_program().to_string_lossy().into_owned();
     let mut child = match command.spawn() {
         Ok(child) => child,

@@ -102,7 +102,7 @@ impl Size {
     }
 
     /// One of three; a quarter is made of standard, by [`Session::part`].
-    fn of<T>(self, smoke: T, standard: T, large: T) -> T {
+    pub fn of<T>(self, smoke: T, standard: T, large: T) -> T {
         match self {
             Size::Smoke => smoke,
             Size::Quarter | Size::Standard => standard,
@@ -111,7 +111,7 @@ impl Size {
     }
 
     /// The divisor of the size.
-    fn parts(self) -> u32 {
+    pub fn parts(self) -> u32 {
         if self == Size::Quarter { 4 } else { 1 }
     }
 

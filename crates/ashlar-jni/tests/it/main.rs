@@ -13,6 +13,7 @@ mod describe;
 #[path = "../../build/wrap.rs"]
 mod wrap;
 
+mod bench;
 mod java;
 mod misuse;
 mod natives;

@@ -2,8 +2,6 @@
 
 use super::*;
 
-const S1: &str = include_str!("s1.tsv");
-
 fn near(value: f64, expected: f64, off: f64) -> bool {
     (value - expected).abs() <= off
 }
@@ -33,6 +31,9 @@ fn rows_are_found() {
     );
     assert_eq!((published("s4", "cached-1", "rocksdb"), published("s4", "cached-16", "lmdb")), (None, None));
     assert_eq!(of("s0", "T5", "rocksdb").per_sec, Some(103_734.0));
+    assert_eq!(of("s1", "T2", "rocksdb").text, "2.48233 micros/op, 311.2 MB/s");
+    assert!(near(of("s1", "T4", "rocksdb").per_sec.unwrap(), 130_348.0, 1.0));
+    assert_eq!((published("s1", "T4", "ashlardb"), published("s1", "T5-10000", "rocksdb")), (None, None));
     assert_eq!(of("s2", "overwrite", "rocksdb").per_sec, Some(85_756.0));
     assert_eq!(of("s2", "readrandom-16K", "rocksdb").per_sec, Some(70_884.0));
     assert_eq!(published("free", "1A", "leveldb"), None);
