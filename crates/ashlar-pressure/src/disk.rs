@@ -153,7 +153,8 @@ impl DiskSpace {
     /// Whether there are limits and writes that they refused would have room for `bytes` now.
     pub fn has_room_again(&self, bytes: u64, active: u64) -> bool {
         let now = self.look(active);
-        now.room.is_some() && now.check(bytes, true).is_ok()
+        let on_disk = now.free.is_none_or(|free| free >= bytes);
+        on_disk && now.room.is_some() && now.check(bytes, true).is_ok()
     }
 
     /// Claims `bytes`, the inputs of a compaction, for its outputs. `last_resort`: writers are refused for want of space.
@@ -204,6 +205,18 @@ impl DiskSpace {
 }
 
 impl DiskUse {
+    /// The known numbers with their names.
+    pub fn named(&self) -> Vec<(&'static str, u64)> {
+        let known = [
+            ("used", self.used),
+            ("expected", self.expected),
+            ("quota", self.quota),
+            ("reserve", self.reserve),
+        ];
+        let others = [("free", self.free), ("room", self.room)];
+        known.into_iter().chain(others.into_iter().filter_map(|(name, bytes)| Some((name, bytes?)))).collect()
+    }
+
     fn check(&self, bytes: u64, refused: bool) -> Result<()> {
         let need = |limit: u64| {
             let more = if refused { (limit / RESUMES_AT).min(RESUMES_AT_MOST) } else { 0 };

@@ -3,7 +3,7 @@
 //! 1. The WAL asks in front of each piece that it reserves for writes other than deletions. A refusal is a lack of space for the
 //!    WAL (`Source::LogRoom`): puts are refused, deletions go on, memtables are flushed, and the room job asks again.
 //! 2. A compaction asks before it begins. A refusal is a failure of that compaction for lack of space.
-//! 3. An ingestion or import asks before it brings a file.
+//! 3. An ingestion or an import asks before it brings a file.
 //! 4. A purge lists the directory, and a commit tells the files that it adds.
 
 use super::Db;
@@ -115,7 +115,13 @@ impl Core {
         }
         if let Some(lead) = self.committer.try_lead() {
             // The next write asks again. While another thread has the lead, the log uses up its piece.
-            self.committer.current().wal.log().give_back();
+            let wal = Arc::clone(&self.committer.current().wal);
+            wal.log().give_back();
+            if self.health.is_failing(Source::LogRoom)
+                && wal.log().ask_room(ROOM_FOR_OTHERS, ROOM_FOR_DELETIONS).is_ok()
+            {
+                self.succeeded(Source::LogRoom);
+            }
             drop(lead);
             self.seal_waiting();
         }

@@ -178,7 +178,6 @@ fn limits_change_while_the_database_is_open() {
     assert!(db.disk_use().room == Some(0) && db.pressure().disk.quota == 500_000, "{}", db.disk_use());
     delete(&db, 0);
     db.limit_disk(DiskLimits::default()).unwrap();
-    sim.jobs().drive(10);
     put(&db, 1000, &mut rng).unwrap();
     assert_eq!(found(&db, 1001), (1..1001).collect::<Vec<_>>());
 }
