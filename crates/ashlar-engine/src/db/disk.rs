@@ -74,16 +74,23 @@ impl Core {
     /// # Errors
     /// `Io(NoSpace)`.
     pub(super) fn take_space(&self, bytes: u64) -> Result<()> {
-        let brought = self.disk.check(bytes, self.active_bytes(), false);
-        brought.map_err(|e| e.hint("Delete data or raise the limit, and call again"))
+        // If the call fails after this, the purge at its end lists the directory again.
+        let taken = self.disk.check(bytes, self.active_bytes(), false);
+        taken.map_err(|e| e.hint("Delete data or raise the limit, and call again"))
     }
 
-    /// The listing of a purge found so many bytes. If that is enough for refused writes, the room job asks again at once.
+    /// The listing of a purge found so many bytes. If that gives refused writes the room that they lacked, the room job asks
+    /// again at once. Where there was room before, the cause is another one, and the room job keeps to its pauses.
     pub(super) fn note_listing(&self, bytes: u64, begun: u64) {
         let ahead = self.committer.current().wal.log().reserved_ahead();
-        self.disk.listed(bytes.saturating_add(ahead), begun);
         let room = ROOM_FOR_OTHERS + ROOM_FOR_DELETIONS;
-        if self.health.is_failing(Source::LogRoom) && self.disk.has_room_again(room, self.active_bytes()) {
+        let lacks = || {
+            let failing = self.health.is_failing(Source::LogRoom);
+            failing && !self.disk.has_room_again(room, self.active_bytes())
+        };
+        let lacked = lacks();
+        self.disk.listed(bytes.saturating_add(ahead), begun);
+        if lacked && !lacks() {
             self.wake_jobs();
         }
     }

@@ -73,6 +73,9 @@ impl Run for RoomJob {
 
     fn failed(&mut self, core: &Arc<Core>, cause: &Error) -> Duration {
         let pause = core.report(Source::LogRoom, cause);
+        // The space that the attempt has asked for counts until the next listing, although the disk did not have it.
+        core.state().purge_wanted = true;
+        core.schedule();
         core.progress.notify();
         pause
     }

@@ -4,6 +4,7 @@
 use ashlar_base::error::IoKind;
 use ashlar_base::{Error, ErrorKind, FamilyId, Level, ValueType};
 use ashlar_engine::batch::WriteBatch;
+use ashlar_engine::column_family::Family;
 use ashlar_engine::health::Severity;
 use ashlar_engine::pressure::DiskLimits;
 use ashlar_engine::{Db, IngestOptions};
@@ -13,7 +14,8 @@ use ashlar_options::{
     CompactFilesOptions, CompactionOptions, DbOptions, DbPath, FamilyOptions, ReadOptions, WriteOptions,
 };
 use ashlar_testkit::Rng;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 const NO_SPACE: ErrorKind = ErrorKind::Io(IoKind::NoSpace);
@@ -68,6 +70,17 @@ fn fill(db: &Db, from: u32, rng: &mut Rng, mut look: impl FnMut()) -> u32 {
         return number;
     }
     panic!("nothing was refused: {}", db.disk_use());
+}
+
+/// A table of 200 KB outside of the database.
+fn table(db: &Db, rng: &mut Rng) -> [(Arc<Family>, Vec<PathBuf>); 1] {
+    let (family, source) = (db.family("default").unwrap(), Path::new("/table.sst"));
+    let mut table = db.sst_writer(&family, source).unwrap();
+    for n in 0..200 {
+        table.add(ValueType::Put, &key(900_000 + n), &rng.bytes(1000)).unwrap();
+    }
+    table.finish().unwrap();
+    [(family, vec![source.to_path_buf()])]
 }
 
 /// Runs background jobs for some virtual minutes, or until writes are accepted.
@@ -241,7 +254,7 @@ fn the_count_is_what_the_files_take() {
     let family = db.family("default").unwrap();
     for _ in 0..3 {
         (0..300).for_each(|n| put(&db, n, &mut rng).unwrap());
-        db.flush(&[std::sync::Arc::clone(&family)]).unwrap();
+        db.flush(&[Arc::clone(&family)]).unwrap();
     }
     let iter = db.iter(&family, Default::default(), ReadOptions::default()).unwrap();
     db.compact_range(&family, None, None).unwrap();
@@ -282,17 +295,39 @@ fn writes_without_the_log_and_ingestions_are_refused_too() {
     settle(&sim, &db);
     db.wait_for_background().unwrap();
 
-    let family = db.family("default").unwrap();
-    let source = Path::new("/table.sst");
-    let mut table = db.sst_writer(&family, source).unwrap();
-    for n in 0..200 {
-        table.add(ValueType::Put, &key(900_000 + n), &rng.bytes(1000)).unwrap();
-    }
-    table.finish().unwrap();
+    let parts = table(&db, &mut rng);
     db.limit_disk(DiskLimits { quota: db.disk_use().used + 100_000, reserve: 0 }).unwrap();
-    let parts = [(family, vec![source.to_path_buf()])];
     let ingest = || db.ingest(&parts, IngestOptions::new());
     assert_eq!(ingest().unwrap_err().kind(), NO_SPACE);
     db.limit_disk(DiskLimits::default()).unwrap();
     ingest().unwrap();
+}
+
+/// What failed calls have taken counts until the next listing only.
+#[test]
+fn what_failed_calls_have_taken_is_forgotten() {
+    let _readers = crate::beside_others();
+    let (sim, mut rng) = (SimEnv::new(9), Rng::new(9));
+    let db = open(&sim, limited(2 << 20, 0));
+    put(&db, 900_100, &mut rng).unwrap();
+    let parts = table(&db, &mut rng);
+    let refused = IngestOptions::new().flush(false);
+    let lacks_space = (0..20).find_map(|_| {
+        let e = db.ingest(&parts, refused).unwrap_err();
+        (e.kind() == NO_SPACE).then_some(e)
+    });
+    assert!(lacks_space.is_some_and(|e| e.to_string().contains("call again")));
+    sim.jobs().drive(10);
+    db.ingest(&parts, IngestOptions::new()).unwrap();
+
+    // The disk is full, and the room job asks for hours.
+    sim.set_capacity(sim.used_bytes());
+    let full = (0..1000).find_map(|n| put(&db, n, &mut rng).err()).unwrap();
+    assert_eq!(full.kind(), NO_SPACE);
+    let end = Clock::now(sim.clock()) + Duration::from_secs(3600);
+    while Clock::now(sim.clock()) < end && sim.jobs().drive(1) > 0 {}
+    assert!(db.disk_use().used < sim.used_bytes() + (2 << 20), "{}", db.disk_use());
+    sim.set_capacity(u64::MAX);
+    settle(&sim, &db);
+    put(&db, 1, &mut rng).unwrap();
 }
