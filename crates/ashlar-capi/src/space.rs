@@ -1,8 +1,8 @@
 //! Managers of the space of tables.
 //!
 //! 1. A manager knows the databases that were opened with it, and adds up the bytes of their tables.
-//! 2. The engine keeps no limit: an open with a limit answers `Not implemented`. A limit that is set later only shows when it is
-//!    reached.
+//! 2. A limit is the quota of the one database of the manager: see [`ashlar_compat::space`]. It counts all files of the
+//!    database, and refuses writes other than deletions with an `IOError` for lack of space. A second database is `Not implemented`.
 //! 3. Files are removed at once: a rate of deletions is ignored, and there is no trash.
 //!
 //! Source: RocksDB `include/rocksdb/sst_file_manager.h`.
@@ -24,7 +24,7 @@ pub struct ManagerOfFiles {
 /// RocksDB's default ratio of trash to data.
 const TRASH_RATIO: f64 = 0.25;
 
-/// A manager without a limit. It needs no environment.
+/// A manager that has no limit yet. It needs no environment.
 pub fn sst_file_manager_create(_: Option<&EnvObject>) -> ManagerOfFiles {
     ManagerOfFiles {
         space: Arc::default(),
@@ -43,10 +43,10 @@ pub fn sst_file_manager_set_max_allowed_space_usage(sfm: &ManagerOfFiles, max_al
     sfm.space.set_limit(max_allowed_space);
 }
 
-/// Room for compactions beside the tables. Ignored: the engine keeps no limit.
+/// Room for compactions beside the tables. Ignored: the inputs of running compactions count as their outputs.
 pub fn sst_file_manager_set_compaction_buffer_size(_: &ManagerOfFiles, _: u64) {}
 
-/// Whether the tables have as many bytes as the limit.
+/// Whether the tables have as many bytes as the limit, or writes are refused for it.
 pub fn sst_file_manager_is_max_allowed_space_reached(sfm: &ManagerOfFiles) -> bool {
     sfm.space.is_reached()
 }

@@ -136,10 +136,10 @@ impl Database {
         }
         check_families(options, path, mode, named)?;
         check_identity(options, mode)?;
-        options.space.as_ref().map_or(Ok(()), |space| space.check())?;
+        let quota = options.space.as_ref().map_or(Ok(0), |space| space.quota())?;
         let telling =
             (!options.listeners.is_empty()).then(|| Arc::new(Telling::new(options.listeners.clone(), path)));
-        let builder = builder(options, path, mode, named);
+        let builder = builder(options, path, mode, named).disk_quota(quota);
         let builder =
             telling.iter().fold(builder, |builder, telling| builder.listener(Arc::<Telling>::clone(telling)));
         let (db, secondary) = match mode {

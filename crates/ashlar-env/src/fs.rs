@@ -98,6 +98,14 @@ pub trait Fs: Send + Sync + Debug {
         None
     }
 
+    /// Bytes that this process can still write to the file system of a directory. `None`: unknown, or without a limit.
+    ///
+    /// # Errors
+    /// `Io`: the directory cannot be opened.
+    fn free_space(&self, _dir: &Path) -> Result<Option<u64>> {
+        Ok(None)
+    }
+
     /// The path of the file that the other calls reach by `path`, for messages. It differs from `path` in a file system
     /// that keeps the files of one directory in several.
     fn real_path(&self, path: &Path) -> PathBuf {

@@ -10,4 +10,4 @@ pub use reader::{
     CutReason, LogEnd, LogReader, LogRecord, LogRecordKind, PhysicalKind, PhysicalRecord, PhysicalRecords,
     RecoveryMode, Skipped, record_behind,
 };
-pub use writer::{LogGroup, LogRange, LogWriter};
+pub use writer::{LogGroup, LogRange, LogWriter, RoomLimit};

@@ -31,6 +31,10 @@ pub struct DbOptions {
     pub db_write_buffer_bytes: u64,
     /// Bytes of uncompressed blocks kept in memory, over all families, as far as the cap on memory leaves room. 256 MiB.
     pub block_cache_bytes: u64,
+    /// The most bytes that the files of the database take. Above it, writes other than deletions are refused. 0: no quota.
+    pub disk_quota_bytes: u64,
+    /// The bytes that writes leave free on each file system with files of the database. 0: none.
+    pub disk_reserve_bytes: u64,
     /// The number of table files that are open at once. Files that running operations hold may exceed it. -1, the default:
     /// no limit. A read-only open holds every file open in any case.
     pub max_open_files: i64,
@@ -106,6 +110,8 @@ impl Default for DbOptions {
             recovery_mode: RecoveryMode::PointInTime,
             format_level: FormatLevel::default(),
             memory_bytes: 0,
+            disk_quota_bytes: 0,
+            disk_reserve_bytes: 0,
             db_write_buffer_bytes: 0,
             block_cache_bytes: 256 << 20,
             max_open_files: -1,

@@ -152,7 +152,10 @@ fn own_settings(db: &DbOptions, families: &[(&str, &FamilyOptions)]) -> Vec<(Str
         ("block_cache_bytes", db.block_cache_bytes),
         ("scrub_bytes_per_second", db.scrub_bytes_per_second),
     ];
-    let sizes = sizes.into_iter().map(|(name, bytes)| (name.to_owned(), bytes.to_string()));
+    // Only where they are set: an older version reports lines that it does not know.
+    let limits = [("disk_quota_bytes", db.disk_quota_bytes), ("disk_reserve_bytes", db.disk_reserve_bytes)];
+    let sizes = sizes.into_iter().chain(limits.into_iter().filter(|(_, bytes)| *bytes > 0));
+    let sizes = sizes.map(|(name, bytes)| (name.to_owned(), bytes.to_string()));
     let mapped_wal = ("mapped_wal".to_owned(), db.mapped_wal.to_string());
     let families: Vec<_> = families.iter().map(|(name, family)| (*name, &*family.cf_paths)).collect();
     sizes.chain([mapped_wal]).chain(own_lines(&db.db_paths, &families)).collect()

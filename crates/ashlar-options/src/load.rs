@@ -316,6 +316,8 @@ fn take_own(db: &mut DbOptions, name: &str, value: &str, notices: &mut Vec<Strin
     match (name, value.parse(), value.parse()) {
         ("memory_bytes", Ok(bytes), _) => db.memory_bytes = bytes,
         ("block_cache_bytes", Ok(bytes), _) => db.block_cache_bytes = bytes,
+        ("disk_quota_bytes", Ok(bytes), _) => db.disk_quota_bytes = bytes,
+        ("disk_reserve_bytes", Ok(bytes), _) => db.disk_reserve_bytes = bytes,
         ("scrub_bytes_per_second", Ok(bytes), _) => db.scrub_bytes_per_second = bytes,
         ("mapped_wal", _, Ok(yes)) => db.mapped_wal = yes,
         _ => notices.push(format!("database: {name}={value}: not known to this version")),

@@ -2,6 +2,7 @@
 //!
 //! | module | idea |
 //! |---|---|
+//! | `disk` | the quota of disk space and the reserve of free space |
 //! | `rates` | what background work carries, and what writers can sustain |
 //! | `pace` | the delay of a byte, by the gauges of a family |
 //! | `outlook` | when writers will be slowed and stopped |
@@ -15,6 +16,7 @@
 //!
 //! Each module may use only modules above it.
 
+mod disk;
 mod rates;
 mod pace;
 mod outlook;
@@ -22,6 +24,7 @@ mod pressure;
 mod resources;
 mod memory;
 
+pub use disk::{DiskClaim, DiskLimits, DiskSpace, DiskUse};
 pub use memory::Memory;
 pub use outlook::{Forecast, Outlook};
 pub use pace::{Bounds, Gauges, Pace, WritePressure, pace};

@@ -5,6 +5,7 @@
 //! fullness / (1 - fullness). That factor is 0 at first, 1 at half, and grows without bound. So writers settle at the
 //! speed at which debt stays constant. The fullness of a family is the larger of its two gauges.
 
+use crate::DiskUse;
 use ashlar_options::FamilyOptions;
 use std::time::Duration;
 
@@ -99,6 +100,8 @@ pub struct WritePressure {
     /// When writers will be stopped if all rates stay as they are; `None`: not at these rates. Level 0, debt, memtables and the
     /// cap on memory count, whichever stops writers first.
     pub time_to_stop: Option<Duration>,
+    /// The disk space of the database, with what its limits leave for writes.
+    pub disk: DiskUse,
 }
 
 impl Pace {

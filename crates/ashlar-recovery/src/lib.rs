@@ -4,7 +4,7 @@
 //! survey (tree) -> LOCK (engine) -> recover_manifest -> replay_wals (into the engine's memtables)
 //! -> UnusedFiles::keep -> first commit (engine) -> settle_identity (tree)
 //! ```
-//! [`recover_manifest`] and [`replay_wals`] only read. [`UnusedFiles::keep`] writes to `lost/` and nowhere else. The functions of
+//! [`purge_at_open`] comes after the first commit. [`recover_manifest`] and [`replay_wals`] only read. [`UnusedFiles::keep`] writes to `lost/` and nowhere else. The functions of
 //! [`ashlar_tree::files`] that write keep to the order above: `create_database` works on a directory that holds no
 //! database, and `settle_identity` comes after the first commit.
 
@@ -12,6 +12,7 @@ mod before_commit;
 mod foreign;
 mod leveldb;
 mod prepared;
+mod purge;
 mod recover;
 mod remains;
 mod report;
@@ -22,6 +23,7 @@ mod wal_replay;
 
 pub use leveldb::{LEVELDB_UPGRADE_NOTICE, is_leveldb_directory};
 pub use prepared::{MAX_NAME_BYTES, MAX_PREPARED_BYTES, PreparedSet, put_prepared};
+pub use purge::{PurgedAtOpen, purge_at_open};
 pub use recover::{
     Families, FamilySpec, Others, Recovered, list_families, logs_needed_from, recover_in, recover_manifest,
 };

@@ -77,6 +77,36 @@ impl Builder {
         self
     }
 
+    /// Limits the disk space of the database's files, in bytes; 0, the default: no limit.
+    ///
+    /// Tables, blob files, WAL files, the MANIFEST, OPTIONS files and info logs count, also those that only cursors still hold.
+    /// Memtables and running compactions count as the tables that they will make. So flushes keep to the quota.
+    ///
+    /// A write other than a deletion fails with `Io(NoSpace)` before it would pass the quota. Deletions and reads go on, and so
+    /// do compactions that fit. While writes are refused, one compaction at a time may go beyond the quota. Writes resume by
+    /// themselves once a sixty-fourth of the quota is free. [`Db::limit_disk`] changes the quota of an open database.
+    ///
+    /// ```
+    /// # use ashlardb::prelude::*;
+    /// # fn main() -> ashlardb::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// let db = Db::builder(dir.path().join("db")).disk_quota(10 << 30).disk_reserve(1 << 20).open()?;
+    /// db.put("k", "v")?;
+    /// assert!(db.disk_use().room > Some(0));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn disk_quota(self, bytes: u64) -> Self {
+        self.database(move |db| db.disk_quota_bytes = bytes)
+    }
+
+    /// Leaves so many bytes free on each file system with files of the database; 0, the default: none.
+    ///
+    /// As [`Builder::disk_quota`], but it looks at the free space of the file system, which other programs take too.
+    pub fn disk_reserve(self, bytes: u64) -> Self {
+        self.database(move |db| db.disk_reserve_bytes = bytes)
+    }
+
     /// Opens the database with resources that it shares with other databases of the process: one memory cap with one block
     /// cache, one limit on background writing, and one pool of background threads.
     ///

@@ -7,7 +7,7 @@ use crate::{
 use crate::{FamilyBuilder, Pins, Secondary};
 use ashlar_base::{Error, SeqNum};
 pub use ashlar_engine::health::{Health, Severity};
-pub use ashlar_engine::pressure::WritePressure;
+pub use ashlar_engine::pressure::{DiskLimits, DiskUse, WritePressure};
 use ashlar_tree::version::read_identity;
 use std::borrow::Borrow;
 use std::path::Path;
@@ -206,6 +206,25 @@ impl Db {
     /// A look at every family, and at every block in the cache.
     pub fn memory_report(&self) -> crate::MemoryReport {
         self.engine.memory_report()
+    }
+
+    /// The disk space that the files of the database take, what memtables and running compactions will take, and the limits.
+    /// The same is in [`Db::pressure`].
+    ///
+    /// # Cost
+    /// A system call for each directory. A read-only open lists the directories.
+    pub fn disk_use(&self) -> DiskUse {
+        self.engine.disk_use()
+    }
+
+    /// Changes the quota of disk space and the reserve of free space while the database is open; 0: no limit. The database keeps
+    /// them, as [`Builder::disk_quota`](crate::Builder::disk_quota) does. The WAL may still fill the piece that it has reserved,
+    /// at most 1 MiB.
+    ///
+    /// # Errors
+    /// `NotSupported`: the database is open for reading only. The error that refuses changes. `Shutdown`.
+    pub fn limit_disk(&self, limits: DiskLimits) -> Result<()> {
+        self.engine.limit_disk(limits)
     }
 
     /// The family `default`, which always exists.
@@ -422,7 +441,7 @@ impl Db {
         self.engine.health()
     }
 
-    /// How many bytes compaction is behind, its measured rates, and the time until writers will have to wait.
+    /// How many bytes compaction is behind, its measured rates, the time until writers will have to wait, and the disk space.
     pub fn pressure(&self) -> WritePressure {
         self.engine.pressure()
     }

@@ -159,7 +159,7 @@ pub use ashlar_tree::places::PlaceSettings;
 pub use batch::{BatchFamily, WriteBatch};
 pub use builder::{Builder, Compression, FamilyBuilder, RecoveryMode};
 pub use cursor::{Cursor, Lent};
-pub use db::{Db, Health, Severity, WeakDb, WritePressure};
+pub use db::{Db, DiskLimits, DiskUse, Health, Severity, WeakDb, WritePressure};
 pub use family::Family;
 pub use follower::Follower;
 pub use indexed::{

@@ -96,20 +96,13 @@ int main(int argc, char** argv) {
   rocksdb_walfilter_destroy(filter);
 
   options = fresh();
-  rocksdb_env_t* env = rocksdb_create_default_env();
-  rocksdb_sst_file_manager_t* manager = rocksdb_sst_file_manager_create(env);
-  rocksdb_sst_file_manager_set_max_allowed_space_usage(manager, 1000);
-  rocksdb_options_set_sst_file_manager(options, manager);
-  refused("a limit on the space of tables", options, dir);
-  rocksdb_sst_file_manager_destroy(manager);
-
-  options = fresh();
   filter = rocksdb_walfilter_create("another filter", destructor, numbers, found, name_of);
   rocksdb_options_set_wal_filter(options, filter);
   rocksdb_options_clear_wal_filter(options);
   rocksdb_walfilter_destroy(filter);
   rocksdb_t* db = rocksdb_open(options, path(argv[1], "db"), &err);
   must(err);
+  rocksdb_env_t* env = rocksdb_create_default_env();
   rocksdb_envoptions_t* files = rocksdb_envoptions_create();
   const char* trace = path(argv[1], "trace");
   rocksdb_trace_options_t* how = rocksdb_trace_options_create();

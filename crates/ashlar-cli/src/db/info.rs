@@ -19,6 +19,7 @@ pub(super) fn run(target: &Target, out: &mut dyn Write) -> Done {
         }
     }
     write!(out, "\nThis open has in {}", db.memory_report().text())?;
+    writeln!(out, "\nDisk: {}", db.disk_use())?;
     health(&db, out)
 }
 

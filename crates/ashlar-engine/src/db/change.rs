@@ -90,7 +90,7 @@ impl Core {
 
     /// Wakes every waiting thread so that it re-reads the settings, schedules the work that may be due, and writes the
     /// OPTIONS file.
-    fn settings_changed(self: &Arc<Self>) {
+    pub(super) fn settings_changed(self: &Arc<Self>) {
         self.update_pressure();
         self.renew_options();
         self.schedule();

@@ -18,6 +18,7 @@ use super::limited::Limited;
 use super::notify::begun;
 use crate::column_family::Family;
 use crate::health::Source;
+use crate::pressure::DiskClaim;
 use ashlar_base::stats::{Distribution, Ticker};
 use ashlar_base::{Error, ErrorKind, Level, Result, SeqNum};
 use ashlar_compaction::rewrite::{BlobPlan, Progress};
@@ -76,6 +77,8 @@ struct Parts {
     cause: Option<Error>,
     /// The outputs are installed in the tree.
     installed: bool,
+    /// The disk space for the outputs.
+    space: Option<DiskClaim>,
     /// The newest snapshot when the compaction began.
     newest_snapshot: Option<SeqNum>,
 }
@@ -101,6 +104,7 @@ impl CompactionJob {
             failed: false,
             cause: None,
             installed: false,
+            space: None,
             newest_snapshot: None,
         };
         let shared = Shared {
@@ -131,13 +135,18 @@ impl CompactionJob {
         match std::mem::replace(&mut self.phase, Phase::Over) {
             Phase::Over => Ok(true),
             Phase::Begin(version) => {
+                let edit = shared.edit_without_io();
+                if edit.is_none() {
+                    let space = shared.core.claim_space(shared.plan.input_bytes())?;
+                    shared.parts.lock().space = Some(space);
+                }
                 shared.parts.lock().begun = true;
                 shared.core.events.tell(&Event::CompactionBegin(begun(
                     shared.job,
                     &shared.family,
                     &shared.plan,
                 )));
-                if let Some(edit) = shared.edit_without_io() {
+                if let Some(edit) = edit {
                     shared.install_without_io(edit)?;
                     return Ok(true);
                 }
@@ -331,7 +340,8 @@ impl Shared {
     /// Releases the claimed files, after the last job.
     fn release(&self, state: &mut State) {
         let in_vain = {
-            let parts = self.parts.lock();
+            let mut parts = self.parts.lock();
+            parts.space = None;
             !parts.installed && !parts.failed
         };
         if in_vain {

@@ -5,7 +5,7 @@ use super::work::{Slots, Work};
 use crate::column_family::{DatabaseId, Family, FamilySet};
 use crate::events::Events;
 use crate::health::{Failing, HealthState, Severity, lacks_space};
-use crate::pressure::{Memory, Pressure};
+use crate::pressure::{DiskSpace, Memory, Pressure};
 use crate::write::Committer;
 use ashlar_base::panics::contained;
 use ashlar_base::stats::Statistics;
@@ -48,6 +48,7 @@ pub(crate) struct Core {
     pub(crate) pending: Arc<PendingOutputs>,
     pub(crate) health: HealthState,
     pub(crate) pressure: Arc<Pressure>,
+    pub(super) disk: Arc<DiskSpace>,
     pub(super) limiter: Mutex<RateLimiter>,
     /// What the scrubber has read and found.
     pub(super) scrubbed: Mutex<Scrubbed>,

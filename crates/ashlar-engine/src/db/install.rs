@@ -43,8 +43,11 @@ impl Core {
     pub(super) fn apply(self: &Arc<Self>, change: Change) -> Result<()> {
         let Change { edits, flushed, counts, pending, filtered, raised, log } = change;
         let (core, is_flush) = (Arc::clone(self), !flushed.is_empty());
+        let added = edits.iter().map(VersionEdit::bytes_added).fold(0, u64::saturating_add);
         let install = move |changed: &[Arc<FamilyState>]| {
             note_counts(changed, &counts);
+            // Before the memtables go: their space counts until then.
+            core.disk.take(added);
             core.install(changed, &flushed, (&filtered, raised), log);
         };
         self.versions.commit_with(edits, Box::new(install))?;
@@ -84,6 +87,7 @@ impl Core {
             }
         }
         state.purge_wanted = true;
+        self.note_waiting(&state);
         if let Some(log) = log {
             let set = Core::write_set(&state, &self.memory, log);
             self.committer.resume(set);

@@ -6,7 +6,7 @@
 //! | file | subject |
 //! |---|---|
 //! | `core` | state that all handles share, and waiting |
-//! | `open`, `read_only`, `parts`, `replay`, `direct_blobs`, `close` | opening and closing |
+//! | `open`, `read_only`, `parts`, `replay`, `close` | opening and closing |
 //! | `writes`, `switch`, `reads` | code around the committer and the readers |
 //! | `settings` | the settings of an open: stored ones, and those of the caller |
 //! | `schedule`, `flush_job`, `atomic_flush_job`, `compaction_job`, `purge_job` | background work: pick, run, install |
@@ -16,6 +16,7 @@
 //! | `job`, `work` | the shell of all jobs, and the list of single jobs |
 //! | `l0_delay_job` | re-checks a level 0 that waits for a flush |
 //! | `limited` | the pauses of background work under the limit on its writing |
+//! | `disk` | the limits on disk space |
 //! | `scrub_job` | continuous reading of all files to find damage |
 //! | `timer_job` | work that only the clock makes due |
 //! | `resume_job`, `room_job` | recovery from a failed WAL or MANIFEST, and from a disk without space for the WAL |
@@ -36,7 +37,7 @@ mod claim;
 mod close;
 mod compaction_job;
 mod core;
-mod direct_blobs;
+mod disk;
 mod drop_files;
 mod families;
 mod flush_job;

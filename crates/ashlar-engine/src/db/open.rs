@@ -7,7 +7,6 @@
 use super::core::{Core, Hold};
 use super::notify::log_header;
 use super::parts::{Parts, archive_of, statistics, take_memory};
-use super::purge_job::purge_at_open;
 use super::read_only::open_locked;
 use super::replay::{Replayed, Replayer};
 use super::schedule::widen;
@@ -27,7 +26,8 @@ use ashlar_log::RecoveryMode;
 use ashlar_observe::InfoLog;
 use ashlar_options::{DbOptions, FamilyOptions, log_lines, options_text, write_options_text};
 use ashlar_recovery::{
-    FamilySpec, PreparedSet, Recovered, RecoveryReport, ReplayOutcome, UnusedFiles, recover_in, replay_wals,
+    FamilySpec, PreparedSet, PurgedAtOpen, Recovered, RecoveryReport, ReplayOutcome, UnusedFiles,
+    purge_at_open, recover_in, replay_wals,
 };
 use ashlar_tree::files::{
     DirState, PendingOutputs, Settled, check_lost, create_database, hold_directory, lost_is_usable,
@@ -35,7 +35,7 @@ use ashlar_tree::files::{
 };
 use ashlar_tree::places::{Entered, Purpose, enter, refuse_of_another};
 use ashlar_tree::version::{OpenTables, VersionSet};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -88,7 +88,7 @@ pub(super) fn open(
     drop(replayed);
     create_missing(&versions, &options, &missing, wal.number())?;
     let kept = (&*versions, &*pending, archive_of(&options, dir));
-    let quarantined = purge_at_open(&env, dir, kept, &mut report, &unused, claims.strays)?;
+    let purged = purge_at_open(&*env.fs, dir, kept, &mut report, &unused, claims.strays)?;
     (report.created, report.advice) = (created, settings.advice(&options, &versions));
     let env = InfoLog::hold_elsewhere(env, &options.info_log);
     let parts = Parts {
@@ -110,7 +110,7 @@ pub(super) fn open(
         prepared,
         health: HealthState::new(None),
     };
-    begin(parts.assemble(&settings), quarantined)
+    begin(parts.assemble(&settings), purged)
 }
 
 /// The version set and the statistics of the open. The tables of all families count into these statistics.
@@ -152,8 +152,9 @@ fn note_identity(env: &Env, versions: &VersionSet, report: &mut RecoveryReport) 
 }
 
 /// Writes the OPTIONS file, then starts automatic background work.
-fn begin(core: Arc<Core>, quarantined: BTreeSet<FileNumber>) -> Result<Arc<Core>> {
-    core.state().quarantined = quarantined;
+fn begin(core: Arc<Core>, purged: PurgedAtOpen) -> Result<Arc<Core>> {
+    core.state().quarantined = purged.quarantined;
+    core.begin_disk(purged.bytes);
     core.write_options()?;
     core.log_options();
     schedule_on_release(&core);

@@ -1,13 +1,14 @@
 //! The parts of an open database, and the database that is assembled from them. Both kinds of open end here.
 
 use super::core::{Core, Hold, State};
+use super::disk::room_limit;
 use super::settings::Settings;
 use super::switch::Host;
 use crate::column_family::{DatabaseId, LiveFamily};
 use crate::events::Events;
 use crate::health::HealthState;
 use crate::memtable::{MemtableList, new_memtable};
-use crate::pressure::{Memory, Pressure, Resources};
+use crate::pressure::{DiskSpace, Memory, Pressure, Resources};
 use crate::wal::Wal;
 use crate::write::{Committer, WriteTally};
 use ashlar_base::stats::{Statistics, StatsLevel};
@@ -114,12 +115,14 @@ impl Parts {
         let (now, snapshots) = (self.env.clock.now(), SnapshotList::with_clock(Arc::clone(&self.env.clock)));
         let events = Events::new(&self.env, self.options.listeners.clone(), self.info_log, database);
         Arc::new_cyclic(|weak: &Weak<Core>| {
+            committer.current().wal.log().limit_room(room_limit(weak));
             let pressure = Arc::new(Pressure::new());
             committer.attach(Box::new(Host::new(weak.clone(), Arc::clone(&pressure))));
             Core {
                 archive: archive_of(&self.options, &self.dir),
                 database,
                 progress: self.env.jobs.signal(),
+                disk: DiskSpace::new(&self.env.fs, &self.dir, &self.options),
                 env: self.env,
                 places: self.places,
                 dir: self.dir,

@@ -182,6 +182,7 @@ impl<'a> Look<'a> {
                 format!("{:.3}", all.max(1) as f64 / live.max(1) as f64)
             }
             "memory-report" => self.core.memory_report().text(),
+            "disk-use" => format!("{}\n", self.core.disk_use()),
             "levelstats" => levelstats(&FamilyShape::of(version)),
             "live-sst-files-size-at-temperature" => {
                 let of = version.files().filter(|(_, f)| usize::from(f.file.temperature) == number);
@@ -221,6 +222,7 @@ impl<'a> Look<'a> {
             }
             "cfstats" => self.core.family_stats(self).map(),
             "memory-report" => self.core.memory_report().map(),
+            "disk-use" => named(&self.core.disk_use().named()),
             "block-cache-entry-stats" | "fast-block-cache-entry-stats" => self.cache_roles().map(),
             _ => return None,
         })

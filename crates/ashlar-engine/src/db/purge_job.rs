@@ -7,17 +7,10 @@ use super::core::Core;
 use super::job::Run;
 use super::work::Work;
 use crate::health::{Severity, Source};
-use ashlar_base::{Error, FileNumber, Result};
-use ashlar_env::{Env, JobKind, StepBudget, StepResult};
-use ashlar_format::filename::FileKind;
-use ashlar_recovery::{RecoveryReport, UnusedFiles};
+use ashlar_base::{Error, Result};
+use ashlar_env::{JobKind, StepBudget, StepResult};
 use ashlar_sync::ReadPin;
-use ashlar_tree::files::{
-    Archive, Live, PendingOutputs, RepairMark, Spared, in_quarantine, lost_is_usable, remove_obsolete,
-};
-use ashlar_tree::version::VersionSet;
-use std::collections::BTreeSet;
-use std::path::Path;
+use ashlar_tree::files::{Live, Spared, remove_obsolete};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -64,51 +57,6 @@ impl Run for PurgeJob {
         core.progress.notify();
         pause
     }
-}
-
-/// The purge of an open, after its commit. The report lists what is in `lost/`: tables and blob files after a dropped
-/// tail, everything after an unfinished repair, quarantined files, damaged OPTIONS files, and unused parts of WAL
-/// files.
-/// `strays`: orphans may belong to another database. They move to `lost/` too, without an anomaly in the report,
-/// because RocksDB leaves orphans when it is killed. Returns the files that later purges move to `lost/`.
-pub(super) fn purge_at_open(
-    env: &Env,
-    dir: &Path,
-    (versions, pending, archive): (&VersionSet, &PendingOutputs, Option<Archive>),
-    report: &mut RecoveryReport,
-    unused: &UnusedFiles,
-    strays: bool,
-) -> Result<BTreeSet<FileNumber>> {
-    if !lost_is_usable(&*env.fs, dir)? {
-        // `lost/` is unusable and may hold accounts of quarantined files, so no file is known to be useless.
-        return Ok(BTreeSet::new());
-    }
-    let mark = RepairMark::of(&*env.fs, dir);
-    let unended = mark.stands()?;
-    let spared = match (unended, report.tail_dropped() || strays) {
-        (true, _) => Spared::Everything,
-        (false, true) => Spared::Orphans,
-        (false, false) => Spared::Nothing,
-    };
-    let mut quarantined = in_quarantine(&*env.fs, dir)?;
-    quarantined.extend(&unused.whole);
-    let live = Live { quarantined: quarantined.clone(), ..Live::now(versions, pending, spared) };
-    let done = remove_obsolete(&*env.fs, dir, versions, &live, archive.as_ref())?;
-    if unended {
-        mark.clear()?;
-    }
-    let is_stray = |name: &String| {
-        let number = FileKind::parse(name).and_then(FileKind::number);
-        matches!(spared, Spared::Orphans)
-            && !report.tail_dropped()
-            && number.is_some_and(|n| !quarantined.contains(&n))
-    };
-    let (moved_aside, lost): (Vec<_>, Vec<_>) = done.lost.into_iter().partition(is_stray);
-    report.lost = [unused.tails.clone(), lost].concat();
-    report.foreign.extend(moved_aside.iter().map(|name| {
-        format!("{name} is not named by the MANIFEST, and may be needed: moved to lost/, not removed")
-    }));
-    Ok(quarantined)
 }
 
 impl Core {
@@ -160,13 +108,16 @@ impl Core {
         // Asked before the live files: a version that is released in between keeps no file.
         let held = self.versions.holds_replaced();
         self.state().purge_met_holders = held;
-        let min_wal = self.versions.min_wal();
+        let (min_wal, begun) = (self.versions.min_wal(), self.disk.begin_listing());
         let live = Live::now(&self.versions, &self.pending, Spared::Nothing);
         // Read after the live files: a number is in this set before its file becomes obsolete.
         let quarantined = self.state().quarantined.clone();
         let live = Live { quarantined, ..live };
         let archive = self.archive.as_ref();
         let done = remove_obsolete(&*self.env.fs, &self.dir, &self.versions, &live, archive)?;
+        if let Some(bytes) = done.stays {
+            self.note_listing(bytes, begun);
+        }
         self.notify_deleted(&done.removed);
         archive.map_or(Ok(()), |archive| archive.trim(&*self.env.fs, self.unix_secs()))?;
         self.committer.wals().forget_below(min_wal);

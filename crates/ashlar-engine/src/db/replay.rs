@@ -5,12 +5,11 @@
 //!    dropped earlier removes its tables.
 //! 3. An entry that is too large for any table of this engine is not written to a table: [`Replayer::too_large`] names
 //!    it, and the caller opens the database read-only.
-//! 4. A value in a blob file that no MANIFEST names becomes a plain value: see [`super::direct_blobs`].
+//! 4. A value in a blob file that no MANIFEST names becomes a plain value: see [`ashlar_tree::direct_blobs`].
 //! 5. The table directories are stored in OPTIONS before the first table is created. A later open that did not know
 //!    them could reuse the number of a table that a crash left there.
 //! 6. For a read-only open everything stays in memory, whatever its size: [`Replayer::into_memtables`].
 
-use super::direct_blobs::DirectBlobs;
 use crate::batch::memtable_op;
 use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{Error, FamilyId, FileNumber, Order, Result, SeqNum, ValueType};
@@ -27,6 +26,7 @@ use ashlar_recovery::{
     BatchPlace, FamilyFilter, PreparedSet, RecoveryReport, ReplaySink, salvage_wals, sequenced_ops,
 };
 use ashlar_table::{CollectorFailure, MAX_ENTRY_BYTES};
+use ashlar_tree::direct_blobs::DirectBlobs;
 use ashlar_tree::files::{PendingFile, PendingOutputs};
 use ashlar_tree::unwritable::may_need_unnamed_blobs;
 use ashlar_tree::version::{FamilyState, VersionSet};
@@ -302,7 +302,10 @@ impl ReplaySink for Replayer<'_> {
                 continue;
             }
             let plain = match self.families.get(&family) {
-                Some(family) => self.direct.resolve(family.state.version.blobs(), &op)?,
+                Some(family) => {
+                    let entry = (op.key, op.value);
+                    self.direct.resolve(family.state.version.blobs(), op.value_type, entry)?
+                }
                 None => None,
             };
             let op = match &plain {

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// The state ends only if this much space is available for writes other than deletions.
-const ROOM_FOR_OTHERS: u64 = 16 << 10;
+pub(super) const ROOM_FOR_OTHERS: u64 = 16 << 10;
 
 /// The pause before retrying when the lead is taken.
 const SOON: Duration = Duration::from_millis(1);
@@ -73,6 +73,9 @@ impl Run for RoomJob {
 
     fn failed(&mut self, core: &Arc<Core>, cause: &Error) -> Duration {
         let pause = core.report(Source::LogRoom, cause);
+        // The space that the attempt has asked for counts until the next listing, although the disk did not have it.
+        core.state().purge_wanted = true;
+        core.schedule();
         core.progress.notify();
         pause
     }

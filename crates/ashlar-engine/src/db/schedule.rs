@@ -275,6 +275,8 @@ impl Core {
         told.delay_per_mebibyte = pace.delay(1 << 20);
         told.stopped = self.is_stopped(&state);
         (told.time_to_slowdown, told.time_to_stop) = (forecast.slowdown, forecast.stop);
+        drop(state);
+        told.disk = self.disk_use();
         told
     }
 

@@ -45,7 +45,8 @@ impl Core {
     pub(super) fn db_text(&self) -> String {
         let now = self.db_writes();
         let writes = db_text(&now, &self.counters.report_writes(now));
-        format!("{writes}Memory: {}\nPins: {}\n", self.memory_report(), self.pins())
+        let (memory, pins, disk) = (self.memory_report(), self.pins(), self.disk_use());
+        format!("{writes}Memory: {memory}\nPins: {pins}\nDisk: {disk}\n")
     }
 
     /// Writes the texts of all families and the statistics to the info log.

@@ -124,6 +124,7 @@ impl Core {
                 family.memtables.advance_empty(wal);
             }
         }
+        self.note_waiting(state);
     }
 
     /// Shows readers the current memtables and version of a family.

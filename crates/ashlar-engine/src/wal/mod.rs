@@ -82,6 +82,7 @@ impl Wal {
         (next, undecided): (SeqNum, &PreparedSet),
     ) -> Result<Wal> {
         let wal = Wal::create(env, &before.dir, number, before.shape)?;
+        wal.log.limit_room_as(&before.log);
         wal.begin_at(next, Some(before.link()), undecided)?;
         Ok(wal)
     }

@@ -47,6 +47,13 @@ impl Fs for OsFs {
         Some((stat.st_dev, stat.st_ino))
     }
 
+    fn free_space(&self, dir: &Path) -> Result<Option<u64>> {
+        let failed = |e: Errno| Error::io("ask for the free space of", dir, &e.into());
+        let opened = self.held.place("ask for the free space of", dir)?.open_dir().map_err(failed)?;
+        let stat = rustix::fs::fstatvfs(&opened).map_err(failed)?;
+        Ok(Some(stat.f_bavail.saturating_mul(stat.f_frsize)))
+    }
+
     fn open_read(&self, path: &Path) -> Result<Arc<dyn ReadFile>> {
         Ok(Arc::new(OsReadFile::open(&self.held, path)?))
     }

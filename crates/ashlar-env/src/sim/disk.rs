@@ -80,6 +80,11 @@ impl Disk {
         self.used
     }
 
+    /// `None`: there is no limit.
+    pub(super) fn free_space(&self) -> Option<u64> {
+        (self.capacity < u64::MAX).then(|| self.capacity.saturating_sub(self.used))
+    }
+
     /// Notes a call, and fails it if a plan says so. Photographs planned for it are taken first.
     #[track_caller]
     pub(super) fn call(&mut self, call: &Call<'_>) -> Result<()> {

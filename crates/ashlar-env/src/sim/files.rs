@@ -102,6 +102,10 @@ impl Fs for SimFs {
         Ok(Arc::new(self.clone()))
     }
 
+    fn free_space(&self, _: &Path) -> Result<Option<u64>> {
+        Ok(self.disk.lock().free_space())
+    }
+
     fn open_read(&self, path: &Path) -> Result<Arc<dyn ReadFile>> {
         Ok(self.handle(CallClass::Read, "open", path, |disk| disk.open("open", path))?)
     }

@@ -74,6 +74,10 @@ impl Fs for Watched {
         self.fs.directory_id(dir)
     }
 
+    fn free_space(&self, dir: &Path) -> Result<Option<u64>> {
+        self.fs.free_space(dir)
+    }
+
     fn list(&self, dir: &Path) -> Result<Vec<FsEntry>> {
         self.call(dir);
         self.fs.list(dir)

@@ -78,6 +78,13 @@ impl VersionEdit {
         self.deleted.push((level, file));
     }
 
+    /// The bytes of the files that the edit adds to the directory. A table that only changes its level is not one of them.
+    pub fn bytes_added(&self) -> u64 {
+        let is_moved = |number| self.deleted.iter().any(|(_, n)| *n == number);
+        let tables = self.added.iter().filter(|(_, file)| !is_moved(file.number)).map(|(_, file)| file.size);
+        tables.chain(self.blob_added.iter().map(|blob| blob.bytes)).fold(0, u64::saturating_add)
+    }
+
     /// True when the edit adds, drops or changes a family's tables, blobs or cursors.
     pub fn changes_files(&self) -> bool {
         !(self.added.is_empty()

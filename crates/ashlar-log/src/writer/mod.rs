@@ -36,6 +36,7 @@ use ashlar_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use ashlar_sync::{Mutex, Rank};
 use deflate::RecordDeflater;
 pub use group::LogGroup;
+pub use room::RoomLimit;
 use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -101,6 +102,8 @@ pub struct LogWriter {
     /// End of the durable part. Release under `syncing`, Acquire by readers.
     durable: AtomicU64,
     poison: OnceLock<Error>,
+    /// What is asked before each reservation of space.
+    limit: OnceLock<RoomLimit>,
     closed: AtomicBool,
 }
 
@@ -189,6 +192,7 @@ impl LogWriter {
             syncing: Mutex::new(Rank::Log, false),
             durable: AtomicU64::new(0),
             poison: OnceLock::new(),
+            limit: OnceLock::new(),
             closed: AtomicBool::new(false),
         }
     }

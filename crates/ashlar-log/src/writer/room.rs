@@ -11,11 +11,21 @@
 //! 3. When the disk is full, the log stops reserving until the engine tells it to try again. It then keeps three quarters of
 //!    the spare room, or as much of that as it can get. It releases the rest, with whatever the attempts had taken: the first
 //!    table that makes room needs some space itself.
-//! 4. On a file system that cannot reserve space, the log counts its room as endless, until a write fails.
+//! 4. On a file system that cannot reserve space, the log counts its room as endless, until a write fails; a log with a limit
+//!    ([`RoomLimit`]) counts as if the space had been reserved.
+//! 5. A limit refuses as a full disk does, also where the disk has the space. Records for deletions and the spare room are
+//!    outside of the limit.
 
 use super::{LogWriter, Tail};
 use ashlar_base::error::IoKind;
 use ashlar_base::{ErrorKind, Result};
+use std::sync::Arc;
+
+/// Says whether a log may reserve so many bytes. Called with the log's lock held.
+///
+/// # Errors
+/// `Io(NoSpace)`: the log behaves as if the disk did not have the space.
+pub type RoomLimit = Arc<dyn Fn(u64) -> Result<()> + Send + Sync>;
 
 /// When space is needed, the log reserves at least this much more.
 const PIECE_MIN: u64 = 64 << 10;
@@ -25,6 +35,24 @@ const PIECE_MAX: u64 = 1 << 20;
 const BLOCK: u64 = 4 << 10;
 
 impl LogWriter {
+    /// Asks `limit` before each reservation from now on, unless there is a limit already. Space for deletions is not asked for.
+    pub fn limit_room(&self, limit: RoomLimit) {
+        let _ = self.limit.set(limit);
+    }
+
+    /// Asks the limit of `other` from now on, if that log has one.
+    pub fn limit_room_as(&self, other: &LogWriter) {
+        if let Some(limit) = other.limit.get() {
+            self.limit_room(Arc::clone(limit));
+        }
+    }
+
+    /// Bytes that are reserved after the end of the file.
+    pub fn reserved_ahead(&self) -> u64 {
+        let tail = self.tail.lock();
+        if tail.room == u64::MAX { 0 } else { tail.room.saturating_sub(tail.base) }
+    }
+
     /// Ensures that the file has space up to `end` and for `spare` bytes after it, before the record that ends at `end`
     /// is filled. Mostly a comparison.
     ///
@@ -92,14 +120,17 @@ impl LogWriter {
         let mut piece = end.clamp(PIECE_MIN, PIECE_MAX);
         let lack = loop {
             let to = wanted.saturating_add(piece);
-            match self.file.allocate(from, to.saturating_sub(from)) {
+            let (limit, bytes) = (self.limit.get(), to.saturating_sub(from));
+            let allowed = limit.map_or(Ok(()), |limit| limit(bytes));
+            let refused = allowed.is_err();
+            match allowed.and_then(|()| self.file.allocate(from, bytes)) {
                 Ok(()) => {
                     tail.room = to;
                     return Ok(());
                 }
-                Err(e) if e.kind() != ErrorKind::Io(IoKind::NoSpace) => {
+                Err(e) if !refused && e.kind() != ErrorKind::Io(IoKind::NoSpace) => {
                     // The writes themselves will report the fault.
-                    tail.room = u64::MAX;
+                    tail.room = if limit.is_some() { to } else { u64::MAX };
                     return Ok(());
                 }
                 Err(e) if piece == 0 => break e,

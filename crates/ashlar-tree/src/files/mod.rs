@@ -31,5 +31,5 @@ pub use pending::{Numbers, PendingFile, PendingOutputs};
 pub use quarantine::{in_quarantine, leave_account};
 pub use repair_mark::RepairMark;
 pub use survey::{DirState, survey};
-pub use unlink::{Unlinked, remove_obsolete, unlink};
+pub use unlink::{Unlinked, bytes_of_database, remove_obsolete, unlink};
 pub use within::{KeyRange, tables_within};

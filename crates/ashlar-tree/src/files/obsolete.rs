@@ -55,6 +55,16 @@ pub enum Spared {
 }
 
 impl Live {
+    /// Whether the file may be one that is being written.
+    pub(super) fn is_begun(&self, kind: FileKind) -> bool {
+        let pending = |n: FileNumber| self.smallest_pending.is_some_and(|p| n >= p);
+        match kind {
+            FileKind::Table(n) | FileKind::LevelDbTable(n) => !self.tables.contains(&n) && pending(n),
+            FileKind::Blob(n) => !self.blobs.contains(&n) && pending(n),
+            _ => false,
+        }
+    }
+
     /// The files that `versions` needs now. Call it *before* listing the directory, so that a file that is begun or
     /// committed meanwhile counts as pending. Call [`VersionSet::may_unlink`] first.
     pub fn now(versions: &VersionSet, pending: &PendingOutputs, spared: Spared) -> Live {
@@ -122,10 +132,9 @@ fn fate(kind: FileKind, live: &Live, options_from: FileNumber) -> Option<Action>
     let replaced = unless(Spared::Everything);
     let orphan = |n| if live.quarantined.contains(&n) { Action::Lose } else { unless(Spared::Orphans) };
     match kind {
-        FileKind::Table(n) | FileKind::LevelDbTable(n) => {
-            (!live.tables.contains(&n) && !pending(n)).then(|| orphan(n))
-        }
-        FileKind::Blob(n) => (!live.blobs.contains(&n) && !pending(n)).then(|| orphan(n)),
+        _ if live.is_begun(kind) => None,
+        FileKind::Table(n) | FileKind::LevelDbTable(n) => (!live.tables.contains(&n)).then(|| orphan(n)),
+        FileKind::Blob(n) => (!live.blobs.contains(&n)).then(|| orphan(n)),
         FileKind::Wal(n) => {
             let action = if live.quarantined.contains(&n) { Action::Lose } else { replaced };
             (n < live.min_wal && !live.wals.contains(&n)).then_some(action)

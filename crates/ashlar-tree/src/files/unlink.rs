@@ -8,7 +8,7 @@ use super::archive::Archive;
 use super::obsolete::{Action, Live, Obsolete, find_obsolete};
 use crate::version::VersionSet;
 use ashlar_base::{Error, Result};
-use ashlar_env::{EntryKind, Fs, ReadFile};
+use ashlar_env::{EntryKind, Fs, FsEntry, ReadFile};
 use ashlar_format::filename::FileKind;
 use ashlar_format::log_record::{BLOCK_SIZE, Fault, has_its_checksum, parse_physical};
 use std::path::Path;
@@ -22,6 +22,9 @@ pub struct Unlinked {
     pub archived: Vec<String>,
     /// Names of files that moved to `lost/`.
     pub lost: Vec<String>,
+    /// Bytes of the database's files that are still in the directory, without those that are being written. `None`: the
+    /// directory was not listed.
+    pub stays: Option<u64>,
     /// Failures. The files are still there, and the next open finds them again.
     pub failed: Vec<Error>,
 }
@@ -43,6 +46,7 @@ pub fn remove_obsolete(
     }
     let entries = fs.files(dir)?;
     let obsolete = find_obsolete(entries.iter().map(|e| e.name.as_str()), live);
+    let stays = Some(bytes_that_stay(&entries, &obsolete, live));
     let goes_to_archive = |file: &Obsolete| {
         archive.is_some() && matches!((file.kind, file.action), (FileKind::Wal(_), Action::Remove))
     };
@@ -53,8 +57,24 @@ pub fn remove_obsolete(
     }
     match done.failed.pop() {
         Some(e) => Err(e),
-        None => Ok(done),
+        None => Ok(Unlinked { stays, ..done }),
     }
+}
+
+/// The bytes of all files of a database in its directory; 0 if the directory cannot be listed.
+pub fn bytes_of_database(fs: &dyn Fs, dir: &Path) -> u64 {
+    let files = fs.files(dir).unwrap_or_default();
+    files.iter().filter(|file| FileKind::parse_exact(&file.name).is_some()).map(|file| file.len).sum()
+}
+
+/// The bytes of the files that are neither obsolete nor being written. `entries` is sorted, and `obsolete` is a part of it.
+fn bytes_that_stay(entries: &[FsEntry], obsolete: &[Obsolete], live: &Live) -> u64 {
+    let mut obsolete = obsolete.iter().map(|file| file.name.as_str()).peekable();
+    let counts = |entry: &&FsEntry| {
+        let goes = obsolete.next_if(|name| *name == entry.name).is_some();
+        !goes && FileKind::parse_exact(&entry.name).is_some_and(|kind| !live.is_begun(kind))
+    };
+    entries.iter().filter(counts).map(|entry| entry.len).sum()
 }
 
 /// Moves WAL files to the archive. One that is a link, or does not begin as a WAL file, is handled as [`unlink`] does.

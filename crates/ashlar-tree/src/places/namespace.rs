@@ -383,6 +383,17 @@ impl Fs for Places {
         self.fs_of(dir).directory_id(dir)
     }
 
+    /// For the database directory, the least free space of all directories.
+    fn free_space(&self, dir: &Path) -> Result<Option<u64>> {
+        let mut least = self.fs_of(dir).free_space(dir)?;
+        if dir == self.dir {
+            for (dir, _) in self.elsewhere() {
+                least = least.into_iter().chain(self.fs_of(&dir).free_space(&dir)?).min();
+            }
+        }
+        Ok(least)
+    }
+
     fn list(&self, dir: &Path) -> Result<Vec<FsEntry>> {
         if dir == self.dir { self.list_all() } else { self.fs_of(dir).list(dir) }
     }

@@ -81,7 +81,7 @@ pub(super) fn folders(parts: &[Part]) -> BTreeSet<PathBuf> {
 /// Links or copies the file, which goes to `level` of a family with these options.
 ///
 /// # Errors
-/// `Io`; there is no new file then.
+/// `Io`; there is no new file then. `Io(NoSpace)`: the limits on disk space have no room for the file.
 pub(in crate::db) fn bring(
     core: &Arc<Core>,
     (options, level): (&FamilyOptions, Level),
@@ -101,6 +101,7 @@ pub(in crate::db) fn bring(
         checksum: None,
     };
     let fs = &*core.env.fs;
+    core.take_space(fs.metadata(source)?.map_or(0, |entry| entry.len))?;
     let linked = mode != IngestMode::Copy && link_durably(fs, source, &brought.path)?;
     if !linked {
         copy_file(fs, source, &brought.path, u64::MAX)?;

@@ -8,5 +8,6 @@ mod metadata;
 mod numbers;
 mod open_files;
 mod pins;
+mod quota;
 mod stalls;
 mod timeouts;

@@ -11,39 +11,43 @@
 //!
 //! Source: RocksDB `db/blob/blob_file_partition_manager.h`, `include/rocksdb/advanced_options.h`.
 
+use crate::blobs::BlobFiles;
 use ashlar_base::{ErrorKind, FileNumber, Result, ValueType};
 use ashlar_blob::BlobReader;
 use ashlar_format::blob::{BlobIndex, BlobPlace};
 use ashlar_format::entity::{Column, ColumnValue, Entity};
-use ashlar_memtable::Op;
-use ashlar_tree::blobs::BlobFiles;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 /// The blob files that replay found and that no version has.
 #[derive(Debug, Default)]
-pub(super) struct DirectBlobs {
+pub struct DirectBlobs {
     /// Blob files by number; `None`: no readable file exists.
     files: BTreeMap<FileNumber, Option<Arc<BlobReader>>>,
     left: bool,
 }
 
 impl DirectBlobs {
-    /// Replaces the references in `op` to blob files that are missing in `blobs`, the blob files of the family's
-    /// version. Returns the resulting type and plain value; `None` if `op` has no such reference.
+    /// Replaces the references in the entry `key` of type `kind` to blob files that are missing in `blobs`, the blob files of
+    /// the family's version. Returns the resulting type and plain value; `None` if the entry has no such reference.
     ///
     /// # Errors
     /// `Io`: a file cannot be read. Damage is no error.
-    pub(super) fn resolve(&mut self, blobs: &BlobFiles, op: &Op<'_>) -> Result<Option<(ValueType, Vec<u8>)>> {
-        match op.value_type {
+    pub fn resolve(
+        &mut self,
+        blobs: &BlobFiles,
+        kind: ValueType,
+        (key, value): (&[u8], &[u8]),
+    ) -> Result<Option<(ValueType, Vec<u8>)>> {
+        match kind {
             ValueType::BlobIndex => {
-                let Ok(BlobIndex::Blob(place)) = BlobIndex::decode(op.value) else { return Ok(None) };
-                let value = self.value(blobs, op.key, &place)?;
+                let Ok(BlobIndex::Blob(place)) = BlobIndex::decode(value) else { return Ok(None) };
+                let value = self.value(blobs, key, &place)?;
                 Ok(value.map(|value| (ValueType::Put, value)))
             }
-            ValueType::Entity => match Entity::decode(op.value) {
-                Ok(entity) => self.entity(blobs, op.key, &entity),
+            ValueType::Entity => match Entity::decode(value) {
+                Ok(entity) => self.entity(blobs, key, &entity),
                 Err(_) => Ok(None),
             },
             _ => Ok(None),
@@ -51,7 +55,7 @@ impl DirectBlobs {
     }
 
     /// Whether a file must be kept because an entry still refers to it.
-    pub(super) fn left(&self) -> bool {
+    pub fn left(&self) -> bool {
         self.left
     }
 
