@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "in a test a panic is the report")]
 
+mod servers;
+
 use ashlar_report::record::{Record, Run, Status, parse};
 use std::path::Path;
 use std::process::{Command, Output};
