@@ -112,7 +112,7 @@ const MYROCKS: &str = "/usr/lib/mysql/plugin/ha_rocksdb.so";
 
 /// Installs the programs. `ashlar-linkbench` finds them by their names, and starts a server of its own: that of the system stays as it
 /// is.
-fn mariadb() -> Result<(), String> {
+pub fn mariadb() -> Result<(), String> {
     let here = ["/usr/sbin/mariadbd", "/usr/bin/mariadb-install-db", MYROCKS];
     if here.iter().all(|path| Path::new(path).is_file()) {
         return Ok(());

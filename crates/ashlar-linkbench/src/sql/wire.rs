@@ -2,7 +2,7 @@
 //!
 //! 1. Statements go as text, or are prepared once and executed with parameters. Rows come one at a time, in the binary form.
 //! 2. Nothing that the server sends is trusted: lengths are checked against the packet, and a malformed packet is a fault.
-//! 3. After a fault of the connection its state is unknown, so that it is not used again.
+//! 3. A connection that broke, or that got a malformed packet, answers every later call with that fault.
 //!
 //! Source: MariaDB's documentation of the client and server protocol.
 
@@ -150,6 +150,8 @@ pub struct Connection {
     sequence: u8,
     types: Vec<u8>,
     fields: Vec<Field>,
+    /// Why the connection is not used again.
+    broken: Option<Fault>,
     /// The statements that were prepared, by their text.
     statements: HashMap<String, Statement>,
 }
@@ -163,7 +165,9 @@ impl Connection {
         let stream = BufReader::new(UnixStream::connect(socket)?);
         let (out, packet, types, fields) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let statements = HashMap::new();
-        let mut connection = Connection { stream, out, packet, sequence: 0, types, fields, statements };
+        let broken = None;
+        let mut connection =
+            Connection { stream, out, packet, sequence: 0, types, fields, broken, statements };
         connection.receive()?;
         match connection.packet.first() {
             Some(10) => {}
@@ -196,8 +200,22 @@ impl Connection {
     /// # Errors
     /// The server refuses, or the connection broke.
     pub fn run(&mut self, text: &str) -> Answer<Done> {
-        self.ask(QUERY, text.as_bytes())?;
-        self.done()
+        self.whole(|connection| {
+            connection.ask(QUERY, text.as_bytes())?;
+            connection.done()
+        })
+    }
+
+    /// Does one exchange, unless an earlier one broke the connection.
+    fn whole<T>(&mut self, exchange: impl FnOnce(&mut Connection) -> Answer<T>) -> Answer<T> {
+        if let Some(fault) = &self.broken {
+            return Err(fault.clone());
+        }
+        let done = exchange(self);
+        if let Err(fault @ Fault::Lost(_)) = &done {
+            self.broken = Some(fault.clone());
+        }
+        done
     }
 
     /// Prepares a statement, which lives as long as the connection. The same text is prepared once.
@@ -205,9 +223,13 @@ impl Connection {
     /// # Errors
     /// As [`Connection::run`].
     pub fn prepare(&mut self, text: &str) -> Answer<Statement> {
-        if let Some(known) = self.statements.get(text) {
-            return Ok(*known);
+        match self.statements.get(text) {
+            Some(known) => Ok(*known),
+            None => self.whole(|connection| connection.prepare_first(text)),
         }
+    }
+
+    fn prepare_first(&mut self, text: &str) -> Answer<Statement> {
         self.ask(PREPARE, text.as_bytes())?;
         if self.packet.first() == Some(&ERROR) {
             return Err(refusal(&self.packet));
@@ -234,6 +256,15 @@ impl Connection {
         statement: Statement,
         params: &[Param<'_>],
         mut see: impl FnMut(&Row<'_>),
+    ) -> Answer<Done> {
+        self.whole(|connection| connection.exchange(statement, params, &mut see))
+    }
+
+    fn exchange(
+        &mut self,
+        statement: Statement,
+        params: &[Param<'_>],
+        see: &mut impl FnMut(&Row<'_>),
     ) -> Answer<Done> {
         if params.len() != statement.params {
             return Err(Fault::Lost(format!("{} parameters for {}", params.len(), statement.params)));
@@ -265,7 +296,7 @@ impl Connection {
         self.receive()?;
         match self.packet.first() {
             Some(&OK | &ERROR) => self.done(),
-            _ => self.rows(&mut see),
+            _ => self.rows(see),
         }
     }
 

@@ -1,6 +1,6 @@
 //! The SQL form: servers that do not start or die, and what they leave.
 
-use super::{CONFIG, linkbench, of, records, said};
+use super::{CONFIG, full, linkbench, of, records, said};
 use ashlar_peers::engine::EngineName;
 use ashlar_peers::place;
 use std::path::{Path, PathBuf};
@@ -90,7 +90,8 @@ fn leftovers(dir: &Path) -> Vec<PathBuf> {
 
 #[test]
 fn a_killed_server_makes_rows_void_and_leaves_nothing() {
-    for engine in EngineName::SERVERS {
+    let engines = if full() { &EngineName::SERVERS[..] } else { &[EngineName::Innodb] };
+    for &engine in engines {
         if missing(engine) {
             continue;
         }
@@ -112,9 +113,10 @@ fn a_killed_server_makes_rows_void_and_leaves_nothing() {
     }
 }
 
+/// In the full form only.
 #[test]
 fn a_server_ends_with_a_killed_driver() {
-    if missing(EngineName::Innodb) || place::program("setpriv").is_none() {
+    if !full() || missing(EngineName::Innodb) || place::program("setpriv").is_none() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
@@ -173,10 +175,10 @@ fn operations_without_transactions_are_not_offered() {
     }
 }
 
-/// A kept database: the load and the requests start a server each.
+/// A kept database: the load and the requests start a server each. In the full form only.
 #[test]
 fn a_kept_server_loads_and_runs_in_two_steps() {
-    if missing(EngineName::Innodb) {
+    if !full() || missing(EngineName::Innodb) {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
