@@ -4,8 +4,8 @@
 //!    what the insert found: 1 a new link, 2 a hidden one, 0 a visible one. An existing link is then rewritten, and a count changes if a
 //!    link appeared.
 //! 2. Hiding a link locks and reads its row first. A hidden or missing link ends the transaction.
-//! 3. The two statements that could use either index of the links name the one to use. Left to choose, the server reads a whole list
-//!    for a few of its links.
+//! 3. Statements that could use either index of the links name the one to use. Left to choose, the server reads a whole list for a few
+//!    of its links, or locks it for an update of one.
 //! 4. Operations on nodes and all reads are one statement each, which is a transaction of its own.
 //! 5. A transaction that meets a deadlock, or waits too long for a lock, runs again.
 
@@ -28,7 +28,7 @@ const PAUSE: Duration = Duration::from_millis(1);
 
 const ADD_LINK: &str = "INSERT INTO linktable (id1, id2, link_type, visibility, data, time, version) \
     VALUES (?, ?, ?, ?, ?, ?, ?) ON DUPLICATE KEY UPDATE visibility = VALUES(visibility)";
-const REWRITE_LINK: &str = "UPDATE linktable SET visibility = ?, data = ?, time = ?, version = ? \
+const REWRITE_LINK: &str = "UPDATE linktable FORCE INDEX (PRIMARY) SET visibility = ?, data = ?, time = ?, version = ? \
     WHERE id1 = ? AND id2 = ? AND link_type = ?";
 const ADD_TO_COUNT: &str = "INSERT INTO counttable (id, link_type, count, time, version) VALUES (?, ?, 1, ?, 0) \
     ON DUPLICATE KEY UPDATE count = count + 1, version = version + 1, time = VALUES(time)";
@@ -36,7 +36,8 @@ const TAKE_FROM_COUNT: &str = "INSERT INTO counttable (id, link_type, count, tim
     ON DUPLICATE KEY UPDATE count = IF(count = 0, 0, count - 1), version = version + 1, time = VALUES(time)";
 const LOCK_LINK: &str =
     "SELECT visibility, LENGTH(data) FROM linktable WHERE id1 = ? AND id2 = ? AND link_type = ? FOR UPDATE";
-const HIDE_LINK: &str = "UPDATE linktable SET visibility = 0 WHERE id1 = ? AND id2 = ? AND link_type = ?";
+const HIDE_LINK: &str =
+    "UPDATE linktable FORCE INDEX (PRIMARY) SET visibility = 0 WHERE id1 = ? AND id2 = ? AND link_type = ?";
 const COUNT: &str = "SELECT count, time, version FROM counttable WHERE id = ? AND link_type = ?";
 const GET_NODE: &str = "SELECT type, version, time, data FROM nodetable WHERE id = ? AND type = ?";
 const ADD_NODE: &str = "INSERT INTO nodetable (type, version, time, data) VALUES (?, ?, ?, ?)";
