@@ -334,3 +334,32 @@ impl Cursor for Never {
         match *self {}
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kv::layout;
+    use crate::model::{Fan, Visibility};
+
+    /// The bounds of the phases are those of one prefix each; others are refused.
+    #[test]
+    fn bounds_are_a_prefix_or_are_refused() {
+        let of = |from: &[u8], to: &[u8]| prefix(&Bounds::forward(from, to)).map(<[u8]>::to_vec);
+        let (from, to) = layout::space(b'l');
+        assert_eq!(of(&from, &to), Some(b"l".to_vec()));
+        for id1 in [7, 254, 255, 0xffff, 256] {
+            let fan = Fan { id1, link_type: 9 };
+            let (from, to) = layout::fan_bounds(fan);
+            assert_eq!(of(&from, &to), Some(from.to_vec()), "{id1}");
+            let (from, to) = layout::list_bounds(fan, Visibility::Visible, u64::MAX);
+            assert_eq!(of(&from, &to), Some(from[..to.len()].to_vec()), "{id1}");
+            let (from, to) = layout::list_bounds(fan, Visibility::Visible, 5);
+            assert_eq!(of(&from, &to), None, "a part of a list");
+        }
+        let (_, behind) = layout::fan_bounds(Fan { id1: 7, link_type: 9 });
+        assert_eq!(
+            (of(&behind, b"m"), of(b"a", b"c"), of(b"", b"b"), of(b"a", b"")),
+            (None, None, None, None)
+        );
+    }
+}

@@ -102,6 +102,8 @@ fn options(engine: EngineName, settings: &Settings) -> Vec<String> {
             // Reads and writes go through the operating system's cache, as those of the other engines.
             "innodb-flush-method=fsync".to_owned(),
             "innodb-page-size=16K".to_owned(),
+            // MiB by which the file of the undo log grows. With the default of 64 a small graph would seem to take much space.
+            "innodb-autoextend-increment=1".to_owned(),
         ]);
     }
     all
