@@ -17,7 +17,7 @@ use std::process::{Command, Stdio};
 pub const HELP: &str = "\
 usage: cargo xtask peers [NAME...]
 
-Fetches and builds what ashlar-compare drives beside AshlarDB; without names, all of:
+Fetches and builds what ashlar-compare and ashlar-linkbench drive beside AshlarDB; without names, all of:
   rocksdb      11.8.1, as `cargo xtask setup` has it, and Debian's jemalloc for it
   leveldb      1.23, Debian's source package, built without assertions
   treedb       Kyoto Cabinet's TreeDB, Debian's library
@@ -25,6 +25,7 @@ Fetches and builds what ashlar-compare drives beside AshlarDB; without names, al
   lmdb         the sources inside the crate lmdb-master-sys
   wiredtiger   11.3.1, the Python source package; B-tree and LSM
   tidesdb      10.2.1, the sources inside the crate tidesdb
+  mariadb      Debian's server with the plugin of MyRocks: apt-get install mariadb-server mariadb-plugin-rocksdb
 fjall and redb are crates; they come with ashlar-compare.
 Notes what it built in target/peers/paths. What is missing is printed as \"not here: why\". Needs a C and a C++ compiler,
 cmake, and as root it installs Debian's headers. Some minutes the first time, a moment the next.";
@@ -61,7 +62,7 @@ const WIREDTIGER_SHA256: &str = "95052d1b6fc06921dd617aafa1ba2a773d8dbbbf2eb74f7
 
 /// Runs the chore.
 pub fn main(args: &[String]) -> Result<(), String> {
-    let names: Vec<&str> = std::iter::once("rocksdb").chain(RECIPES.iter().map(|r| r.0)).collect();
+    let names: Vec<&str> = ["rocksdb", MARIADB].into_iter().chain(RECIPES.iter().map(|r| r.0)).collect();
     if let Some(other) = args.iter().find(|arg| !names.contains(&arg.as_str())) {
         return Err(format!("no peer named {other}: there are {}\n\n{HELP}", names.join(", ")));
     }
@@ -76,6 +77,12 @@ pub fn main(args: &[String]) -> Result<(), String> {
             Err(why) => {
                 println!("{:<15} not here, so RocksDB runs with the system's allocator: {why}", "jemalloc")
             }
+        }
+    }
+    if wanted(MARIADB) {
+        match mariadb() {
+            Ok(()) => println!("{MARIADB:<15} {MYROCKS}"),
+            Err(why) => println!("{MARIADB:<15} not here: {why}"),
         }
     }
     for (name, pinned, recipe) in RECIPES {
@@ -97,6 +104,20 @@ const JEMALLOC: &str = "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2";
 
 fn jemalloc() -> Result<(), String> {
     if Path::new(JEMALLOC).is_file() { Ok(()) } else { install(&["libjemalloc2"]) }
+}
+
+/// The server of Linkbench's SQL form, and where Debian has the plugin of its second engine.
+const MARIADB: &str = "mariadb";
+const MYROCKS: &str = "/usr/lib/mysql/plugin/ha_rocksdb.so";
+
+/// Installs the programs. `ashlar-linkbench` finds them by their names, and starts a server of its own: that of the system stays as it
+/// is.
+pub fn mariadb() -> Result<(), String> {
+    let here = ["/usr/sbin/mariadbd", "/usr/bin/mariadb-install-db", MYROCKS];
+    if here.iter().all(|path| Path::new(path).is_file()) {
+        return Ok(());
+    }
+    install(&["mariadb-server", "mariadb-plugin-rocksdb"])
 }
 
 /// Where everything is made.
@@ -341,7 +362,7 @@ mod tests {
     fn an_unknown_peer_is_answered_with_the_list() {
         let why = main(&["oracle".to_owned()]).unwrap_err();
         assert!(
-            why.starts_with("no peer named oracle: there are rocksdb, leveldb, treedb, sqlite,"),
+            why.starts_with("no peer named oracle: there are rocksdb, mariadb, leveldb, treedb, sqlite,"),
             "{why}"
         );
     }

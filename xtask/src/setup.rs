@@ -20,6 +20,8 @@ Fetches what the tests hold us against:
   rocksdb-judge    our own program that drives the libraries, built from crates/ashlar-testkit
   chromium         Debian's browser, headless, for the pages: apt-get install chromium
   valgrind         Debian's, which counts instructions where the machine has no counters: apt-get install valgrind
+  mariadb          Debian's server, for Linkbench's SQL form: apt-get install mariadb-server-core; where no service would start by
+                   itself, mariadb-server and mariadb-plugin-rocksdb, which has MyRocks
   rocksdbjni-*     RocksDB's jars for Java, where there is a JDK: org.rocksdb:rocksdbjni 7.9.2 to 11.8.1 (355 MB, needs mvn)
   grocksdb         RocksDB's binding for Go, with its tests: the module v1.11.1 (needs go: apt-get install golang-go)
   crate-rocksdb    RocksDB's binding for Rust, with its tests: the crate 0.25.0 (needs libclang: apt-get install libclang-dev)
@@ -74,6 +76,7 @@ pub fn judges() -> Result<Vec<String>, String> {
         ("rocksdb-judge", Ok(build_judge(&folder)?)),
         ("chromium", browser()),
         ("valgrind", valgrind()),
+        ("mariadb", mariadb()),
         ("grocksdb", grocksdb(&folder)),
         ("crate-rocksdb", crate_rocksdb(&folder)),
     ];
@@ -106,6 +109,19 @@ fn valgrind() -> Result<PathBuf, String> {
         install(&["valgrind"])?;
         on_path("valgrind")
     })
+}
+
+/// The package with the service also has the dependencies of MyRocks. On a machine that starts services it is left to the user, or to
+/// `cargo xtask peers`.
+fn mariadb() -> Result<PathBuf, String> {
+    let server = Path::new("/usr/sbin/mariadbd");
+    let serves = Path::new("/run/systemd/system").is_dir();
+    match (serves, server.is_file()) {
+        (true, true) => {}
+        (true, false) => install(&["mariadb-server-core"])?,
+        (false, _) => crate::peers::mariadb()?,
+    }
+    Ok(server.to_path_buf())
 }
 
 fn browser() -> Result<PathBuf, String> {

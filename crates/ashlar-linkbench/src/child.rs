@@ -14,13 +14,12 @@ use crate::phase::load::{self, Load, Part};
 use crate::phase::request::{Done, Requester, Shared};
 use crate::progress;
 use crate::rows::{self, Row};
-use ashlar_peers::client::Client;
+use crate::store::{Form, KeyValue, Sql, Store};
 use ashlar_peers::memory::Held;
 use ashlar_peers::observed::Observed;
 use ashlar_peers::peer::{Peer, Result};
 use ashlar_peers::peers::{self, Work};
 use ashlar_peers::process::end_with_parent;
-use ashlar_peers::space::taken;
 use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::AtomicU64;
@@ -36,7 +35,7 @@ const DRAWN_ALONE: u64 = 5000;
 pub fn run(job: &str) -> Result<()> {
     end_with_parent();
     let job: Job = serde_json::from_str(job).map_err(|e| format!("--child: {e}"))?;
-    peers::with(job.engine, On(&job))
+    if job.engine.is_server() { on::<Sql>(&job) } else { peers::with(job.engine, On(&job)) }
 }
 
 /// The job, on the type of its engine.
@@ -46,17 +45,18 @@ impl Work for On<'_> {
     type Output = Result<()>;
 
     fn on<P: Peer>(self) -> Result<()> {
-        on::<P>(self.0)
+        on::<KeyValue<P>>(self.0)
     }
 }
 
-fn on<P: Peer>(job: &Job) -> Result<()> {
+fn on<F: Form>(job: &Job) -> Result<()> {
     let config = job.source.config()?;
     let mut settings = job.settings.clone();
     settings.clients = job.clients(config.loaders);
-    let held = Held::enter(&settings, 0, job.group.as_deref())?;
-    let peer = P::open(job.engine, Path::new(&job.dir), &settings, job.shared_object.as_deref())?;
-    let database = Database {
+    let held = Held::enter_with(&settings, 0, F::BESIDE, job.group.as_deref())?;
+    let peer = F::Peer::open(job.engine, Path::new(&job.dir), &settings, job.shared_object.as_deref())?;
+    let options = F::options(&peer);
+    let database = Database::<F> {
         peer: &peer,
         job,
         config: &config,
@@ -65,6 +65,7 @@ fn on<P: Peer>(job: &Job) -> Result<()> {
     };
     let row = |row: Row| {
         let mut record = row.record(job);
+        record.params.options.extend(options.clone());
         held.note(&mut record);
         print(&Said::Row(Box::new(record)))
     };
@@ -87,16 +88,19 @@ fn print(said: &Said) -> Result<()> {
 }
 
 /// An open database with its graph.
-struct Database<'a, P> {
-    peer: &'a P,
+struct Database<'a, F: Form> {
+    peer: &'a F::Peer,
     job: &'a Job,
     config: &'a Config,
     generators: Generators,
     locks: Locks,
 }
 
-impl<P: Peer> Database<'_, P> {
-    fn clients(&self, many: u32) -> Result<Vec<P::Client<'_>>> {
+/// The client of an engine in form `F`.
+type ClientOf<'a, F> = <<F as Form>::Peer as Peer>::Client<'a>;
+
+impl<F: Form> Database<'_, F> {
+    fn clients(&self, many: u32) -> Result<Vec<ClientOf<'_, F>>> {
         self.peer.expect_clients(many)?;
         (0..many).map(|_| self.peer.client()).collect()
     }
@@ -118,7 +122,7 @@ impl<P: Peer> Database<'_, P> {
         };
         let settles = |_: &Load| Ok(true);
         let (load, observed) = held.tight(|| Observed::during(self.peer, dir, work, settles))?;
-        let row = || rows::load(self.job, self.config, &load, &observed, taken(dir));
+        let row = || rows::load(self.job, self.config, &load, &observed, F::taken(self.peer, dir));
         Ok((load.part != Part::Nothing).then(row))
     }
 
@@ -133,7 +137,7 @@ impl<P: Peer> Database<'_, P> {
         let mut graphs: Vec<_> = self
             .clients(step.clients)?
             .into_iter()
-            .map(|client| Graph::new(client, &self.locks, self.job.mode))
+            .map(|client| F::store(client, &self.locks, self.job.mode))
             .collect();
         let Some(first) = graphs.first_mut() else { return Err("a row needs a client".to_owned()) };
         load::must_be_whole(first.client(), self.config)?;
@@ -141,13 +145,13 @@ impl<P: Peer> Database<'_, P> {
         let shared = Shared {
             config: &config,
             generators: &self.generators,
-            next_node: AtomicU64::new(check::next_node(first, self.config)?),
+            next_node: AtomicU64::new(first.next_node(self.config)?),
             done: AtomicU64::new(0),
             mode: self.job.mode,
         };
         if self.job.warm {
             let caches = if self.job.engine.divides_its_cache() { graphs.len() } else { 1 };
-            graphs.iter_mut().take(caches).try_for_each(check::read_all)?;
+            graphs.iter_mut().take(caches).try_for_each(|graph| check::read_all(graph.client()))?;
         }
         let mut requesters: Vec<_> = graphs
             .into_iter()
@@ -162,11 +166,11 @@ impl<P: Peer> Database<'_, P> {
         let what = self.says(&step.row);
         let work = || progress::during(&what, &shared.done, || requests(requesters));
         let (mut done, observed) = Observed::during(self.peer, dir, work, |_| Ok(true))?;
-        let taken = taken(dir);
+        let taken = F::taken(self.peer, dir);
         let mut graph = self.graph()?;
         before.after(done.changed(self.job.mode)).write(graph.client())?;
         for fan in std::mem::take(&mut done.unchecked) {
-            done.faults = done.faults.and(check::fan_under_lock(&mut graph, fan)?);
+            done.faults = done.faults.and(graph.check_fan(fan)?);
         }
         let mut row = rows::request(&config, step, &done, &observed, taken, before.phases == 0);
         row.driver_us = Some(self.driver_us());
@@ -174,9 +178,9 @@ impl<P: Peer> Database<'_, P> {
     }
 
     /// The graph through a client, while there is no other one.
-    fn graph(&self) -> Result<Graph<'_, P::Client<'_>>> {
+    fn graph(&self) -> Result<F::Store<'_>> {
         self.peer.expect_clients(1)?;
-        Ok(Graph::new(self.peer.client()?, &self.locks, self.job.mode))
+        Ok(F::store(self.peer.client()?, &self.locks, self.job.mode))
     }
 
     /// Microseconds of the driver per operation of one client, draws included: the time of requests on an engine that does nothing. The
@@ -209,7 +213,7 @@ impl<P: Peer> Database<'_, P> {
         let mut graph = self.graph()?;
         load::must_be_whole(graph.client(), self.config)?;
         let kept = Kept::read(graph.client())?;
-        let faults = check::everything(&mut graph, kept.rows)?;
+        let faults = graph.check_everything(kept.rows)?;
         Ok(Checked { fans: faults.fans, why: faults.why(), totals: kept.rows.is_some() })
     }
 }
@@ -230,7 +234,7 @@ fn threads<T: Send, R: Send>(all: Vec<T>, work: impl Fn(T) -> R + Sync) -> Resul
 }
 
 /// All requesters of a row, until each has ended.
-fn requests<C: Client>(requesters: Vec<Requester<'_, C>>) -> Result<Done> {
+fn requests<S: Store>(requesters: Vec<Requester<'_, S>>) -> Result<Done> {
     let all = threads(requesters, Requester::run)?;
     Ok(all.into_iter().reduce(Done::and).unwrap_or_else(|| Done::new(0.0)))
 }

@@ -34,7 +34,7 @@ const CACHE: u64 = 64 << 20;
 /// checks that counts and links agree.
 ///
 /// RocksDB comes from `cargo xtask setup`, the other engines from `cargo xtask peers`. A missing engine is reported with the
-/// reason. Every engine gets the same operations in a process of its own.
+/// reason. innodb and myrocks are tables of a MariaDB server that the program starts and ends. Every engine gets the same operations in a process of its own.
 #[derive(Debug, Parser)]
 #[command(name = "ashlar-linkbench", version)]
 pub struct Cli {
@@ -126,7 +126,8 @@ impl Cli {
             (Some(file), _) => vec![self.of_file(file.clone(), home.unwrap_or_default())?],
             (None, size) => self.of_size(size.unwrap_or(Size::Smoke))?,
         };
-        let engines = if self.engines.is_empty() { EngineName::ALL.to_vec() } else { self.engines.clone() };
+        let all = || EngineName::ALL.into_iter().chain(EngineName::SERVERS).collect();
+        let engines = if self.engines.is_empty() { all() } else { self.engines.clone() };
         refuse(&engines, Spoilt::Clients)?;
         let reps = self
             .reps
@@ -248,7 +249,7 @@ mod tests {
     #[test]
     fn a_size_is_a_job_per_case() {
         let plan = plan(&["--size", "quarter", "--cases", "cached,device", "--clients", "1,4"]).unwrap();
-        assert_eq!((plan.reps, plan.engines.len(), plan.cases.len()), (3, 12, 2));
+        assert_eq!((plan.reps, plan.engines.len(), plan.cases.len()), (3, 14, 2));
         let rows: Vec<_> = plan.cases[1].steps.iter().map(|step| step.row.as_str()).collect();
         assert_eq!(rows, ["device-1", "device-4", "device-rate"]);
         assert_eq!(plan.cases[0].load_row(), "cached-load");

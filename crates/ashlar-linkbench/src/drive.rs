@@ -287,6 +287,9 @@ fn finished(plan: &Plan, job: &Job, engine: EngineName) -> Result<Finished, Stat
     if let Some(what) = engine.lacks(&job.settings) {
         return Err(not_here(format!("not offered: {what}")));
     }
+    if engine.is_server() && job.mode == Mode::None {
+        return Err(not_here("not offered: operations without transactions".to_owned()));
+    }
     let library = place::library(engine, plan.rocksdb.as_deref()).map_err(not_here)?;
     let command = process::command(engine, true)?;
     let scratch = match &plan.keep {
@@ -301,6 +304,8 @@ fn finished(plan: &Plan, job: &Job, engine: EngineName) -> Result<Finished, Stat
         shared_object: library.map(|path| path.to_string_lossy().into_owned()),
         dir: dir.to_string_lossy().into_owned(),
         group: group.as_ref().map(|group| group.path().to_path_buf()),
+        // Statements of one operation are one transaction, as in the original program.
+        mode: if engine.is_server() { Mode::Txn } else { job.mode },
         ..job.clone()
     };
     let text = serde_json::to_string(&job).map_err(|e| failed(e.to_string()))?;

@@ -96,7 +96,7 @@ pub struct Job {
     pub size: Option<String>,
     /// `cached`, `device` or `file`; row names begin with this word.
     pub case: String,
-    /// How writes are atomic.
+    /// How writes are atomic. A server runs each operation as a transaction.
     pub mode: Mode,
     /// Load the graph first and record it. False with `-r`.
     pub loads: bool,
@@ -119,6 +119,7 @@ impl Job {
         let file = self.source.file.as_ref().map(|path| path.display().to_string());
         let all = [
             ("mode", Some(self.mode.text().to_owned())),
+            ("form", self.engine.is_server().then(|| "sql".to_owned())),
             ("configuration", file),
             ("overrides", (!self.define.is_empty()).then(|| self.define.join(" "))),
             ("intended", (!self.source.as_java).then(|| "true".to_owned())),

@@ -2,7 +2,7 @@
 //!
 //! 1. Every engine runs in a process of its own: this program again, with the job as one JSON argument ([`child`]).
 //! 2. [`config`] reads the property files of the original program; [`generate`] draws ids, degrees and payloads from them.
-//! 3. [`kv`] maps nodes, links and counts to keys and values, and has the ten operations.
+//! 3. [`store`] names the ten operations. [`kv`] has them on keys and values, [`sql`] as statements on MariaDB's tables.
 //! 4. [`phase`] has the load, the requests, and the check that counts and links agree, during the requests and after them.
 //! 5. A row whose check fails, whose clients fall behind their rate, or whose operations fail is void and says why. A missing
 //!    engine has the row "not here: why". Neither ends the program.
@@ -24,6 +24,8 @@ mod phase;
 mod progress;
 mod rows;
 mod size;
+mod sql;
+mod store;
 
 use clap::Parser;
 use std::process::ExitCode;

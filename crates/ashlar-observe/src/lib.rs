@@ -7,6 +7,7 @@
 //! | `memory_report`, `pins` | the memory by class and owner, and what readers keep alive |
 //! | `work`, `stats_text` | flushes and compactions by level, and the texts made from them |
 //! | `counters` | the sums since the open, and what the last text reported of them |
+//! | `write_tally` | the counts of the write path |
 //! | `info_log` | the file `LOG` |
 //!
 //! The values and the lines come from the engine; this crate gives them names, sums, texts and a file.
@@ -25,6 +26,7 @@ mod pins;
 mod work;
 mod stats_text;
 mod counters;
+mod write_tally;
 
 pub use aggregate::TableSums;
 pub use cache_roles::CacheRoles;
@@ -38,3 +40,4 @@ pub use memory_report::{MemoryClass, MemoryReport};
 pub use pins::{Pins, SnapshotPins};
 pub use stats_text::{BlobNow, DbWrites, FamilyStats, LevelNow, StallCounts, db_text, family_text};
 pub use work::{FamilyWork, LevelWork};
+pub use write_tally::{GroupSize, WriteTally, WriteTotals};

@@ -36,6 +36,10 @@ pub enum EngineName {
     Lmdb,
     /// redb.
     Redb,
+    /// MariaDB with InnoDB.
+    Innodb,
+    /// MariaDB with MyRocks.
+    Myrocks,
     /// AshlarDB, with each put a millisecond late.
     #[value(hide = true)]
     TestSlow,
@@ -51,7 +55,7 @@ pub enum EngineName {
 }
 
 impl EngineName {
-    /// All that are compared.
+    /// All with keys and values that are compared.
     pub const ALL: [EngineName; 12] = [
         EngineName::Ashlardb,
         EngineName::Rocksdb,
@@ -66,6 +70,14 @@ impl EngineName {
         EngineName::Lmdb,
         EngineName::Redb,
     ];
+
+    /// Servers with tables, which have no keys and values: a program that knows their tables drives them.
+    pub const SERVERS: [EngineName; 2] = [EngineName::Innodb, EngineName::Myrocks];
+
+    /// Whether the engine is one of [`EngineName::SERVERS`].
+    pub fn is_server(self) -> bool {
+        EngineName::SERVERS.contains(&self)
+    }
 
     /// The name on command lines and in tables.
     pub fn text(self) -> &'static str {
@@ -82,6 +94,8 @@ impl EngineName {
             EngineName::SqliteRollback => "sqlite-rollback",
             EngineName::Lmdb => "lmdb",
             EngineName::Redb => "redb",
+            EngineName::Innodb => "innodb",
+            EngineName::Myrocks => "myrocks",
             EngineName::TestSlow => "test-slow",
             EngineName::TestCareless => "test-careless",
             EngineName::TestForgetful => "test-forgetful",
@@ -116,6 +130,8 @@ impl EngineName {
         let ours = self == EngineName::Ashlardb || self.spoilt().is_some();
         match self {
             EngineName::Rocksdb => None,
+            server if server.is_server() && settings.no_log => Some("writes without a log"),
+            server if server.is_server() && settings.transactions.is_some() => None,
             _ if settings.direct_io && ours => {
                 Some("direct I/O; AshlarDB reads and writes through the operating system's cache")
             }
@@ -156,11 +172,18 @@ pub enum Spoilt {
 }
 
 /// Refuses test engines for a program that only meets what `meets` spoils. Under the names of the others
-/// the program would show the figures of AshlarDB without a fault.
+/// the program would show the figures of AshlarDB without a fault. A program of keys and values, which meets spoilt puts, also refuses
+/// servers.
 ///
 /// # Errors
 /// The text names the engine.
 pub fn refuse(engines: &[EngineName], meets: Spoilt) -> Result<(), String> {
+    if let (Spoilt::Puts, Some(server)) = (meets, engines.iter().find(|engine| engine.is_server())) {
+        return Err(format!(
+            "{} has tables, and this program drives keys and values: ashlar-linkbench drives {0}. Leave it out of --engines",
+            server.text()
+        ));
+    }
     match engines.iter().find(|engine| engine.spoilt().is_some_and(|spoilt| spoilt != meets)) {
         Some(engine) => Err(format!(
             "{} has no fault under this program: its figures would be those of AshlarDB. Leave it out of --engines",
@@ -181,8 +204,19 @@ mod tests {
             let value = engine.to_possible_value().unwrap();
             assert_eq!(value.get_name(), engine.text());
             assert_eq!(serde_json::to_string(engine).unwrap(), format!("\"{}\"", engine.text()));
-            assert_eq!(EngineName::ALL.contains(engine), !value.is_hide_set());
-            assert_eq!(EngineName::ALL.contains(engine), engine.spoilt().is_none());
+            let compared = EngineName::ALL.contains(engine) || engine.is_server();
+            assert_eq!((compared, compared), (!value.is_hide_set(), engine.spoilt().is_none()));
+        }
+    }
+
+    #[test]
+    fn servers_are_for_programs_that_know_their_tables() {
+        for server in EngineName::SERVERS {
+            let why = refuse(&[EngineName::Ashlardb, server], Spoilt::Puts).unwrap_err();
+            assert!(why.contains(&format!("ashlar-linkbench drives {}", server.text())), "{why}");
+            assert_eq!(refuse(&[server], Spoilt::Clients), Ok(()));
+            let no_log = Settings { no_log: true, ..Settings::default() };
+            assert_eq!((server.lacks(&Settings::default()), server.lacks(&no_log).is_some()), (None, true));
         }
     }
 }

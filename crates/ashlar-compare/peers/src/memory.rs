@@ -87,11 +87,24 @@ impl Held {
     /// # Errors
     /// The process cannot enter.
     pub fn enter(settings: &Settings, keys: u64, group: Option<&Path>) -> Result<Held, String> {
+        Held::enter_with(settings, keys, 0, group)
+    }
+
+    /// As [`Held::enter`], for an engine that needs `server` bytes beside its caches and memtables, in a process that this one starts.
+    ///
+    /// # Errors
+    /// The process cannot enter.
+    pub fn enter_with(
+        settings: &Settings,
+        keys: u64,
+        server: u64,
+        group: Option<&Path>,
+    ) -> Result<Held, String> {
         let group = group.map(Path::to_path_buf);
         let held = Held {
             group: group.filter(|_| settings.memory_limit_bytes.is_some()),
             limit: settings.memory_limit_bytes,
-            beside: settings.write_buffer_bytes * u64::from(settings.write_buffers) + PROGRAM_BYTES,
+            beside: settings.write_buffer_bytes * u64::from(settings.write_buffers) + PROGRAM_BYTES + server,
             oracle_most: keys * ORACLE_BYTES,
             oracle: 0,
         };

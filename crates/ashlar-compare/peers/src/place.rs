@@ -3,7 +3,7 @@
 use crate::engine::EngineName;
 use std::path::{Path, PathBuf};
 
-/// The library that `engine` needs. `None`: the engine is compiled in.
+/// The library that `engine` needs, or the program of a server. `None`: the engine is compiled in.
 ///
 /// # Errors
 /// A text that says why the library is missing.
@@ -15,6 +15,7 @@ pub fn library(engine: EngineName, rocksdb: Option<&Path>) -> Result<Option<Path
         }
         (EngineName::Rocksdb, _, None) => noted("judges", "rocksdb-11.8.1", "cargo xtask setup").map(Some),
         (_, Some(shim), _) => noted("peers", shim, "cargo xtask peers").map(Some),
+        (server, ..) if server.is_server() => mariadb(server).map(Some),
         (EngineName::Fjall, ..) => compiled_in(cfg!(feature = "fjall"), "fjall"),
         (EngineName::Redb, ..) => compiled_in(cfg!(feature = "redb"), "redb"),
         _ => Ok(None),
@@ -27,6 +28,28 @@ pub fn library(engine: EngineName, rocksdb: Option<&Path>) -> Result<Option<Path
 /// A text that says why it is missing.
 pub fn judge(name: &str) -> Result<PathBuf, String> {
     noted("judges", name, "cargo xtask setup")
+}
+
+/// Where distributions put programs of the system, which are not always on the path.
+const SYSTEM: [&str; 3] = ["/usr/sbin", "/usr/libexec", "/usr/bin"];
+
+/// The program `name` on the path or among those of the system.
+pub fn program(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::env::split_paths(&path).chain(SYSTEM.map(PathBuf::from));
+    folders.map(|folder| folder.join(name)).find(|place| place.is_file())
+}
+
+/// MariaDB's server, with the plugin of MyRocks if `engine` needs it.
+fn mariadb(engine: EngineName) -> Result<PathBuf, String> {
+    let server = program("mariadbd").ok_or("no program mariadbd: apt-get install mariadb-server")?;
+    let plugin = Path::new("lib/mysql/plugin/ha_rocksdb.so");
+    let prefix = server.parent().and_then(Path::parent).unwrap_or(Path::new("/"));
+    let has = [prefix, Path::new("/usr")].iter().any(|prefix| prefix.join(plugin).is_file());
+    if engine == EngineName::Myrocks && !has {
+        return Err("no plugin ha_rocksdb.so: apt-get install mariadb-plugin-rocksdb".to_owned());
+    }
+    Ok(server)
 }
 
 fn compiled_in(is: bool, feature: &str) -> Result<Option<PathBuf>, String> {

@@ -169,6 +169,9 @@ fn end(child: &mut Child) -> Result<(), String> {
     child.wait().map(drop).map_err(|e| e.to_string())
 }
 
+/// How often the removal of a directory is tried.
+const TRIES: u32 = 20;
+
 /// The directory of one run, removed when dropped.
 #[derive(Debug)]
 pub struct Scratch(PathBuf);
@@ -196,8 +199,14 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // Files that cannot be removed stay in the directory for temporary files.
-        let _ = std::fs::remove_dir_all(&self.0);
+        // A server that the system is ending may still write. Files that cannot be removed stay in the directory for temporary files.
+        for _ in 0..TRIES {
+            let _ = std::fs::remove_dir_all(&self.0);
+            if !self.0.exists() {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
     }
 }
 

@@ -1,15 +1,16 @@
 //! The commit state, and the callers that lead without a batch: switches, closes, resumes.
 
+use super::WriteSet;
 use super::deadline::Deadline;
 use super::queue::{self, Ended, Limit, Place, Queue, Waiter};
 use super::refusal::{Refusal, stalled};
 use super::rounds::Rounds;
-use super::{WriteSet, WriteTally};
 use crate::wal::WalSet;
 use ashlar_base::memory::MemoryCharge;
 use ashlar_base::{Error, Result, SeqNum};
 use ashlar_env::{DatabaseId, Env, Inside};
 use ashlar_memtable::{Op, Prepared, WriterSlot};
+use ashlar_observe::WriteTally;
 use ashlar_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use ashlar_sync::{CachePadded, EpochCell};
 use std::sync::{Arc, OnceLock};

@@ -1,10 +1,11 @@
 use super::*;
 use crate::wal::{Wal, WalShape};
-use crate::write::{FamilySlot, WriteHost, WriteTally};
+use crate::write::{FamilySlot, WriteHost};
 use ashlar_base::{FamilyId, FileNumber, Order};
 use ashlar_env::DatabaseId;
 use ashlar_env::sim::SimEnv;
 use ashlar_memtable::memtable;
+use ashlar_observe::WriteTally;
 use ashlar_sync::atomic::AtomicUsize;
 use std::path::Path;
 

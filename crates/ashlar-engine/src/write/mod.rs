@@ -39,10 +39,8 @@ mod refusal;
 mod rounds;
 mod set;
 mod sync;
-mod tally;
 
 pub(crate) use committer::{Asked, Committer, Unfit, WriteHost};
 pub(crate) use deadline::Deadline;
 pub(crate) use refusal::{stalled, unknown_family};
 pub(crate) use set::{FamilySlot, WriteSet};
-pub(crate) use tally::{GroupSize, WriteTally};

@@ -89,6 +89,12 @@ pub fn count_key(fan: Fan) -> [u8; 17] {
     key
 }
 
+/// The fan in a key of `c`.
+pub fn fan_of_count(key: &[u8]) -> Option<Fan> {
+    let fan = Fan { id1: u64_at(key, 1)?, link_type: u64_at(key, 9)? };
+    (key.len() == 17 && key[0] == b'c').then_some(fan)
+}
+
 /// The bounds of a whole space.
 pub fn space(letter: u8) -> ([u8; 1], [u8; 1]) {
     ([letter], [letter + 1])

@@ -18,6 +18,8 @@ mod tests;
 pub use locks::Locks;
 
 use crate::model::{Count, Fan, Link, Node, Visibility};
+use crate::phase::check::{self, Faults};
+use crate::store::{Store, Tally};
 use ashlar_peers::client::{Bounds, CONFLICT, Change, Changes, Client};
 use ashlar_peers::peer::{Keys, Result};
 use contents::Contents;
@@ -89,11 +91,11 @@ pub struct Graph<'a, C> {
     /// A value that was read.
     stored: Bytes,
     /// Bytes of the keys and values that were written.
-    pub written: u64,
+    written: u64,
     /// Transactions that met a conflict and ran again.
-    pub conflicts: u64,
+    conflicts: u64,
     /// The difference that the committed changes made to what the database must hold.
-    pub contents: Contents,
+    contents: Contents,
     /// The same of the operation that is under way.
     pending: Contents,
     /// Whether the transaction that was begun last has been committed.
@@ -120,28 +122,6 @@ impl<'a, C: Client> Graph<'a, C> {
         }
     }
 
-    /// The client itself.
-    pub fn client(&mut self) -> &mut C {
-        &mut self.client
-    }
-
-    /// The locks that writes take.
-    pub fn locks(&self) -> &'a Locks {
-        self.locks
-    }
-
-    /// Inserts a visible link, or rewrites it.
-    ///
-    /// # Errors
-    /// The engine's.
-    pub fn add_link(&mut self, link: &Link<'_>) -> Result<Added> {
-        let locks = self.locks;
-        let held = (self.mode == Mode::Batch).then(|| locks.fan(link.fan));
-        let added = self.atomically(|graph| graph.try_add(link))?;
-        drop(held);
-        Ok(added)
-    }
-
     /// Forgets the changes of the operation before.
     fn begin(&mut self) {
         self.changes.clear();
@@ -162,25 +142,6 @@ impl<'a, C: Client> Graph<'a, C> {
         }
         self.commit()?;
         Ok(added)
-    }
-
-    /// Hides a visible link. False: it was hidden, or is not there.
-    ///
-    /// # Errors
-    /// The engine's.
-    pub fn delete_link(&mut self, fan: Fan, id2: u64, now: u64) -> Result<bool> {
-        let locks = self.locks;
-        let held = (self.mode == Mode::Batch).then(|| locks.fan(fan));
-        let mut stored = std::mem::take(&mut self.stored);
-        let hidden = self.atomically(|graph| {
-            stored.clear();
-            let key = layout::link_key(fan, id2);
-            let found = graph.read(&key, |value| stored.extend_from_slice(value))?;
-            graph.hide(found, fan, id2, now, &stored)
-        });
-        self.stored = stored;
-        drop(held);
-        hidden
     }
 
     /// Runs an operation that reads and then writes; in a transaction until it meets no conflict, at most [`TRIES`] times.
@@ -319,102 +280,12 @@ impl<'a, C: Client> Graph<'a, C> {
         Ok(())
     }
 
-    /// The count of a fan.
-    ///
-    /// # Errors
-    /// The engine's, or the entry is malformed.
-    pub fn count(&mut self, fan: Fan) -> Result<Option<Count>> {
-        let (key, mut count) = (layout::count_key(fan), Ok(None));
-        self.client.get(&key, |value| count = counted(&key, value))?;
-        count
-    }
-
-    /// Calls `see` with each of the links that exists, hidden ones too.
-    ///
-    /// # Errors
-    /// The engine's, or an entry is malformed.
-    pub fn multiget(&mut self, fan: Fan, ids: &[u64], mut see: impl FnMut(&Link<'_>)) -> Result<()> {
-        self.keys.clear();
-        ids.iter().for_each(|id2| self.keys.push(&layout::link_key(fan, *id2)));
-        let mut done = Ok(());
-        self.client.multi_get(&self.keys, |place, value| match layout::link(fan, ids[place], value) {
-            Some(link) => see(&link),
-            None => done = malformed(&layout::link_key(fan, ids[place]), value),
-        })?;
-        done
-    }
-
-    /// Calls `see` with the visible links of a list, newest first. Returns how many there are.
-    ///
-    /// # Errors
-    /// The engine's, or an entry is malformed.
-    pub fn list(&mut self, listing: &Listing, mut see: impl FnMut(&Link<'_>)) -> Result<usize> {
-        let (from, to) = layout::list_bounds(listing.fan, Visibility::Visible, listing.time);
-        let (mut left_out, mut seen, mut done) = (0, 0, Ok(()));
-        self.client.scan(Bounds::forward(&from, &to), |key, value| {
-            if left_out < listing.offset {
-                left_out += 1;
-                return true;
-            }
-            match layout::listed(key, value) {
-                Some(link) => see(&link),
-                None => done = malformed(key, value),
-            }
-            seen += 1;
-            seen < listing.limit
-        })?;
-        done.map(|()| seen)
-    }
-
-    /// Calls `see` with a node. False: it is not there.
-    ///
-    /// # Errors
-    /// The engine's, or the entry is malformed.
-    pub fn get_node(&mut self, id: u64, see: impl FnOnce(&Node<'_>)) -> Result<bool> {
-        let (key, mut done) = (layout::node_key(id), Ok(()));
-        let found = self.client.get(&key, |value| match layout::node(value) {
-            Some(node) => see(&node),
-            None => done = malformed(&key, value),
-        })?;
-        done.map(|()| found)
-    }
-
-    /// Writes a node under a new id.
-    ///
-    /// # Errors
-    /// The engine's.
-    pub fn add_node(&mut self, id: u64, node: &Node<'_>) -> Result<()> {
-        self.atomically(|graph| {
-            graph.begin();
-            graph.put_node(id, node)
-        })
-    }
-
     fn put_node(&mut self, id: u64, node: &Node<'_>) -> Result<()> {
         layout::put_node(node, &mut self.value);
         let key = layout::node_key(id);
         self.changes.put(&key, &self.value);
         self.pending.add(&key, &self.value);
         self.commit()
-    }
-
-    /// Rewrites a node. False: it is not there.
-    ///
-    /// # Errors
-    /// The engine's.
-    pub fn update_node(&mut self, id: u64, node: &Node<'_>) -> Result<bool> {
-        self.if_there(id, |graph| graph.put_node(id, node))
-    }
-
-    /// Removes a node. False: it was not there.
-    ///
-    /// # Errors
-    /// The engine's.
-    pub fn delete_node(&mut self, id: u64) -> Result<bool> {
-        self.if_there(id, |graph| {
-            graph.changes.delete(&layout::node_key(id));
-            graph.commit()
-        })
     }
 
     /// Changes a node, if it exists.
@@ -433,6 +304,112 @@ impl<'a, C: Client> Graph<'a, C> {
         })?;
         drop(held);
         Ok(found)
+    }
+}
+
+impl<C: Client> Store for Graph<'_, C> {
+    type Client = C;
+
+    fn client(&mut self) -> &mut C {
+        &mut self.client
+    }
+
+    fn tally(&self) -> Tally {
+        let Graph { written, conflicts, contents, .. } = *self;
+        Tally { written, conflicts, contents: Some(contents) }
+    }
+
+    fn add_link(&mut self, link: &Link<'_>) -> Result<Added> {
+        let locks = self.locks;
+        let held = (self.mode == Mode::Batch).then(|| locks.fan(link.fan));
+        let added = self.atomically(|graph| graph.try_add(link))?;
+        drop(held);
+        Ok(added)
+    }
+
+    fn delete_link(&mut self, fan: Fan, id2: u64, now: u64) -> Result<bool> {
+        let locks = self.locks;
+        let held = (self.mode == Mode::Batch).then(|| locks.fan(fan));
+        let mut stored = std::mem::take(&mut self.stored);
+        let hidden = self.atomically(|graph| {
+            stored.clear();
+            let key = layout::link_key(fan, id2);
+            let found = graph.read(&key, |value| stored.extend_from_slice(value))?;
+            graph.hide(found, fan, id2, now, &stored)
+        });
+        self.stored = stored;
+        drop(held);
+        hidden
+    }
+
+    fn count(&mut self, fan: Fan) -> Result<Option<Count>> {
+        let (key, mut count) = (layout::count_key(fan), Ok(None));
+        self.client.get(&key, |value| count = counted(&key, value))?;
+        count
+    }
+
+    fn multiget(&mut self, fan: Fan, ids: &[u64], mut see: impl FnMut(&Link<'_>)) -> Result<()> {
+        self.keys.clear();
+        ids.iter().for_each(|id2| self.keys.push(&layout::link_key(fan, *id2)));
+        let mut done = Ok(());
+        self.client.multi_get(&self.keys, |place, value| match layout::link(fan, ids[place], value) {
+            Some(link) => see(&link),
+            None => done = malformed(&layout::link_key(fan, ids[place]), value),
+        })?;
+        done
+    }
+
+    fn list(&mut self, listing: &Listing, mut see: impl FnMut(&Link<'_>)) -> Result<usize> {
+        let (from, to) = layout::list_bounds(listing.fan, Visibility::Visible, listing.time);
+        let (mut left_out, mut seen, mut done) = (0, 0, Ok(()));
+        self.client.scan(Bounds::forward(&from, &to), |key, value| {
+            if left_out < listing.offset {
+                left_out += 1;
+                return true;
+            }
+            match layout::listed(key, value) {
+                Some(link) => see(&link),
+                None => done = malformed(key, value),
+            }
+            seen += 1;
+            seen < listing.limit
+        })?;
+        done.map(|()| seen)
+    }
+
+    fn get_node(&mut self, id: u64, see: impl FnOnce(&Node<'_>)) -> Result<bool> {
+        let (key, mut done) = (layout::node_key(id), Ok(()));
+        let found = self.client.get(&key, |value| match layout::node(value) {
+            Some(node) => see(&node),
+            None => done = malformed(&key, value),
+        })?;
+        done.map(|()| found)
+    }
+
+    fn add_node(&mut self, id: u64, node: &Node<'_>) -> Result<()> {
+        self.atomically(|graph| {
+            graph.begin();
+            graph.put_node(id, node)
+        })
+    }
+
+    fn update_node(&mut self, id: u64, node: &Node<'_>) -> Result<bool> {
+        self.if_there(id, |graph| graph.put_node(id, node))
+    }
+
+    fn delete_node(&mut self, id: u64) -> Result<bool> {
+        self.if_there(id, |graph| {
+            graph.changes.delete(&layout::node_key(id));
+            graph.commit()
+        })
+    }
+
+    fn check_fan(&mut self, fan: Fan) -> Result<Faults> {
+        let locks = self.locks;
+        let held = locks.fan(fan);
+        let faults = check::fan(&mut self.client, fan)?;
+        drop(held);
+        Ok(faults)
     }
 }
 

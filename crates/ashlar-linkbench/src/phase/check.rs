@@ -11,7 +11,7 @@
 use crate::config::Config;
 use crate::digest::of_bytes;
 use crate::kv::contents::Contents;
-use crate::kv::{Graph, layout};
+use crate::kv::layout;
 use crate::model::{Fan, Visibility};
 use ashlar_peers::client::{Bounds, Client};
 use ashlar_peers::peer::Result;
@@ -32,7 +32,8 @@ pub struct Faults {
 }
 
 impl Faults {
-    fn add(&mut self, what: String) {
+    /// Adds a fault.
+    pub fn add(&mut self, what: String) {
         self.count += 1;
         if self.first.len() < DESCRIBED {
             self.first.push(what);
@@ -69,18 +70,14 @@ pub struct Expected {
 }
 
 /// What a link looks like in both spaces.
-type Seen = (Visibility, u64, u32, u64);
+pub type Seen = (Visibility, u64, u32, u64);
 
-/// Checks one fan, whose lock no other client may take meanwhile.
+/// Checks one fan, which no client may write meanwhile.
 ///
 /// # Errors
 /// The engine's.
-pub fn fan_under_lock<C: Client>(graph: &mut Graph<'_, C>, fan: Fan) -> Result<Faults> {
-    let locks = graph.locks();
-    let held = locks.fan(fan);
-    let checked = one(graph, fan)?;
-    drop(held);
-    Ok(checked.faults)
+pub fn fan<C: Client>(client: &mut C, fan: Fan) -> Result<Faults> {
+    Ok(one(client, fan)?.faults)
 }
 
 /// What the check of one fan found.
@@ -94,17 +91,17 @@ struct Checked {
 }
 
 /// The name of a fan in messages.
-fn name(fan: Fan) -> String {
+pub fn name(fan: Fan) -> String {
     format!("node {}, type {}", fan.id1, fan.link_type)
 }
 
-fn one<C: Client>(graph: &mut Graph<'_, C>, fan: Fan) -> Result<Checked> {
+fn one<C: Client>(client: &mut C, fan: Fan) -> Result<Checked> {
     let mut contents = Contents::default();
     let mut faults = Faults { fans: 1, ..Faults::default() };
     let mut links: BTreeMap<u64, Seen> = BTreeMap::new();
     let mut malformed = 0;
     let (from, to) = layout::fan_bounds(fan);
-    graph.client().scan(Bounds::forward(&from, &to), |key, value| {
+    client.scan(Bounds::forward(&from, &to), |key, value| {
         contents.add(key, value);
         let link = layout::link_of_key(key).and_then(|(fan, id2)| layout::link(fan, id2, value));
         match link {
@@ -117,7 +114,7 @@ fn one<C: Client>(graph: &mut Graph<'_, C>, fan: Fan) -> Result<Checked> {
     let visible = links.values().filter(|link| link.0 == Visibility::Visible).count() as u64;
     for visibility in [Visibility::Hidden, Visibility::Visible] {
         let (from, to) = layout::list_bounds(fan, visibility, u64::MAX);
-        graph.client().scan(Bounds::forward(&from, &to), |key, value| {
+        client.scan(Bounds::forward(&from, &to), |key, value| {
             match layout::listed(key, value) {
                 Some(link) if links.get(&link.id2) == Some(&seen(&link)) => drop(links.remove(&link.id2)),
                 Some(link) => faults.add(format!(
@@ -137,7 +134,7 @@ fn one<C: Client>(graph: &mut Graph<'_, C>, fan: Fan) -> Result<Checked> {
         faults.add(format!("{}: {malformed} malformed entries", name(fan)));
     }
     let (key, mut count) = (layout::count_key(fan), None);
-    let counted = graph.client().get(&key, |value| {
+    let counted = client.get(&key, |value| {
         contents.add(&key, value);
         count = layout::count(value);
     })?;
@@ -150,7 +147,8 @@ fn one<C: Client>(graph: &mut Graph<'_, C>, fan: Fan) -> Result<Checked> {
     Ok(Checked { faults, links: all, counted, contents })
 }
 
-fn seen(link: &crate::model::Link<'_>) -> Seen {
+/// What both spaces have of a link.
+pub fn seen(link: &crate::model::Link<'_>) -> Seen {
     (link.visibility, link.time, link.version, of_bytes(link.data))
 }
 
@@ -158,9 +156,9 @@ fn seen(link: &crate::model::Link<'_>) -> Seen {
 ///
 /// # Errors
 /// The engine's.
-pub fn read_all<C: Client>(graph: &mut Graph<'_, C>) -> Result<()> {
+pub fn read_all<C: Client>(client: &mut C) -> Result<()> {
     for letter in [b'c', b'i', b'l', b'n'] {
-        entries(graph, letter, |_, value| {
+        entries(client, letter, |_, value| {
             std::hint::black_box(of_bytes(value));
         })?;
     }
@@ -171,22 +169,22 @@ pub fn read_all<C: Client>(graph: &mut Graph<'_, C>) -> Result<()> {
 ///
 /// # Errors
 /// The engine's.
-pub fn everything<C: Client>(graph: &mut Graph<'_, C>, expected: Option<Expected>) -> Result<Faults> {
+pub fn everything<C: Client>(client: &mut C, expected: Option<Expected>) -> Result<Faults> {
     let (mut faults, mut links, mut counts) = (Faults::default(), 0, 0);
     let mut contents = Contents::default();
-    let mut fan = next_fan(graph, None)?;
+    let mut fan = next_fan(client, None)?;
     while let Some(at) = fan {
-        let found = one(graph, at)?;
+        let found = one(client, at)?;
         faults = faults.and(found.faults);
         links += found.links;
         counts += u64::from(found.counted);
         contents = contents.and(found.contents);
-        fan = next_fan(graph, Some(at))?;
+        fan = next_fan(client, Some(at))?;
     }
-    let listed = entries(graph, b'i', |_, _| ())?;
-    let all_counts = entries(graph, b'c', |_, _| ())?;
+    let listed = entries(client, b'i', |_, _| ())?;
+    let all_counts = entries(client, b'c', |_, _| ())?;
     let mut malformed = 0;
-    let nodes = entries(graph, b'n', |key, value| {
+    let nodes = entries(client, b'n', |key, value| {
         contents.add(key, value);
         malformed += u64::from(layout::node(value).is_none());
     })?;
@@ -199,15 +197,31 @@ pub fn everything<C: Client>(graph: &mut Graph<'_, C>, expected: Option<Expected
     if all_counts != counts {
         faults.add(format!("{} counts belong to no link", all_counts.abs_diff(counts)));
     }
-    if let Some(expected) = expected {
-        compare(&mut faults, expected.contents, contents);
-        for (what, found, wanted) in [("links", links, expected.links), ("nodes", nodes, expected.nodes)] {
-            if found != wanted {
-                faults.add(format!("there are {found} {what}, and {wanted} were written"));
-            }
+    against(&mut faults, expected, Found { links, nodes, contents });
+    Ok(faults)
+}
+
+/// What a check of everything saw.
+pub struct Found {
+    /// Links, hidden ones too.
+    pub links: u64,
+    /// Nodes.
+    pub nodes: u64,
+    /// The digests.
+    pub contents: Contents,
+}
+
+/// Compares what was found with what must be there, as far as that is known.
+pub fn against(faults: &mut Faults, expected: Option<Expected>, found: Found) {
+    let Some(expected) = expected else { return };
+    compare(faults, expected.contents, found.contents);
+    for (what, found, wanted) in
+        [("links", found.links, expected.links), ("nodes", found.nodes, expected.nodes)]
+    {
+        if found != wanted {
+            faults.add(format!("there are {found} {what}, and {wanted} were written"));
         }
     }
-    Ok(faults)
 }
 
 /// Compares digests; `None`: unknown.
@@ -225,12 +239,12 @@ fn compare(faults: &mut Faults, wanted: Option<Contents>, found: Contents) {
 }
 
 /// The fan of the first link behind all links of `after`.
-fn next_fan<C: Client>(graph: &mut Graph<'_, C>, after: Option<Fan>) -> Result<Option<Fan>> {
+fn next_fan<C: Client>(client: &mut C, after: Option<Fan>) -> Result<Option<Fan>> {
     let (first, to) = layout::space(b'l');
     let behind = after.map(|fan| layout::fan_bounds(fan).1);
     let from = behind.as_ref().map_or(&first[..], |key| &key[..]);
     let mut fan = None;
-    graph.client().scan(Bounds::forward(from, &to), |key, _| {
+    client.scan(Bounds::forward(from, &to), |key, _| {
         fan = layout::link_of_key(key).map(|(fan, _)| fan);
         false
     })?;
@@ -238,14 +252,10 @@ fn next_fan<C: Client>(graph: &mut Graph<'_, C>, after: Option<Fan>) -> Result<O
 }
 
 /// Calls `see` with the entries of a space. Returns how many there are.
-fn entries<C: Client>(
-    graph: &mut Graph<'_, C>,
-    letter: u8,
-    mut see: impl FnMut(&[u8], &[u8]),
-) -> Result<u64> {
+fn entries<C: Client>(client: &mut C, letter: u8, mut see: impl FnMut(&[u8], &[u8])) -> Result<u64> {
     let (from, to) = layout::space(letter);
     let mut count = 0;
-    graph.client().scan(Bounds::forward(&from, &to), |key, value| {
+    client.scan(Bounds::forward(&from, &to), |key, value| {
         see(key, value);
         count += 1;
         true
@@ -257,10 +267,10 @@ fn entries<C: Client>(
 ///
 /// # Errors
 /// The engine's.
-pub fn next_node<C: Client>(graph: &mut Graph<'_, C>, config: &Config) -> Result<u64> {
+pub fn next_node<C: Client>(client: &mut C, config: &Config) -> Result<u64> {
     let (from, to) = layout::space(b'n');
     let mut next = config.graph.end;
-    graph.client().scan(Bounds { reverse: true, ..Bounds::forward(&from, &to) }, |key, _| {
+    client.scan(Bounds { reverse: true, ..Bounds::forward(&from, &to) }, |key, _| {
         let last = key.get(1..).and_then(|id| id.first_chunk()).map(|id| u64::from_be_bytes(*id));
         next = last.map_or(next, |last| next.max(last + 1));
         false

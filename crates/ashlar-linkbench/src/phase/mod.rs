@@ -1,5 +1,6 @@
 //! The phases of a run: the load, the requests, and the check that counts and links agree.
 
+pub mod bulk;
 pub mod check;
 pub mod history;
 pub mod kept;

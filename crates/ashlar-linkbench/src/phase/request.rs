@@ -13,7 +13,7 @@
 //! 5. One requester also keeps the digests of its first [`COMPARED`] operations, which the clock does not end. So engines can be
 //!    compared even if one does more operations in a row than another.
 
-use super::check::{Faults, fan_under_lock};
+use super::check::Faults;
 use super::history::History;
 use super::kept::Changed;
 use super::{NOW, Sums};
@@ -23,11 +23,11 @@ use crate::generate::access::{Blend, Source};
 use crate::generate::graph::{Generators, Owner};
 use crate::generate::payload::{Payload, length};
 use crate::kv::contents::Contents;
-use crate::kv::{Added, Graph, Listing, Mode};
+use crate::kv::{Added, Listing, Mode};
 use crate::mix::Op;
 use crate::model::{FIRST_LINK_TYPE, Fan, LIST_LIMIT, Link, NODE_TYPE, Node, Visibility};
+use crate::store::{Store, Tally};
 use ashlar_bench::Random;
-use ashlar_peers::client::Client;
 use ashlar_peers::meter::{Kinds, Meter, wait_until};
 use ashlar_peers::peer::Result;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -84,8 +84,8 @@ pub struct Done {
     pub nodes: i64,
     /// Bytes of keys and values written.
     pub written: u64,
-    /// The difference of the digests of the database.
-    pub contents: Contents,
+    /// The difference of the digests of the database. `None`: unknown.
+    pub contents: Option<Contents>,
     /// Digests.
     pub sums: Sums,
     /// Digests of the first [`COMPARED`] operations of a single requester.
@@ -119,7 +119,7 @@ impl Done {
             inserted: 0,
             nodes: 0,
             written: 0,
-            contents: Contents::default(),
+            contents: Some(Contents::default()),
             sums: Sums::default(),
             first: None,
             failed: 0,
@@ -135,7 +135,7 @@ impl Done {
 
     /// What the phase changed. `None`: unknown, because an operation failed and may have been applied nevertheless.
     pub fn changed(&self, mode: Mode) -> Option<Changed> {
-        let contents = (mode != Mode::None).then_some(self.contents);
+        let contents = self.contents.filter(|_| mode != Mode::None);
         (self.failed == 0).then_some(Changed { links: self.inserted, nodes: self.nodes, contents })
     }
 
@@ -149,7 +149,7 @@ impl Done {
             inserted: self.inserted + other.inserted,
             nodes: self.nodes + other.nodes,
             written: self.written + other.written,
-            contents: self.contents.and(other.contents),
+            contents: self.contents.zip(other.contents).map(|(one, two)| one.and(two)),
             sums: Sums {
                 asked: self.sums.asked.wrapping_add(other.sums.asked),
                 read: self.sums.read.wrapping_add(other.sums.read),
@@ -177,9 +177,9 @@ struct Drawn {
 }
 
 /// One requester.
-pub struct Requester<'a, C> {
+pub struct Requester<'a, S> {
     shared: &'a Shared<'a>,
-    graph: Graph<'a, C>,
+    graph: S,
     owner: Owner,
     /// The number of the stream of the measured operations.
     stream: u64,
@@ -198,9 +198,9 @@ pub struct Requester<'a, C> {
     done: Done,
 }
 
-impl<'a, C: Client> Requester<'a, C> {
+impl<'a, S: Store> Requester<'a, S> {
     /// Requester number `own` of the phase number `phase`.
-    pub fn new(shared: &'a Shared<'a>, graph: Graph<'a, C>, own: u64, phase: u64) -> Requester<'a, C> {
+    pub fn new(shared: &'a Shared<'a>, graph: S, own: u64, phase: u64) -> Requester<'a, S> {
         let config = shared.config;
         let stream = phase * STREAMS + own;
         let mut random = Random::new(config.request_seed, stream);
@@ -252,16 +252,17 @@ impl<'a, C: Client> Requester<'a, C> {
     /// Runs until the number of requests, the time, or too many failures end it.
     pub fn run(mut self) -> Done {
         let config = self.shared.config;
-        let (written, conflicts) = (self.graph.written, self.graph.conflicts);
+        let before = self.graph.tally();
         if config.rate > 0.0 {
             self.run_paced(config.rate);
         } else {
             self.run_closed();
         }
         self.done.cut = self.done.ops < config.requests;
-        self.done.written = self.graph.written - written;
-        self.done.conflicts = self.graph.conflicts - conflicts;
-        self.done.contents = self.graph.contents;
+        let Tally { written, conflicts, contents } = self.graph.tally();
+        self.done.written = written - before.written;
+        self.done.conflicts = conflicts - before.conflicts;
+        self.done.contents = contents;
         self.done
     }
 
@@ -336,7 +337,7 @@ impl<'a, C: Client> Requester<'a, C> {
     /// Checks the links around the last link write. This is not part of a latency.
     fn check(&mut self) {
         let Some(fan) = self.written.take() else { return };
-        match fan_under_lock(&mut self.graph, fan) {
+        match self.graph.check_fan(fan) {
             Ok(faults) => self.done.faults = std::mem::take(&mut self.done.faults).and(faults),
             Err(why) => drop(self.accept(Err(why))),
         }

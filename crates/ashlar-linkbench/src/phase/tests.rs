@@ -1,3 +1,4 @@
+use super::bulk;
 use super::check::{self, Faults};
 use super::kept::Kept;
 use super::load::{Load, Loaded, Part, load, must_be_whole};
@@ -30,7 +31,7 @@ fn loaded(config: &Config, memory: &Memory, loaders: usize) -> Loaded {
 
 fn requested(config: &Config, memory: &Memory, mode: Mode) -> Done {
     let (generators, locks) = (Generators::new(config), Locks::default());
-    let next_node = check::next_node(&mut Graph::new(memory, &locks, mode), config).unwrap();
+    let next_node = check::next_node(&mut &*memory, config).unwrap();
     let shared = Shared {
         config,
         generators: &generators,
@@ -54,8 +55,7 @@ fn requested(config: &Config, memory: &Memory, mode: Mode) -> Done {
 fn checked(memory: &Memory, done: &Done, mode: Mode) -> Faults {
     let expected = Kept::read(&mut &*memory).unwrap().after(done.changed(mode)).rows;
     assert!(expected.is_some(), "the load knows its rows");
-    let locks = Locks::default();
-    check::everything(&mut Graph::new(memory, &locks, mode), expected).unwrap()
+    check::everything(&mut &*memory, expected).unwrap()
 }
 
 #[test]
@@ -307,4 +307,26 @@ fn one_client_does_the_compared_operations_however_short_the_row() {
     let (all, cut) = (requested(&whole, &memory, Mode::Batch), requested(&short, &other, Mode::Batch));
     assert_eq!((cut.ops, cut.cut, all.cut), (COMPARED, true, false));
     assert_eq!(cut.first, Some(all.sums));
+}
+
+/// The check of an engine that reads each space once finds what the other check finds.
+#[test]
+fn the_check_in_bulk_finds_a_lost_entry_of_each_space_and_a_lost_batch() {
+    let config = config(&["requests=3000"]);
+    let found = |memory: &Memory, batch: Option<u64>| {
+        loaded(&config, memory, 1);
+        let losing = Memory::losing_a_batch(batch.unwrap_or(u64::MAX));
+        losing.entries().clone_from(&*memory.entries());
+        let done = requested(&config, &losing, Mode::Batch);
+        let expected = Kept::read(&mut &losing).unwrap().after(done.changed(Mode::Batch)).rows;
+        let faults = bulk::everything(&mut &losing, expected).unwrap();
+        let other = check::everything(&mut &losing, expected).unwrap();
+        assert_eq!((faults.count > 0, faults.fans), (other.count > 0, other.fans), "{faults:?} {other:?}");
+        faults.count
+    };
+    assert_eq!(found(&Memory::default(), None), 0);
+    for letter in [b'l', b'i', b'c', b'n'] {
+        assert!(found(&Memory::losing(letter, 700), None) > 0, "{}", char::from(letter));
+    }
+    assert!(found(&Memory::default(), Some(40)) > 0);
 }

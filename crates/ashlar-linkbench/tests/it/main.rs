@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "in a test a panic is the report")]
 
+mod servers;
+
+use ashlar_peers::engine::EngineName;
 use ashlar_report::record::{Record, Run, Status, parse};
 use std::path::Path;
 use std::process::{Command, Output};
@@ -38,11 +41,19 @@ fn of<'a>(run: &'a Run, engine: &str) -> Vec<&'a Record> {
     run.records.iter().filter(|record| record.engine.name == engine).collect()
 }
 
-/// Every engine that is here does the same operations, and passes the check.
+/// Whether tests run in their full form, which `cargo xtask test --all` asks for.
+fn full() -> bool {
+    std::env::var_os("ASHLAR_HEAVY").is_some_and(|value| value == "1")
+}
+
+/// Every engine that is here does the same operations, and passes the check. Servers take seconds to start and to settle: they are in the
+/// full form only.
 #[test]
 fn every_engine_is_consistent() {
     let dir = tempfile::tempdir().unwrap();
-    let (out, run) = small(&["--rate", "0"], dir.path());
+    let servers = if full() { &EngineName::SERVERS[..] } else { &[] };
+    let engines: Vec<&str> = EngineName::ALL.iter().chain(servers).map(|engine| engine.text()).collect();
+    let (out, run) = small(&["--rate", "0", "--engines", &engines.join(",")], dir.path());
     assert!(out.status.success(), "{}", said(&out));
     let mut engines = std::collections::BTreeSet::new();
     for record in &run.records {

@@ -67,6 +67,8 @@ pub(crate) fn name(engine: &str) -> &str {
         "lmdb" => "LMDB",
         "wiredtiger" | "wiredtiger-btree" => "WiredTiger",
         "wiredtiger-lsm" => "WiredTiger LSM",
+        "innodb" => "InnoDB",
+        "myrocks" => "MyRocks",
         "tidesdb" => "TidesDB",
         other => other,
     }

@@ -5,31 +5,36 @@ use std::sync::Arc;
 
 /// The counts of one group of writes.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct GroupSize {
+pub struct GroupSize {
     /// Batches.
-    pub(crate) writes: u64,
+    pub writes: u64,
     /// Operations in those batches.
-    pub(crate) keys: u64,
+    pub keys: u64,
     /// Bytes of the batches.
-    pub(crate) bytes: u64,
+    pub bytes: u64,
     /// Batches written to the WAL.
-    pub(crate) logged: u64,
+    pub logged: u64,
     /// Bytes by which the WAL grew.
-    pub(crate) wal_bytes: u64,
+    pub wal_bytes: u64,
 }
 
 /// Sums since the open.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct WriteTotals {
+pub struct WriteTotals {
     /// Committed groups: each has one batch of its leader.
-    pub(crate) groups: u64,
+    pub groups: u64,
     /// Batches, including those of leaders.
-    pub(crate) writes: u64,
-    pub(crate) keys: u64,
-    pub(crate) bytes: u64,
-    pub(crate) logged: u64,
-    pub(crate) wal_bytes: u64,
-    pub(crate) wal_syncs: u64,
+    pub writes: u64,
+    /// Operations.
+    pub keys: u64,
+    /// Bytes of the batches.
+    pub bytes: u64,
+    /// Batches written to WAL files.
+    pub logged: u64,
+    /// Bytes of WAL files.
+    pub wal_bytes: u64,
+    /// Syncs of WAL files.
+    pub wal_syncs: u64,
 }
 
 /// The indexes of the fields of [`WriteTotals`] among the counters.
@@ -44,22 +49,26 @@ const WAL_SYNCS: usize = 6;
 /// The counts of the write path. Statistics may be shared by several databases or switched off; `own` counts this
 /// database alone and always.
 #[derive(Debug)]
-pub(crate) struct WriteTally {
+pub struct WriteTally {
     own: Counters<7>,
     statistics: Arc<Statistics>,
 }
 
 impl WriteTally {
-    pub(crate) fn new(statistics: Arc<Statistics>) -> Self {
+    /// Counts of 0.
+    pub fn new(statistics: Arc<Statistics>) -> Self {
         WriteTally { own: Counters::new(), statistics }
     }
 
-    pub(crate) fn statistics(&self) -> &Statistics {
+    /// The statistics that count beside the own sums.
+    #[inline]
+    pub fn statistics(&self) -> &Statistics {
         &self.statistics
     }
 
     /// Counts a committed group.
-    pub(crate) fn group(&self, size: GroupSize) {
+    #[inline]
+    pub fn group(&self, size: GroupSize) {
         self.own.add_all([
             (GROUPS, 1),
             (WRITES, size.writes),
@@ -80,12 +89,13 @@ impl WriteTally {
     }
 
     /// Counts syncs of WAL files.
-    pub(crate) fn synced(&self, times: u64) {
+    pub fn synced(&self, times: u64) {
         self.own.add(WAL_SYNCS, times);
         self.statistics.add(Ticker::WalSynced, times);
     }
 
-    pub(crate) fn totals(&self) -> WriteTotals {
+    /// The sums since the open.
+    pub fn totals(&self) -> WriteTotals {
         let of = |at| self.own.sum(at);
         WriteTotals {
             groups: of(GROUPS),
