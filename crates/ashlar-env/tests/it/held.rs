@@ -93,3 +93,14 @@ fn a_link_to_a_directory_is_followed_to_the_held_one_and_not_below_it() {
     fs.create(&lost.join("b")).unwrap();
     assert!(elsewhere.join("b").exists());
 }
+
+#[test]
+fn the_free_space_is_that_of_the_held_directory() {
+    let root = tempfile::tempdir().unwrap();
+    let dir = root.path().join("dir");
+    std::fs::create_dir(&dir).unwrap();
+    let fs = OsFs::new().hold(&dir).unwrap();
+    std::fs::rename(&dir, root.path().join("renamed")).unwrap();
+    assert!(fs.free_space(&dir).unwrap() > Some(0));
+    assert!(OsFs::new().free_space(&dir).is_err_and(|e| e.is_not_found()));
+}
