@@ -169,6 +169,9 @@ fn jdb_bench_refuses_unknown_flags_and_names_dropped_ones() {
         ("--benchmarks=fillall", "there is no benchmark 'fillall'"),
         ("--compression_type=middling", "--compression_type=middling is unknown"),
         ("--key_size=1", "keys of 1 bytes are too short for 1000000 entries"),
+        ("--value_size=3000000000", "--value_size=3000000000 is too large"),
+        ("--value_size=2000000000", "--key_size and --value_size are at most 67108864"),
+        ("--threads=0", "--num and --threads are at least 1"),
         ("num=1", "'num=1' is no flag"),
     ] {
         let done = run(&[flag]);

@@ -16,6 +16,8 @@ final class Entries {
   /** Random bytes of the pool are repeated in pieces of this size. */
   private static final int PIECE_BYTES = 100;
 
+  private static final int LONGEST = 64 << 20;
+
   private final int keySize;
   private final int valueSize;
   private final byte[] pool;
@@ -40,8 +42,11 @@ final class Entries {
   static Entries of(Flags flags) {
     int keySize = flags.small("key_size");
     long num = flags.number("num");
-    if (num < 1 || flags.number("threads") < 1 || flags.number("value_size") < 0) {
+    if (num < 1 || flags.small("threads") < 1 || flags.small("value_size") < 0) {
       throw new IllegalArgumentException("--num and --threads are at least 1, and --value_size at least 0");
+    }
+    if (keySize > LONGEST || flags.small("value_size") > LONGEST) {
+      throw new IllegalArgumentException("--key_size and --value_size are at most " + LONGEST);
     }
     if (keySize < 1 || (keySize < NUMBER_BYTES && (num - 1) >>> (8 * keySize) != 0)) {
       throw new IllegalArgumentException("keys of " + keySize + " bytes are too short for " + num + " entries");

@@ -145,8 +145,17 @@ final class Flags {
     return Long.parseLong(text(name));
   }
 
+  /**
+   * A number of 32 bits.
+   *
+   * @throws IllegalArgumentException it is larger
+   */
   int small(String name) {
-    return Math.toIntExact(number(name));
+    long number = number(name);
+    if (number != (int) number) {
+      throw new IllegalArgumentException("--" + name + "=" + number + " is too large");
+    }
+    return (int) number;
   }
 
   double ratio(String name) {

@@ -36,7 +36,7 @@ public final class JdbBench {
     }
     try {
       System.exit(run(flags, workloads) ? 0 : 1);
-    } catch (RocksDBException | IOException | InterruptedException failure) {
+    } catch (RocksDBException | IOException | InterruptedException | IllegalArgumentException failure) {
       System.err.println("jdb_bench: " + failure);
       System.exit(1);
     }
