@@ -176,7 +176,7 @@ impl DiskSpace {
         if passed && others == 0 && fits_at_all {
             return Ok(claim);
         }
-        Err(lacks.hint("The compaction is tried again, and begins once its outputs have room"))
+        Err(lacks.hint("The compaction can begin when its outputs have room, or when writes are refused for want of space"))
     }
 
     /// The space now. `active`: bytes of the memtables that take writes.

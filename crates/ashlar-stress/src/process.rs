@@ -10,7 +10,7 @@
 //! rel child sweep-memory DIR SEED PROGRESS FIRST LAST     a fixed list, and large allocations that are refused
 //! rel child sweep-reads                                   reads large values while no large allocation is granted
 //! rel child limits ROLE …                                 what a case of the limits needs (limits/roles)
-//! rel child hostile ROW CAP quick|full DIR                a workload under a cap on memory, and the peaks of its memory
+//! rel child hostile ROW CAP quick|full|SECONDS DIR        a workload under a cap on memory, and the peaks of its memory
 //! rel child block-log DIR                                 serves a device and records what reaches it
 //! ```
 //! A child ends with the process that started it, except the last role, which serves until everything is unmounted. Results

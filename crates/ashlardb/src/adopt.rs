@@ -307,7 +307,8 @@ impl Recorded {
 
 /// The size of a memtable under a cap of `bytes`.
 fn write_buffer(bytes: u64, family: &FamilyOptions) -> usize {
-    let buffers = bytes / 4 / family.max_write_buffers.max(1) as u64;
+    // The active memtable comes on top.
+    let buffers = bytes / 4 / (family.max_write_buffers as u64 + 1);
     usize::try_from(buffers.clamp(64 << 10, 64 << 20)).unwrap_or(64 << 20)
 }
 

@@ -12,10 +12,13 @@
 //! batch, or compactions of values longer than a twentieth of the cap. Pages of files count up to `FILES`, because the code of a debug
 //! build is several times that of a release build.
 //!
+//! The row of [`mixed`] has a curve too, which must be flat.
+//!
 //! `--replay=NAME@CAP` is one row, the cap in MiB, 0 for the default; `--replay=NAME` is the row under each cap. Without
 //! `--time` every row has little data, and without `--replay` only some rows run.
 
 mod gauge;
+mod mixed;
 mod rocks;
 mod work;
 
@@ -49,7 +52,7 @@ const fn row(name: &'static str, caps: &'static [u64], quick: &'static [u64]) ->
 
 const ALL: &[u64] = &[16, 64, 256, 0];
 
-const ROWS: [Row; 27] = [
+const ROWS: [Row; 28] = [
     row("values-1k", ALL, &[]),
     row("values-1k-16-cursors", ALL, &[]),
     row("values-1k-64-cursors", ALL, &[]),
@@ -77,7 +80,17 @@ const ROWS: [Row; 27] = [
     row("index-above-cap", &[16, 24, 32, 64], &[]),
     row("reopen-after-kill", ALL, &[]),
     row("two-databases", &[64, 256], &[]),
+    row(mixed::NAME, &[64], &[64]),
 ];
+
+/// What a row has shown.
+struct Shown {
+    /// Its line of the table.
+    cells: Vec<String>,
+    broken: Vec<String>,
+    /// Its curve, if it has one, as a table.
+    curve: String,
+}
 
 /// What a child says at its end: numbers by name.
 type Figures = BTreeMap<String, u64>;
@@ -94,9 +107,10 @@ fn figures(text: &str) -> Option<Figures> {
 
 /// The rows of the suite that the budget asks for.
 pub fn run(budget: &Budget) -> Report {
-    let watchdog = Watchdog::new("limits --hostile", Duration::from_secs(1200));
+    let given = if let Length::For(time) = budget.length { time } else { Duration::ZERO };
+    let watchdog = Watchdog::new("limits --hostile", Duration::from_secs(1200) + given);
     let mut report = Report::new("limits --hostile", budget);
-    let mut table = Table::new();
+    let (mut table, mut curves) = (Table::new(), String::new());
     table.load_preset(presets::NOTHING);
     table.set_header(
         "workload|cap|promise|peak|anon|caller|named|owned|at rest|RocksDB|refused|s|".split('|'),
@@ -112,10 +126,11 @@ pub fn run(budget: &Budget) -> Report {
             let _turn = turns::beside_others();
             let _case = watchdog.begins(&name);
             match guarded(|| one(budget, &row, *cap, quick)) {
-                Ok((cells, broken)) => {
+                Ok(shown) => {
                     report.count("rows", 1);
-                    broken.into_iter().for_each(|why| report.fail(&name, format!("{name}: {why}")));
-                    table.add_row(cells);
+                    shown.broken.into_iter().for_each(|why| report.fail(&name, format!("{name}: {why}")));
+                    table.add_row(shown.cells);
+                    curves += &shown.curve;
                 }
                 Err(why) => report.fail(&name, format!("{name}: {why}")),
             }
@@ -124,18 +139,27 @@ pub fn run(budget: &Budget) -> Report {
     for column in table.column_iter_mut().filter(|column| column.index != 0) {
         column.set_cell_alignment(CellAlignment::Right);
     }
-    report.table = table.to_string();
+    report.table = table.to_string() + &curves;
     drop(watchdog);
     report.done(budget)
 }
 
-/// One row under one cap: its line of the table, and what is broken.
-fn one(budget: &Budget, row: &Row, cap: u64, quick: bool) -> Result<(Vec<String>, Vec<String>), String> {
+/// How long a child works: the word for its role.
+fn length(budget: &Budget, row: &Row, quick: bool) -> String {
+    match budget.length {
+        Length::For(time) if row.name == mixed::NAME && budget.replay.is_some() => time.as_secs().to_string(),
+        _ if quick => "quick".to_owned(),
+        _ => "full".to_owned(),
+    }
+}
+
+/// One row under one cap.
+fn one(budget: &Budget, row: &Row, cap: u64, quick: bool) -> Result<Shown, String> {
     let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
-    let length = if quick { "quick" } else { "full" };
+    let length = length(budget, row, quick);
     let place = folder.path().to_string_lossy().into_owned();
     let cap_bytes = (cap * MIB).to_string();
-    let text = children::answer(budget, &["hostile", row.name, &cap_bytes, length, &place])?;
+    let text = children::answer(budget, &["hostile", row.name, &cap_bytes, &length, &place])?;
     let all = figures(&text).ok_or_else(|| format!("the child said {text:?}"))?;
     let of = |name: &str| all.get(name).copied().unwrap_or_default();
     let theirs = if quick { None } else { rocks::peak(row.name, cap, folder.path()) };
@@ -179,5 +203,11 @@ fn one(budget: &Budget, row: &Row, cap: u64, quick: bool) -> Result<(Vec<String>
     if let Some(nanos) = all.get("nanos") {
         cells.push(format!("{:.1} µs each", *nanos as f64 / 1000.0));
     }
-    Ok((cells, broken))
+    let curve = mixed::curve(&text);
+    broken.extend(mixed::slope(&curve));
+    let curve = match curve.is_empty() {
+        true => String::new(),
+        false => format!("\n\n{} under {cap} MiB\n{}", row.name, mixed::table(&curve)),
+    };
+    Ok(Shown { cells, broken, curve })
 }

@@ -1,12 +1,13 @@
 //! The workloads, each in a child process: `rel child hostile ROW CAP quick|full DIR`.
 
 use super::gauge::{Gauges, memtables};
+use super::mixed::{self, Mixed};
 use ashlar_testkit::Rng;
 use ashlardb::prelude::*;
 use ashlardb::{Builder, BusyKind, Cursor, ErrorKind, FamilyBuilder, Resources, StringAppend};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Bytes of data of a row: of a full run, and of a quick one.
 const FULL: usize = 200 << 20;
@@ -17,6 +18,8 @@ struct Work<'a> {
     dir: &'a Path,
     cap: u64,
     quick: bool,
+    /// How long the row works that is given a time.
+    time: Duration,
     gauges: &'a Gauges,
     rng: Rng,
 }
@@ -37,8 +40,13 @@ pub fn play(words: &[&str]) -> Done {
     let cap = cap.parse().map_err(|_| format!("{cap} is no number of bytes"))?;
     // The default cap, as an open with these resources has it.
     let in_force = Resources::new(cap).memory() as u64;
-    let mut work =
-        Work { dir: Path::new(dir), cap, quick: *length == "quick", gauges: &gauges, rng: Rng::new(7) };
+    let (quick, seconds) = match *length {
+        "quick" => (true, 3),
+        "full" => (false, 60),
+        number => (false, number.parse().map_err(|_| format!("{number} is no number of seconds"))?),
+    };
+    let time = Duration::from_secs(seconds);
+    let mut work = Work { dir: Path::new(dir), cap, quick, time, gauges: &gauges, rng: Rng::new(7) };
     let two = if *row == "two-databases" { 2 } else { 1 };
     gauges.around(in_force * two, || work.row(row))
 }
@@ -73,6 +81,7 @@ impl Work<'_> {
             "index-above-cap" => self.index(),
             "reopen-after-kill" => self.reopen(),
             "two-databases" => self.two(),
+            mixed::NAME => self.mixed(),
             other => Err(format!("no such row: {other}")),
         }
     }
@@ -297,6 +306,18 @@ impl Work<'_> {
         let db = logs(Db::builder(copy).memory(self.cap)).open().map_err(text)?;
         self.gauges.opened(&db);
         self.gauges.each_took(began.elapsed(), 1);
+        self.end(&db)
+    }
+
+    fn mixed(&mut self) -> Done {
+        let db = self.open()?;
+        let keys = self.scaled(QUICK, FULL) / 1000;
+        let mut value = vec![0; 1000];
+        (0..keys).try_for_each(|key| self.put(&db, key, &mut value))?;
+        let mut rng = Rng::new(9);
+        let accept = |outcome| self.accept(&db, outcome);
+        let mixed = Mixed { db: &db, keys, time: self.time, accept: &accept };
+        mixed.run(name, |below| rng.below(below))?;
         self.end(&db)
     }
 
