@@ -18,7 +18,7 @@ pub(super) const NAME: &str = "mixed-64-cursors";
 const CURSORS: usize = 64;
 /// The points of a curve.
 const POINTS: u32 = 60;
-/// Moves of a cursor before it is opened anew.
+/// Moves of a cursor, after which another one takes its place.
 const MOVES: usize = 1000;
 /// A shorter curve is the beginning of one.
 const LONG: u64 = 60_000;
