@@ -30,8 +30,7 @@ pub struct FamilyOptions {
     pub value_ttl_secs: Option<i32>,
     /// The size of a memtable, in bytes, at which it is flushed. 64 MiB.
     pub write_buffer_bytes: usize,
-    /// The greatest number of immutable memtables of the family. When there are as many and the active one is full, writers wait.
-    /// As in RocksDB. 2.
+    /// The greatest number of memtables of the family, the active one included; beyond it writers wait. 3.
     pub max_write_buffers: usize,
     /// The size in bytes of the checksum of each memtable entry: 1, 2, 4, 8, or 0 for none. Reads and the flush compare it
     /// (RocksDB's `memtable_protection_bytes_per_key`). A change holds from the next memtable on. 0.
@@ -70,7 +69,7 @@ impl Default for FamilyOptions {
             sst_partitioner: None,
             value_ttl_secs: None,
             write_buffer_bytes: 64 << 20,
-            max_write_buffers: 2,
+            max_write_buffers: 3,
             memtable_protection_bytes: 0,
             table: TableOptions::default(),
             blob: BlobOptions::default(),
@@ -104,9 +103,9 @@ impl FamilyOptions {
                 self.write_buffer_bytes
             )));
         }
-        if !(1..=64).contains(&self.max_write_buffers) {
+        if !(2..=64).contains(&self.max_write_buffers) {
             return Err(Error::invalid(format!(
-                "max_write_buffer_number is {}, the range is 1 to 64",
+                "max_write_buffer_number is {}, the range is 2 to 64",
                 self.max_write_buffers
             )));
         }

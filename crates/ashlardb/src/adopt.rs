@@ -307,8 +307,7 @@ impl Recorded {
 
 /// The size of a memtable under a cap of `bytes`.
 fn write_buffer(bytes: u64, family: &FamilyOptions) -> usize {
-    // The active memtable comes on top.
-    let buffers = bytes / 4 / (family.max_write_buffers as u64 + 1);
+    let buffers = bytes / 4 / family.max_write_buffers.max(1) as u64;
     usize::try_from(buffers.clamp(64 << 10, 64 << 20)).unwrap_or(64 << 20)
 }
 

@@ -307,7 +307,7 @@ impl Core {
             taken_for: now.saturating_sub(family.level0_taken_at).as_secs_f64(),
             compacts: compaction.automatic && !self.compactions_aborted() && state.pauses == 0,
             immutable,
-            memtables_max: (options.max_write_buffers + 1).min(self.memory.memtables_max() / limit).max(2),
+            memtables_max: options.max_write_buffers.min(self.memory.memtables_max() / limit).max(2),
             flush_time: flushes.micros as f64 / 1e6 / flushes.written.max(1) as f64 * limit as f64,
             flushing_for: family.flushing.map_or(0.0, |since| now.saturating_sub(since).as_secs_f64()),
             debt: gauges.debt_bytes as f64,

@@ -155,7 +155,7 @@ impl Core {
             if f.memtables.current().rep.filled() < options.write_buffer_bytes {
                 continue;
             }
-            if f.memtables.immutable_len() >= options.max_write_buffers {
+            if f.memtables.immutable_len() + 1 >= options.max_write_buffers {
                 return Room::AfterFlush;
             }
             if !full.contains(&f.family.id()) {

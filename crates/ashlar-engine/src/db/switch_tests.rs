@@ -13,7 +13,7 @@ const BUFFER: usize = 1 << 20;
 /// Two write buffers of 1 MiB.
 fn open(sim: &SimEnv) -> Db {
     let family =
-        FamilyOptions { write_buffer_bytes: BUFFER, max_write_buffers: 1, ..FamilyOptions::default() };
+        FamilyOptions { write_buffer_bytes: BUFFER, max_write_buffers: 2, ..FamilyOptions::default() };
     Db::open(sim.env(), Path::new("/db"), DbOptions::default(), Vec::new(), family).unwrap()
 }
 

@@ -189,7 +189,7 @@ pub(super) const FAMILY: &[Row<Options>] = &[
     unserved!("persist_user_defined_timestamps", "true", open, "AshlarDB does not open families whose keys have timestamps."),
     // Memtables.
     uses!("write_buffer_size", "67108864", live, family.write_buffer_bytes, Range::Whole(64 << 10, 4 << 30, BYTES), "A memtable of this size becomes immutable and is flushed."),
-    uses!("max_write_buffer_number", "2", live, family.max_write_buffers, Range::Whole(1, 64, "memtables"), "Upper bound on the immutable memtables of the family. At the bound, writers wait when the active one is full. RocksDB takes 1 as 2."),
+    uses!("max_write_buffer_number", "2", live, family.max_write_buffers, Range::Whole(2, 64, "memtables"), "Upper bound on the memtables of the family, the active one included. At the bound, writers wait."),
     ignored!("min_write_buffer_number_to_merge", "1", open, "A flush takes all immutable memtables of the family."),
     ignored!("max_write_buffer_number_to_maintain", "0", open, "Flushed memtables are not kept: a transaction that needs older writes looks into tables. RocksDB has dropped the option."),
     ignored!("max_write_buffer_size_to_maintain", "0", open, "Flushed memtables are not kept: a transaction that needs older writes looks into tables."),

@@ -103,7 +103,7 @@ fn family(rng: &mut Rng) -> FamilyOptions {
     FamilyOptions {
         merge_operator: standard_operator(MERGE_OPERATOR),
         write_buffer_bytes: 64 << 10,
-        max_write_buffers: rng.between(1, 2),
+        max_write_buffers: rng.between(2, 3),
         compaction: CompactionOptions {
             l0_trigger: 2,
             l0_slowdown: 3,

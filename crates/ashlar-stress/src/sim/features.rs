@@ -143,7 +143,7 @@ impl Setup {
     /// The same settings, of a history with features. They are not drawn, so that a known seed draws the same steps.
     pub fn featured(mut self) -> Setup {
         let compaction = &mut self.family.compaction;
-        if self.family.write_buffer_bytes == 256 << 10 && self.family.max_write_buffers == 3 {
+        if self.family.write_buffer_bytes == 256 << 10 && self.family.max_write_buffers == 4 {
             // With the limit of 1 GiB that comes by itself, which no history reaches.
             compaction.style = CompactionStyle::Fifo;
             compaction.fifo.allow_compaction = self.db.mapped_wal;

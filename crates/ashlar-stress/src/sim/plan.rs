@@ -42,7 +42,7 @@ impl Setup {
     pub fn draw(rng: &mut Rng) -> Setup {
         let mut family = FamilyOptions {
             write_buffer_bytes: *rng.pick(&[64 << 10, 64 << 10, 128 << 10, 256 << 10]).unwrap_or(&(64 << 10)),
-            max_write_buffers: rng.between(1, 3),
+            max_write_buffers: rng.between(2, 4),
             merge_operator: standard_operator(MERGE_OPERATOR),
             compaction: CompactionOptions {
                 l0_trigger: 2,
@@ -64,7 +64,7 @@ impl Setup {
         if family.write_buffer_bytes == 128 << 10 {
             family.compaction.style = CompactionStyle::Universal;
         }
-        let mapped_wal = family.max_write_buffers != 2;
+        let mapped_wal = family.max_write_buffers != 3;
         let max_open_files = [-1, 1, 3, -1][family.compaction.l0_stop - 5];
         let wal_archive_mib = u64::from(family.compaction.l0_stop == 6);
         let db = DbOptions {

@@ -35,7 +35,7 @@ fn script(seed: u64) -> (Setup, Vec<Step>) {
     let mut rng = Rng::new(seed);
     let mut setup = Setup::draw(&mut rng);
     setup.family.write_buffer_bytes = 64 << 10;
-    setup.family.max_write_buffers = 1;
+    setup.family.max_write_buffers = 2;
     setup.unlogged = false;
     let mut steps = steps(&setup, &mut rng, 70);
     let flush = |name: &str| Step::Op(Op::Flush { family: name.to_owned() });

@@ -51,7 +51,7 @@ fn a_large_batch_behind_a_flush_is_flushed_without_a_further_write() {
         let sim = SimEnv::new(32);
         let options = DbOptions { atomic_flush, ..DbOptions::default() };
         let family =
-            FamilyOptions { write_buffer_bytes: 1 << 20, max_write_buffers: 1, ..FamilyOptions::default() };
+            FamilyOptions { write_buffer_bytes: 1 << 20, max_write_buffers: 2, ..FamilyOptions::default() };
         let db = Db::open(sim.env(), Path::new("/data/db"), options, Vec::new(), family).expect("opens");
         write(&db, 2 << 20);
         write(&db, 2 << 20);

@@ -44,7 +44,7 @@ const WAYS: [Way; 5] = [Way::Level0, Way::Aborted, Way::Debt, Way::Memtables, Wa
 /// The settings of a way, and the bytes per second that writers ask for. `n` is 0 to 3.
 fn settings(way: Way, n: u64) -> (DbOptions, FamilyOptions, u64) {
     let mut family =
-        FamilyOptions { write_buffer_bytes: BUFFER, max_write_buffers: 5, ..FamilyOptions::default() };
+        FamilyOptions { write_buffer_bytes: BUFFER, max_write_buffers: 6, ..FamilyOptions::default() };
     family.table.compression = Compression::None;
     let c = &mut family.compaction;
     (c.l0_trigger, c.l0_slowdown, c.l0_stop) = (4, 60, 70);
@@ -67,7 +67,7 @@ fn settings(way: Way, n: u64) -> (DbOptions, FamilyOptions, u64) {
         Way::Memory => {
             (db.memory_bytes, db.db_write_buffer_bytes) = (32 << 20, (4 << 20) + (n << 20));
             (db.rate_limit_bytes, load) = (500_000, 1_000_000);
-            (family.write_buffer_bytes, family.max_write_buffers) = (8 << 20, 15);
+            (family.write_buffer_bytes, family.max_write_buffers) = (8 << 20, 16);
             family.compaction.automatic = false;
         }
     }

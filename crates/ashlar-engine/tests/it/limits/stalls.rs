@@ -41,8 +41,8 @@ fn log_bytes(sim: &SimEnv) -> u64 {
 fn an_idle_family_does_not_hold_the_logs_for_ever() {
     let _readers = crate::beside_others();
     let sim = SimEnv::new(3);
-    let db = open(&sim, DbOptions::default(), family(1));
-    db.create_family("idle", family(1)).expect("made");
+    let db = open(&sim, DbOptions::default(), family(2));
+    db.create_family("idle", family(2)).expect("made");
     let idle = db.family("idle").expect("made");
     // Four times the sum of all write buffers, and the data written during their flushes.
     let bound = 4 * (64 << 10) * 2 * 2 + 4 * (64 << 10);
@@ -69,7 +69,7 @@ fn an_idle_family_does_not_hold_the_logs_for_ever() {
 fn a_write_that_must_not_wait_is_refused_at_once() {
     let _readers = crate::beside_others();
     let sim = SimEnv::new(4);
-    let db = open(&sim, DbOptions::default(), family(1));
+    let db = open(&sim, DbOptions::default(), family(2));
     let impatient = WriteOptions { no_slowdown: true, ..WriteOptions::default() };
     // Background jobs run only while a caller waits, so the memtables fill.
     let before = ashlar_env::Clock::now(sim.clock());
@@ -86,7 +86,7 @@ fn a_write_that_must_not_wait_is_refused_at_once() {
 fn a_write_of_low_priority_waits_while_compaction_is_behind() {
     let _readers = crate::beside_others();
     let sim = SimEnv::new(6);
-    let mut shape = family(7);
+    let mut shape = family(8);
     shape.compaction.l0_trigger = 2;
     shape.table.compression = Compression::None;
     let db = open(&sim, DbOptions::default(), shape);
@@ -121,13 +121,13 @@ fn background_writing_keeps_to_its_rate() {
     for atomic_flush in [false, true] {
         let limited = DbOptions { rate_limit_bytes: 100_000, atomic_flush, ..DbOptions::default() };
         // A megabyte at a tenth of a megabyte per second.
-        let took = time_of_a_megabyte(limited.clone(), family(3));
+        let took = time_of_a_megabyte(limited.clone(), family(4));
         assert!((8.0..30.0).contains(&took), "{took}");
         let tuned = DbOptions { rate_limit_auto_tuned: true, ..limited };
-        let waited_for = time_of_a_megabyte(tuned.clone(), family(3));
+        let waited_for = time_of_a_megabyte(tuned.clone(), family(4));
         assert!((took * 0.8..took * 1.2).contains(&waited_for), "{waited_for}, {took} at the whole limit");
         // One flush, for which no writer waits. The first tuned rate is half of the limit.
-        let roomy = FamilyOptions { write_buffer_bytes: 8 << 20, ..family(3) };
+        let roomy = FamilyOptions { write_buffer_bytes: 8 << 20, ..family(4) };
         let unhurried = time_of_a_megabyte(tuned, roomy);
         assert!((16.0..24.0).contains(&unhurried), "{unhurried}");
     }

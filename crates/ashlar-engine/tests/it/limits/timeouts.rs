@@ -21,7 +21,7 @@ const DEFAULT: &str = "default";
 /// Two write buffers of 64 KiB.
 fn family() -> FamilyOptions {
     let mut family =
-        FamilyOptions { write_buffer_bytes: 64 << 10, max_write_buffers: 1, ..FamilyOptions::default() };
+        FamilyOptions { write_buffer_bytes: 64 << 10, max_write_buffers: 2, ..FamilyOptions::default() };
     family.table.compression = Compression::None;
     family
 }
