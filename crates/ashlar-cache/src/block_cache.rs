@@ -50,10 +50,10 @@ impl BlockCache {
         // First each pool down to its part of the new capacity, then further where readers hold more than such a part.
         for pool in &pools {
             let part = part_of(pool);
-            evict_while(pool, || self.used() > bytes && pool.used() as u128 > part);
+            evict_while(pool, || self.used() > self.capacity() && pool.used() as u128 > part);
         }
         for pool in &pools {
-            evict_while(pool, || self.used() > bytes);
+            evict_while(pool, || self.used() > self.capacity());
         }
     }
 

@@ -9,7 +9,7 @@
 //!    then go the way of a full disk.
 //! 2. Flushes never ask. Their tables were counted when the WAL took the writes, so a flush keeps the limits.
 //! 3. The bytes of files are those of the last listing of the directory, which each purge makes anyway, and what was taken
-//!    since. Between two listings the sum may be too high, and never too low by more than what deletions logged.
+//!    since. Between two listings the sum may be too high, and too low by what deletions logged and by what MANIFEST, OPTIONS files and info logs grew.
 //! 4. When one of the limits is passed, or `last_resort` says that writers are refused, one compaction at a time may begin
 //!    although it does not fit: without it deletions would free nothing.
 
@@ -17,7 +17,7 @@ use ashlar_base::error::IoKind;
 use ashlar_base::{Error, ErrorKind, Result};
 use ashlar_env::Fs;
 use ashlar_options::DbOptions;
-use ashlar_sync::atomic::{AtomicU64, Ordering};
+use ashlar_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -80,18 +80,25 @@ pub struct DiskSpace {
     waiting: AtomicU64,
     /// The inputs of the compactions that run.
     claimed: AtomicU64,
+    /// The files that ingestions and imports bring, until they are committed.
+    brought: AtomicU64,
+    /// The limits have refused the last compaction that asked.
+    refuses_compaction: AtomicBool,
+    /// The free space at the last look that the file system answered; `u64::MAX`: it has not answered yet.
+    known_free: AtomicU64,
 }
 
-/// The space for the outputs of a compaction, until the drop.
+/// Space for the outputs of a compaction or for a file that is brought, until the drop.
 #[derive(Debug)]
 pub struct DiskClaim {
     space: Arc<DiskSpace>,
     bytes: u64,
+    is_compaction: bool,
 }
 
 impl Drop for DiskClaim {
     fn drop(&mut self) {
-        self.space.claimed.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.space.counter(self.is_compaction).fetch_sub(self.bytes, Ordering::Relaxed);
     }
 }
 
@@ -108,6 +115,9 @@ impl DiskSpace {
             taken: zero(),
             waiting: zero(),
             claimed: zero(),
+            brought: zero(),
+            refuses_compaction: AtomicBool::new(false),
+            known_free: AtomicU64::new(u64::MAX),
         })
     }
 
@@ -117,12 +127,12 @@ impl DiskSpace {
         self.reserve.store(limits.reserve, Ordering::Relaxed);
     }
 
-    /// A file got so many bytes.
+    /// Counts `bytes` that a file has taken since the last listing.
     pub fn take(&self, bytes: u64) {
         self.taken.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// So many bytes of memtables wait for a flush.
+    /// Sets the bytes of memtables that wait for a flush.
     pub fn await_flush(&self, bytes: u64) {
         self.waiting.store(bytes, Ordering::Relaxed);
     }
@@ -132,29 +142,30 @@ impl DiskSpace {
         self.taken.load(Ordering::Relaxed)
     }
 
-    /// The listing found so many bytes.
+    /// Ends a listing: `bytes` are in files. `begun` is the answer of [`DiskSpace::begin_listing`].
     pub fn listed(&self, bytes: u64, begun: u64) {
         // In this order a concurrent look is too high, and never too low.
         self.listed.store(bytes, Ordering::Relaxed);
         self.taken.fetch_sub(begun, Ordering::Relaxed);
     }
 
-    /// Asks for `bytes` of the WAL, which are taken then. `active`: bytes of the memtables that take writes. `refused`: writes were
-    /// refused since the last success, so a part of the limit must be free.
+    /// Asks for `bytes` of the WAL, which are taken then. As many must be free for the table that the memtable becomes.
+    /// `active`: bytes of the memtables that take writes. `refused`: writes were refused since the last success, so a part of the
+    /// limit must be free.
     ///
     /// # Errors
     /// `Io(NoSpace)`: there is not so much room.
     pub fn check(&self, bytes: u64, active: u64, refused: bool) -> Result<()> {
-        self.look(active).check(bytes, refused)?;
+        self.look(active).check(bytes.saturating_mul(2), refused)?;
         self.take(bytes);
         Ok(())
     }
 
-    /// Whether there are limits and writes that they refused would have room for `bytes` now.
+    /// True if a limit is set, and a write of `bytes` that was refused before would be accepted.
     pub fn has_room_again(&self, bytes: u64, active: u64) -> bool {
         let now = self.look(active);
         let on_disk = now.free.is_none_or(|free| free >= bytes);
-        on_disk && now.room.is_some() && now.check(bytes, true).is_ok()
+        on_disk && now.room.is_some() && now.check(bytes.saturating_mul(2), true).is_ok()
     }
 
     /// Claims `bytes`, the inputs of a compaction, for its outputs. `last_resort`: writers are refused for want of space.
@@ -162,44 +173,110 @@ impl DiskSpace {
     /// # Errors
     /// `Io(NoSpace)`: the compaction must not begin now.
     pub fn claim(self: &Arc<Self>, bytes: u64, last_resort: bool) -> Result<DiskClaim> {
-        let others = self.claimed.fetch_add(bytes, Ordering::Relaxed);
-        let claim = DiskClaim { space: Arc::clone(self), bytes };
-        // With this claim, so that of two threads not both begin.
-        let now = self.look(0);
-        let lacks = match (now.quota_lack(), now.reserve_lack()) {
-            (0, 0) => return Ok(claim),
-            (0, _) => now.in_reserve(),
-            _ => now.over_quota(),
-        };
-        let passed = last_resort || now.quota_lack() > bytes || now.reserve_lack() > bytes;
-        let fits_at_all = now.free.is_none_or(|free| free >= bytes);
-        if passed && others == 0 && fits_at_all {
-            return Ok(claim);
+        let claim = self.hold(true, bytes, |now, others| {
+            let lacks = match (now.quota_lack(), now.reserve_lack()) {
+                (0, 0) => return Ok(()),
+                (0, _) => now.in_reserve(),
+                _ => now.over_quota(),
+            };
+            let passed = last_resort || now.quota_lack() > bytes || now.reserve_lack() > bytes;
+            let fits_at_all = now.free.is_none_or(|free| free >= bytes);
+            self.refuses_compaction.store(fits_at_all, Ordering::Relaxed);
+            match passed && others == 0 && fits_at_all {
+                true => Ok(()),
+                false => Err(lacks.hint(
+                    "The compaction can begin when its outputs have room, or when writes are refused for want of space",
+                )),
+            }
+        });
+        if claim.is_ok() {
+            self.refuses_compaction.store(false, Ordering::Relaxed);
         }
-        Err(lacks.hint("The compaction can begin when its outputs have room, or when writes are refused for want of space"))
+        claim
+    }
+
+    /// Whether the last compaction that asked was refused although the file system has the space. Such a compaction begins when
+    /// writers wait for it.
+    pub fn refuses_compaction(&self) -> bool {
+        self.refuses_compaction.load(Ordering::Relaxed)
+    }
+
+    /// Claims `bytes` of the quota for a file that comes into the directory.
+    ///
+    /// # Errors
+    /// `Io(NoSpace)`: the file would pass the quota.
+    pub fn bring(self: &Arc<Self>, bytes: u64) -> Result<DiskClaim> {
+        self.hold(false, bytes, |now, _| if now.quota_lack() > 0 { Err(now.over_quota()) } else { Ok(()) })
+    }
+
+    /// # Errors
+    /// `Io(NoSpace)`: a copy of so many bytes would use the reserve.
+    pub fn check_copy(&self, bytes: u64) -> Result<()> {
+        let now = self.look(0);
+        if now.reserve_room().is_some_and(|room| room < bytes) { Err(now.in_reserve()) } else { Ok(()) }
+    }
+
+    /// Counts `bytes` if `may` allows it for the space with them and for what is counted already. A refusal is never visible.
+    fn hold(
+        self: &Arc<Self>,
+        is_compaction: bool,
+        bytes: u64,
+        may: impl Fn(&DiskUse, u64) -> Result<()>,
+    ) -> Result<DiskClaim> {
+        let counter = self.counter(is_compaction);
+        let mut others = counter.load(Ordering::Relaxed);
+        loop {
+            let now = self.look(0);
+            let with = match is_compaction {
+                true => DiskUse { expected: now.expected.saturating_add(bytes), ..now },
+                false => DiskUse { used: now.used.saturating_add(bytes), ..now },
+            };
+            may(&with, others)?;
+            let sum = others.saturating_add(bytes);
+            match counter.compare_exchange(others, sum, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => {
+                    return Ok(DiskClaim { space: Arc::clone(self), bytes: sum - others, is_compaction });
+                }
+                Err(changed) => others = changed,
+            }
+        }
+    }
+
+    fn counter(&self, is_compaction: bool) -> &AtomicU64 {
+        if is_compaction { &self.claimed } else { &self.brought }
     }
 
     /// The space now. `active`: bytes of the memtables that take writes.
     pub fn look(&self, active: u64) -> DiskUse {
         let of = |bytes: &AtomicU64| bytes.load(Ordering::Relaxed);
         let (quota, reserve) = (of(&self.quota), of(&self.reserve));
-        // Asked only where needed: a system call. An error shows in the next write of a file.
-        let free = || self.fs.free_space(&self.dir).ok().flatten();
         let now = DiskUse {
-            used: of(&self.listed).saturating_add(of(&self.taken)),
+            used: of(&self.listed).saturating_add(of(&self.taken)).saturating_add(of(&self.brought)),
             expected: of(&self.waiting).saturating_add(of(&self.claimed)).saturating_add(active),
             quota,
             reserve,
-            free: if quota > 0 || reserve > 0 { free() } else { None },
+            // Asked only where needed: a system call.
+            free: if quota > 0 || reserve > 0 { self.free() } else { None },
             room: None,
         };
         DiskUse { room: now.quota_room().into_iter().chain(now.reserve_room()).min(), ..now }
     }
 
+    /// The free space; where the file system does not answer, the last answer.
+    fn free(&self) -> Option<u64> {
+        match self.fs.free_space(&self.dir) {
+            Ok(free) => {
+                self.known_free.store(free.unwrap_or(u64::MAX), Ordering::Relaxed);
+                free
+            }
+            Err(_) => Some(self.known_free.load(Ordering::Relaxed)).filter(|free| *free < u64::MAX),
+        }
+    }
+
     /// [`DiskSpace::look`], with the free space in any case.
     pub fn report(&self, active: u64) -> DiskUse {
         let now = self.look(active);
-        let free = now.free.or_else(|| self.fs.free_space(&self.dir).ok().flatten());
+        let free = now.free.or_else(|| self.free());
         DiskUse { free, ..now }
     }
 }

@@ -83,8 +83,8 @@ impl Builder {
     /// Memtables and running compactions count as the tables that they will make. So flushes keep to the quota.
     ///
     /// A write other than a deletion fails with `Io(NoSpace)` before it would pass the quota. Deletions and reads go on, and so
-    /// do compactions that fit. While writes are refused, one compaction at a time may go beyond the quota. Writes resume by
-    /// themselves once a sixty-fourth of the quota is free. [`Db::limit_disk`] changes the quota of an open database.
+    /// do compactions that fit. While writes are refused or stopped, one compaction at a time may go beyond the quota. Writes resume
+    /// by themselves once a sixty-fourth of the quota, at most 64 MiB, is free. [`Db::limit_disk`] changes the quota of an open database.
     ///
     /// ```
     /// # use ashlardb::prelude::*;

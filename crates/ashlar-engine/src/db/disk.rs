@@ -12,7 +12,7 @@ use super::room_job::ROOM_FOR_OTHERS;
 use crate::health::Source;
 use crate::pressure::{DiskClaim, DiskLimits, DiskUse, Pace};
 use crate::wal::ROOM_FOR_DELETIONS;
-use ashlar_base::Result;
+use ashlar_base::{Error, Result};
 use ashlar_log::RoomLimit;
 use ashlar_tree::files::bytes_of_database;
 use std::sync::{Arc, Weak};
@@ -35,10 +35,14 @@ impl Db {
     }
 }
 
-/// What the WAL files of a database ask.
+/// The limit that each WAL file of the database asks before it reserves space.
 pub(super) fn room_limit(core: &Weak<Core>) -> RoomLimit {
     let core = Weak::clone(core);
     Arc::new(move |bytes| core.upgrade().map_or(Ok(()), |core| core.check_room(bytes)))
+}
+
+fn again(e: Error) -> Error {
+    e.hint("Delete data or raise the limit, and call again")
 }
 
 impl Core {
@@ -69,20 +73,35 @@ impl Core {
         self.disk.claim(bytes, stopped)
     }
 
-    /// Takes space for a file that is brought into the directory.
+    /// Writers are stopped: a compaction that the limits have refused begins now.
+    pub(super) fn begin_beyond_limits(&self) {
+        if self.disk.refuses_compaction() {
+            self.wake_jobs();
+        }
+    }
+
+    /// Claims the space of a file that is brought into the directory.
     ///
     /// # Errors
     /// `Io(NoSpace)`.
-    pub(super) fn take_space(&self, bytes: u64) -> Result<()> {
-        // If the call fails after this, the purge at its end lists the directory again.
-        let taken = self.disk.check(bytes, self.active_bytes(), false);
-        taken.map_err(|e| e.hint("Delete data or raise the limit, and call again"))
+    pub(super) fn claim_file(&self, bytes: u64) -> Result<DiskClaim> {
+        self.disk.bring(bytes).map_err(again)
+    }
+
+    /// # Errors
+    /// `Io(NoSpace)`: the reserve has no room for the copy of a file that is brought.
+    pub(super) fn check_copy(&self, bytes: u64) -> Result<()> {
+        self.disk.check_copy(bytes).map_err(again)
+    }
+
+    /// What counts beside the listing that begins now: what was taken before, and what the WAL has reserved.
+    pub(super) fn begin_listing(&self) -> (u64, u64) {
+        (self.disk.begin_listing(), self.committer.current().wal.log().reserved_ahead())
     }
 
     /// The listing of a purge found so many bytes. If that gives refused writes the room that they lacked, the room job asks
     /// again at once. Where there was room before, the cause is another one, and the room job keeps to its pauses.
-    pub(super) fn note_listing(&self, bytes: u64, begun: u64) {
-        let ahead = self.committer.current().wal.log().reserved_ahead();
+    pub(super) fn note_listing(&self, bytes: u64, (begun, ahead): (u64, u64)) {
         let room = ROOM_FOR_OTHERS + ROOM_FOR_DELETIONS;
         let lacks = || {
             let failing = self.health.is_failing(Source::LogRoom);
@@ -98,7 +117,9 @@ impl Core {
     /// Counts the files after the open. `listed`: the bytes that its purge has found.
     pub(super) fn begin_disk(&self, listed: Option<u64>) {
         self.note_waiting(&self.state());
-        self.note_listing(listed.unwrap_or_else(|| bytes_of_database(&*self.env.fs, &self.dir)), 0);
+        let (_, ahead) = self.begin_listing();
+        let bytes = listed.unwrap_or_else(|| bytes_of_database(&*self.env.fs, &self.dir));
+        self.note_listing(bytes, (0, ahead));
     }
 
     /// The disk space now.

@@ -116,7 +116,9 @@ impl NewFamily {
         // until the end of the commit.
         let (files, pending): (Vec<_>, Vec<_>) =
             tables.into_iter().map(|(level, file, brought)| ((level, file), brought.keep())).unzip();
+        let bytes = files.iter().map(|(_, file)| file.size).fold(0, u64::saturating_add);
         let made = core.add_family(&self.name, self.options.clone(), files);
+        made.iter().for_each(|_| core.disk.take(bytes));
         drop(pending);
         made.inspect_err(|e| core.settle(e))
     }

@@ -2,6 +2,7 @@
 
 use super::core::{Core, Failed, State};
 use crate::health::{HealthState, Severity, Source};
+use crate::pressure::DiskClaim;
 use crate::wal::Wal;
 use ashlar_base::error::IoKind;
 use ashlar_base::stats::Ticker;
@@ -25,6 +26,8 @@ pub(super) struct Change {
     pub(super) counts: Vec<(FileNumber, TableCounts)>,
     /// Protects the added files from the purge until the change is committed.
     pub(super) pending: Vec<PendingFile>,
+    /// The disk space of added files, until they count as files of the database.
+    pub(super) space: Vec<DiskClaim>,
     /// The families in which snapshots above this sequence (`None`: all snapshots) would see something else: a filter removed
     /// or changed entries, or tables came behind them.
     pub(super) filtered: Vec<(FamilyId, Option<SeqNum>)>,
@@ -41,7 +44,7 @@ impl Core {
     /// # Errors
     /// Those of [`VersionSet::commit`](ashlar_tree::version::VersionSet::commit). Readers then keep the previous tree.
     pub(super) fn apply(self: &Arc<Self>, change: Change) -> Result<()> {
-        let Change { edits, flushed, counts, pending, filtered, raised, log } = change;
+        let Change { edits, flushed, counts, pending, space, filtered, raised, log } = change;
         let (core, is_flush) = (Arc::clone(self), !flushed.is_empty());
         let added = edits.iter().map(VersionEdit::bytes_added).fold(0, u64::saturating_add);
         let install = move |changed: &[Arc<FamilyState>]| {
@@ -51,7 +54,7 @@ impl Core {
             core.install(changed, &flushed, (&filtered, raised), log);
         };
         self.versions.commit_with(edits, Box::new(install))?;
-        drop(pending);
+        drop((pending, space));
         if is_flush {
             self.seal_waiting();
         }

@@ -246,12 +246,15 @@ fn occupy(
 
 /// Locks the directory; creates it if it is missing and the options say so.
 fn lock_directory(env: &mut Env, dir: &Path, options: &DbOptions) -> Result<Box<dyn FileLock>> {
+    let state = survey(&*env.fs, dir);
     // The hint of an error would be to repair this directory, which is wrong for that of another database.
-    let state = survey(&*env.fs, dir).map_err(|e| match refuse_of_another(&*env.fs, dir) {
-        Err(other) if other.kind() == ErrorKind::InvalidArgument => other,
-        _ => e,
-    })?;
-    match state {
+    if let Ok(DirState::Empty) | Err(_) = state
+        && let Err(other) = refuse_of_another(&*env.fs, dir)
+        && other.kind() == ErrorKind::InvalidArgument
+    {
+        return Err(other);
+    }
+    match state? {
         DirState::Database(_) if options.error_if_exists => {
             return Err(Error::invalid("there is a database already (error_if_exists is set)").at_path(dir));
         }

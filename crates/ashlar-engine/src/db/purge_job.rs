@@ -108,7 +108,7 @@ impl Core {
         // Asked before the live files: a version that is released in between keeps no file.
         let held = self.versions.holds_replaced();
         self.state().purge_met_holders = held;
-        let (min_wal, begun) = (self.versions.min_wal(), self.disk.begin_listing());
+        let (min_wal, begun) = (self.versions.min_wal(), self.begin_listing());
         let live = Live::now(&self.versions, &self.pending, Spared::Nothing);
         // Read after the live files: a number is in this set before its file becomes obsolete.
         let quarantined = self.state().quarantined.clone();

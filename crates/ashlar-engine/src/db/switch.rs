@@ -409,21 +409,20 @@ impl WriteHost for Host {
                 let _holding = core.hold_writers(None);
                 core.slow_down(pace, (bytes, deadline), || core.pressure.pace() == Pace::Free)?;
             }
-            Pace::Stop => match core.health.out_of_space() {
-                // No compaction ends the stop before there is space, and only deletions make space.
-                Some(cause) => refuse(Unfit::Growing(cause))?,
-                None => {
+            Pace::Stop => {
+                // Without space no compaction ends the stop, and only deletions make space.
+                let full = || core.health.out_of_space().filter(|_| !core.disk.refuses_compaction());
+                if full().is_none() {
                     refuse(Unfit::Hurried)?;
+                    core.begin_beyond_limits();
                     core.stop_until(false, deadline, |_| {
-                        core.pressure.pace() != Pace::Stop || core.health.out_of_space().is_some()
+                        core.pressure.pace() != Pace::Stop || full().is_some()
                     })?;
-                    if let Some(cause) =
-                        core.health.out_of_space().filter(|_| core.pressure.pace() == Pace::Stop)
-                    {
-                        refuse(Unfit::Growing(cause))?;
-                    }
                 }
-            },
+                if let Some(cause) = full().filter(|_| core.pressure.pace() == Pace::Stop) {
+                    refuse(Unfit::Growing(cause))?;
+                }
+            }
         }
         loop {
             let room = core.room_for(group, &core.state());

@@ -64,7 +64,11 @@ pub fn remove_obsolete(
 /// The bytes of all files of a database in its directory; 0 if the directory cannot be listed.
 pub fn bytes_of_database(fs: &dyn Fs, dir: &Path) -> u64 {
     let files = fs.files(dir).unwrap_or_default();
-    files.iter().filter(|file| FileKind::parse_exact(&file.name).is_some()).map(|file| file.len).sum()
+    files
+        .iter()
+        .filter(|file| FileKind::parse_exact(&file.name).is_some())
+        .map(|file| file.len)
+        .fold(0, u64::saturating_add)
 }
 
 /// The bytes of the files that are neither obsolete nor being written. `entries` is sorted, and `obsolete` is a part of it.
@@ -74,7 +78,7 @@ fn bytes_that_stay(entries: &[FsEntry], obsolete: &[Obsolete], live: &Live) -> u
         let goes = obsolete.next_if(|name| *name == entry.name).is_some();
         !goes && FileKind::parse_exact(&entry.name).is_some_and(|kind| !live.is_begun(kind))
     };
-    entries.iter().filter(counts).map(|entry| entry.len).sum()
+    entries.iter().filter(counts).map(|entry| entry.len).fold(0, u64::saturating_add)
 }
 
 /// Moves WAL files to the archive. One that is a link, or does not begin as a WAL file, is handled as [`unlink`] does.

@@ -5,6 +5,7 @@
 //! 3. A file that is not handed over with [`Brought::keep`] is removed.
 
 use super::{Core, IngestMode, Part};
+use crate::pressure::DiskClaim;
 use ashlar_base::error::IoKind;
 use ashlar_base::{ErrorKind, FileNumber, Level, Result};
 use ashlar_compaction::output_numbers;
@@ -27,6 +28,8 @@ pub struct Brought {
     number: FileNumber,
     copied: bool,
     checksum: Option<[u8; 4]>,
+    /// The disk space of the file.
+    space: Option<DiskClaim>,
 }
 
 impl Brought {
@@ -57,9 +60,9 @@ impl Brought {
         (sum, function)
     }
 
-    /// Hands the file over to the caller. The caller drops the number once the edit that names the file is durable.
-    pub(in crate::db) fn keep(mut self) -> Option<PendingFile> {
-        self.pending.take()
+    /// Hands the file over to the caller. The caller drops the number and the claim once the edit that names the file is durable.
+    pub(in crate::db) fn keep(mut self) -> (Option<PendingFile>, Option<DiskClaim>) {
+        (self.pending.take(), self.space.take())
     }
 }
 
@@ -91,6 +94,7 @@ pub(in crate::db) fn bring(
     let pending = output_numbers(&core.versions, &core.pending)();
     let number = pending.number();
     let (dir, path_id) = core.writer.place(&core.dir, options, level.0);
+    let bytes = core.env.fs.metadata(source)?.map_or(0, |entry| entry.len);
     let mut brought = Brought {
         fs: Arc::clone(&core.env.fs),
         path: dir.join(FileKind::Table(number).name()),
@@ -99,11 +103,12 @@ pub(in crate::db) fn bring(
         number,
         copied: false,
         checksum: None,
+        space: Some(core.claim_file(bytes)?),
     };
     let fs = &*core.env.fs;
-    core.take_space(fs.metadata(source)?.map_or(0, |entry| entry.len))?;
     let linked = mode != IngestMode::Copy && link_durably(fs, source, &brought.path)?;
     if !linked {
+        core.check_copy(bytes)?;
         copy_file(fs, source, &brought.path, u64::MAX)?;
         brought.copied = true;
     }

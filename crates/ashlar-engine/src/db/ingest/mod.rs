@@ -421,7 +421,9 @@ impl Core {
                     source_kept: None,
                 });
                 edit.add_file(*level, meta);
-                change.pending.extend(brought.keep());
+                let (pending, space) = brought.keep();
+                change.pending.extend(pending);
+                change.space.extend(space);
             }
             change.edits.push(edit);
         }
