@@ -123,17 +123,18 @@ pub fn run(plan: &Plan) -> Result<Outcome, String> {
     }
     let (mut order, mut nothing_to_do) = (0, false);
     for rep in 1..=plan.reps {
-        for job in &plan.cases {
+        for case in &plan.cases {
             for engine in turns(&plan.engines, rep) {
                 order += 1;
-                say::line(&format!("{} {rep}: {}", engine.text(), job.case));
-                let (records, nothing) = one(plan, job, engine);
+                say::line(&format!("{} {rep}: {}", engine.text(), case.case));
+                let job = case.on(engine);
+                let (records, nothing) = one(plan, &job);
                 nothing_to_do |= nothing;
                 for record in records {
                     let record = Record { rep, order, ..record };
                     show(&record)?;
                     keep(&Line::Run(Box::new(record.clone())))?;
-                    plan.write_csv(&record, job)?;
+                    plan.write_csv(&record, &job)?;
                     run.records.push(record);
                 }
                 // An interrupted run leaves a page too.
@@ -169,28 +170,23 @@ fn show(record: &Record) -> Result<(), String> {
 
 /// One engine's part of a case: a record for each row, with figures or with the reason why not. True: there was nothing to do, as in
 /// [`Outcome::nothing_to_do`].
-fn one(plan: &Plan, job: &Job, engine: EngineName) -> (Vec<Record>, bool) {
+fn one(plan: &Plan, job: &Job) -> (Vec<Record>, bool) {
     let watch = Watch::begin();
-    let (said, outcome) = match finished(plan, job, engine) {
+    let (said, outcome) = match finished(plan, job) {
         Ok(ended) => ended,
         Err(status) => (Vec::new(), Err(status)),
     };
     if said.iter().any(|line| matches!(line, Said::AlreadyLoaded)) {
-        say::line(&format!("{}: the directory has the whole graph: nothing was loaded", engine.text()));
+        say::line(&format!("{}: the directory has the whole graph: nothing was loaded", job.engine.text()));
     }
-    let (mut records, nothing_to_do) = judged(job, engine, said, outcome);
+    let (mut records, nothing_to_do) = judged(job, said, outcome);
     let disturbed = watch.disturbed();
     records.iter_mut().for_each(|record| quiet::mark(record, &disturbed, plan.quoted()));
     (records, nothing_to_do)
 }
 
 /// The records of what a process said. True: there was nothing to do.
-fn judged(
-    job: &Job,
-    engine: EngineName,
-    said: Vec<Said>,
-    outcome: Result<(), Status>,
-) -> (Vec<Record>, bool) {
+fn judged(job: &Job, said: Vec<Said>, outcome: Result<(), Status>) -> (Vec<Record>, bool) {
     let (mut records, mut checked, mut already_loaded) = (Vec::new(), None, false);
     for line in said {
         match line {
@@ -215,7 +211,7 @@ fn judged(
     };
     if let Some(status) = failure {
         let known: Vec<String> = records.iter().map(|record| record.row.clone()).collect();
-        let missing = marked(job, engine, &status).into_iter().filter(|record| !known.contains(&record.row));
+        let missing = marked(job, &status).into_iter().filter(|record| !known.contains(&record.row));
         let was_there = |record: &Record| already_loaded && !only_load && record.row == job.load_row();
         records.extend(missing.filter(|record| !was_there(record)));
     }
@@ -255,7 +251,7 @@ fn make_void(record: &mut Record, why: String) {
 }
 
 /// A record without figures for each row.
-fn marked(job: &Job, engine: EngineName, status: &Status) -> Vec<Record> {
+fn marked(job: &Job, status: &Status) -> Vec<Record> {
     let load = job.loads.then(|| {
         let loaders = job.source.config().map_or(0, |config| config.loaders);
         (job.load_row(), rows::load_title(job), rows::LOAD, loaders + 1)
@@ -270,7 +266,7 @@ fn marked(job: &Job, engine: EngineName, status: &Status) -> Vec<Record> {
         class: job.settings.class,
         size: job.size.clone(),
         params: rows::params(job, threads),
-        ..Record::without_figures(engine.text(), status.clone())
+        ..Record::without_figures(job.engine.text(), status.clone())
     };
     load.into_iter().chain(steps).map(of).collect()
 }
@@ -282,7 +278,8 @@ type Finished = (Vec<Said>, Result<(), Status>);
 ///
 /// # Errors
 /// The engine is missing, or the process could not be started.
-fn finished(plan: &Plan, job: &Job, engine: EngineName) -> Result<Finished, Status> {
+fn finished(plan: &Plan, job: &Job) -> Result<Finished, Status> {
+    let engine = job.engine;
     let not_here = |why| Status::NotHere { why };
     if let Some(what) = engine.lacks(&job.settings) {
         return Err(not_here(format!("not offered: {what}")));
@@ -300,12 +297,9 @@ fn finished(plan: &Plan, job: &Job, engine: EngineName) -> Result<Finished, Stat
         scratch.as_ref().map_or_else(|| plan.keep.clone().unwrap_or_default(), |dir| dir.path().join("db"));
     let group = process::group(&job.settings, plan.memory_group.as_deref())?;
     let job = Job {
-        engine,
         shared_object: library.map(|path| path.to_string_lossy().into_owned()),
         dir: dir.to_string_lossy().into_owned(),
         group: group.as_ref().map(|group| group.path().to_path_buf()),
-        // Statements of one operation are one transaction, as in the original program.
-        mode: if engine.is_server() { Mode::Txn } else { job.mode },
         ..job.clone()
     };
     let text = serde_json::to_string(&job).map_err(|e| failed(e.to_string()))?;
@@ -348,7 +342,7 @@ mod tests {
     }
 
     fn judged(job: &Job, said: Vec<Said>, outcome: Result<(), Status>) -> (Vec<(String, String)>, bool) {
-        let (records, nothing) = super::judged(job, EngineName::Ashlardb, said, outcome);
+        let (records, nothing) = super::judged(&job.on(EngineName::Ashlardb), said, outcome);
         (records.into_iter().map(|record| (record.row, record.status.text())).collect(), nothing)
     }
 
@@ -402,14 +396,24 @@ mod tests {
     /// Rows with and without figures of one engine stand beside each other.
     #[test]
     fn rows_without_figures_are_described_as_those_with_figures() {
-        let job = job(1);
-        let all = marked(&job, EngineName::Redb, &void("x"));
-        let described: Vec<_> =
-            all.iter().map(|r| (r.row.as_str(), r.workload.as_str(), r.params.threads)).collect();
-        assert_eq!(described, [("cached-load", "linkbench-load", 2), ("cached-1", "linkbench-requests", 1)]);
-        for record in &all {
-            assert_eq!((record.params.key_bytes, record.params.value_bytes), (0, 0));
-            assert_eq!(record.params.options["mode"], "batch");
+        for (engine, mode, form) in
+            [(EngineName::Redb, "batch", None), (EngineName::Innodb, "txn", Some("sql"))]
+        {
+            let all = marked(&job(1).on(engine), &void("x"));
+            let described: Vec<_> =
+                all.iter().map(|r| (r.row.as_str(), r.workload.as_str(), r.params.threads)).collect();
+            assert_eq!(
+                described,
+                [("cached-load", "linkbench-load", 2), ("cached-1", "linkbench-requests", 1)]
+            );
+            for record in &all {
+                assert_eq!((record.params.key_bytes, record.params.value_bytes), (0, 0));
+                let options = &record.params.options;
+                assert_eq!((options["mode"].as_str(), options.get("form").map(String::as_str)), (mode, form));
+            }
         }
+        // Left as it is: such a job is refused with a reason.
+        let none = Job { mode: Mode::None, ..job(1) };
+        assert_eq!(none.on(EngineName::Innodb).mode, Mode::None);
     }
 }

@@ -109,6 +109,16 @@ pub struct Job {
 }
 
 impl Job {
+    /// The job as `engine` does it.
+    pub fn on(&self, engine: EngineName) -> Job {
+        let mode = match self.mode {
+            // The statements of one operation are one transaction, as in the original program.
+            Mode::Batch if engine.is_server() => Mode::Txn,
+            mode => mode,
+        };
+        Job { engine, mode, ..self.clone() }
+    }
+
     /// The name of the load's row.
     pub fn load_row(&self) -> String {
         format!("{}-load", self.case)

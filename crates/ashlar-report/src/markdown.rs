@@ -217,7 +217,7 @@ fn jvms(group: &Group<'_>) -> String {
     let mut rows = String::new();
     for row in &group.rows {
         let cost = |cell: &Cell<'_>| cell.median(|run| run.ops.as_ref()?.us_cpu_op);
-        let reference = row.of(REFERENCE).and_then(cost);
+        let reference = row.of(REFERENCE).and_then(cost).filter(|_| group.is_quotable());
         for cell in &row.cells {
             let Some(own) = cost(cell) else { continue };
             let ratio = reference.filter(|_| cell.engine == OURS).map(|reference| reference / own);
@@ -388,6 +388,12 @@ mod tests {
         assert!(text.contains("used up to 46 % of the processors beside 60 of 60 runs"), "{text}");
         let page = crate::page(&run);
         assert!(page.contains("used up to 46 %") && !page.contains("<td>1.25</td>"), "{page}");
+        for record in &mut run.records {
+            record.experiment = ROCKSJAVA.into();
+            record.ops.iter_mut().for_each(|ops| ops.us_cpu_op = Some(0.5));
+        }
+        let text = rates(&run);
+        assert!(text.contains("| sequential reads | AshlarDB | 0.50 µs | – |"), "{text}");
     }
 
     /// No formula covers the load of Linkbench, and write calls say nothing of an engine that maps its writes.

@@ -135,14 +135,20 @@ fn add(connection: &mut Connection, link: &Link<'_>) -> Answer<Added> {
 }
 
 /// The bytes of the link's data, if it was visible and is hidden now.
-fn hide(connection: &mut Connection, fan: Fan, id2: u64, now: u64) -> Answer<Option<u64>> {
-    let mut found = None;
-    connection.select(LOCK_LINK, &key(fan, id2), |row| found = row.number(0).zip(row.number(1)))?;
-    let Some((1, bytes)) = found else { return Ok(None) };
+fn hide(connection: &mut Connection, fan: Fan, id2: u64, now: u64) -> Answer<Result<Option<u64>>> {
+    let (mut found, mut whole) = (None, true);
+    connection.select(LOCK_LINK, &key(fan, id2), |row| {
+        found = row.number(0).zip(row.number(1));
+        whole = found.is_some();
+    })?;
+    if !whole {
+        return Ok(tables::malformed("linktable"));
+    }
+    let Some((1, bytes)) = found else { return Ok(Ok(None)) };
     connection.select(HIDE_LINK, &key(fan, id2), |_| ())?;
     let count = [number(fan.id1), number(fan.link_type), number(now)];
     connection.select(TAKE_FROM_COUNT, &count, |_| ())?;
-    Ok(Some(bytes))
+    Ok(Ok(Some(bytes)))
 }
 
 impl<'a> Store for Tables<'a> {
@@ -165,7 +171,7 @@ impl<'a> Store for Tables<'a> {
     }
 
     fn delete_link(&mut self, fan: Fan, id2: u64, now: u64) -> Result<bool> {
-        let hidden = self.atomically(|connection| hide(connection, fan, id2, now))?;
+        let hidden = self.atomically(|connection| hide(connection, fan, id2, now))??;
         let Some(bytes) = hidden else { return Ok(false) };
         self.written += LINK_BYTES + LISTED_BYTES + 2 * bytes + PLACE_BYTES + COUNT_BYTES;
         Ok(true)
@@ -273,5 +279,42 @@ impl<'a> Store for Tables<'a> {
 
     fn check_everything(&mut self, expected: Option<Expected>) -> Result<Faults> {
         bulk::everything(&mut self.handle, expected)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::os::unix::net::UnixListener;
+
+    /// The visibility of the link comes as text.
+    #[test]
+    fn a_malformed_row_is_no_missing_link() {
+        let column = |column_type: u8| [&[0; 6 + 1 + 2 + 4][..], &[column_type]].concat();
+        let (text, number, end) = (253, 8, vec![0xfe]);
+        // The greeting, the login, the prepared statement of 2 columns and 3 parameters with 4 + 3 descriptions, its rows.
+        let mut packets = vec![vec![10], vec![0, 0], vec![0, 1, 0, 0, 0, 2, 0, 3, 0]];
+        packets.extend((0..7).map(|_| end.clone()));
+        packets.extend([vec![2], column(text), column(number), end.clone()]);
+        packets.extend([[&[0, 0, 1, b'1'][..], &5_u64.to_le_bytes()].concat(), end]);
+        let framed = |packet: &Vec<u8>| {
+            let [length, ..] = packet.len().to_le_bytes();
+            [&[length, 0, 0, 0][..], packet].concat()
+        };
+        let sent = packets.iter().map(framed).collect::<Vec<_>>().concat();
+        let dir = tempfile::tempdir().unwrap();
+        let socket = dir.path().join("s");
+        let listener = UnixListener::bind(&socket).unwrap();
+        let server = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            stream.write_all(&sent).unwrap();
+            stream.read_to_end(&mut Vec::new()).unwrap();
+        });
+        let mut connection = Connection::open(&socket, Duration::from_secs(60)).unwrap();
+        let hidden = hide(&mut connection, Fan { id1: 7, link_type: 9 }, 8, 0).unwrap();
+        assert_eq!(hidden, tables::malformed("linktable"));
+        drop(connection);
+        server.join().unwrap();
     }
 }

@@ -1,6 +1,6 @@
 //! MariaDB as an engine under the driver: one server of its own, and clients with two connections each.
 
-use super::server::Server;
+use super::server::{self, Server};
 use super::tables::{self, DATABASE, Question};
 use super::wire::{Connection, Fault, Param, Row};
 use ashlar_peers::client::{Bounds, Changes, Client};
@@ -10,15 +10,21 @@ use ashlar_peers::operations::Operations;
 use ashlar_peers::peer::{Cursor, Entries, Lent, NoWriter, Peer, Read, Result, Written};
 use ashlar_peers::settings::Settings;
 use ashlar_peers::space::{Taken, taken};
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How long settling may take.
 const PATIENCE: Duration = Duration::from_secs(600);
-/// The pause between two looks, and how many looks in a row must find no work.
+/// The pause between two looks, and how many looks in a row must find no work. They take 100 ms, in which a compaction of more than 10
+/// MiB a second writes: RocksDB writes and counts a MiB at a time.
 const PAUSE: Duration = Duration::from_millis(20);
-const LOOKS: u32 = 3;
+const LOOKS: u32 = 6;
+
+/// The status variables of MyRocks with the bytes that flushes and compactions wrote.
+const FLUSHED: &str = "ROCKSDB_FLUSH_WRITE_BYTES";
+const COMPACTED: &str = "ROCKSDB_COMPACT_WRITE_BYTES";
 
 /// How often a batch of the load runs that meets a lock of another one.
 const TRIES: u32 = 100;
@@ -93,8 +99,52 @@ impl MariaDb {
         self.status("INNODB_BUFFER_POOL_PAGES_DIRTY")
     }
 
+    /// Bytes that flushes and compactions of MyRocks wrote. A compaction that runs is not pending: only these bytes show it.
+    fn background_bytes(&self) -> Result<u64> {
+        if self.engine != EngineName::Myrocks {
+            return Ok(0);
+        }
+        Ok(self.status(FLUSHED)? + self.status(COMPACTED)?)
+    }
+
     fn run(&self, text: &str) -> Result<()> {
         self.with(|own| own.run(text)).map(drop)
+    }
+
+    /// Ends the server's background work, with at most [`PATIENCE`] from `begun`.
+    fn settle_since(&self, begun: Instant) -> Result<()> {
+        let hurry = || {
+            let left = PATIENCE.saturating_sub(begun.elapsed()).max(PAUSE);
+            self.with(|own| own.wait_at_most(Some(left)))
+        };
+        let (begin, end) = match self.engine {
+            EngineName::Myrocks => ("SET GLOBAL rocksdb_force_flush_memtable_now = 1", None),
+            _ => (
+                "SET GLOBAL innodb_max_dirty_pages_pct_lwm = 0, innodb_max_dirty_pages_pct = 0",
+                Some(
+                    "SET GLOBAL innodb_max_dirty_pages_pct = DEFAULT, innodb_max_dirty_pages_pct_lwm = DEFAULT",
+                ),
+            ),
+        };
+        hurry()?;
+        self.run(begin)?;
+        let mut looks = Looks::default();
+        loop {
+            hurry()?;
+            let left = self.left()?;
+            if looks.idle(left, self.background_bytes()?) {
+                break;
+            }
+            if begun.elapsed() > PATIENCE {
+                return Err(format!(
+                    "the server has background work left ({left}) after {} s",
+                    PATIENCE.as_secs()
+                ));
+            }
+            std::thread::sleep(PAUSE);
+        }
+        hurry()?;
+        end.map_or(Ok(()), |end| self.run(end))
     }
 }
 
@@ -122,7 +172,12 @@ impl Peer for MariaDb {
             })
         };
         prepare().map_err(|fault| server.explained(&fault))?;
-        let empty = empty(dir, server.created)?;
+        let empty = empty(dir, || {
+            let mut rows = None;
+            let asked = own.select(tables::HAS_ROWS, &[], |row| rows = row.number(0));
+            asked.map_err(|fault| server.explained(&fault))?;
+            Ok(rows != Some(0))
+        })?;
         measure::beside(server.process());
         Ok(MariaDb { own: Mutex::new(own), server, engine, version, empty })
     }
@@ -159,29 +214,8 @@ impl Peer for MariaDb {
     }
 
     fn settle(&self) -> Result<()> {
-        let (begin, end) = match self.engine {
-            EngineName::Myrocks => ("SET GLOBAL rocksdb_force_flush_memtable_now = 1", None),
-            _ => (
-                "SET GLOBAL innodb_max_dirty_pages_pct_lwm = 0, innodb_max_dirty_pages_pct = 0",
-                Some(
-                    "SET GLOBAL innodb_max_dirty_pages_pct = DEFAULT, innodb_max_dirty_pages_pct_lwm = DEFAULT",
-                ),
-            ),
-        };
-        self.run(begin)?;
-        let (begun, mut looks) = (Instant::now(), 0);
-        while looks < LOOKS {
-            let left = self.left()?;
-            looks = if left == 0 { looks + 1 } else { 0 };
-            if begun.elapsed() > PATIENCE {
-                return Err(format!(
-                    "the server has background work left ({left}) after {} s",
-                    PATIENCE.as_secs()
-                ));
-            }
-            std::thread::sleep(PAUSE);
-        }
-        end.map_or(Ok(()), |end| self.run(end))
+        self.settle_since(Instant::now())?;
+        self.with(|own| own.wait_at_most(None))
     }
 
     fn written(&self) -> Written {
@@ -189,7 +223,7 @@ impl Peer for MariaDb {
             return Written::default();
         }
         let of = |names| self.status(names).ok();
-        Written { flush: of("ROCKSDB_FLUSH_WRITE_BYTES"), compaction: of("ROCKSDB_COMPACT_WRITE_BYTES") }
+        Written { flush: of(FLUSHED), compaction: of(COMPACTED) }
     }
 
     fn close(self) -> Result<()> {
@@ -203,17 +237,54 @@ fn has_tables<T>() -> Result<T> {
     Err("not offered: keys and values; a server has tables".to_owned())
 }
 
-/// What the directory `dir` of a new server takes. An older one keeps the numbers in a file.
-fn empty(dir: &Path, new: bool) -> Result<Taken> {
-    let (file, now) = (dir.join("empty-bytes"), taken(dir));
-    if new {
-        let text = format!("{} {}", now.allocated, now.apparent);
-        std::fs::write(&file, text).map_err(|e| format!("{}: {e}", file.display()))?;
-        return Ok(now);
+/// What the directory `dir` takes without rows. The first start that creates the tables measures it, and keeps the numbers in a file for
+/// later starts. An interrupted first start leaves no file and no rows, so the next start measures.
+fn empty(dir: &Path, has_rows: impl FnOnce() -> Result<bool>) -> Result<Taken> {
+    let file = server::home(dir).join("empty-bytes");
+    let said = |e: std::io::Error| format!("{}: {e}", file.display());
+    match std::fs::read_to_string(&file) {
+        Ok(text) => {
+            let mut numbers = text.split_whitespace().map_while(|number| number.parse().ok());
+            let both = numbers.next().zip(numbers.next());
+            let (allocated, apparent) =
+                both.ok_or_else(|| format!("{}: not the two sizes of an empty server", file.display()))?;
+            Ok(Taken { allocated, apparent })
+        }
+        Err(e) if e.kind() == ErrorKind::NotFound && !has_rows()? => {
+            let now = taken(dir);
+            // A file that is cut short would not be seen as such.
+            let beside = file.with_extension("new");
+            let written = std::fs::write(&beside, format!("{} {}", now.allocated, now.apparent));
+            written.and_then(|()| std::fs::rename(&beside, &file)).map_err(said)?;
+            Ok(now)
+        }
+        Err(e) => {
+            Err(format!("{}: the sizes of the rows are not known: load into another directory", said(e)))
+        }
     }
-    let text = std::fs::read_to_string(&file).unwrap_or_default();
-    let mut numbers = text.split_whitespace().map_while(|number| number.parse().ok());
-    Ok(Taken { allocated: numbers.next().unwrap_or(0), apparent: numbers.next().unwrap_or(0) })
+}
+
+/// What the looks at a server that settles found.
+#[derive(Debug, Default)]
+struct Looks {
+    /// How many in a row found no work.
+    quiet: u32,
+    /// The bytes of the look before.
+    written: Option<u64>,
+}
+
+impl Looks {
+    /// Adds a look that found `left` work and `written` bytes of earlier work. True after [`LOOKS`] looks without work, between which the
+    /// server wrote nothing.
+    fn idle(&mut self, left: u64, written: u64) -> bool {
+        let before = self.written.replace(written);
+        self.quiet = match left {
+            0 if before == Some(written) => self.quiet + 1,
+            0 => 1,
+            _ => 0,
+        };
+        self.quiet >= LOOKS
+    }
 }
 
 /// A client's connections. Load and check use the first one, and so do the operations that read: each of their statements is a
@@ -340,6 +411,38 @@ mod tests {
     use super::*;
     use crate::kv::layout;
     use crate::model::{Fan, Visibility};
+
+    /// The last compaction of MyRocks is not pending: only the bytes that it writes show it.
+    #[test]
+    fn a_server_that_writes_is_not_idle() {
+        let idle = |looks: &[(u64, u64)]| {
+            let mut all = Looks::default();
+            looks.iter().map(|(left, written)| all.idle(*left, *written)).collect::<Vec<_>>()
+        };
+        assert_eq!(idle(&[(0, 7); 6]), [false, false, false, false, false, true]);
+        let after = |broken: &[(u64, u64)]| idle(&[broken, &[(0, 8); 6]].concat());
+        assert_eq!(after(&[(0, 7); 5])[..10], [false; 10], "it wrote");
+        assert_eq!(after(&[(1, 8); 5])[..10], [false; 10], "it has work");
+        assert_eq!((after(&[(0, 7); 5])[10], after(&[(1, 8); 5])[10]), (true, true));
+    }
+
+    #[test]
+    fn the_size_without_rows_is_measured_before_the_first_row_or_is_an_error() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = server::home(dir.path());
+        std::fs::create_dir(&home).unwrap();
+        std::fs::write(home.join("data"), [1; 100_000]).unwrap();
+        let file = home.join("empty-bytes");
+        let why = empty(dir.path(), || Ok(true)).unwrap_err();
+        assert!(why.starts_with(&file.display().to_string()) && why.contains("another directory"), "{why}");
+        let first = empty(dir.path(), || Ok(false)).unwrap();
+        assert!(first.allocated >= 100_000, "{first:?}");
+        std::fs::write(home.join("data"), [1; 900_000]).unwrap();
+        assert_eq!(empty(dir.path(), || Ok(true)).unwrap(), first);
+        std::fs::write(&file, "12").unwrap();
+        let why = empty(dir.path(), || Ok(true)).unwrap_err();
+        assert!(why.ends_with("empty-bytes: not the two sizes of an empty server"), "{why}");
+    }
 
     /// The bounds of the phases are those of one prefix each; others are refused.
     #[test]

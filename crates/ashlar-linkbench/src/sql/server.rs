@@ -1,7 +1,9 @@
 //! A MariaDB server of one engine's process: its directory, its settings, its start and its end.
 //!
-//! 1. Everything of the server lies in the directory of the run: data, socket, log. It listens on the socket only.
-//! 2. The server ends with the process that started it, however that process ends.
+//! 1. Everything of the server lies in a folder of the directory of the run: data, temporary files, socket, log. The server listens
+//!    on the socket only. The folder is closed to other users; the directory, which may be the user's own, keeps its mode.
+//! 2. The server ends with the process that started it, however that process ends. This takes the program `setpriv` of util-linux.
+//!    Without `setpriv` only the driver ends the server of a killed process, by ending its process group; a killed driver can leave one.
 //! 3. The data directory is created beside its place and then renamed, so that an interrupted creation leaves none.
 
 use super::wire::{Connection, Fault};
@@ -23,7 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 const LAST_WORDS: Duration = Duration::from_secs(2);
 /// The pause between two looks.
 const PAUSE: Duration = Duration::from_millis(20);
-/// The longest path of a Unix socket, its end included.
+/// The longest path of a Unix socket, without the zero byte at its end.
 const SOCKET_PATH: usize = 107;
 /// Lines of the log that a message shows.
 const SHOWN: usize = 5;
@@ -41,8 +43,11 @@ pub struct Server {
     socket: PathBuf,
     log: PathBuf,
     options: Vec<String>,
-    /// Whether the data directory was created by this start.
-    pub created: bool,
+}
+
+/// The folder of the server in the directory of a run.
+pub fn home(dir: &Path) -> PathBuf {
+    dir.join("server")
 }
 
 /// The options of the server that belong to `engine`. Those of the paths are not among them.
@@ -121,6 +126,7 @@ impl Server {
     /// The data cannot be created, or the server does not start: with the last lines of its log.
     pub fn start(engine: EngineName, dir: &Path, settings: &Settings, program: &Path) -> Result<Server> {
         let said = |path: &Path, e: std::io::Error| format!("{}: {e}", path.display());
+        let dir = &home(dir);
         std::fs::create_dir_all(dir).map_err(|e| said(dir, e))?;
         // The user of the server has no password, so that no other user may reach the socket.
         std::fs::set_permissions(dir, PermissionsExt::from_mode(0o700)).map_err(|e| said(dir, e))?;
@@ -130,9 +136,9 @@ impl Server {
             let why = "a Unix socket cannot have so long a path: give a shorter --dir";
             return Err(format!("{}: {why}", socket.display()));
         }
-        let data = dir.join("data");
-        let created = !data.exists();
-        if created {
+        let (data, temporary) = (dir.join("data"), dir.join("tmp"));
+        std::fs::create_dir_all(&temporary).map_err(|e| said(&temporary, e))?;
+        if !data.exists() {
             create(&dir, &data, settings, program)?;
         }
         let options = options(engine, settings);
@@ -140,10 +146,11 @@ impl Server {
         command.arg("--no-defaults").args(as_user()).arg(format!("--datadir={}", data.display()));
         command.arg(format!("--socket={}", socket.display())).arg(format!("--log-error={}", log.display()));
         command.arg(format!("--pid-file={}", dir.join("server.pid").display()));
+        command.arg(format!("--tmpdir={}", temporary.display()));
         command.args(options.iter().map(|option| format!("--{option}")));
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let child = command.spawn().map_err(|e| said(program, e))?;
-        let server = Server { child: Mutex::new(Some(child)), socket, log, options, created };
+        let server = Server { child: Mutex::new(Some(child)), socket, log, options };
         server.wait_until_it_answers()?;
         Ok(server)
     }
@@ -151,7 +158,8 @@ impl Server {
     fn wait_until_it_answers(&self) -> Result<()> {
         let begun = Instant::now();
         loop {
-            match Connection::open(&self.socket) {
+            let left = PATIENCE.saturating_sub(begun.elapsed()).max(PAUSE);
+            match Connection::open(&self.socket, left) {
                 Ok(_) => return Ok(()),
                 Err(Fault::Refused { code, text }) => {
                     return Err(format!("the server refuses its first client: {text} ({code})"));
@@ -174,7 +182,7 @@ impl Server {
     /// # Errors
     /// The server has ended, or refuses.
     pub fn connect(&self) -> Result<Connection> {
-        Connection::open(&self.socket).map_err(|fault| self.explained(&fault))
+        Connection::open(&self.socket, PATIENCE).map_err(|fault| self.explained(&fault))
     }
 
     /// The options that it was started with.
@@ -255,8 +263,7 @@ fn as_user() -> Option<&'static str> {
     rustix::process::geteuid().is_root().then_some("--user=root")
 }
 
-/// The command `program`, which the system kills when its parent ends. Without the tool that asks the system for that, the process
-/// group still ends the server when the driver ends a process.
+/// The command `program`, which the system kills when its parent ends, if `setpriv` is there to ask the system for that.
 fn dies_with_parent(program: &Path) -> Command {
     match place::program("setpriv") {
         Some(tool) => {
@@ -288,6 +295,7 @@ fn create(dir: &Path, data: &Path, settings: &Settings, program: &Path) -> Resul
     let errors = out.try_clone().map_err(|e| said(&log, e))?;
     let mut command = dies_with_parent(&tool);
     command.arg("--no-defaults").args(as_user()).arg(format!("--datadir={}", beside.display()));
+    command.arg(format!("--tmpdir={}", dir.join("tmp").display()));
     command.args(["--auth-root-authentication-method=normal", "--skip-test-db"]);
     command.args(["--skip-name-resolve", "--innodb-page-size=16K"]);
     command.arg(format!("--innodb-log-file-size={}", log_bytes(settings)));
@@ -353,6 +361,11 @@ mod tests {
         let deep = dir.path().join("d".repeat(100));
         let why = Server::start(EngineName::Innodb, &deep, &Settings::default(), Path::new("/bin/false"));
         assert!(why.as_ref().is_err_and(|why| why.contains("give a shorter --dir")), "{why:?}");
+        // Only the server's folder is closed to other users.
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        let usual = dir.path().join("usual");
+        std::fs::create_dir(&usual).unwrap();
+        assert_eq!((mode(&deep), mode(&home(&deep))), (mode(&usual), 0o700));
     }
 
     #[test]

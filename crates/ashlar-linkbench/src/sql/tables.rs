@@ -66,6 +66,10 @@ pub fn schema(engine: EngineName) -> Vec<String> {
     ]
 }
 
+/// Whether any table has a row: 0 or 1.
+pub const HAS_ROWS: &str = "SELECT EXISTS (SELECT 1 FROM linktable) OR EXISTS (SELECT 1 FROM counttable) \
+    OR EXISTS (SELECT 1 FROM nodetable) OR EXISTS (SELECT 1 FROM metatable)";
+
 /// Columns of a link in the order that [`link`] reads.
 pub const LINK: &str = "id1, link_type, id2, visibility, version, time, data";
 

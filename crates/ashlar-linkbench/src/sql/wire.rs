@@ -8,10 +8,11 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::io::{BufReader, Read, Write};
+use std::io::{BufReader, ErrorKind, Read, Write};
 use std::ops::Range;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::time::Duration;
 
 /// The longest payload of one packet. A longer one comes in several.
 const LONGEST: usize = 0xff_ffff;
@@ -76,7 +77,10 @@ impl fmt::Display for Fault {
 
 impl From<std::io::Error> for Fault {
     fn from(e: std::io::Error) -> Fault {
-        Fault::Lost(e.to_string())
+        Fault::Lost(match e.kind() {
+            ErrorKind::WouldBlock | ErrorKind::TimedOut => "no answer in time".to_owned(),
+            _ => e.to_string(),
+        })
     }
 }
 
@@ -157,17 +161,18 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Connects as the user `root`, which needs no password in a server of our own.
+    /// Connects as the user `root`, which needs no password in a server of our own. Waits at most `patience` for each packet.
     ///
     /// # Errors
-    /// Nothing listens at `socket`, or the server refuses.
-    pub fn open(socket: &Path) -> Answer<Connection> {
+    /// Nothing listens at `socket`, the server does not answer in time, or the server refuses.
+    pub fn open(socket: &Path, patience: Duration) -> Answer<Connection> {
         let stream = BufReader::new(UnixStream::connect(socket)?);
         let (out, packet, types, fields) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let statements = HashMap::new();
         let broken = None;
         let mut connection =
             Connection { stream, out, packet, sequence: 0, types, fields, broken, statements };
+        connection.wait_at_most(Some(patience))?;
         connection.receive()?;
         match connection.packet.first() {
             Some(10) => {}
@@ -192,7 +197,17 @@ impl Connection {
             connection.send()?;
             connection.receive()?;
         }
-        connection.done().map(|_| connection)
+        connection.done()?;
+        connection.wait_at_most(None)?;
+        Ok(connection)
+    }
+
+    /// Sets how long later calls wait for each packet. `None`: without an end. A packet that does not come in time breaks the connection.
+    ///
+    /// # Errors
+    /// `patience` is zero.
+    pub fn wait_at_most(&self, patience: Option<Duration>) -> Answer<()> {
+        Ok(self.stream.get_ref().set_read_timeout(patience)?)
     }
 
     /// Executes `text`, which returns no rows.
@@ -567,10 +582,15 @@ mod tests {
                 let (mut stream, _) = listener.accept().unwrap();
                 stream.write_all(sent).unwrap();
             });
-            let why = Connection::open(&socket).unwrap_err().to_string();
+            let why = Connection::open(&socket, Duration::from_secs(60)).unwrap_err().to_string();
             assert!(why.contains(wanted), "{why}");
             server.join().unwrap();
         }
+        let _ = std::fs::remove_file(&socket);
+        let silent = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        let why = Connection::open(&socket, Duration::from_millis(10)).unwrap_err().to_string();
+        assert_eq!(why, "the connection is lost: no answer in time");
+        drop(silent);
         let conflict = |code| Fault::Refused { code, text: String::new() }.is_conflict();
         assert_eq!([1213, 1205, 1062].map(conflict), [true, true, false]);
     }
