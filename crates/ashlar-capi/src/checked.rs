@@ -192,7 +192,7 @@ impl Known {
         }
     }
 
-    /// The memory of a freed object goes back to the allocator. What is known of its addresses is known no longer.
+    /// The memory of a freed object goes back to the allocator. The objects that were at its addresses are forgotten.
     fn release(&mut self, from: usize, layout: Layout) {
         let within = self.objects.range(from..from.saturating_add(layout.size()));
         let all: Vec<usize> = within.map(|(at, _)| *at).collect();

@@ -30,7 +30,7 @@ pub fn compaction_options_create() -> CompactFilesObject {
     }
 }
 
-// The functions of C for a flag are those of two headers, so what they do has functions of its own.
+// Two headers have C functions for a flag that cancels compactions. The functions below do the work of both.
 
 /// A flag that cancels compactions.
 pub(crate) fn new_flag() -> *mut u8 {

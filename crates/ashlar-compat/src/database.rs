@@ -136,7 +136,8 @@ impl Database {
         }
         check_families(options, path, mode, named)?;
         check_identity(options, mode)?;
-        let quota = options.space.as_ref().map_or(Ok(0), |space| space.quota())?;
+        let space = options.space.as_ref().filter(|_| mode == Mode::Write);
+        let quota = space.map_or(Ok(0), |space| space.quota())?;
         let telling =
             (!options.listeners.is_empty()).then(|| Arc::new(Telling::new(options.listeners.clone(), path)));
         let builder = builder(options, path, mode, named).disk_quota(quota);
@@ -161,11 +162,11 @@ impl Database {
         };
         let env = options.env.clone();
         let database = Database { db, default, path, env, said, holds: Arc::default(), secondary };
+        if let Some(space) = space {
+            space.opened(&database, quota)?;
+        }
         if let Some(telling) = telling {
             telling.opened(&database);
-        }
-        if let Some(space) = &options.space {
-            space.opened(&database);
         }
         Ok((database, families))
     }

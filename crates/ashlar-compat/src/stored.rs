@@ -61,9 +61,19 @@ fn members(text: &str) -> Result<Vec<(String, String)>> {
     Ok(all)
 }
 
-/// Whether the value is too large for the `int` in which RocksDB holds the option.
-fn exceeds_int(name: &str, value: &str) -> bool {
-    INTS.contains(&name) && i32::try_from(i64::of(&Value::parse(value.trim()))).is_err()
+/// The name and value of the option that is too large for the `int` in which RocksDB holds it: this one, or one within its struct,
+/// down to so many structs within structs.
+fn beyond_int(name: &str, value: &str, nested: usize) -> Option<(String, String)> {
+    if INTS.contains(&name) {
+        let is_beyond = i32::try_from(i64::of(&Value::parse(value.trim()))).is_err();
+        return is_beyond.then(|| (name.to_owned(), value.to_owned()));
+    }
+    let inner = value.strip_prefix('{')?.strip_suffix('}')?;
+    if nested == 0 || is_object(name, inner) {
+        return None;
+    }
+    // A struct that does not parse is an error elsewhere.
+    members(inner).ok()?.iter().find_map(|(name, value)| beyond_int(name, value, nested - 1))
 }
 
 /// A string without the braces around values.
@@ -72,7 +82,8 @@ fn exceeds_int(name: &str, value: &str) -> bool {
 /// `InvalidArgument`: a value is too large for its option.
 fn plain(text: &str) -> Result<String> {
     let all = members(text)?;
-    if let Some((name, value)) = all.iter().find(|(name, value)| exceeds_int(name, value)) {
+    let beyond = all.iter().find_map(|(name, value)| beyond_int(name, value, MOST_NESTED));
+    if let Some((name, value)) = beyond {
         return Err(Error::invalid(format!("{name}: {value} is not {} to {}", i32::MIN, i32::MAX)));
     }
     Ok(all.into_iter().map(|(name, value)| format!("{name}={value};")).collect())
@@ -113,7 +124,8 @@ fn fitting(text: &str) -> Result<String> {
     all.retain(|(name, value)| {
         let taken = ashlar_options::Options::default().set(name, value);
         // What the engine refuses stays for the caller's error.
-        !taken.is_err_and(|e| e.kind() == ErrorKind::InvalidArgument) && !exceeds_int(name, value)
+        !taken.is_err_and(|e| e.kind() == ErrorKind::InvalidArgument)
+            && beyond_int(name, value, MOST_NESTED).is_none()
     });
     Ok(all.into_iter().map(|(name, value)| format!("{name}={value};")).collect())
 }
@@ -297,6 +309,13 @@ mod tests {
             let set =
                 (options.texts.get::<i32>("max_open_files"), options.texts.get::<usize>("write_buffer_size"));
             assert_eq!(set, (-1, 1 << 20));
+        }
+        for table in ["block_based_table_factory={", "table_factory={id=BlockBasedTable;"] {
+            let text = format!("{table}block_restart_interval=99999999999}};write_buffer_size=1M");
+            let e = with_string(&Options::default(), &text, false).unwrap_err();
+            assert!(e.message().contains("block_restart_interval: 99999999999"), "{e}");
+            let options = with_string(&Options::default(), &text, true).unwrap();
+            assert_eq!((options.table, options.texts.get::<usize>("write_buffer_size")), (None, 1 << 20));
         }
     }
 

@@ -83,14 +83,21 @@ impl<T> Pool<T> {
         Pool { kept: Vec::new(), capacity: reused, most: reused.max(Self::LEAST_KEPT) }
     }
 
-    /// A kept pair for keys of `longest` bytes, or the capacity of a new one.
-    fn take(&mut self, longest: usize, capacity_of: impl Fn(&T) -> usize) -> std::result::Result<T, usize> {
+    /// A kept pair for keys of `longest` bytes, or the capacity of a new one. In the error, `Some` is a kept pair that is too small: a
+    /// larger one takes its place.
+    fn take(
+        &mut self,
+        longest: usize,
+        capacity_of: impl Fn(&T) -> usize,
+    ) -> std::result::Result<T, (usize, Option<T>)> {
         if longest > self.most {
-            return Err(longest);
+            return Err((longest, None));
         }
         self.capacity = self.capacity.max(longest);
-        // A pair that is too small makes room for a larger one.
-        self.kept.pop().filter(|kept| capacity_of(kept) >= longest).ok_or(self.capacity)
+        match self.kept.pop() {
+            Some(kept) if capacity_of(&kept) >= longest => Ok(kept),
+            small => Err((self.capacity, small)),
+        }
     }
 
     /// Takes a pair of this capacity back. `Some`: the pair is not kept.
@@ -148,7 +155,11 @@ impl JavaComparator {
         );
         // A nested comparison takes another pair.
         let kept = self.pool().take(a.len().max(b.len()), |kept| kept.capacity);
-        let buffers = kept.or_else(|capacity| Buffers::new(env, self.direct, capacity))?;
+        let buffers = kept.or_else(|(capacity, small)| {
+            // Outside the lock, because the end of a reference calls the JVM.
+            drop(small);
+            Buffers::new(env, self.direct, capacity)
+        })?;
         buffers.fill(env, 0, a)?;
         buffers.fill(env, 1, b)?;
         let len = |key: &[u8]| int(i32::try_from(key.len()).unwrap_or(i32::MAX));
@@ -402,7 +413,7 @@ mod tests {
 
     /// A pair is its capacity.
     fn used(pool: &mut Pool<usize>, longest: usize) -> usize {
-        let pair = pool.take(longest, |pair| *pair).unwrap_or_else(|capacity| capacity);
+        let pair = pool.take(longest, |pair| *pair).unwrap_or_else(|(capacity, _)| capacity);
         pool.give(pair, pair);
         pair
     }
@@ -410,7 +421,9 @@ mod tests {
     #[test]
     fn a_pool_keeps_few_buffers_and_no_large_ones() {
         let mut pool = Pool::new(64);
-        assert_eq!([1, 100, 30].map(|longest| used(&mut pool, longest)), [64, 100, 100]);
+        assert_eq!(used(&mut pool, 1), 64);
+        assert_eq!(pool.take(100, |pair| *pair), Err((100, Some(64))), "the caller drops the small pair");
+        assert_eq!([100, 30].map(|longest| used(&mut pool, longest)), [100, 100]);
         assert_eq!(used(&mut pool, 10 << 20), 10 << 20);
         assert_eq!((used(&mut pool, 1), pool.kept.len()), (100, 1), "a long key leaves the kept pair");
         assert_eq!((0..1000).filter(|_| pool.give(100, 100).is_some()).count(), 1000 - 63);

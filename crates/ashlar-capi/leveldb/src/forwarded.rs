@@ -1,5 +1,5 @@
-//! Functions with functions of the caller. What they do is that of RocksDB's interface. They call its inner functions, because the
-//! loader may give the name of an exported one to another library.
+//! Functions of LevelDB's interface that take callbacks. Each one does the same as its namesake in RocksDB's interface. They call the
+//! inner functions of that interface: the loader may bind an exported name, such as `rocksdb_…`, to another library.
 
 use rocksdb::batch::BatchObject;
 use rocksdb::callbacks::{ComparatorObject, Compare, Destructor, Entry, Key, Name};

@@ -1,7 +1,7 @@
 //! The JVM: the class files of `jdb_bench`, RocksDB's jar, and the choice of the native half.
 //!
 //! RocksDB's jar looks for `librocksdbjni.so` where the system looks for libraries, and else unpacks its own half into the
-//! directory for temporary files. So `LD_LIBRARY_PATH` chooses the half.
+//! directory for temporary files. So `LD_LIBRARY_PATH` chooses our half, and an empty `java.library.path` chooses RocksDB's.
 
 use super::said::{self, Measured};
 use ashlar_peers::engine::EngineName;
@@ -20,6 +20,7 @@ const OPTIONS: [&str; 3] = ["-Xms256m", "-Xmx256m", "-XX:+UseSerialGC"];
 
 /// What all JVMs share.
 pub struct Java {
+    java: PathBuf,
     jar: PathBuf,
     ours: PathBuf,
     classes: Scratch,
@@ -44,8 +45,8 @@ impl Java {
         let classes = Scratch::new(dir, "ashlar-compare-classes", EngineName::Ashlardb)?;
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(SOURCES);
         let said = |e: std::io::Error| format!("{}: {e}", folder.display());
-        let mut command = Command::new(javac);
-        command.arg("-d").arg(classes.path()).arg("-cp").arg(&jar);
+        let mut command = Command::new(&javac);
+        command.args(["--release", "17", "-d"]).arg(classes.path()).arg("-cp").arg(&jar);
         for entry in std::fs::read_dir(&folder).map_err(said)? {
             command.arg(entry.map_err(said)?.path());
         }
@@ -53,7 +54,10 @@ impl Java {
         if !done.status.success() {
             return Err(format!("jdb_bench does not compile: {}", String::from_utf8_lossy(&done.stderr)));
         }
-        Ok(Java { jar, ours, classes, version: version()? })
+        let beside = javac.with_file_name("java");
+        let java = if beside.is_file() { beside } else { PathBuf::from("java") };
+        let version = version(&java)?;
+        Ok(Java { java, jar, ours, classes, version })
     }
 
     /// The half and the JVM, for the record.
@@ -77,10 +81,10 @@ impl Java {
         flags: &[String],
     ) -> Result<Measured, Status> {
         let is_ours = engine == EngineName::Ashlardb;
-        let mut java = Command::new("java");
+        let mut java = Command::new(&self.java);
         match self.ours.parent().filter(|_| is_ours) {
             Some(parent) => java.env("LD_LIBRARY_PATH", parent),
-            None => java.env_remove("LD_LIBRARY_PATH"),
+            None => java.env_remove("LD_LIBRARY_PATH").arg("-Djava.library.path="),
         };
         java.args(OPTIONS).arg(format!("-Djava.io.tmpdir={}", folder.display()));
         java.arg("-cp").arg(format!("{}:{}", self.jar.display(), self.classes.path().display()));
@@ -88,16 +92,39 @@ impl Java {
         let ended = ended(limits, java);
         ended.outcome?;
         let half = said::native_half(&ended.lines).map(Path::new).unwrap_or(Path::new("none"));
-        if (half == self.ours) != is_ours {
+        let is_right = if is_ours { half == self.ours } else { is_below(half, folder) };
+        if !is_right {
             return Err(failed(format!("the JVM mapped {} as its native half", half.display())));
         }
         said::parse(&ended.lines).ok_or_else(|| failed("jdb_bench printed no figures".into()))
     }
 }
 
+/// Whether a mapped file, whose path has no links, lies below a folder.
+fn is_below(file: &Path, folder: &Path) -> bool {
+    folder.canonicalize().is_ok_and(|folder| file.starts_with(folder))
+}
+
 /// The first line of `java -version`, which the JVM prints on standard error.
-fn version() -> Result<String, String> {
-    let out = Command::new("java").arg("-version").output().map_err(|e| format!("java: {e}"))?;
+fn version(java: &Path) -> Result<String, String> {
+    let out = Command::new(java).arg("-version").output().map_err(|e| format!("java: {e}"))?;
     let said = String::from_utf8_lossy(&out.stderr).into_owned();
     Ok(said.lines().next().unwrap_or("Java of an unknown version").replace('"', ""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_half_below_the_folder_for_temporary_files_is_rocksdbs() {
+        let scratch = tempfile::tempdir().unwrap();
+        let link = scratch.path().join("link");
+        std::os::unix::fs::symlink(scratch.path(), &link).unwrap();
+        let unpacked = scratch.path().canonicalize().unwrap().join("librocksdbjni1.so");
+        assert!(is_below(&unpacked, scratch.path()) && is_below(&unpacked, &link));
+        for other in ["/usr/lib/librocksdbjni.so", "unknown", "none"] {
+            assert!(!is_below(Path::new(other), scratch.path()), "{other}");
+        }
+    }
 }

@@ -109,7 +109,7 @@ pub(super) const DATABASE: &[Row<Options>] = &[
     // Files.
     mapped!("env", "", open, "the `Env` given to the open", Range::Text("an environment"), None, |_| None, "The environment given to the open provides files, clock, threads and randomness."),
     mapped!("db_paths", "", open, "db.db_paths", Range::Text("{path=DIRECTORY;target_size=BYTES}, with ':' between"), Some(|o, text| { o.db.db_paths = Value::parse(text)?; Ok(()) }), |_| None, "Directories of tables, four at most. Upper levels go to the first directories, up to their target sizes; the last directory takes the rest. RocksDB does not store this option; AshlarDB stores it in the comment block of its OPTIONS files."),
-    refused!("sst_file_manager", "", open, "AshlarDB limits neither the disk space of a database nor the rate of deletions."),
+    refused!("sst_file_manager", "", open, "In Rust, `Builder::disk_quota` limits the disk space of a database. In C and Java, max_allowed_space_usage of a manager does. Deletions have no rate."),
     refused!("use_direct_reads", "false", open, "Direct reads are not supported: files are read through the operating system's cache."),
     refused!("use_direct_io_for_flush_and_compaction", "false", open, "Direct writes are not supported: files are written through the operating system's cache."),
     refused!("use_direct_io_for_compaction_reads", "false", open, "Direct reads are not supported: files are read through the operating system's cache."),

@@ -3,6 +3,8 @@ package jdbbench;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.Locale;
+import java.util.concurrent.TimeUnit;
 import org.rocksdb.BlockBasedTableConfig;
 import org.rocksdb.BloomFilter;
 import org.rocksdb.CompressionType;
@@ -28,7 +30,15 @@ final class Database implements AutoCloseable {
     "rocksdb.num-running-compactions"
   };
 
+  /** Sizes that change when a flush or a compaction ends. */
+  private static final String[] SIZES = {
+    "rocksdb.total-sst-files-size", "rocksdb.estimate-pending-compaction-bytes"
+  };
+
   private static final long NAP_MILLIS = 20;
+
+  /** The wait for background work fails if no property changes for so long. */
+  private static final long STUCK_NANOS = TimeUnit.MINUTES.toNanos(10);
 
   /** What is closed at the end, the last one first. */
   private final List<AutoCloseable> parts = new ArrayList<>();
@@ -125,7 +135,7 @@ final class Database implements AutoCloseable {
    * @throws IllegalArgumentException there is none
    */
   static CompressionType compression(String name) {
-    String constant = name.equals("none") ? "NO_COMPRESSION" : name.toUpperCase() + "_COMPRESSION";
+    String constant = name.equals("none") ? "NO_COMPRESSION" : name.toUpperCase(Locale.ROOT) + "_COMPRESSION";
     try {
       return CompressionType.valueOf(constant);
     } catch (IllegalArgumentException unknown) {
@@ -160,21 +170,43 @@ final class Database implements AutoCloseable {
     return writes;
   }
 
-  /** Writes the memtables out, and waits until no flush and no compaction is due. */
+  /**
+   * Writes the memtables out, and waits until no flush and no compaction is due.
+   *
+   * @throws IllegalStateException work is due, and nothing has changed for minutes
+   */
   void waitForCompaction() throws RocksDBException, InterruptedException {
     try (FlushOptions waiting = new FlushOptions().setWaitForFlush(true)) {
       db.flush(waiting);
     }
     // Between two compactions all properties may be 0 for a moment, so they must be 0 several times.
+    List<Long> before = List.of();
+    long changed = System.nanoTime();
     for (int idle = 0; idle < 5; idle++) {
       Thread.sleep(NAP_MILLIS);
-      for (String property : DEBT) {
-        if (db.getLongProperty(property) > 0) {
-          idle = -1;
-          break;
-        }
+      List<Long> debt = properties(DEBT);
+      if (debt.stream().allMatch(due -> due == 0)) {
+        continue;
+      }
+      idle = -1;
+      List<Long> now = new ArrayList<>(debt);
+      now.addAll(properties(SIZES));
+      if (!now.equals(before)) {
+        before = now;
+        changed = System.nanoTime();
+      } else if (System.nanoTime() - changed > STUCK_NANOS) {
+        throw new IllegalStateException(
+            "waitforcompaction: nothing changes, and of " + String.join(", ", DEBT) + " there are " + debt);
       }
     }
+  }
+
+  private List<Long> properties(String[] names) throws RocksDBException {
+    List<Long> values = new ArrayList<>();
+    for (String name : names) {
+      values.add(db.getLongProperty(name));
+    }
+    return values;
   }
 
   /** The counts of the statistics, and their histograms. */
@@ -182,16 +214,23 @@ final class Database implements AutoCloseable {
     StringBuilder text = new StringBuilder("STATISTICS:\n");
     for (TickerType ticker : TickerType.values()) {
       if (ticker != TickerType.TICKER_ENUM_MAX) {
-        text.append("%s COUNT : %d%n".formatted(ticker.name().toLowerCase(), statistics.getTickerCount(ticker)));
+        String name = ticker.name().toLowerCase(Locale.ROOT);
+        text.append(String.format(Locale.ROOT, "%s COUNT : %d%n", name, statistics.getTickerCount(ticker)));
       }
     }
     for (HistogramType type : histograms ? HistogramType.values() : new HistogramType[0]) {
       if (type != HistogramType.HISTOGRAM_ENUM_MAX) {
         HistogramData data = statistics.getHistogramData(type);
-        String name = type.name().toLowerCase();
+        String name = type.name().toLowerCase(Locale.ROOT);
         text.append(
-            "%s P50 : %.2f P95 : %.2f P99 : %.2f COUNT : %d%n"
-                .formatted(name, data.getMedian(), data.getPercentile95(), data.getPercentile99(), data.getCount()));
+            String.format(
+                Locale.ROOT,
+                "%s P50 : %.2f P95 : %.2f P99 : %.2f COUNT : %d%n",
+                name,
+                data.getMedian(),
+                data.getPercentile95(),
+                data.getPercentile99(),
+                data.getCount()));
       }
     }
     return text.toString();

@@ -2,6 +2,7 @@ package jdbbench;
 
 import java.util.HashMap;
 import java.util.LinkedHashMap;
+import java.util.Locale;
 import java.util.Map;
 import java.util.function.Consumer;
 
@@ -63,7 +64,7 @@ final class Flags {
     flag(Kind.TEXT, "compression_type", "snappy", "none, snappy, zlib, bzip2, lz4, lz4hc or zstd");
     flag(Kind.NUMBER, "min_level_to_compress", "-1", "levels above this one are not compressed; -1: all are compressed");
     flag(Kind.NUMBER, "write_buffer_size", "4194304", "bytes of a memtable");
-    flag(Kind.NUMBER, "max_write_buffer_number", "2", "memtables, the one that takes puts included");
+    flag(Kind.NUMBER, "max_write_buffer_number", "2", "immutable memtables at which puts wait");
     flag(Kind.NUMBER, "target_file_size_base", "2097152", "bytes of a table");
     flag(Kind.NUMBER, "max_bytes_for_level_base", "10485760", "bytes of level 1");
     flag(Kind.NUMBER, "max_bytes_for_level_multiplier", "10", "the size of a level divided by that of the one above");
@@ -123,7 +124,7 @@ final class Flags {
           case SWITCH -> value.matches("true|false|1|0");
         };
     if (!good) {
-      throw new IllegalArgumentException("--" + name + "='" + value + "' is no " + kind.name().toLowerCase());
+      throw new IllegalArgumentException("--" + name + "='" + value + "' is no " + kind.name().toLowerCase(Locale.ROOT));
     }
     return value;
   }
@@ -131,7 +132,7 @@ final class Flags {
   /** The list of flags for people. */
   static String help() {
     StringBuilder help = new StringBuilder("jdb_bench --name=value ...\n\n");
-    KNOWN.forEach((name, flag) -> help.append("  --%s=%s%n        %s%n".formatted(name, flag.usual, flag.help)));
+    KNOWN.forEach((name, flag) -> help.append(String.format(Locale.ROOT, "  --%s=%s%n        %s%n", name, flag.usual, flag.help)));
     help.append("\nAccepted and ignored: ").append(String.join(", ", DROPPED.keySet().stream().sorted().toList()));
     return help.append(".\n").toString();
   }

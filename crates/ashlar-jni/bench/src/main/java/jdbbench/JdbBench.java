@@ -5,6 +5,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import org.rocksdb.RocksDB;
 import org.rocksdb.RocksDBException;
 
@@ -27,6 +28,9 @@ public final class JdbBench {
         return;
       }
       workloads = workloads(flags);
+      if (flags.is("disable_auto_compactions") && workloads.contains(Workload.WAITFORCOMPACTION)) {
+        throw new IllegalArgumentException("waitforcompaction may never end with --disable_auto_compactions");
+      }
       Database.compression(flags.text("compression_type"));
       Entries.of(flags);
     } catch (IllegalArgumentException refused) {
@@ -36,7 +40,7 @@ public final class JdbBench {
     }
     try {
       System.exit(run(flags, workloads) ? 0 : 1);
-    } catch (RocksDBException | IOException | InterruptedException | IllegalArgumentException failure) {
+    } catch (RocksDBException | IOException | InterruptedException | IllegalArgumentException | IllegalStateException failure) {
       System.err.println("jdb_bench: " + failure);
       System.exit(1);
     }
@@ -80,14 +84,17 @@ public final class JdbBench {
   private static void head(Flags flags) throws IOException {
     long each = flags.number("key_size") + flags.number("value_size");
     double mib = (double) each * flags.number("num") / (1 << 20);
-    System.out.printf("RocksDB's jar:   %s%n", RocksDB.rocksdbVersion());
-    System.out.printf("Native half:     %s%n", nativeHalf());
-    System.out.printf("Keys:            %d bytes each%n", flags.number("key_size"));
+    System.out.printf(Locale.ROOT, "RocksDB's jar:   %s%n", RocksDB.rocksdbVersion());
+    System.out.printf(Locale.ROOT, "Native half:     %s%n", nativeHalf());
+    System.out.printf(Locale.ROOT, "Keys:            %d bytes each%n", flags.number("key_size"));
     System.out.printf(
-        "Values:          %d bytes each, compressible to %s%n", flags.number("value_size"), flags.text("compression_ratio"));
-    System.out.printf("Entries:         %d%n", flags.number("num"));
-    System.out.printf("RawSize:         %.1f MB%n", mib);
-    System.out.printf("Compression:     %s%n", flags.text("compression_type"));
+        Locale.ROOT,
+        "Values:          %d bytes each, compressible to %s%n",
+        flags.number("value_size"),
+        flags.text("compression_ratio"));
+    System.out.printf(Locale.ROOT, "Entries:         %d%n", flags.number("num"));
+    System.out.printf(Locale.ROOT, "RawSize:         %.1f MB%n", mib);
+    System.out.printf(Locale.ROOT, "Compression:     %s%n", flags.text("compression_type"));
     System.out.println("------------------------------------------------");
   }
 

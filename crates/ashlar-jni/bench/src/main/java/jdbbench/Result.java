@@ -22,7 +22,10 @@ record Result(
     double seconds = nanos / 1e9;
     double micros = done == 0 ? 0 : seconds * 1e6 / done;
     double mib = bytes / 1048576.0 / Math.max(seconds, 1e-9);
-    String count = found < 0 ? "%d ops done".formatted(done) : "%d / %d found".formatted(found, done);
+    String count =
+        found < 0
+            ? String.format(Locale.ROOT, "%d ops done", done)
+            : String.format(Locale.ROOT, "%d / %d found", found, done);
     return String.format(
         Locale.ROOT,
         "%-16s : %11.5f micros/op; %6.1f MB/s; %s;  %d / %d task(s) finished.",

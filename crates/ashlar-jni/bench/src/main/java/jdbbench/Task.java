@@ -1,5 +1,6 @@
 package jdbbench;
 
+import java.util.Locale;
 import java.util.SplittableRandom;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -133,7 +134,7 @@ final class Task implements Runnable {
 
   private void progress(long nanos) throws RocksDBException {
     double rate = (double) done * NANOS / Math.max(1, nanos);
-    System.err.printf("... thread %d: %d operations, %.1f per second%n", id, done, rate);
+    System.err.printf(Locale.ROOT, "... thread %d: %d operations, %.1f per second%n", id, done, rate);
     if (id == 0 && flags.number("stats_per_interval") > 0) {
       System.err.println(database.db().getProperty("rocksdb.stats"));
     }

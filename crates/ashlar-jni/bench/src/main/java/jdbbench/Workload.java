@@ -1,6 +1,7 @@
 package jdbbench;
 
 import java.util.Arrays;
+import java.util.Locale;
 import java.util.stream.Collectors;
 
 /** The workloads, by the names of the flag {@code --benchmarks}. */
@@ -37,7 +38,7 @@ enum Workload {
   }
 
   String text() {
-    return name().toLowerCase();
+    return name().toLowerCase(Locale.ROOT);
   }
 
   boolean reads() {
