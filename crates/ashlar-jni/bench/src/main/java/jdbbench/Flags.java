@@ -64,7 +64,7 @@ final class Flags {
     flag(Kind.TEXT, "compression_type", "snappy", "none, snappy, zlib, bzip2, lz4, lz4hc or zstd");
     flag(Kind.NUMBER, "min_level_to_compress", "-1", "levels above this one are not compressed; -1: all are compressed");
     flag(Kind.NUMBER, "write_buffer_size", "4194304", "bytes of a memtable");
-    flag(Kind.NUMBER, "max_write_buffer_number", "2", "immutable memtables at which puts wait");
+    flag(Kind.NUMBER, "max_write_buffer_number", "2", "full memtables at which puts wait");
     flag(Kind.NUMBER, "target_file_size_base", "2097152", "bytes of a table");
     flag(Kind.NUMBER, "max_bytes_for_level_base", "10485760", "bytes of level 1");
     flag(Kind.NUMBER, "max_bytes_for_level_multiplier", "10", "the size of a level divided by that of the one above");
