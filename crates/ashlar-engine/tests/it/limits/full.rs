@@ -143,7 +143,8 @@ fn with_one_table(sim: &SimEnv, seed: u64) -> (Db, Rng, Arc<Family>) {
 /// Whole files are dropped, and the flush succeeds with the freed space: the disk was not enlarged.
 #[test]
 fn files_that_are_dropped_make_room() {
-    let _readers = crate::beside_others();
+    // A reader of another test may keep what goes, and its space.
+    let _alone = crate::alone();
     let sim = SimEnv::new(2);
     let (db, mut rng, family) = with_one_table(&sim, 2);
     (200..300).for_each(|n| put(&db, n, &mut rng).unwrap());
@@ -193,7 +194,8 @@ fn a_put_that_waits_for_a_flush_is_refused_when_the_disk_is_full() {
 /// Three tables of the same keys become one: the compaction needs only a little space and frees more.
 #[test]
 fn compactions_go_on_and_make_room() {
-    let _readers = crate::beside_others();
+    // A reader of another test may keep what goes, and its space.
+    let _alone = crate::alone();
     let sim = SimEnv::new(3);
     let (db, mut rng) = full(&sim, 320);
     let family = db.family("default").unwrap();
