@@ -32,8 +32,10 @@ const BUFFERS_OF_VALUES: u64 = 12 << 20;
 /// A moment, and what the caller had and the database said then.
 #[derive(Clone, Debug, Default)]
 struct Moment {
-    /// The bytes that are largest at this moment.
+    /// The largest size so far, at most a little above that of the moment.
     bytes: u64,
+    /// The size at the moment.
+    asked_at: u64,
     caller: u64,
     named: u64,
     /// What readers, large batches and compactions of large values hold.
@@ -44,7 +46,7 @@ struct Moment {
 impl Moment {
     /// Whether `bytes` are so much more that the databases are asked again, since asking has a price.
     fn is_below(&self, bytes: u64) -> bool {
-        bytes > self.bytes && bytes >= self.bytes + self.bytes / 64
+        bytes > self.asked_at && bytes >= self.asked_at + self.asked_at / 64
     }
 }
 
@@ -138,12 +140,12 @@ impl Gauges {
         if peak.rss.is_below(rss) || peak.anon.is_below(anon) {
             let (named, owned, said) = self.asked();
             let said = format!("{said}(resident {} MiB, anonymous {} MiB)", rss / MIB, anon / MIB);
-            let now = Moment { bytes: 0, caller, named, owned, said };
+            let now = Moment { caller, named, owned, said, ..Moment::default() };
             if peak.rss.is_below(rss) {
-                peak.rss = Moment { bytes: rss, ..now.clone() };
+                peak.rss = Moment { bytes: rss, asked_at: rss, ..now.clone() };
             }
             if peak.anon.is_below(anon) {
-                peak.anon = Moment { bytes: anon, ..now };
+                peak.anon = Moment { bytes: anon, asked_at: anon, ..now };
             }
         }
         peak.rss.bytes = peak.rss.bytes.max(rss);
@@ -238,6 +240,17 @@ mod tests {
         let gauges = Gauges::new();
         let run = || gauges.around(1, || panic!("as planned"));
         assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).is_err());
+    }
+
+    /// Regression: a size that grew little from sample to sample was compared with a report from before its growth.
+    #[test]
+    fn slow_growth_is_seen() {
+        let mut moment = Moment { bytes: 6400, asked_at: 6400, ..Moment::default() };
+        for bytes in 6401..6500 {
+            assert!(!moment.is_below(bytes));
+            moment.bytes = bytes;
+        }
+        assert!(moment.is_below(6500));
     }
 
     /// Regression: a refusal was excused by the name of its row.

@@ -12,7 +12,7 @@
 //! batch, or compactions of values longer than a twentieth of the cap. Pages of files count up to `FILES`, because the code of a debug
 //! build is several times that of a release build.
 //!
-//! The row of [`mixed`] has a curve too, which must be flat.
+//! The row of `mixed` has a curve too, which must be flat.
 //!
 //! `--replay=NAME@CAP` is one row, the cap in MiB, 0 for the default; `--replay=NAME` is the row under each cap. Without
 //! `--time` every row has little data, and without `--replay` only some rows run.
