@@ -1,7 +1,8 @@
 //! The JVM: the class files of `jdb_bench`, RocksDB's jar, and the choice of the native half.
 //!
 //! RocksDB's jar looks for `librocksdbjni.so` where the system looks for libraries, and else unpacks its own half into the
-//! directory for temporary files. So `LD_LIBRARY_PATH` chooses our half, and an empty `java.library.path` chooses RocksDB's.
+//! directory for temporary files. So `LD_LIBRARY_PATH` chooses our half. RocksDB's half is chosen by an empty list of
+//! folders in the JVM's own property for libraries.
 
 use super::said::{self, Measured};
 use ashlar_peers::engine::EngineName;
@@ -84,9 +85,9 @@ impl Java {
         let mut java = Command::new(&self.java);
         match self.ours.parent().filter(|_| is_ours) {
             Some(parent) => java.env("LD_LIBRARY_PATH", parent),
-            None => java.env_remove("LD_LIBRARY_PATH").arg("-Djava.library.path="),
+            None => java.env_remove("LD_LIBRARY_PATH").arg(property("library.path", Path::new(""))),
         };
-        java.args(OPTIONS).arg(format!("-Djava.io.tmpdir={}", folder.display()));
+        java.args(OPTIONS).arg(property("io.tmpdir", folder));
         java.arg("-cp").arg(format!("{}:{}", self.jar.display(), self.classes.path().display()));
         java.arg("jdbbench.JdbBench").args(flags);
         let ended = ended(limits, java);
@@ -98,6 +99,11 @@ impl Java {
         }
         said::parse(&ended.lines).ok_or_else(|| failed("jdb_bench printed no figures".into()))
     }
+}
+
+/// The word that sets the property `java.NAME` of the JVM to a path.
+fn property(name: &str, path: &Path) -> String {
+    format!("-Djava.{name}={}", path.display())
 }
 
 /// Whether a mapped file, whose path has no links, lies below a folder.

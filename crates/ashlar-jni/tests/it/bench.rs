@@ -63,10 +63,10 @@ impl Bench {
         let mut java = Command::new(&self.java);
         match ours {
             Some(library) => java.env("LD_LIBRARY_PATH", library.parent().unwrap()),
-            None => java.env_remove("LD_LIBRARY_PATH").arg("-Djava.library.path="),
+            None => java.env_remove("LD_LIBRARY_PATH").arg(property("library.path", Path::new(""))),
         };
         java.args(["-Xmx256m", "-XX:+UseSerialGC"]);
-        java.arg(format!("-Djava.io.tmpdir={}", db.parent().unwrap().display()));
+        java.arg(property("io.tmpdir", db.parent().unwrap()));
         java.arg("-cp").arg(format!("{}:{}", self.jar.display(), self.classes.path().display()));
         java.arg("jdbbench.JdbBench").arg(format!("--db={}", db.display())).args(flags).output().unwrap()
     }
@@ -83,6 +83,11 @@ impl Bench {
         assert_eq!(Path::new(half).parent(), Some(wanted.as_path()), "{half}");
         said.lines().filter(|line| line.ends_with(" task(s) finished.")).map(shape).collect()
     }
+}
+
+/// The word that sets the property `java.NAME` of the JVM to a path.
+fn property(name: &str, path: &Path) -> String {
+    format!("-Djava.{name}={}", path.display())
 }
 
 /// The name, and what stands behind the rates: `fillseq`, `50000 ops done;  1 / 1 task(s) finished.`. The columns are those of
