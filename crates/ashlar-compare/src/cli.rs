@@ -37,6 +37,27 @@ const FREE: [&str; 21] = [
     "load",
 ];
 
+/// Where a run works and what it writes.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Files {
+    /// Directory of the databases, which are removed after use [default: the directory for temporary files]
+    #[arg(long)]
+    dir: Option<PathBuf>,
+    /// File to which the records are appended, one line of JSON each
+    #[arg(long)]
+    pub json: Option<PathBuf>,
+    /// The files to write
+    #[command(flatten)]
+    pub shown: Shown,
+}
+
+impl Files {
+    /// The directory of the databases.
+    pub fn folder(&self) -> PathBuf {
+        self.dir.clone().unwrap_or_else(std::env::temp_dir)
+    }
+}
+
 /// Compares AshlarDB with other engines: the same work, one process per run, in turns.
 ///
 /// RocksDB is the shared object inside the Maven artifact org.rocksdb:rocksdbjni:11.8.1; `cargo xtask setup` fetches it. The
@@ -130,15 +151,9 @@ pub struct Cli {
     /// openloop: percent of the engine's peak
     #[arg(long, default_value_t = 60.0)]
     load: f64,
-    /// Directory of the databases, which are removed after use [default: the directory for temporary files]
-    #[arg(long)]
-    dir: Option<PathBuf>,
-    /// File to which the records are appended, one line of JSON each
-    #[arg(long)]
-    json: Option<PathBuf>,
-    /// The files to write
+    /// Where the run works and what it writes
     #[command(flatten)]
-    shown: Shown,
+    files: Files,
     /// RocksDB's shared object [default: the one that `cargo xtask setup` recorded]
     #[arg(long)]
     rocksdb: Option<PathBuf>,
@@ -189,9 +204,9 @@ impl Cli {
             reps: self.reps.unwrap_or(if self.experiment.is_some() { self.size.reps() } else { 3 }),
             rate: self.rate,
             load: self.load / 100.0,
-            dir: self.dir.clone().unwrap_or_else(std::env::temp_dir),
-            json: self.json.clone(),
-            shown: self.shown.clone(),
+            dir: self.files.folder(),
+            json: self.files.json.clone(),
+            shown: self.files.shown.clone(),
             rocksdb: self.rocksdb.clone(),
             jemalloc: !self.no_jemalloc,
             timeout: std::time::Duration::from_secs(self.timeout),

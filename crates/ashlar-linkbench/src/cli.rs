@@ -34,7 +34,8 @@ const CACHE: u64 = 64 << 20;
 /// checks that counts and links agree.
 ///
 /// RocksDB comes from `cargo xtask setup`, the other engines from `cargo xtask peers`. A missing engine is reported with the
-/// reason. innodb and myrocks are tables of a MariaDB server that the program starts and ends. Every engine gets the same operations in a process of its own.
+/// reason. innodb and myrocks are tables of a MariaDB server that the program starts and ends. Every engine gets the same
+/// operations in a process of its own.
 #[derive(Debug, Parser)]
 #[command(name = "ashlar-linkbench", version)]
 pub struct Cli {

@@ -9,7 +9,8 @@
 //!    then go the way of a full disk.
 //! 2. Flushes never ask. Their tables were counted when the WAL took the writes, so a flush keeps the limits.
 //! 3. The bytes of files are those of the last listing of the directory, which each purge makes anyway, and what was taken
-//!    since. Between two listings the sum may be too high, and too low by what deletions logged and by what MANIFEST, OPTIONS files and info logs grew.
+//!    since. Between two listings the sum may be too high. The sum is too low by what deletions logged, and by what the
+//!    MANIFEST, OPTIONS files and info logs grew.
 //! 4. When one of the limits is passed, or `last_resort` says that writers are refused, one compaction at a time may begin
 //!    although it does not fit: without it deletions would free nothing.
 

@@ -4,9 +4,9 @@
 //! survey (tree) -> LOCK (engine) -> recover_manifest -> replay_wals (into the engine's memtables)
 //! -> UnusedFiles::keep -> first commit (engine) -> settle_identity (tree)
 //! ```
-//! [`purge_at_open`] comes after the first commit. [`recover_manifest`] and [`replay_wals`] only read. [`UnusedFiles::keep`] writes to `lost/` and nowhere else. The functions of
-//! [`ashlar_tree::files`] that write keep to the order above: `create_database` works on a directory that holds no
-//! database, and `settle_identity` comes after the first commit.
+//! [`purge_at_open`] comes after the first commit. [`recover_manifest`] and [`replay_wals`] only read. [`UnusedFiles::keep`]
+//! writes to `lost/` and nowhere else. The functions of [`ashlar_tree::files`] that write keep to the order above:
+//! `create_database` works on a directory that holds no database, and `settle_identity` comes after the first commit.
 
 mod before_commit;
 mod foreign;

@@ -173,11 +173,8 @@ fn rewriting(group: &Group<'_>) -> String {
     )
 }
 
-/// What the rate does not show of operations: processor time, bytes written and stored, and transactions that ran again.
-fn costs(group: &Group<'_>) -> String {
-    if group.experiment != OPERATIONS {
-        return String::new();
-    }
+/// A line for each engine of each row: the processor time of an operation, the ratio, and `more` of the cell.
+fn processor_times(group: &Group<'_>, more: impl Fn(&Cell<'_>) -> Vec<String>) -> String {
     let mut rows = String::new();
     for row in &group.rows {
         let cost = |cell: &Cell<'_>| cell.median(|run| run.ops.as_ref()?.us_cpu_op);
@@ -185,18 +182,27 @@ fn costs(group: &Group<'_>) -> String {
         for cell in &row.cells {
             let Some(own) = cost(cell) else { continue };
             let ratio = reference.filter(|_| cell.engine == OURS).map(|reference| reference / own);
-            let again = |run: &Record| run.params.options.get("conflicts")?.parse::<f64>().ok();
-            let writes = |run: &Record| run.amp.wa_eng.filter(|written| *written > 0.0).and(run.written());
-            let numbers = [
-                known(ratio, factor),
-                known(cell.median(writes), factor),
-                known(cell.median(|run| run.amp.sa_du), factor),
-                known(cell.median(again), |count| format!("{count:.0}")),
-            ];
-            let head = [text(row.title), text(name(cell.engine)), micros(own)];
-            line(&mut rows, head.into_iter().chain(numbers));
+            let head = [text(row.title), text(name(cell.engine)), micros(own), known(ratio, factor)];
+            line(&mut rows, head.into_iter().chain(more(cell)));
         }
     }
+    rows
+}
+
+/// What the rate does not show of operations: processor time, bytes written and stored, and transactions that ran again.
+fn costs(group: &Group<'_>) -> String {
+    if group.experiment != OPERATIONS {
+        return String::new();
+    }
+    let rows = processor_times(group, |cell| {
+        let again = |run: &Record| run.params.options.get("conflicts")?.parse::<f64>().ok();
+        let writes = |run: &Record| run.amp.wa_eng.filter(|written| *written > 0.0).and(run.written());
+        vec![
+            known(cell.median(writes), factor),
+            known(cell.median(|run| run.amp.sa_du), factor),
+            known(cell.median(again), |count| format!("{count:.0}")),
+        ]
+    });
     if rows.is_empty() {
         return rows;
     }
@@ -214,18 +220,8 @@ fn jvms(group: &Group<'_>) -> String {
     if group.experiment != ROCKSJAVA {
         return String::new();
     }
-    let mut rows = String::new();
-    for row in &group.rows {
-        let cost = |cell: &Cell<'_>| cell.median(|run| run.ops.as_ref()?.us_cpu_op);
-        let reference = row.of(REFERENCE).and_then(cost).filter(|_| group.is_quotable());
-        for cell in &row.cells {
-            let Some(own) = cost(cell) else { continue };
-            let ratio = reference.filter(|_| cell.engine == OURS).map(|reference| reference / own);
-            let memory = cell.median(|run| run.mem.rss_peak.map(|bytes| bytes as f64));
-            let head = [text(row.title), text(name(cell.engine)), micros(own)];
-            line(&mut rows, head.into_iter().chain([known(ratio, factor), known(memory, bytes)]));
-        }
-    }
+    let memory = |cell: &Cell<'_>| cell.median(|run| run.mem.rss_peak.map(|bytes| bytes as f64));
+    let rows = processor_times(group, |cell| vec![known(memory(cell), bytes)]);
     if rows.is_empty() {
         return rows;
     }

@@ -9,6 +9,7 @@ mod jvm;
 mod rows;
 mod said;
 
+use crate::cli::Files;
 use crate::experiment::Size;
 use ashlar_peers::engine::EngineName;
 use ashlar_peers::header::{header, turns};
@@ -16,7 +17,6 @@ use ashlar_peers::memory::free_disk;
 use ashlar_peers::process::{Limits, Scratch, failed};
 use ashlar_peers::quiet::{self, Watch};
 use ashlar_peers::records::Records;
-use ashlar_peers::shown::Shown;
 use ashlar_peers::space;
 use ashlar_peers::stop::Stop;
 use ashlar_report::record::{Cpu, Engine, Line, Memory, Ops, Phase, Record, Run, Space, Status};
@@ -55,15 +55,9 @@ pub struct Command {
     /// AshlarDB's native half [default: librocksdbjni.so beside this program, of `cargo build --release -p ashlar-jni`]
     #[arg(long, value_name = "FILE")]
     native_half: Option<PathBuf>,
-    /// Directory of the databases, which are removed after use [default: the directory for temporary files]
-    #[arg(long)]
-    dir: Option<PathBuf>,
-    /// File to which the records are appended, one line of JSON each
-    #[arg(long)]
-    json: Option<PathBuf>,
-    /// The files to write
+    /// Where the run works and what it writes
     #[command(flatten)]
-    shown: Shown,
+    files: Files,
     /// Other programs may use the processors meanwhile: each record notes their share, and the figures count all the same
     #[arg(long)]
     busy: bool,
@@ -84,10 +78,10 @@ impl Command {
         if let Some(other) = engines.iter().find(|engine| !both.contains(engine)) {
             return Err(format!("{} has no native half for Java: ashlardb, rocksdb", other.text()));
         }
-        let dir = self.dir.clone().unwrap_or_else(std::env::temp_dir);
+        let dir = self.files.folder();
         fits(&dir, &sessions)?;
         let java = Java::prepare(&dir, self.native_half.as_deref())?;
-        let mut json = Records::append(self.json.as_deref())?;
+        let mut json = Records::append(self.files.json.as_deref())?;
         let mut run = Run { headers: vec![header("ashlar-compare", &dir)], records: Vec::new() };
         json.keep(&Line::Machine(Box::new(run.headers[0].clone())))?;
         let stop = Stop::default();
@@ -109,7 +103,7 @@ impl Command {
                         json.keep(&Line::Run(Box::new(record.clone())))?;
                         run.records.push(record);
                     }
-                    self.shown.write(&run)?;
+                    self.files.shown.write(&run)?;
                     if stop.asked() {
                         return Err(format!("interrupted in process {order}"));
                     }
