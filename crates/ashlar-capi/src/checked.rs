@@ -56,7 +56,7 @@ struct Known {
 struct Object {
     kind: Kind,
     state: State,
-    /// The addresses of the objects that lend it, each of which has it in [`Known::lent_by`].
+    /// The addresses of the objects that lend this one: each lists it in [`Known::lent_by`].
     owners: Vec<usize>,
 }
 

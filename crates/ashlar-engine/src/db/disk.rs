@@ -1,4 +1,4 @@
-//! The limits on disk space: what asks [`DiskSpace`](crate::pressure::DiskSpace) for room, and what counts there.
+//! The limits on disk space: the callers of [`DiskSpace`](crate::pressure::DiskSpace), and the bytes that they report.
 //!
 //! 1. The WAL asks in front of each piece that it reserves for writes other than deletions. A refusal is a lack of space for the
 //!    WAL (`Source::LogRoom`): puts are refused, deletions go on, memtables are flushed, and the room job asks again.
@@ -94,7 +94,7 @@ impl Core {
         self.disk.check_copy(bytes).map_err(again)
     }
 
-    /// What counts beside the listing that begins now: what was taken before, and what the WAL has reserved.
+    /// Begins a listing. Returns the bytes that files took since the last listing, and the bytes that the WAL has reserved ahead.
     pub(super) fn begin_listing(&self) -> (u64, u64) {
         (self.disk.begin_listing(), self.committer.current().wal.log().reserved_ahead())
     }

@@ -211,7 +211,7 @@ pub struct Found {
     pub contents: Contents,
 }
 
-/// Compares what was found with what must be there, as far as that is known.
+/// Compares the entries found with those expected, where those are known.
 pub fn against(faults: &mut Faults, expected: Option<Expected>, found: Found) {
     let Some(expected) = expected else { return };
     compare(faults, expected.contents, found.contents);

@@ -46,7 +46,7 @@ impl MariaDb {
         self.server.options().join(" ")
     }
 
-    /// What `dir` takes, without what a server without rows took: preallocated logs and the tables of the system.
+    /// Bytes of `dir`, less those of a server without rows: preallocated logs and the tables of the system.
     pub fn taken(&self, dir: &Path) -> Taken {
         let now = taken(dir);
         Taken {

@@ -126,7 +126,7 @@ fn number(bytes: &[u8], at: usize) -> Option<u64> {
     bytes.get(at..)?.first_chunk().map(|bytes| u64::from_be_bytes(*bytes))
 }
 
-/// The columns that a key is compared with, and the numbers in it, as far as it has them.
+/// The columns of an index with which a key is compared, and the numbers of the key, as many as it has.
 fn of_prefix<'a>(prefix: &[u8]) -> Option<(Vec<&'static str>, Vec<Param<'a>>)> {
     let columns: &[&'static str] = match prefix.first()? {
         b'l' => &["link_type", "id1", "id2"],

@@ -79,7 +79,7 @@ fn what_was_not_the_same_work_is_not_held_together() {
     assert!(!Summary::of(&run).marks.iter().any(|mark| mark.starts_with("void")));
 }
 
-/// The sum of a run that the clock ended is that of its first operations, and an engine that did more operations found more.
+/// A run that the clock ends counts its first operations only, and a faster engine finds more in the same time.
 #[test]
 fn only_whole_runs_found_the_same() {
     let mut run = sample::comparison();

@@ -189,7 +189,7 @@ fn a_delay_that_is_too_long_is_refused_at_once() {
     assert!(took(Duration::from_millis(300), true).0.is_ok());
 }
 
-/// Tells when a flush begins, and keeps it from going on until the other end is dropped.
+/// Sends a message when a flush begins. The flush then waits until the test drops its end of the second channel.
 #[derive(Debug)]
 struct Held(Mutex<(Sender<()>, Receiver<()>)>);
 
