@@ -1,8 +1,7 @@
 //! The space of the tables of several databases.
 //!
 //! A limit is the quota of disk space of the one database of a manager. The engine has no quota over several databases: a second
-//! one is refused while there is a limit. For a limit that comes while several databases are open, the manager only says whether it is
-//! reached.
+//! one is refused while there is a limit. If a limit comes while several databases are open, each of them gets an equal part.
 
 use crate::database::Database;
 use crate::users::Users;
@@ -18,16 +17,15 @@ pub struct Space {
 }
 
 impl Space {
-    /// The most bytes; 0: no limit.
+    /// The most bytes of all databases together; 0: no limit. The parts of several databases stay when one of them is closed.
     pub fn set_limit(&self, bytes: u64) {
         let mut limit = self.lock();
         *limit = bytes;
         let open = self.databases.open();
-        if bytes == 0 || open.len() == 1 {
-            for database in &open {
-                // A database that refuses changes takes no writes either.
-                let _ = database.db().limit_disk(DiskLimits { quota: bytes, reserve: 0 });
-            }
+        let part = bytes.div_ceil(open.len().max(1) as u64);
+        for database in &open {
+            // A database that refuses changes takes no writes either.
+            let _ = database.db().limit_disk(DiskLimits { quota: part, reserve: 0 });
         }
     }
 
@@ -147,5 +145,7 @@ mod tests {
         space.opened(&two, 0).unwrap();
         space.set_limit(0);
         assert_eq!([&one, &two].map(quota), [0, 0]);
+        space.set_limit(400_001);
+        assert_eq!([&one, &two].map(quota), [200_001, 200_001], "each has a part");
     }
 }

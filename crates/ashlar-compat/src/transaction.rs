@@ -110,12 +110,16 @@ impl Txn {
         transaction.commit()
     }
 
-    /// Takes everything back. The transaction goes on, empty.
+    /// Takes everything back. The transaction goes on, empty. One that was prepared is decided, and refuses further calls.
     ///
     /// # Errors
     /// Those of [`Transaction::rollback`].
     pub fn rollback(&mut self) -> Result<()> {
+        let is_decided = self.open()?.is_prepared();
         self.open()?.rollback()?;
+        if is_decided {
+            return Ok(());
+        }
         self.transaction = self.options.clone().and_then(|options| self.db.db().begin_with(options));
         Ok(())
     }
@@ -144,5 +148,36 @@ impl Txn {
         let transaction = self.open()?;
         let data = if transaction.is_active() { transaction.data()? } else { WriteBatch::new().data()? };
         IndexedBatch::from_data(&data, &self.db.db().families())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::database::Mode;
+    use crate::options::Options;
+    use ashlardb::{ErrorKind, Write as _};
+
+    /// Regression: a commit after the rollback of a prepared transaction answered that the transaction was committed.
+    #[test]
+    fn a_prepared_transaction_is_decided_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut options = Options::default();
+        options.texts.set("create_if_missing", true);
+        let (db, _) = Database::open(&options, &dir.path().join("db"), Mode::Write, &[]).unwrap();
+        let begin = || Txn::begin(&db, Ok(TransactionOptions::new()), false);
+        let mut plain = begin();
+        plain.rollback().unwrap();
+        plain.commit().unwrap();
+        let mut prepared = begin();
+        let transaction = prepared.open().unwrap();
+        transaction.put("key", "value").unwrap();
+        transaction.set_name("name").unwrap();
+        transaction.prepare().unwrap();
+        prepared.rollback().unwrap();
+        let refused = prepared.commit().unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::InvalidArgument, "{refused}");
+        assert!(refused.to_string().contains("rolled back"), "{refused}");
+        assert!(prepared.rollback().is_err());
     }
 }

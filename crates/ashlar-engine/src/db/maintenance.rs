@@ -26,7 +26,7 @@ impl Db {
         if families.iter().all(|family| family.is_dropped()) {
             families.iter().try_for_each(|family| core.check_live(family))?;
         }
-        core.health.check_writable()?;
+        core.health.check_working()?;
         core.flush(&families.iter().map(|f| f.id()).collect::<Vec<_>>())
     }
 

@@ -175,6 +175,17 @@ fn a_large_batch_does_not_pass_the_quota() {
     assert!((2..5).contains(&written), "{written} batches of 800 KB in {QUOTA} bytes");
 }
 
+/// A caller's flush goes on where puts are refused.
+#[test]
+fn a_flush_at_the_quota_goes_on() {
+    let _alone = crate::alone();
+    let (sim, mut rng) = (SimEnv::new(12), Rng::new(12));
+    let db = open(&sim, limited(1 << 20, 0));
+    let last = fill(&db, 0, &mut rng, || ());
+    db.flush(&db.families()).unwrap();
+    assert_eq!(found(&db, last + 1), (0..last).collect::<Vec<_>>());
+}
+
 /// Without a request for a compaction: the one that is due by itself is enough.
 #[test]
 fn a_range_deletion_brings_writes_back_by_itself() {
