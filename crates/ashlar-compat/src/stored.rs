@@ -28,7 +28,7 @@ pub fn with_string(base: &Options, text: &str, ignore_unknown: bool) -> Result<O
 const MOST_NESTED: usize = 3;
 
 /// The options that RocksDB holds in an `int`.
-const INTS: [&str; 17] = [
+const INTS: [&str; 19] = [
     "block_restart_interval",
     "block_size_deviation",
     "index_block_restart_interval",
@@ -44,9 +44,14 @@ const INTS: [&str; 17] = [
     "max_write_buffer_number",
     "min_write_buffer_number_to_merge",
     "num_levels",
+    "strategy",
     "table_cache_numshardbits",
     "target_file_size_multiplier",
+    "window_bits",
 ];
+
+/// Options without effect here that RocksDB holds in an `int64_t`.
+const LONGS: [&str; 1] = ["max_write_buffer_size_to_maintain"];
 
 /// The names and values of a string. As in RocksDB, a value may be in braces.
 fn members(text: &str) -> Result<Vec<(String, String)>> {
@@ -61,9 +66,13 @@ fn members(text: &str) -> Result<Vec<(String, String)>> {
     Ok(all)
 }
 
-/// The name and value of the option that is too large for the `int` in which RocksDB holds it: this one, or one within its struct,
+/// The name and value of the option that is too large for the number in which RocksDB holds it: this one, or one within its struct,
 /// down to so many structs within structs.
-fn beyond_int(name: &str, value: &str, nested: usize) -> Option<(String, String)> {
+fn beyond_number(name: &str, value: &str, nested: usize) -> Option<(String, String)> {
+    if LONGS.contains(&name) {
+        let is_beyond = value.trim().parse::<i128>().is_ok_and(|number| i64::try_from(number).is_err());
+        return is_beyond.then(|| (name.to_owned(), value.to_owned()));
+    }
     if INTS.contains(&name) {
         let is_beyond = i32::try_from(i64::of(&Value::parse(value.trim()))).is_err();
         return is_beyond.then(|| (name.to_owned(), value.to_owned()));
@@ -73,7 +82,7 @@ fn beyond_int(name: &str, value: &str, nested: usize) -> Option<(String, String)
         return None;
     }
     // A struct that does not parse is an error elsewhere.
-    members(inner).ok()?.iter().find_map(|(name, value)| beyond_int(name, value, nested - 1))
+    members(inner).ok()?.iter().find_map(|(name, value)| beyond_number(name, value, nested - 1))
 }
 
 /// A string without the braces around values.
@@ -82,9 +91,9 @@ fn beyond_int(name: &str, value: &str, nested: usize) -> Option<(String, String)
 /// `InvalidArgument`: a value is too large for its option.
 fn plain(text: &str) -> Result<String> {
     let all = members(text)?;
-    let beyond = all.iter().find_map(|(name, value)| beyond_int(name, value, MOST_NESTED));
+    let beyond = all.iter().find_map(|(name, value)| beyond_number(name, value, MOST_NESTED));
     if let Some((name, value)) = beyond {
-        return Err(Error::invalid(format!("{name}: {value} is not {} to {}", i32::MIN, i32::MAX)));
+        return Err(Error::invalid(format!("{name}: {value} is beyond the number that RocksDB holds")));
     }
     Ok(all.into_iter().map(|(name, value)| format!("{name}={value};")).collect())
 }
@@ -125,7 +134,7 @@ fn fitting(text: &str) -> Result<String> {
         let taken = ashlar_options::Options::default().set(name, value);
         // What the engine refuses stays for the caller's error.
         !taken.is_err_and(|e| e.kind() == ErrorKind::InvalidArgument)
-            && beyond_int(name, value, MOST_NESTED).is_none()
+            && beyond_number(name, value, MOST_NESTED).is_none()
     });
     Ok(all.into_iter().map(|(name, value)| format!("{name}={value};")).collect())
 }
@@ -213,6 +222,18 @@ fn latest(env: &Env, dir: &Path) -> Result<(PathBuf, OptionsFile)> {
     })
 }
 
+const FORMAT: &str = "format_version";
+
+/// Whether the engine's default format level has no tables of this version.
+fn is_newer_format(version: &str) -> bool {
+    version.parse().is_ok_and(|version: u32| version > newest_format())
+}
+
+/// The newest format of tables that the engine's default format level has.
+pub fn newest_format() -> u32 {
+    ashlardb::FormatLevel::default().max_table_version()
+}
+
 fn options_of(
     path: &Path,
     file: &OptionsFile,
@@ -232,7 +253,10 @@ fn options_of(
         stored(&mut options, section);
         if let Some(table) = file.table(name) {
             let of = options.table.get_or_insert_with(TableOptions::default);
-            table.entries.iter().for_each(|(member, value)| of.set_text(member, unescape(value)));
+            let entries = table.entries.iter().map(|(member, value)| (member, unescape(value)));
+            // The default of newer releases is above what is written here: then the own default counts.
+            let served = entries.filter(|(member, value)| *member != FORMAT || !is_newer_format(value));
+            served.for_each(|(member, value)| of.set_text(member, value));
         }
         families.push((name.clone(), options));
     }
@@ -297,6 +321,19 @@ mod tests {
         Database::open(&options, dir.path(), Mode::Write, &[]).map(drop)
     }
 
+    /// Regression: the table format that RocksDB 11 stores by default was given back to the open, which refused it.
+    #[test]
+    fn the_options_that_a_newer_release_stored_open_a_database() {
+        let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ashlar-options/tests/golden");
+        let (database, families) =
+            load_file(&Env::os().unwrap(), &golden.join("OPTIONS-11.8.1"), true).unwrap();
+        let (name, family) = &families[0];
+        assert_eq!(name, "default");
+        let mut options = database;
+        options.table.clone_from(&family.table);
+        opens(&options).unwrap();
+    }
+
     /// RocksDB holds these options in an `int`, and takes values in braces.
     #[test]
     fn a_value_too_large_for_an_int_is_refused_and_braces_around_a_value_are_not() {
@@ -304,6 +341,8 @@ mod tests {
         assert!(
             with_string(&Options::default(), text, false).unwrap_err().message().contains("max_open_files")
         );
+        let beyond = "max_write_buffer_size_to_maintain=9223372036854775808";
+        assert!(with_string(&Options::default(), beyond, false).is_err());
         for (text, ignore_unknown) in [(text, true), ("write_buffer_size={1M}", false)] {
             let options = with_string(&Options::default(), text, ignore_unknown).unwrap();
             let set =

@@ -511,7 +511,7 @@ pub fn new_table(
     texts.set("index_block_restart_interval", index_restart);
     texts.set("read_amp_bytes_per_bit", read_amp);
     // What newer jars have as their default is above what the engine writes: then its own default counts.
-    if format <= NEWEST_FORMAT {
+    if u32::try_from(format).is_ok_and(|format| format <= ashlar_compat::stored::newest_format()) {
         texts.set("format_version", format);
     }
     texts.set("data_block_hash_table_util_ratio", hash_ratio);
@@ -534,9 +534,6 @@ pub fn new_table(
     }
     Ok(handles::keep(TableObject(table))?)
 }
-
-/// The newest format of tables that the engine's format level has.
-const NEWEST_FORMAT: i32 = 6;
 
 fn named(name: &str, names: Names, number: i8) -> Result<()> {
     let known = names.name(number.into()).is_some();
