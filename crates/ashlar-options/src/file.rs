@@ -183,11 +183,18 @@ pub fn write_options_text(
     number: FileNumber,
 ) -> Result<()> {
     let temp = dir.join(FileKind::OptionsTemp(temp).name());
-    let out = env.fs.create(&temp)?;
-    out.write_at(text.as_bytes(), 0)?;
-    out.sync_all()?;
-    drop(out);
-    env.fs.rename(&temp, &dir.join(FileKind::Options(number).name()))?;
+    let write = || -> Result<()> {
+        let out = env.fs.create(&temp)?;
+        out.write_at(text.as_bytes(), 0)?;
+        out.sync_all()?;
+        drop(out);
+        env.fs.rename(&temp, &dir.join(FileKind::Options(number).name()))
+    };
+    if let Err(e) = write() {
+        // Best effort: the purge removes what stays.
+        let _ = env.fs.remove(&temp);
+        return Err(e);
+    }
     env.fs.sync_dir(dir)
 }
 

@@ -70,6 +70,8 @@ impl Core {
                 break;
             }
         }
+        // Settings that were changed on a full disk.
+        let stored = self.renew_stale_options();
         self.leave_logs();
         self.leave_manifest();
         self.leave_files();
@@ -79,7 +81,7 @@ impl Core {
         drop(std::mem::take(&mut *self.joined.lock()));
         self.memory.leave();
         drop(hold.take());
-        flushed.and(there)
+        flushed.and(stored).and(there)
     }
 
     /// Stops writers, and flushes the data that only memtables hold. Logged data is in the WAL once the WAL has handed

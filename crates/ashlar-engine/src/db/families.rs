@@ -248,9 +248,9 @@ impl Core {
         (state.options_stale, state.purge_wanted) = (failed.is_err(), true);
     }
 
-    /// Rewrites OPTIONS if a write after a drop failed. The old file still has a section of the dropped family, and a
-    /// new family of that name must not inherit it.
-    fn renew_stale_options(&self) -> Result<()> {
+    /// Rewrites OPTIONS if the last attempt failed. The old file lacks changed settings. After a drop it still has a section of the
+    /// dropped family, and a new family of that name must not inherit it.
+    pub(super) fn renew_stale_options(&self) -> Result<()> {
         if !self.state().options_stale {
             return Ok(());
         }

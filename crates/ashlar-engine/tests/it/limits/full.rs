@@ -10,6 +10,7 @@ use ashlar_env::sim::{CrashMode, SimEnv};
 use ashlar_env::{Clock, JobExecutor};
 use ashlar_options::{
     CompactFilesOptions, CompactionOptions, DbOptions, FamilyOptions, ReadOptions, WriteOptions,
+    find_latest_options,
 };
 use ashlar_testkit::Rng;
 use std::path::Path;
@@ -392,4 +393,30 @@ fn room_ahead_is_given_back() {
     db.write(&mut unlogged, WriteOptions { disable_wal: true, ..WriteOptions::default() }).unwrap();
     db.close().unwrap();
     assert_eq!(crashed.used_bytes(), files(&crashed));
+}
+
+/// Regression: settings that were changed on a full disk were lost without a word, and each attempt left a file.
+#[test]
+fn settings_that_a_full_disk_did_not_take_are_stored_later_or_the_close_fails() {
+    let _alone = crate::alone();
+    for has_room_later in [true, false] {
+        let sim = SimEnv::new(13);
+        let db = open(&sim);
+        sim.set_capacity(sim.used_bytes());
+        let family = db.family("default").unwrap();
+        for trigger in ["8", "9"] {
+            db.set_options(&family, &[("level0_file_num_compaction_trigger", trigger)]).unwrap();
+        }
+        let left = sim.env().fs.list(Path::new("/data/db")).unwrap();
+        assert!(!left.iter().any(|entry| entry.name.ends_with(".dbtmp")), "{left:?}");
+        if has_room_later {
+            sim.set_capacity(u64::MAX);
+        }
+        assert_eq!(db.close().is_ok(), has_room_later);
+        sim.set_capacity(u64::MAX);
+        drop((db, family));
+        let stored = find_latest_options(&*sim.env().fs, Path::new("/data/db")).unwrap().found.unwrap().1;
+        let text = stored.print();
+        assert_eq!(text.contains("level0_file_num_compaction_trigger=9"), has_room_later);
+    }
 }
