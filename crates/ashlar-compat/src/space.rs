@@ -124,6 +124,9 @@ mod tests {
         space.set_limit(300_000);
         assert_eq!(database.db().disk_use().quota, 300_000, "readers do not count");
         drop(reader);
+        // A closed database, of which a handle is left, is not open.
+        database.db().close().unwrap();
+        drop(open("three").unwrap());
     }
 
     /// A limit that changes during an open, and a second open that began before the first one ended.

@@ -15,9 +15,10 @@ impl Users {
         databases.push(db.downgrade());
     }
 
-    /// Those that are open.
+    /// Those that are open. Handles of a closed database may live on.
     pub(crate) fn open(&self) -> Vec<Database> {
-        self.lock().iter().filter_map(WeakDatabase::upgrade).collect()
+        let known: Vec<_> = self.lock().iter().filter_map(WeakDatabase::upgrade).collect();
+        known.into_iter().filter(|database| database.db().snapshot().is_ok()).collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<WeakDatabase>> {

@@ -128,6 +128,11 @@ impl DiskSpace {
         self.reserve.store(limits.reserve, Ordering::Relaxed);
     }
 
+    /// Whether there is a quota or a reserve.
+    pub fn is_limited(&self) -> bool {
+        self.quota.load(Ordering::Relaxed) > 0 || self.reserve.load(Ordering::Relaxed) > 0
+    }
+
     /// Counts `bytes` that a file has taken since the last listing.
     pub fn take(&self, bytes: u64) {
         self.taken.fetch_add(bytes, Ordering::Relaxed);
@@ -301,10 +306,10 @@ impl DiskUse {
             bytes.saturating_add(more)
         };
         if self.quota_room().is_some_and(|room| room < need(self.quota)) {
-            return Err(self.over_quota());
+            return Err(self.over_quota().hint(needs_more(bytes)));
         }
         if self.reserve_room().is_some_and(|room| room < need(self.reserve)) {
-            return Err(self.in_reserve());
+            return Err(self.in_reserve().hint(needs_more(bytes)));
         }
         Ok(())
     }
@@ -351,6 +356,10 @@ impl DiskUse {
              and compactions"
         ))
     }
+}
+
+fn needs_more(bytes: u64) -> String {
+    format!("The next piece of the WAL and the table of its writes need {bytes} bytes")
 }
 
 fn refused(text: String) -> Error {

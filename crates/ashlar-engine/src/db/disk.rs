@@ -54,7 +54,15 @@ impl Core {
 
     /// The bytes of the memtables that take writes. Needs no lock.
     fn active_bytes(&self) -> u64 {
-        self.committer.current().families.iter().map(|slot| slot.mem.filled() as u64).sum()
+        let set = self.committer.current();
+        // A memtable without entries becomes no table, whatever room a refused batch has left in it.
+        set.families.iter().filter(|slot| !slot.mem.is_empty()).map(|slot| slot.mem.filled() as u64).sum()
+    }
+
+    /// Whether a limit has refused one write that is too large, and has room for others.
+    pub(super) fn refuses_this_write_only(&self) -> bool {
+        let wal = Arc::clone(&self.committer.current().wal);
+        self.disk.is_limited() && wal.log().ask_room(ROOM_FOR_OTHERS, ROOM_FOR_DELETIONS).is_ok()
     }
 
     /// Tells how much waits for a flush, after a change of the memtables.

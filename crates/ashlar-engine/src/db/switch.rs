@@ -478,6 +478,9 @@ impl WriteHost for Host {
 
     fn log_lacks_room(&self, cause: Error) -> Error {
         let Some(core) = self.core.upgrade() else { return Error::closed() };
+        if core.refuses_this_write_only() {
+            return cause.hint("Write less at once, delete data and call compact(), or raise the limit");
+        }
         core.log_lacks_room(&cause);
         core.health.check_writable().err().unwrap_or(cause)
     }

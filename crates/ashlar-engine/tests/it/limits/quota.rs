@@ -175,6 +175,28 @@ fn a_large_batch_does_not_pass_the_quota() {
     assert!((2..5).contains(&written), "{written} batches of 800 KB in {QUOTA} bytes");
 }
 
+/// Regression: the space of a refused batch in the memtable counted as a table to come, and refused every later put.
+#[test]
+fn a_write_that_is_too_large_is_refused_alone() {
+    let _alone = crate::alone();
+    let (sim, mut rng) = (SimEnv::new(14), Rng::new(14));
+    let db = open(&sim, limited(4 << 20, 0));
+    let large = rng.bytes(8 << 20);
+    for round in 0..3 {
+        let refused =
+            write(&db, WriteOptions::default(), |b, family| b.put(family, b"large", &large).unwrap());
+        assert_eq!(refused.unwrap_err().kind(), NO_SPACE);
+        settle(&sim, &db);
+        assert_eq!(db.health().severity, Severity::Healthy, "{}", db.disk_use());
+        put(&db, round, &mut rng).unwrap();
+        // Once the memtable has entries at the next refusal.
+        if round > 0 {
+            db.flush(&db.families()).unwrap();
+        }
+    }
+    assert_eq!(found(&db, 4), [0, 1, 2]);
+}
+
 /// A caller's flush goes on where puts are refused.
 #[test]
 fn a_flush_at_the_quota_goes_on() {
