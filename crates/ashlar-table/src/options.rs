@@ -126,6 +126,15 @@ impl TableOptions {
         }
     }
 
+    /// The settings with the index and the filter in partitions, unless the index holds first keys.
+    #[must_use]
+    pub fn in_partitions(mut self) -> TableOptions {
+        if self.index == IndexKind::BinarySearch {
+            (self.index, self.partition_filters) = (IndexKind::TwoLevel, true);
+        }
+        self
+    }
+
     /// Adds a collector, in place of the one with its name.
     pub fn add_collector(&mut self, factory: Arc<dyn TablePropertiesCollectorFactory>) {
         match self.collectors.iter_mut().find(|known| known.name() == factory.name()) {

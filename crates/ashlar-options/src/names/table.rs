@@ -60,7 +60,7 @@ pub(super) const TABLE: &[Row<Options>] = &[
     ignored!("verify_compression", "false", live, "A written block is not decompressed as a check. Each read verifies its checksum."),
     unserved!("flush_block_policy_factory", "FlushBlockBySizePolicyFactory", open, "A block is closed by its size."),
     // Index.
-    uses!("index_type", "kBinarySearch", live, family.table.index, Range::Text("kBinarySearch, kTwoLevelIndexSearch, kBinarySearchWithFirstKey"), "The kind of index. AshlarDB reads kHashSearch and does not write it."),
+    uses!("index_type", "kBinarySearch", live, family.table.index, Range::Text("kBinarySearch, kTwoLevelIndexSearch, kBinarySearchWithFirstKey"), "The kind of index. AshlarDB reads kHashSearch and does not write it. Where indexes and filters take more than an eighth of the cap on memory, compactions write kBinarySearch as kTwoLevelIndexSearch, with partitioned filters."),
     uses!("index_block_restart_interval", "1", live, family.table.index_restart_interval, Range::Whole(1, 65535, ENTRIES), "The same as block_restart_interval for index blocks. 1 keeps every separator whole."),
     uses!("metadata_block_size", "4096", live, family.table.metadata_block_size, Range::Whole(1, 1 << 28, BYTES), "Uncompressed bytes at which a partition of the index or of the filter is closed."),
     ignored!("index_block_search_type", "kBinary", live, "The engine decides how to search a block."),

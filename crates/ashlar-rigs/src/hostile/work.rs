@@ -78,7 +78,8 @@ impl Work<'_> {
             "families-10000" => self.families(10_000),
             "snapshots-200" => self.snapshots(),
             "compaction" => self.compaction(),
-            "index-above-cap" => self.index(),
+            "index-17m" => self.index(5_000_000),
+            "index-40m" => self.index(12_000_000),
             "reopen-after-kill" => self.reopen(),
             "two-databases" => self.two(),
             mixed::NAME => self.mixed(),
@@ -267,9 +268,9 @@ impl Work<'_> {
         self.end(&db)
     }
 
-    /// Small values, so that indexes and filters are larger than a cap of 16 MiB. The figure is the time of a random read.
-    fn index(&mut self) -> Done {
-        let keys = self.scaled(500_000, 5_000_000);
+    /// Small values, so that the files have 17 or 40 MiB of indexes and filters. The figure is the time of a random read.
+    fn index(&mut self, full: usize) -> Done {
+        let keys = self.scaled(full / 10, full);
         let db = self.open()?;
         let mut value = vec![0; 100];
         (0..keys).try_for_each(|key| self.put(&db, key, &mut value))?;

@@ -88,6 +88,14 @@ impl FileMeta {
         self.file.size
     }
 
+    /// The bytes behind the data blocks: index, filter and properties. A fortieth of the file if the MANIFEST does not say.
+    pub fn tail_bytes(&self) -> u64 {
+        match self.file.tail_size {
+            0 => self.size() / 40,
+            known => known,
+        }
+    }
+
     /// The first internal key.
     pub fn smallest(&self) -> InternalKey<'_> {
         self.file.smallest.as_key()

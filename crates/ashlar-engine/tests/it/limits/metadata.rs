@@ -4,6 +4,7 @@ use ashlar_engine::Db;
 use ashlar_engine::batch::WriteBatch;
 use ashlar_engine::column_family::Family;
 use ashlar_env::Env;
+use ashlar_format::table::IndexKind;
 use ashlar_options::{DbOptions, FamilyOptions, ReadOptions, WriteOptions};
 use ashlar_read::iter::KeyBounds;
 use ashlar_testkit::{Rng, report};
@@ -41,20 +42,51 @@ fn check(db: &Db, family: &Arc<Family>, key: usize) {
     assert_eq!(found.as_deref(), Some(&(key as u64).to_le_bytes()[..]), "key {key}");
 }
 
+/// Writes keys out of order, and compacts them.
+fn fill(db: &Db, family: &Arc<Family>, keys: usize) {
+    for from in 0..keys / 1000 {
+        let mut batch = WriteBatch::new();
+        for key in (from..keys).step_by(keys / 1000) {
+            batch.put(family.id(), &name(key), &(key as u64).to_le_bytes()).expect("small");
+        }
+        db.write(&mut batch, WriteOptions::default()).expect("a write");
+    }
+    db.flush(std::slice::from_ref(family)).expect("flushes");
+    db.compact_range(family, None, None).expect("compacts");
+}
+
+/// The kind of index that all tables of the family have.
+fn kind_of_index(db: &Db, family: &Arc<Family>) -> IndexKind {
+    let tables = db.table_properties(family, &KeyBounds::default()).expect("reads");
+    let mut kinds: Vec<_> = tables.iter().map(|table| table.stored.index_kind().expect("known")).collect();
+    kinds.dedup();
+    assert_eq!(kinds.len(), 1, "{kinds:?}");
+    kinds[0]
+}
+
+#[test]
+fn large_indexes_are_written_in_partitions_under_a_small_cap() {
+    let _readers = crate::beside_others();
+    for (cap, kind) in [(CAP, IndexKind::TwoLevel), (CAP * 16, IndexKind::BinarySearch)] {
+        let env = Env::mem();
+        let (db, family) = open(&env, cap);
+        fill(&db, &family, KEYS);
+        assert_eq!(kind_of_index(&db, &family), kind, "under a cap of {cap} bytes");
+        (0..KEYS).step_by(97).for_each(|key| check(&db, &family, key));
+        let absent = db.get(&family, &name(KEYS), ReadOptions::default()).expect("reads");
+        assert_eq!(absent, None);
+        let mut iter = db.iter(&family, KeyBounds::default(), ReadOptions::default()).expect("opens");
+        iter.last().expect("reads");
+        assert_eq!(iter.entry().map(|e| e.0.to_vec()), Some(name(KEYS - 1).to_vec()));
+    }
+}
+
 #[test]
 fn indexes_and_filters_beyond_the_cap_come_and_go() {
     let _readers = crate::beside_others();
     let env = Env::mem();
     let (db, family) = open(&env, 0);
-    for from in (0..KEYS).step_by(1000) {
-        let mut batch = WriteBatch::new();
-        for key in from..from + 1000 {
-            batch.put(family.id(), &name(key), &(key as u64).to_le_bytes()).expect("small");
-        }
-        db.write(&mut batch, WriteOptions::default()).expect("a write");
-    }
-    db.flush(std::slice::from_ref(&family)).expect("flushes");
-    db.compact_range(&family, None, None).expect("compacts");
+    fill(&db, &family, KEYS);
     let tables = db.shape(&family).tables();
     (0..KEYS).step_by(KEYS / tables / 2).for_each(|key| check(&db, &family, key));
     let all = held(&db, &family)[0];

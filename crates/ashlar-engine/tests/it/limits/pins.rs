@@ -3,6 +3,7 @@
 use ashlar_engine::batch::WriteBatch;
 use ashlar_engine::{Db, MemoryClass, OpenFamily, Pins};
 use ashlar_env::sim::SimEnv;
+use ashlar_format::table::IndexKind;
 use ashlar_options::{DbOptions, FamilyOptions, ReadOptions, WriteOptions};
 use ashlar_read::iter::KeyBounds;
 use ashlar_testkit::report;
@@ -156,6 +157,8 @@ fn indexes_give_way_under_cursors() {
     let mut family_options = FamilyOptions::default();
     // One entry per block: indexes use most of the memory.
     family_options.table.block_size = 1;
+    // An index with first keys is whole under every cap.
+    family_options.table.index = IndexKind::BinarySearchWithFirstKey;
     family_options.compaction.target_file_bytes = 256 << 10;
     let options = DbOptions { memory_bytes: CAP, ..DbOptions::default() };
     let none: Vec<OpenFamily> = Vec::new();
