@@ -11,6 +11,7 @@ use ashlar_compaction::picker::{Shape, Targets, scores};
 use ashlar_env::FsEntry;
 use ashlar_format::blob::{BlobFooter, BlobHeader};
 use ashlar_format::filename::FileKind;
+use ashlar_memtable::MemtableRep;
 use ashlar_observe::{
     Answer, BlobNow, CacheRoles, FamilyShape, TableSums, find_property, levelstats, live_data_bytes,
     tables_text,
@@ -78,6 +79,11 @@ impl Db {
     }
 }
 
+/// The bytes of a memtable with its entries. An empty one has a size too, as in RocksDB.
+fn size_of_memtable(mem: &dyn MemtableRep) -> u64 {
+    (size_of_val(mem) + mem.memory()) as u64
+}
+
 /// A family at the moment of a property request.
 pub(super) struct Look<'a> {
     pub(super) core: &'a Core,
@@ -99,9 +105,9 @@ impl<'a> Look<'a> {
             "mem-table-flush-pending" => u64::from(!sv.imm.is_empty()),
             "compaction-pending" => u64::from(self.scores().iter().any(|score| *score >= 1.0)),
             "background-errors" => core.health.failures(),
-            "cur-size-active-mem-table" => sv.mem.memory() as u64,
+            "cur-size-active-mem-table" => size_of_memtable(&*sv.mem),
             "cur-size-all-mem-tables" | "size-all-mem-tables" => {
-                (sv.mem.memory() + sv.imm.iter().map(|m| m.memory()).sum::<usize>()) as u64
+                sv.imm.iter().chain([&sv.mem]).map(|mem| size_of_memtable(&**mem)).sum()
             }
             "num-entries-active-mem-table" => sv.mem.len(),
             "num-entries-imm-mem-tables" => sv.imm.iter().map(|m| m.len()).sum(),
@@ -263,8 +269,10 @@ impl<'a> Look<'a> {
         let in_tables = sums.entries.saturating_sub(sums.deletions.saturating_mul(2));
         let all = FamilyShape::of(version).bytes();
         let in_tables = if sampled == 0 { 0.0 } else { in_tables as f64 * (all as f64 / sampled as f64) };
-        let in_memory: u64 = self.sv.imm.iter().map(|m| m.len()).sum::<u64>() + self.sv.mem.len();
-        whole(in_tables.round()).saturating_add(in_memory)
+        let memtables = || self.sv.imm.iter().chain([&self.sv.mem]);
+        let entries: u64 = memtables().map(|mem| mem.len()).sum();
+        let deletions: u64 = memtables().map(|mem| mem.deletions()).sum();
+        whole(in_tables.round()).saturating_add(entries).saturating_sub(deletions.saturating_mul(2))
     }
 
     pub(super) fn blobs(&self) -> BlobNow {

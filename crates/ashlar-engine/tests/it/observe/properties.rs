@@ -95,6 +95,9 @@ fn numbers_tell_what_is_there() {
     assert_eq!(text("live-sst-files-size-at-temperature0"), live.to_string());
     assert_eq!(text("live-sst-files-size-at-temperature3"), "0");
     assert_eq!(store.db.property_int_sum("rocksdb.num-entries-active-mem-table"), Some(1));
+    // A deletion in a memtable is an entry, and takes away itself and what it deletes.
+    store.write(|batch| batch.delete(store.family.id(), &1u32.to_be_bytes()).unwrap());
+    assert_eq!(int("estimate-num-keys"), 1010);
 }
 
 /// Deletions count in the level that holds them; running compactions count by the runs they merge.
