@@ -11,7 +11,6 @@
 
 mod events;
 pub mod health;
-mod memtable;
 pub mod column_family;
 pub mod batch;
 mod wal;

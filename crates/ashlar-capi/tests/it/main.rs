@@ -25,6 +25,7 @@ mod copies;
 mod coverage;
 mod crates;
 mod details;
+mod families;
 mod indexed;
 mod installed;
 mod listeners;

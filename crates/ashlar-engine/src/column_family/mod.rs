@@ -5,10 +5,10 @@
 
 pub use ashlar_env::DatabaseId;
 
-use crate::memtable::MemtableList;
+use ashlar_base::memory::MemoryBudget;
 use ashlar_base::{FamilyId, FileNumber, Result};
 use ashlar_compaction::FlushRate;
-use ashlar_memtable::MemtableRep;
+use ashlar_memtable::{MemtableList, MemtableRep, memtable_within, protected};
 use ashlar_options::{DbOptions, FamilyOptions, FamilyText};
 use ashlar_read::expiry::{Expiry, operator_of};
 use ashlar_read::iter::{CursorPins, DbIter};
@@ -24,6 +24,11 @@ use std::time::Duration;
 
 /// The family that always exists.
 pub const DEFAULT_FAMILY: &str = "default";
+
+/// An empty memtable with the family's options, its memory charged to `budget`.
+pub(crate) fn new_memtable(options: &FamilyOptions, budget: &Arc<MemoryBudget>) -> Arc<dyn MemtableRep> {
+    protected(memtable_within(options.order.clone(), budget), options.memtable_protection_bytes)
+}
 
 /// A column family: its identity, its settings, and what readers see of it.
 pub struct Family {

@@ -2,14 +2,13 @@
 
 use super::core::{Core, State};
 use crate::column_family::Family;
-use crate::memtable::Memtable;
 use crate::pressure::Pace;
 use ashlar_base::panics::contained;
 use ashlar_base::{FamilyId, FileNumber, Level, SeqNum};
 use ashlar_compaction::{Action, Compaction, CompactionCounters};
 use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::VersionEdit;
-use ashlar_memtable::MemtableRep;
+use ashlar_memtable::{Memtable, MemtableRep};
 use ashlar_options::{BlobsEvent, CompactionEvent, Event, FileEvent, FlushEvent, StallCondition};
 use ashlar_recovery::RecoveryReport;
 use ashlar_table::CollectorFailure;

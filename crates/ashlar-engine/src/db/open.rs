@@ -189,9 +189,9 @@ fn create_missing(
             return Err(Error::invalid(format!("column family {:?} does not exist", spec.name)));
         }
         refuse_timestamps(&spec.order)?;
-        versions.create_family(&spec.name, spec.order.clone(), spec.levels, log)?;
     }
-    Ok(())
+    let new: Vec<_> = missing.iter().map(|spec| (&*spec.name, spec.order.clone(), spec.levels)).collect();
+    versions.create_families(&new, log)
 }
 
 /// The table cache of a writable database: keeps as many tables open as the options say, fewer where file descriptors or

@@ -6,9 +6,8 @@
 
 use super::core::{Core, State};
 use super::pins::Retired;
-use crate::column_family::LiveFamily;
+use crate::column_family::{LiveFamily, new_memtable};
 use crate::health::{Severity, Source, lacks_space};
-use crate::memtable::new_memtable;
 use crate::pressure::{Memory, Pace, Pressure};
 use crate::wal::{ROOM_FOR_DELETIONS, Wal};
 use crate::write::{Asked, Deadline, FamilySlot, Unfit, WriteHost, WriteSet};
@@ -33,13 +32,12 @@ impl Core {
 
     /// The write set of the live families with `wal`.
     pub(crate) fn write_set(state: &State, memory: &Memory, wal: Arc<Wal>) -> WriteSet {
-        let slot = |f: &LiveFamily| FamilySlot {
-            family: f.family.id(),
-            mem: Arc::clone(&f.memtables.current().rep),
-            limit_bytes: f.family.write_limit(),
+        let slot = |f: &LiveFamily| {
+            let mem = Arc::clone(&f.memtables.current().rep);
+            FamilySlot::new(f.family.id(), mem, f.family.write_limit())
         };
         let families = state.families.iter().map(slot).collect();
-        WriteSet { wal, families, limit_bytes: memory.active_max(state.live_memtable_bytes()) }
+        WriteSet::new(wal, families, memory.active_max(state.live_memtable_bytes()))
     }
 
     /// Seals the non-empty memtables of `families` and begins a new WAL file. Called by a leader.

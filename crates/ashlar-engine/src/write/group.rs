@@ -457,7 +457,8 @@ fn prepare(set: &WriteSet, scratch: &mut Scratch, index: usize, member: &mut Mem
     };
     let mut prepare_in = |at: usize, ops: &mut dyn Iterator<Item = Op<'_>>| -> Result<()> {
         if let (Some(slot), Some(family)) = (slots.get_mut(at), set.families.get(at)) {
-            prepared.push((index, at, family.mem.prepare(slot, ops)?));
+            let copied = family.mem.prepare(slot, ops).inspect_err(|_| set.look(at))?;
+            prepared.push((index, at, copied));
         }
         Ok(())
     };
@@ -491,15 +492,16 @@ fn recycled<'b>(used: Vec<(usize, Op<'_>)>) -> Vec<(usize, Op<'b>)> {
     if used.capacity() > KEEP_OPS { Vec::new() } else { used.into_iter().map_while(|_| None).collect() }
 }
 
-/// Inserts the prepared entries of the batches that were logged.
+/// Inserts the prepared entries of the batches that were logged, and looks at all memtables that have grown.
 fn insert(set: &WriteSet, scratch: &mut Scratch, group: &[Member<'_>]) {
     let _step = perf::time(Metric::WriteMemtableTime);
     for (member, at, prepared) in scratch.prepared.drain(..) {
-        let Some(Member { outcome: Some(Ok(receipt)), count, .. }) = group.get(member) else { continue };
-        let first = SeqNum::new(receipt.last.get() - count + 1).unwrap_or(SeqNum::MAX);
-        if let (Some(slot), Some(family)) = (scratch.slots.get_mut(at), set.families.get(at)) {
+        let (Some(slot), Some(family)) = (scratch.slots.get_mut(at), set.families.get(at)) else { continue };
+        if let Some(Member { outcome: Some(Ok(receipt)), count, .. }) = group.get(member) {
+            let first = SeqNum::new(receipt.last.get() - count + 1).unwrap_or(SeqNum::MAX);
             family.mem.insert(slot, prepared, first);
         }
+        set.look(at);
     }
 }
 

@@ -37,10 +37,9 @@ fn a_batch_refused_on_a_full_disk_leaves_the_batches_before_it_in_the_wal() {
     let (env, dir) = (sim.env(), Path::new("/db"));
     env.fs.create_dir_all(dir).unwrap();
     let wal = Arc::new(Wal::create(&env, dir, FileNumber(1), WalShape::default()).unwrap());
-    let limit = || Arc::new(AtomicUsize::new(usize::MAX));
-    let family =
-        FamilySlot { family: FamilyId::DEFAULT, mem: memtable(Order::Bytewise), limit_bytes: limit() };
-    let set = WriteSet { wal: Arc::clone(&wal), families: vec![family], limit_bytes: usize::MAX };
+    let limit = Arc::new(AtomicUsize::new(usize::MAX));
+    let family = FamilySlot::new(FamilyId::DEFAULT, memtable(Order::Bytewise), limit);
+    let set = WriteSet::new(Arc::clone(&wal), vec![family], usize::MAX);
     let tally = WriteTally::new(Arc::new(ashlar_base::stats::Statistics::new()));
     let committer = Committer::new((env.clone(), DatabaseId::fresh()), Arc::new(set), SeqNum::ZERO, tally);
     committer.attach(Box::new(Open));

@@ -1,18 +1,33 @@
 //! The target of the leader's writes: one WAL file, one memtable per family.
+//!
+//! A group looks at the memtables that it has written to, so that the question whether some memtable is full costs the same for
+//! one family and for ten thousand. Only the leader looks, so the sums need no atomic addition.
 
 use crate::wal::Wal;
 use ashlar_base::FamilyId;
 use ashlar_memtable::MemtableRep;
-use ashlar_sync::atomic::{AtomicUsize, Ordering};
+use ashlar_sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::Arc;
 
 /// A family's entry in a [`WriteSet`].
-#[derive(Clone)]
 pub(crate) struct FamilySlot {
-    pub(crate) family: FamilyId,
+    family: FamilyId,
     pub(crate) mem: Arc<dyn MemtableRep>,
     /// The memtable is full from this many bytes on. Changes with the family's settings.
-    pub(crate) limit_bytes: Arc<AtomicUsize>,
+    limit_bytes: Arc<AtomicUsize>,
+    /// The bytes that the memtable held at the last look.
+    held: AtomicUsize,
+}
+
+impl FamilySlot {
+    pub(crate) fn new(family: FamilyId, mem: Arc<dyn MemtableRep>, limit_bytes: Arc<AtomicUsize>) -> Self {
+        let held = AtomicUsize::new(mem.held());
+        FamilySlot { family, mem, limit_bytes, held }
+    }
+
+    fn is_full(&self) -> bool {
+        self.mem.filled() >= self.limit_bytes.load(Ordering::Relaxed)
+    }
 }
 
 /// The WAL file and the memtables that take writes. A switch replaces the whole set.
@@ -22,9 +37,27 @@ pub(crate) struct WriteSet {
     pub(crate) families: Vec<FamilySlot>,
     /// All memtables together are full from this many bytes on.
     pub(crate) limit_bytes: usize,
+    /// The bytes that all memtables held at the last looks.
+    held: AtomicUsize,
+    /// Some memtable was full at the last look at it.
+    some_full: AtomicBool,
 }
 
 impl WriteSet {
+    /// `families` by id, ascending.
+    pub(crate) fn new(wal: Arc<Wal>, families: Vec<FamilySlot>, limit_bytes: usize) -> WriteSet {
+        let held = families.iter().map(|slot| slot.held.load(Ordering::Relaxed)).sum();
+        let set = WriteSet {
+            wal,
+            families,
+            limit_bytes,
+            held: AtomicUsize::new(held),
+            some_full: AtomicBool::new(false),
+        };
+        set.note_limits();
+        set
+    }
+
     /// The index of a family; `None` when the set does not have it.
     pub(crate) fn find(&self, family: FamilyId) -> Option<usize> {
         match self.families.first() {
@@ -33,12 +66,30 @@ impl WriteSet {
         }
     }
 
-    /// True when some memtable is full, or all of them together.
+    /// Looks at the memtable of the family with this index. Only for the leader.
+    #[inline]
+    pub(crate) fn look(&self, at: usize) {
+        let Some(slot) = self.families.get(at) else { return };
+        let now = slot.mem.held();
+        let before = slot.held.load(Ordering::Relaxed);
+        if now != before {
+            slot.held.store(now, Ordering::Relaxed);
+            let all = self.held.load(Ordering::Relaxed);
+            self.held.store(all.wrapping_sub(before).wrapping_add(now), Ordering::Relaxed);
+        }
+        if slot.is_full() {
+            self.some_full.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Looks at all memtables, after a limit has changed.
+    pub(crate) fn note_limits(&self) {
+        self.some_full.store(self.families.iter().any(FamilySlot::is_full), Ordering::Relaxed);
+    }
+
+    /// True when some memtable is full, or all of them together, as far as the looks have shown.
+    #[inline]
     pub(crate) fn any_full(&self) -> bool {
-        let mut all = 0;
-        self.families.iter().any(|f| {
-            all += f.mem.held();
-            f.mem.filled() >= f.limit_bytes.load(Ordering::Relaxed) || all >= self.limit_bytes
-        })
+        self.some_full.load(Ordering::Relaxed) || self.held.load(Ordering::Relaxed) >= self.limit_bytes
     }
 }

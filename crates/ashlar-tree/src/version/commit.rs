@@ -86,11 +86,37 @@ impl VersionSet {
         log_number: FileNumber,
         files: Vec<(Level, NewFile)>,
     ) -> Result<Arc<FamilyState>> {
-        let tables = Tables::new(self.env.clone(), self.dir.clone(), Arc::clone(self.tables()), order);
-        let new = NewFamily { name: name.to_string(), log_number, levels, tables, files };
-        let request = CommitRequest::Create(new);
+        let new = self.new_family(name, order, levels, log_number, files);
+        let request = CommitRequest::Create(vec![new]);
         let created = self.submit(request, Box::new(|_| {}))?;
         created.into_iter().next().ok_or_else(|| Error::invalid("the family was dropped at once"))
+    }
+
+    /// Creates families, each with a name, an order and a number of levels, with one sync. A crash may leave some of them.
+    ///
+    /// # Errors
+    /// As [`VersionSet::create_family`]; then none is created.
+    pub fn create_families(&self, families: &[(&str, Order, usize)], log_number: FileNumber) -> Result<()> {
+        let new = |(name, order, levels): &(&str, Order, usize)| {
+            self.new_family(name, order.clone(), *levels, log_number, Vec::new())
+        };
+        if families.is_empty() {
+            return Ok(());
+        }
+        let request = CommitRequest::Create(families.iter().map(new).collect());
+        self.submit(request, Box::new(|_| {})).map(drop)
+    }
+
+    fn new_family(
+        &self,
+        name: &str,
+        order: Order,
+        levels: usize,
+        log_number: FileNumber,
+        files: Vec<(Level, NewFile)>,
+    ) -> NewFamily {
+        let tables = Tables::new(self.env.clone(), self.dir.clone(), Arc::clone(self.tables()), order);
+        NewFamily { name: name.to_owned(), log_number, levels, tables, files }
     }
 
     /// Drops a family. Its files are obsolete once no reader uses them.

@@ -17,7 +17,7 @@ use super::builder::TreeBuilder;
 use super::{DbFacts, FamilyState, Tables, Version};
 use ashlar_base::{Error, FamilyId, FileNumber, Level, Result, SeqNum};
 use ashlar_format::version_edit::{NewFile, VersionEdit};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 /// The whole state in the MANIFEST.
@@ -40,7 +40,7 @@ pub(super) struct NewFamily {
 /// What a committer wants.
 pub(super) enum CommitRequest {
     Edits(Vec<VersionEdit>),
-    Create(NewFamily),
+    Create(Vec<NewFamily>),
     Drop(FamilyId),
 }
 
@@ -54,7 +54,7 @@ pub(super) struct Plan {
 pub(super) fn plan(state: &mut State, request: CommitRequest) -> Result<Plan> {
     match request {
         CommitRequest::Edits(edits) => plan_edits(state, edits),
-        CommitRequest::Create(family) => plan_create(state, family),
+        CommitRequest::Create(families) => plan_creations(state, families),
         CommitRequest::Drop(id) => plan_drop(state, id),
     }
 }
@@ -143,12 +143,23 @@ fn group(edits: &mut [VersionEdit]) {
     }
 }
 
+fn plan_creations(state: &mut State, families: Vec<NewFamily>) -> Result<Plan> {
+    let mut all = Plan { records: Vec::new(), touched: BTreeSet::new() };
+    let mut names: HashSet<String> = state.families.values().map(|family| family.name.clone()).collect();
+    for new in families {
+        if !names.insert(new.name.clone()) {
+            return Err(Error::invalid(format!("column family {:?} exists already", new.name)));
+        }
+        let Plan { records, touched } = plan_create(state, new)?;
+        all.records.extend(records);
+        all.touched.extend(touched);
+    }
+    Ok(all)
+}
+
 fn plan_create(state: &mut State, new: NewFamily) -> Result<Plan> {
     if new.name.is_empty() {
         return Err(Error::invalid("a family needs a name"));
-    }
-    if state.families.values().any(|f| f.name == new.name) {
-        return Err(Error::invalid(format!("column family {:?} exists already", new.name)));
     }
     let id = FamilyId(
         state

@@ -4,40 +4,35 @@
 //! 2. An empty memtable is never sealed. If failed writes have used memory in it, a switch replaces it.
 //! 3. Each memtable knows the WAL file that was current when it was created: no older WAL file holds any of its data.
 
-use ashlar_base::memory::MemoryBudget;
+use crate::MemtableRep;
 use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{FileNumber, SeqNum};
-use ashlar_memtable::{MemtableRep, memtable_within, protected};
-use ashlar_options::FamilyOptions;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// The memory of an empty memtable before the first write is below this size.
 const FRESH_BYTES: usize = 4 << 10;
 
-/// An empty memtable with the family's options, its memory charged to `budget`.
-pub(crate) fn new_memtable(options: &FamilyOptions, budget: &Arc<MemoryBudget>) -> Arc<dyn MemtableRep> {
-    protected(memtable_within(options.order.clone(), budget), options.memtable_protection_bytes)
-}
-
 /// A memtable and the first WAL file that holds its data.
 #[derive(Clone)]
-pub(crate) struct Memtable {
-    pub(crate) rep: Arc<dyn MemtableRep>,
-    pub(crate) first_wal: FileNumber,
+pub struct Memtable {
+    /// Its entries.
+    pub rep: Arc<dyn MemtableRep>,
+    /// The WAL file that was current when it was created.
+    pub first_wal: FileNumber,
     /// Every entry is newer than this.
     since: SeqNum,
 }
 
 impl Memtable {
     /// Whether a switch has entries to seal, or memory of failed writes to free.
-    pub(crate) fn is_used(&self) -> bool {
+    pub fn is_used(&self) -> bool {
         !self.rep.is_empty() || self.rep.memory() > FRESH_BYTES
     }
 }
 
 /// The memtables of one family.
-pub(crate) struct MemtableList {
+pub struct MemtableList {
     current: Memtable,
     /// Oldest first.
     immutable: VecDeque<Memtable>,
@@ -45,24 +40,24 @@ pub(crate) struct MemtableList {
 
 impl MemtableList {
     /// A list of one memtable, whose entries are newer than `since`.
-    pub(crate) fn new(rep: Arc<dyn MemtableRep>, first_wal: FileNumber, since: SeqNum) -> Self {
+    pub fn new(rep: Arc<dyn MemtableRep>, first_wal: FileNumber, since: SeqNum) -> Self {
         MemtableList { current: Memtable { rep, first_wal, since }, immutable: VecDeque::new() }
     }
 
     /// Every entry of every memtable is newer than this; `None`: there is no entry.
-    pub(crate) fn unflushed_since(&self) -> Option<SeqNum> {
+    pub fn unflushed_since(&self) -> Option<SeqNum> {
         let used = self.immutable.iter().chain([&self.current]).find(|memtable| !memtable.rep.is_empty());
         used.map(|oldest| oldest.since)
     }
 
     /// The memtable that takes writes.
-    pub(crate) fn current(&self) -> &Memtable {
+    pub fn current(&self) -> &Memtable {
         &self.current
     }
 
     /// Seals the current memtable at `last`, if it has entries, and replaces it with `rep`, whose data starts in
     /// `first_wal`.
-    pub(crate) fn switch(&mut self, rep: Arc<dyn MemtableRep>, first_wal: FileNumber, last: SeqNum) {
+    pub fn switch(&mut self, rep: Arc<dyn MemtableRep>, first_wal: FileNumber, last: SeqNum) {
         let before = std::mem::replace(&mut self.current, Memtable { rep, first_wal, since: last });
         if !before.rep.is_empty() {
             before.rep.seal(last);
@@ -71,34 +66,34 @@ impl MemtableList {
     }
 
     /// An empty current memtable has no data in the WAL files before `wal`, which was just created.
-    pub(crate) fn advance_empty(&mut self, wal: FileNumber) {
+    pub fn advance_empty(&mut self, wal: FileNumber) {
         if self.current.rep.is_empty() {
             self.current.first_wal = wal;
         }
     }
 
     /// Every immutable memtable, newest first, for readers.
-    pub(crate) fn immutable_newest_first(&self) -> Box<[Arc<dyn MemtableRep>]> {
+    pub fn immutable_newest_first(&self) -> Box<[Arc<dyn MemtableRep>]> {
         self.immutable.iter().rev().map(|m| Arc::clone(&m.rep)).collect()
     }
 
     /// The bytes that all memtables of the family take from the budget.
-    pub(crate) fn held(&self) -> usize {
+    pub fn held(&self) -> usize {
         self.immutable.iter().chain([&self.current]).map(|m| m.rep.held()).sum()
     }
 
     /// The number of immutable memtables.
-    pub(crate) fn immutable_len(&self) -> usize {
+    pub fn immutable_len(&self) -> usize {
         self.immutable.len()
     }
 
     /// Removes the oldest `count` immutable memtables, whose data is in tables.
-    pub(crate) fn flushed(&mut self, count: usize) {
+    pub fn flushed(&mut self, count: usize) {
         self.immutable.drain(..count.min(self.immutable.len()));
     }
 
     /// The first WAL file that is needed once the oldest `count` immutable memtables are flushed.
-    pub(crate) fn first_wal_after(&self, count: usize) -> FileNumber {
+    pub fn first_wal_after(&self, count: usize) -> FileNumber {
         let next = self.immutable.get(count).filter(|_| !planted(Bug::LogNumberTooHigh));
         next.unwrap_or(&self.current).first_wal
     }
