@@ -14,6 +14,7 @@
 //! 4. When one of the limits is passed, or `last_resort` says that writers are refused, one compaction at a time may begin
 //!    although it does not fit: without it deletions would free nothing.
 
+use crate::outlook::HORIZON;
 use ashlar_base::error::IoKind;
 use ashlar_base::{Error, ErrorKind, Result};
 use ashlar_env::Fs;
@@ -22,6 +23,7 @@ use ashlar_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// After a refusal, writes resume when this part of the limit is free …
 const RESUMES_AT: u64 = 64;
@@ -316,6 +318,15 @@ impl DiskUse {
 
     fn needs(&self) -> u64 {
         self.used.saturating_add(self.expected)
+    }
+
+    /// When the room is used up, or without limits the free space, if files grow by so many bytes per second. `None`: not at
+    /// this rate within the horizon of forecasts, or the free space is unknown.
+    pub fn time_to_full(&self, bytes_per_second: f64) -> Option<Duration> {
+        let free = self.free.map(|free| free.saturating_sub(self.expected));
+        let room = [self.room, free].into_iter().flatten().min()? as f64;
+        let seconds = if room > 0.0 { room / bytes_per_second } else { 0.0 };
+        Duration::try_from_secs_f64(seconds).ok().filter(|time| *time <= HORIZON)
     }
 
     fn quota_room(&self) -> Option<u64> {

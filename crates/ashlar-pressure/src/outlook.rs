@@ -17,7 +17,7 @@ use std::time::Duration;
 /// The forecast stops after so many events …
 const EVENTS: usize = 512;
 /// … or so many seconds.
-const HORIZON: Duration = Duration::from_secs(600);
+pub(crate) const HORIZON: Duration = Duration::from_secs(600);
 
 /// The part of the measured rate of compactions that is counted on while writers fill level 0.
 const CAUTION: f64 = 0.8;

@@ -102,6 +102,9 @@ pub struct WritePressure {
     pub time_to_stop: Option<Duration>,
     /// The disk space of the database, with what its limits leave for writes.
     pub disk: DiskUse,
+    /// When writes will be refused for want of disk space, if flushes keep their rate and no compaction frees any; `None`: not
+    /// at this rate within ten minutes. Zero while there is no room.
+    pub time_to_full: Option<Duration>,
 }
 
 impl Pace {

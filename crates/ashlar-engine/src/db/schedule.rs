@@ -277,6 +277,7 @@ impl Core {
         (told.time_to_slowdown, told.time_to_stop) = (forecast.slowdown, forecast.stop);
         drop(state);
         told.disk = self.disk_use();
+        told.time_to_full = told.disk.time_to_full(told.inflow_rate);
         told
     }
 

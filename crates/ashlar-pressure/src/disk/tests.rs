@@ -119,3 +119,17 @@ fn reports_say_what_there_is() {
     let now = space.report(7);
     assert_eq!((now.free, now.room), (Some(500), Some(43)));
 }
+
+#[test]
+fn the_time_to_a_full_disk_follows_from_the_rate() {
+    let (sim, space) = space(0, 0);
+    assert_eq!(space.report(7).time_to_full(10.0), None, "nothing is known");
+    sim.set_capacity(500);
+    let told = |rate: f64| space.report(100).time_to_full(rate).map(|time| time.as_secs_f64());
+    assert_eq!((told(10.0), told(0.0)), (Some(40.0), None));
+    assert_eq!(told(0.5), None, "beyond the horizon");
+    space.limit(DiskLimits { quota: 150, reserve: 0 });
+    assert_eq!(told(10.0), Some(5.0));
+    space.limit(DiskLimits { quota: 100, reserve: 0 });
+    assert_eq!((told(10.0), told(0.0)), (Some(0.0), Some(0.0)));
+}

@@ -4,7 +4,9 @@
 //! announces nothing.
 
 use ashlar_base::ErrorKind;
+use ashlar_base::error::IoKind;
 use ashlar_engine::batch::WriteBatch;
+use ashlar_engine::pressure::DiskLimits;
 use ashlar_engine::{Db, OpenFamily};
 use ashlar_env::Clock;
 use ashlar_env::sim::SimEnv;
@@ -168,8 +170,8 @@ impl Load {
         batch.put(ashlar_base::FamilyId::DEFAULT, key.as_bytes(), &[7; VALUE]).expect("small");
         match self.db.write(&mut batch, WriteOptions::default()) {
             Ok(_) => {}
-            // Nothing would end the stop.
-            Err(e) if e.kind() == ErrorKind::Aborted => return true,
+            // Nothing would end the stop; or the quota is used up.
+            Err(e) if matches!(e.kind(), ErrorKind::Aborted | ErrorKind::Io(IoKind::NoSpace)) => return true,
             Err(e) => panic!("{e}"),
         }
         if self.now() > before + LOOK && stops(&self.db) > 0 {
@@ -251,6 +253,30 @@ impl Score {
 
     fn passes(&self) -> bool {
         self.announced >= 18 && self.close >= CLOSE && self.alarms == 0
+    }
+}
+
+/// A quota of disk space is used up by a steady load.
+#[test]
+fn a_full_quota_is_announced() {
+    let _readers = crate::beside_others();
+    for n in 0..4 {
+        let mut load = Load::new(Way::Aborted, n);
+        load.db.limit_disk(DiskLimits { quota: 9 << 20, reserve: 0 }).expect("open");
+        let mut looks = Vec::new();
+        while !load.write() {
+            looks.push((load.now(), load.db.pressure().time_to_full));
+            assert!(load.now() - load.began < LONGEST, "no refusal; {:?}", load.db.pressure());
+        }
+        let end = load.now();
+        assert_eq!(stops(&load.db), 0, "the quota, not a stop");
+        let near = |(at, told): &(Duration, Option<Duration>)| {
+            let real = (end - *at).as_secs_f64();
+            (1.0..=3.0).contains(&real).then(|| told.map_or(f64::INFINITY, |told| told.as_secs_f64() / real))
+        };
+        let ratios: Vec<f64> = looks.iter().filter_map(near).collect();
+        let close = ratios.iter().filter(|ratio| (0.5..=2.0).contains(*ratio)).count();
+        assert!(close * 100 >= ratios.len() * CLOSE && ratios.len() > 100, "{n}: {close} of {ratios:?}");
     }
 }
 
