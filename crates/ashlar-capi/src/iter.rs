@@ -93,7 +93,7 @@ pub fn iter_get_error(iter: &IterObject) -> Result<()> {
 /// # Errors
 /// Those of a new iterator.
 pub fn iter_refresh(iter: &mut IterObject) -> Result<()> {
-    iter.0.refresh()
+    iter.0.refresh(None)
 }
 
 /// The bytes, valid until the object is destroyed; none of no object.

@@ -197,6 +197,8 @@ impl Listener for CListener {
             }
             Notice::StallChanged { before, now } => self.stall(*before, *now),
             Notice::BackgroundError { reason, cause } => self.error(*reason, cause),
+            // C has no function for them.
+            Notice::TableCreated(_) | Notice::TableDeleted(_) => {}
         }
     }
 }

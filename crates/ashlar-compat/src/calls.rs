@@ -1,6 +1,7 @@
 //! Options of reads, writes and other calls.
 
 use crate::database::Database;
+use crate::iterator::At;
 use crate::listener::TableReport;
 use crate::options::Texts;
 use crate::value::READ_TIER;
@@ -203,12 +204,16 @@ impl ReadOptions {
         })
     }
 
-    /// A scan of `family` within the bounds; `newest`: whatever the snapshot.
+    /// A scan of `family` within the bounds.
     ///
     /// # Errors
     /// `NotSupported`: an option that no read keeps.
-    pub fn scan(&self, family: &Family, newest: bool) -> Result<Scan> {
-        let from = if newest { family.reading(self.plain()?) } else { self.of(family)? };
+    pub fn scan(&self, family: &Family, at: &At) -> Result<Scan> {
+        let from = match at {
+            At::Options => self.of(family)?,
+            At::Newest => family.reading(self.plain()?),
+            At::Snapshot(snapshot) => snapshot.family(family).reading(self.plain()?),
+        };
         Ok(self.filtered(from.scan(self.bounds(family))))
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::cache::Cache;
 use crate::calls::ReadOptions;
-use crate::iterator::{Iterator, Make};
+use crate::iterator::{At, Iterator, Make};
 use crate::listener::Telling;
 use crate::options::{BLOCK_CACHE, Options, TableOptions};
 use crate::status::paused;
@@ -12,7 +12,7 @@ use ashlardb::{
 };
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
@@ -72,6 +72,8 @@ struct Holds {
     requests: AtomicI64,
     /// One for each call that disabled the deletion of files.
     files: Mutex<Vec<LiveFiles>>,
+    /// The number of running calls of [`Database::flush`].
+    flushes: AtomicU32,
 }
 
 /// A [`Database`] that does not keep it open.
@@ -114,6 +116,9 @@ impl<T> Deref for Held<'_, T> {
     }
 }
 
+/// RocksDB's number of the level `INFO_LEVEL`.
+const INFO: u32 = 1;
+
 /// RocksDB's default family.
 const DEFAULT: &str = "default";
 
@@ -150,8 +155,12 @@ impl Database {
             }
             Mode::Write | Mode::Read { .. } => (builder.open()?, None),
         };
-        if mode == (Mode::Read { refuse_wal: true }) && db.recovery().wal_bytes() > 0 {
-            return Err(Error::corruption("the database has WAL files").at_path(path));
+        if mode == (Mode::Read { refuse_wal: true }) && has_logged_writes(&db) {
+            return Err(Error::corruption("the database has WAL files with writes").at_path(path));
+        }
+        if let Some(logger) = &options.logger {
+            let recovered = db.recovery().wal_bytes();
+            logger.log(INFO, &format!("opened {}: {recovered} bytes of WAL files replayed", path.display()));
         }
         let families = named.iter().map(|family| db.family(family.name)).collect::<Result<_>>()?;
         let default = db.default_family();
@@ -183,6 +192,11 @@ impl Database {
             return Err(e.hint("Open the database with a file_checksum_gen_factory"));
         }
         self.db().verify_file_checksums(|_| {}).map(drop)
+    }
+
+    /// Whether the options of the open have a `file_checksum_gen_factory`.
+    pub fn has_file_checksums(&self) -> bool {
+        self.said.has_file_checksums
     }
 
     /// A handle that does not keep the database open. That of a secondary stays with the view of the open.
@@ -259,19 +273,20 @@ impl Database {
             Err(e) => Box::new(move |_| Err(e.clone())),
             Ok(Held::Own(family)) => {
                 let (family, options) = (family.clone(), options.clone());
-                Box::new(move |newest| {
-                    let scan = options.scan(&family, newest || tailing)?;
+                Box::new(move |at| {
+                    let at = if tailing { &At::Newest } else { at };
+                    let scan = options.scan(&family, at)?;
                     if tailing { scan.tailing() } else { scan.cursor() }
                 })
             }
             // A later cursor is over a later view.
             Ok(Held::View(family)) => {
                 let (secondary, options) = (self.secondary.clone(), options.clone());
-                Box::new(move |newest| {
+                Box::new(move |at| {
                     let view = secondary.as_ref().map(Secondary::db);
                     let view =
                         view.ok_or_else(|| Error::invalid("the database was not opened as a secondary"))?;
-                    options.scan(&view.family(family.name())?, newest)?.cursor()
+                    options.scan(&view.family(family.name())?, at)?.cursor()
                 })
             }
         };
@@ -280,6 +295,22 @@ impl Database {
 
     fn extractor(&self, family: Option<&Family>) -> Option<PrefixExtractor> {
         self.family(family).ok()?.options().table.prefix_extractor.clone()
+    }
+
+    /// Flushes families, and waits for it.
+    ///
+    /// # Errors
+    /// Those of [`Family::flush`].
+    pub fn flush(&self, families: &[Family]) -> Result<()> {
+        self.holds.flushes.fetch_add(1, Ordering::SeqCst);
+        let done = families.iter().try_for_each(Family::flush);
+        self.holds.flushes.fetch_sub(1, Ordering::SeqCst);
+        done
+    }
+
+    /// Whether a caller waits for a flush.
+    pub(crate) fn has_requested_flush(&self) -> bool {
+        self.holds.flushes.load(Ordering::SeqCst) > 0
     }
 
     /// Refuses requests for a compaction from now on. Running compactions end; the engine begins those again that no request began.
@@ -341,6 +372,13 @@ impl Database {
     }
 }
 
+/// Whether WAL files have writes that no table has, or bytes that the open dropped.
+fn has_logged_writes(db: &Db) -> bool {
+    let report = db.recovery();
+    let replayed = db.aggregated_int_property("rocksdb.num-entries-active-mem-table").unwrap_or(0);
+    replayed > 0 || !report.undecided.is_empty() || !report.dropped.is_empty()
+}
+
 /// The families of a directory.
 ///
 /// # Errors
@@ -378,13 +416,22 @@ pub fn repair(options: &Options, path: &Path) -> Result<()> {
 /// # Errors
 /// `Io`: the directory around it is missing, or a file has the name.
 pub fn create_dir(env: &Env, path: &Path) -> Result<()> {
+    check_around(env, path)?;
+    env.fs.create_dir_all(path)
+}
+
+/// Checks that a directory may be made, as RocksDB makes it: without the directories around it.
+///
+/// # Errors
+/// `Io`: the directory around it is missing.
+pub fn check_around(env: &Env, path: &Path) -> Result<()> {
     let around = path.parent().filter(|around| !around.as_os_str().is_empty());
     if let Some(around) = around
         && env.fs.metadata(around)?.is_none()
     {
         return Err(Error::new(ErrorKind::Io(IoKind::NotFound), "no such directory").at_path(around));
     }
-    env.fs.create_dir_all(path)
+    Ok(())
 }
 
 fn env(options: &Options) -> Result<Env> {
@@ -394,8 +441,13 @@ fn env(options: &Options) -> Result<Env> {
 /// # Errors
 /// `InvalidArgument`: the families of the directory and those that the caller names are not the same.
 fn check_families(options: &Options, path: &Path, mode: Mode, named: &[Named<'_>]) -> Result<()> {
-    // A directory without a database has none; the open says so, or creates it.
-    let Ok(there) = families(options, path) else { return Ok(()) };
+    let there = match families(options, path) {
+        Ok(there) => there,
+        // A new database begins with this family.
+        Err(_) if mode == Mode::Write && options.flag("create_if_missing") => vec![DEFAULT.to_owned()],
+        // The open says that there is no database.
+        Err(_) => return Ok(()),
+    };
     let is_named = |name: &String| named.iter().any(|family| family.name == name);
     // RocksDB opens the family of its stored statistics by itself, if it writes them.
     let is_hidden =
@@ -472,4 +524,43 @@ fn builder(options: &Options, path: &Path, mode: Mode, named: &[Named<'_>]) -> B
         };
         if family.name == DEFAULT { builder.default_family(set) } else { builder.family(family.name, set) }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ashlardb::Write;
+
+    /// Regression: the WAL file of a flushed database refused the open, because it still held the flushed writes.
+    #[test]
+    fn an_open_without_wal_files_is_refused_while_they_have_writes() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut options = Options::default();
+        options.texts.set("create_if_missing", true);
+        let open = |mode| Database::open(&options, dir.path(), mode, &[]).map(|(db, _)| db);
+        let refuse_wal = || open(Mode::Read { refuse_wal: true });
+        let db = open(Mode::Write).unwrap();
+        db.db().put("a", "1").unwrap();
+        db.flush(&[db.default_family().clone()]).unwrap();
+        drop(db);
+        assert_eq!(refuse_wal().unwrap().db().sequence().get(), 1);
+        open(Mode::Write).unwrap().db().put("b", "2").unwrap();
+        let refused = refuse_wal().unwrap_err();
+        assert!(refused.to_string().contains("WAL files with writes"), "{refused}");
+        open(Mode::Read { refuse_wal: false }).unwrap();
+    }
+
+    #[test]
+    fn a_new_database_has_no_other_family_unless_it_may_be_created() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut options = Options::default();
+        options.texts.set("create_if_missing", true);
+        let plain = Options::default();
+        let named = [DEFAULT, "other"].map(|name| Named { name, options: &plain, ttl: None });
+        let refused = Database::open(&options, dir.path(), Mode::Write, &named).unwrap_err();
+        assert!(refused.to_string().contains("Column family not found: other"), "{refused}");
+        options.texts.set("create_missing_column_families", true);
+        let (_, families) = Database::open(&options, dir.path(), Mode::Write, &named).unwrap();
+        assert_eq!(families.len(), 2);
+    }
 }

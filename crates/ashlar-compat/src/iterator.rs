@@ -5,10 +5,21 @@
 //!    prefix, the iterator ends before its cursor does, so there it positions the cursor again.
 //! 3. With `prefix_same_as_start`, the iterator ends where the prefix of the key of the last positioning ends.
 
-use ashlardb::{Cursor, Error, PrefixExtractor, Result};
+use ashlardb::{Cursor, Error, PrefixExtractor, Result, Snapshot};
 
-/// Makes a cursor: over the snapshot of the options, or with `true` over the newest state.
-pub type Make = Box<dyn Fn(bool) -> Result<Cursor> + Send>;
+/// The state that an iterator shows.
+#[derive(Debug)]
+pub enum At {
+    /// That of the snapshot of its options; without one the newest.
+    Options,
+    /// The newest.
+    Newest,
+    /// That of a snapshot.
+    Snapshot(Snapshot),
+}
+
+/// Makes a cursor over a state.
+pub type Make = Box<dyn Fn(&At) -> Result<Cursor> + Send>;
 
 /// Over one family.
 pub struct Iterator {
@@ -33,7 +44,7 @@ impl Iterator {
     /// With the cursor that `make` makes now. One that cannot be made is the iterator's status. `tailing`: the cursor is a tailing
     /// one. `extractor`: the iterator stays within one prefix.
     pub fn new(make: Make, tailing: bool, extractor: Option<PrefixExtractor>) -> Iterator {
-        let cursor = make(false);
+        let cursor = make(&At::Options);
         let status = cursor.as_ref().err().cloned();
         Iterator { make, cursor, valid: false, status, tailing, extractor, prefix: None }
     }
@@ -45,12 +56,15 @@ impl Iterator {
         Iterator { make, cursor, valid: false, status, tailing: false, extractor: None, prefix: None }
     }
 
-    /// Shows the newest state from now on, and is on no entry.
+    /// Shows the newest state, or that of the snapshot, from now on, and is on no entry.
     ///
     /// # Errors
-    /// Those of a new iterator.
-    pub fn refresh(&mut self) -> Result<()> {
-        self.cursor = (self.make)(true);
+    /// Those of a new iterator. `NotSupported`: a tailing iterator at a snapshot.
+    pub fn refresh(&mut self, snapshot: Option<Snapshot>) -> Result<()> {
+        if self.tailing && snapshot.is_some() {
+            return Err(Error::not_supported("a refresh of a tailing iterator to a snapshot"));
+        }
+        self.cursor = (self.make)(&snapshot.map_or(At::Newest, At::Snapshot));
         (self.valid, self.status) = (false, self.cursor.as_ref().err().cloned());
         self.status()
     }

@@ -9,6 +9,7 @@
 //! | [`files`] | ingested files, and the updates of the WAL |
 //! | [`numbers`] | numbers of tickers, histograms and sums of the perf context |
 //! | [`options`] | options of a database, a family and tables, by RocksDB's names |
+//! | [`clip`] | options in their range |
 //! | [`presets`] | several options at once |
 //! | [`calls`] | options of reads, writes and other calls |
 //! | [`database`] | an open database and its families |
@@ -24,6 +25,7 @@
 //! | [`logger`] | loggers of the caller |
 //! | [`cache`] | block caches as objects |
 //! | [`space`] | the space of the tables of several databases |
+//! | [`sst_reader`] | an SST file that is read outside a database |
 //! | [`sizes`] | approximate sizes of key ranges |
 //! | [`batch`] | write batches, and the handlers that walk over them |
 //! | [`turn`] | objects that take one call at a time |
@@ -40,7 +42,7 @@
 pub mod batch;
 pub mod cache;
 pub mod calls;
-mod clip;
+pub mod clip;
 pub mod compactions;
 pub mod copies;
 pub mod database;
@@ -57,6 +59,7 @@ pub mod perf;
 pub mod presets;
 pub mod sizes;
 pub mod space;
+pub mod sst_reader;
 pub mod status;
 pub mod stored;
 pub mod transaction;

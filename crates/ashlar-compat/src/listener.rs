@@ -14,7 +14,7 @@ use ashlardb::{
     IngestEvent, StallCondition, StoredProperties,
 };
 use std::any::Any;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -42,10 +42,14 @@ pub struct FlushReport {
     pub sequences: (u64, u64),
     /// RocksDB's number of the compression of blobs.
     pub blob_compression: u32,
+    /// A caller waits for a flush of the database. Other reasons of a flush are not known here.
+    pub requested: bool,
 }
 
 impl FlushReport {
-    fn of(event: &FlushEvent, dir: &Path, family: Option<&Family>) -> FlushReport {
+    fn of(event: &FlushEvent, dir: &Path, db: Option<&Database>) -> FlushReport {
+        let family = db.and_then(|db| db.db().family(&event.family).ok());
+        let family = family.as_ref();
         let number = event.tables.first().copied();
         let options = family.map(Family::options);
         let options = options.as_deref();
@@ -61,6 +65,7 @@ impl FlushReport {
             stop: options.is_some_and(|options| level0 >= options.compaction.l0_stop),
             sequences: (event.sequences.0.get(), event.sequences.1.get()),
             blob_compression: options.map_or(0, |options| options.blob.compression.byte().into()),
+            requested: db.is_some_and(Database::has_requested_flush),
         }
     }
 }
@@ -92,6 +97,48 @@ impl IngestReport {
     }
 }
 
+/// A table that a flush or a compaction wrote.
+#[derive(Clone, Debug, Default)]
+pub struct NewTableReport {
+    /// The number of the flush or compaction.
+    pub job: i32,
+    /// A compaction wrote it, not a flush.
+    pub by_compaction: bool,
+    /// The name of the family.
+    pub family: String,
+    /// The number of the table.
+    pub number: FileNumber,
+    /// The path of the table.
+    pub path: String,
+    /// The bytes of the table; 0: the table is gone already.
+    pub bytes: u64,
+}
+
+impl NewTableReport {
+    fn of_flush(report: &FlushReport, db: Option<&Database>) -> Option<NewTableReport> {
+        let of = (report.job, false, &report.family);
+        (report.number != FileNumber(0)).then(|| NewTableReport::new(of, report.number, &report.path, db))
+    }
+
+    fn of_compaction(report: &Report, db: Option<&Database>) -> Vec<NewTableReport> {
+        // A table that only changes its level is not new.
+        let outputs = report.outputs.iter().filter(|_| !report.trivial_move);
+        let of = (report.job, true, &report.family);
+        outputs.map(|table| NewTableReport::new(of, table.number, &table.path, db)).collect()
+    }
+
+    fn new(
+        (job, by_compaction, family): (i32, bool, &String),
+        number: FileNumber,
+        path: &str,
+        db: Option<&Database>,
+    ) -> NewTableReport {
+        let entry = db.and_then(|db| db.env().ok()?.fs.metadata(Path::new(path)).ok()?);
+        let bytes = entry.map_or(0, |entry| entry.len);
+        NewTableReport { job, by_compaction, family: family.clone(), number, path: path.to_owned(), bytes }
+    }
+}
+
 /// A memtable that takes no more writes.
 #[derive(Clone, Debug, Default)]
 pub struct MemtableReport {
@@ -116,6 +163,10 @@ pub enum Notice {
     CompactionCompleted(Report),
     /// A file that was written outside is in the tree.
     Ingested(IngestReport),
+    /// A table was written, and is durable.
+    TableCreated(NewTableReport),
+    /// A table was unlinked: its path.
+    TableDeleted(String),
     /// A memtable takes no more writes.
     MemtableSealed(MemtableReport),
     /// The pace of writers changed.
@@ -229,8 +280,8 @@ impl Tables {
 
 /// The inputs of a compaction that runs: as tables and by their names.
 type Running = (Inputs, Vec<NamedFile>);
-/// Compactions of which the inputs are kept. A compaction that a close interrupts has no event at its end, so its entry stays. For a
-/// new entry beyond the limit, the oldest one is dropped.
+/// Compactions of which the inputs are kept, and requested flushes. One that a close interrupts has no event at its end, so its entry
+/// stays. For a new entry beyond the limit, the oldest one is dropped.
 const MOST_RUNNING: usize = 64;
 
 /// The listeners of one open, as the engine has them.
@@ -241,12 +292,20 @@ pub(crate) struct Telling {
     db: OnceLock<WeakDatabase>,
     /// The inputs of the running compactions, by job.
     running: Mutex<BTreeMap<i32, Running>>,
+    /// The running flushes that a caller requested, by job. The caller may return before the listeners hear of the end.
+    requested: Mutex<BTreeSet<i32>>,
 }
 
 impl Telling {
     /// Listeners of the database in `dir`, which is not open yet.
     pub(crate) fn new(listeners: Vec<Arc<dyn Listener>>, dir: &Path) -> Telling {
-        Telling { listeners, dir: dir.to_owned(), db: OnceLock::new(), running: Mutex::default() }
+        Telling {
+            listeners,
+            dir: dir.to_owned(),
+            db: OnceLock::new(),
+            running: Mutex::default(),
+            requested: Mutex::default(),
+        }
     }
 
     /// The open has returned this database.
@@ -257,6 +316,28 @@ impl Telling {
 
     fn running(&self) -> MutexGuard<'_, BTreeMap<i32, Running>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn requested(&self) -> MutexGuard<'_, BTreeSet<i32>> {
+        self.requested.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn flush_at_begin(&self, db: Option<&Database>, event: &FlushEvent) -> FlushReport {
+        let report = FlushReport::of(event, &self.dir, db);
+        if report.requested {
+            let mut requested = self.requested();
+            if requested.len() >= MOST_RUNNING {
+                requested.pop_first();
+            }
+            requested.insert(report.job);
+        }
+        report
+    }
+
+    fn flush_at_end(&self, db: Option<&Database>, event: &FlushEvent) -> FlushReport {
+        let report = FlushReport::of(event, &self.dir, db);
+        let requested = self.requested().remove(&report.job);
+        FlushReport { requested, ..report }
     }
 
     /// The report of a compaction that begins. Its inputs are kept until its end.
@@ -287,12 +368,8 @@ impl Telling {
         let family = |name: &str| db.and_then(|db| db.db().family(name).ok());
         let dir = &self.dir;
         Some(match event {
-            Event::FlushBegin(flush) => {
-                Notice::FlushBegin(FlushReport::of(flush, dir, family(&flush.family).as_ref()))
-            }
-            Event::FlushCompleted(flush) => {
-                Notice::FlushCompleted(FlushReport::of(flush, dir, family(&flush.family).as_ref()))
-            }
+            Event::FlushBegin(flush) => Notice::FlushBegin(self.flush_at_begin(db, flush)),
+            Event::FlushCompleted(flush) => Notice::FlushCompleted(self.flush_at_end(db, flush)),
             Event::CompactionBegin(event) => {
                 Notice::CompactionBegin(self.report_at_begin(family(&event.family).as_ref(), event))
             }
@@ -309,6 +386,7 @@ impl Telling {
             Event::FileIngested(event) => {
                 Notice::Ingested(IngestReport::of(event, dir, family(&event.family).as_ref()))
             }
+            Event::TableFileDeleted(file) => Notice::TableDeleted(table_path(None, dir, file.number)),
             Event::MemtableSealed { family, entries, deletions, .. } => {
                 Notice::MemtableSealed(MemtableReport {
                     family: family.clone(),
@@ -331,7 +409,17 @@ impl EventListener for Telling {
     fn on_event(&self, event: &Event) {
         let db = self.db.get().and_then(WeakDatabase::upgrade);
         let Some(notice) = self.notice(db.as_ref(), event) else { return };
-        self.listeners.iter().for_each(|listener| listener.on_notice(db.as_ref(), &notice));
+        // As in RocksDB, a listener hears of the tables before the end of the work that wrote them.
+        let tables = match &notice {
+            Notice::FlushCompleted(report) => {
+                NewTableReport::of_flush(report, db.as_ref()).into_iter().collect()
+            }
+            Notice::CompactionCompleted(report) => NewTableReport::of_compaction(report, db.as_ref()),
+            _ => Vec::new(),
+        };
+        for notice in tables.into_iter().map(Notice::TableCreated).chain([notice]) {
+            self.listeners.iter().for_each(|listener| listener.on_notice(db.as_ref(), &notice));
+        }
     }
 }
 

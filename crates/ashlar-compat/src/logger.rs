@@ -29,6 +29,13 @@ impl Logger {
         Logger { least, sink: Arc::new(sink) }
     }
 
+    /// Passes a line on, if its level is one that the logger takes.
+    pub fn log(&self, level: u32, line: &str) {
+        if level >= self.least {
+            (self.sink)(level, line);
+        }
+    }
+
     /// A listener that passes the events of a database on.
     pub(crate) fn listener(&self, env: &Env) -> Arc<dyn EventListener> {
         Arc::new(Telling { logger: self.clone(), env: env.clone() })
@@ -44,8 +51,9 @@ struct Telling {
 impl EventListener for Telling {
     fn on_event(&self, event: &Event) {
         let level = event.level() as u32;
+        // A line that is not wanted is not made.
         if level >= self.logger.least {
-            (self.logger.sink)(level, &event.line(self.env.clock.unix_micros()));
+            self.logger.log(level, &event.line(self.env.clock.unix_micros()));
         }
     }
 }

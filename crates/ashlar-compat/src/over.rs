@@ -1,4 +1,4 @@
-//! An iterator with a batch over it, and either kind of iterator.
+//! An iterator with a batch over it, and any kind of iterator.
 //!
 //! 1. The iterator shows the batch as it is at each move: an operation that is added behind the position shows. A move
 //!    waits for a change of the batch by another thread.
@@ -7,12 +7,13 @@
 
 use crate::indexed::{Index, IndexedBatch, Pending, merger};
 use crate::iterator::Iterator;
+use crate::sst_reader::SstIterator;
 use crate::turn::Turn;
 use ashlar_base::{FamilyId, Order};
 use ashlar_read::merge::Merger;
 use ashlar_txn::merged::{Below, Changes, MergedIter};
 use ashlar_txn::ordered::Key;
-use ashlardb::{Error, Family, KeyBounds, Result};
+use ashlardb::{Error, Family, KeyBounds, Result, Snapshot};
 use std::borrow::Cow;
 use std::ops::Bound;
 use std::sync::Arc;
@@ -140,7 +141,7 @@ impl OverIterator {
     }
 }
 
-/// Either kind of iterator. [`Iterator`] describes the calls.
+/// Any kind of iterator. [`Iterator`] describes the calls.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "a plain iterator costs no second allocation")]
 pub enum AnyIterator {
@@ -148,6 +149,14 @@ pub enum AnyIterator {
     Plain(Iterator),
     /// With a batch over it.
     Over(Box<OverIterator>),
+    /// Over an SST file.
+    File(Box<SstIterator>),
+}
+
+impl From<SstIterator> for AnyIterator {
+    fn from(file: SstIterator) -> Self {
+        AnyIterator::File(Box::new(file))
+    }
 }
 
 impl From<Iterator> for AnyIterator {
@@ -167,16 +176,17 @@ impl AnyIterator {
         AnyIterator::Over(Box::new(OverIterator::new(batch, self, family, bounds)))
     }
 
-    /// Shows the newest state from now on.
+    /// Shows the newest state, or that of the snapshot, from now on.
     ///
     /// # Errors
-    /// Those of a new iterator. `NotSupported`: it has a batch over it.
-    pub fn refresh(&mut self) -> Result<()> {
+    /// Those of [`Iterator::refresh`]. `NotSupported`: it has a batch over it, or is over an SST file.
+    pub fn refresh(&mut self, snapshot: Option<Snapshot>) -> Result<()> {
         match self {
-            AnyIterator::Plain(plain) => plain.refresh(),
+            AnyIterator::Plain(plain) => plain.refresh(snapshot),
             AnyIterator::Over(_) => {
                 Err(Error::not_supported("a refresh of an iterator with a batch over it"))
             }
+            AnyIterator::File(_) => Err(Error::not_supported("a refresh of an iterator over an SST file")),
         }
     }
 
@@ -186,6 +196,7 @@ impl AnyIterator {
         match self {
             AnyIterator::Plain(plain) => plain.is_valid(),
             AnyIterator::Over(over) => over.is_valid(),
+            AnyIterator::File(file) => file.is_valid(),
         }
     }
 
@@ -194,6 +205,7 @@ impl AnyIterator {
         match self {
             AnyIterator::Plain(plain) => plain.seek_to_first(),
             AnyIterator::Over(over) => over.status = over.inner.first().err(),
+            AnyIterator::File(file) => file.seek_to_first(),
         }
     }
 
@@ -202,6 +214,7 @@ impl AnyIterator {
         match self {
             AnyIterator::Plain(plain) => plain.seek_to_last(),
             AnyIterator::Over(over) => over.status = over.inner.last().err(),
+            AnyIterator::File(file) => file.seek_to_last(),
         }
     }
 
@@ -210,6 +223,7 @@ impl AnyIterator {
         match self {
             AnyIterator::Plain(plain) => plain.seek(key),
             AnyIterator::Over(over) => over.status = over.inner.seek(key).err(),
+            AnyIterator::File(file) => file.seek(key),
         }
     }
 
@@ -218,6 +232,7 @@ impl AnyIterator {
         match self {
             AnyIterator::Plain(plain) => plain.seek_for_prev(key),
             AnyIterator::Over(over) => over.status = over.inner.seek_for_prev(key).err(),
+            AnyIterator::File(file) => file.seek_for_prev(key),
         }
     }
 
@@ -227,6 +242,7 @@ impl AnyIterator {
         match self {
             AnyIterator::Plain(plain) => plain.next(),
             AnyIterator::Over(over) => over.step("a step forward", MergedIter::next),
+            AnyIterator::File(file) => file.next(),
         }
     }
 
@@ -236,6 +252,7 @@ impl AnyIterator {
         match self {
             AnyIterator::Plain(plain) => plain.prev(),
             AnyIterator::Over(over) => over.step("a step backward", MergedIter::prev),
+            AnyIterator::File(file) => file.prev(),
         }
     }
 
@@ -245,6 +262,7 @@ impl AnyIterator {
         match self {
             AnyIterator::Plain(plain) => plain.entry(),
             AnyIterator::Over(over) => over.inner.entry().filter(|_| over.status.is_none()),
+            AnyIterator::File(file) => file.entry(),
         }
     }
 
@@ -256,6 +274,7 @@ impl AnyIterator {
         match self {
             AnyIterator::Plain(plain) => plain.status(),
             AnyIterator::Over(over) => over.status.clone().map_or(Ok(()), Err),
+            AnyIterator::File(file) => file.status(),
         }
     }
 }

@@ -58,3 +58,48 @@ pub fn small_db(options: &mut Options) {
     texts.set("max_file_opening_threads", 1i32);
     texts.set("max_open_files", 5000i32);
 }
+
+/// The defaults of an old release of RocksDB, by its major and minor number, where RocksDB's own function sets them.
+///
+/// Source: RocksDB `options/options.cc` (`OldDefaults`).
+pub fn of_release(texts: &mut Texts, release: (i32, i32)) {
+    texts.set("max_open_files", 5000i32);
+    texts.set_text("wal_recovery_mode", "kTolerateCorruptedTailRecords".into());
+    if release < (5, 19) {
+        texts.set_text("compaction_pri", "kByCompensatedSize".into());
+    }
+    if release < (5, 6) {
+        texts.set("delayed_write_rate", if release < (5, 2) { 2u64 << 20 } else { 16u64 << 20 });
+    }
+    if release < (5, 2) {
+        texts.set("level0_stop_writes_trigger", if release < (5, 0) { 24i32 } else { 30i32 });
+    }
+    if release < (4, 7) {
+        texts.set("max_file_opening_threads", 1i32);
+        texts.set("table_cache_numshardbits", 4i32);
+        texts.set("write_buffer_size", 4u64 << 20);
+        texts.set("target_file_size_base", 2u64 << 20);
+        texts.set("max_bytes_for_level_base", 10u64 << 20);
+        texts.set("soft_pending_compaction_bytes_limit", 0u64);
+        texts.set("hard_pending_compaction_bytes_limit", 0u64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn old_releases_differ_where_rocksdb_says() {
+        let of = |release, name| {
+            let mut texts = Texts::default();
+            of_release(&mut texts, release);
+            texts.get::<i64>(name)
+        };
+        let stops =
+            [(4, 6), (4, 13), (5, 1), (5, 2)].map(|release| of(release, "level0_stop_writes_trigger"));
+        assert_eq!(stops, [24, 24, 30, 36]);
+        assert_eq!([(4, 6), (4, 7)].map(|release| of(release, "write_buffer_size")), [4 << 20, 64 << 20]);
+        assert_eq!([(5, 5), (5, 6)].map(|release| of(release, "delayed_write_rate")), [16 << 20, 0]);
+    }
+}

@@ -2,11 +2,15 @@
 //!
 //! Parts that only a program has (a comparator, an operator or filter of its own) are not in a text; the program sets them again.
 
+use crate::database::Database;
 use crate::options::{COLLECTORS, Options, TableOptions};
 use crate::value::{Scalar, Value};
 use ashlar_format::options_file::{OptionsFile, Section, SectionKind, split_object, unescape};
-use ashlar_options::{find_latest_options, read_options_file};
-use ashlardb::{Env, Error, ErrorKind, Result, standard_operator};
+use ashlar_options::{
+    DbOptions, Group, OptionName, find_latest_options, option_names, options_file, read_options_file,
+};
+use ashlardb::{Env, Error, ErrorKind, Family, Result, standard_operator};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// The options of `base` with those of a string: `max_open_files=100;write_buffer_size=64M`. `ignore_unknown`: names that the engine
@@ -222,6 +226,45 @@ fn latest(env: &Env, dir: &Path) -> Result<(PathBuf, OptionsFile)> {
     })
 }
 
+/// The settings of a family of an open database: `name=text;` for each. An option that was not set has the engine's default. `given`:
+/// the options of its open, for those that the engine does not keep.
+pub fn family_text(family: &Family, given: &Options) -> String {
+    let file = options_file(&DbOptions::default(), &[(family.name(), &family.options())]);
+    joined(file.family(family.name()), Group::Family, given)
+}
+
+/// The settings of an open database, as its newest OPTIONS file has them: `name=text;` for each. `given`: the options of its open, for
+/// those that the engine does not keep.
+///
+/// # Errors
+/// As [`load_latest`].
+pub fn database_text(db: &Database, given: &Options) -> Result<String> {
+    let (_, file) = latest(&db.env()?, db.path())?;
+    Ok(joined(file.db(), Group::Database, given))
+}
+
+/// The settings of a section, and those of the same group that the section leaves out.
+fn joined(section: Option<&Section>, group: Group, given: &Options) -> String {
+    let kept: BTreeMap<&str, String> = section
+        .into_iter()
+        .flat_map(|section| &section.entries)
+        .map(|(name, text)| (name.as_str(), unescape(text)))
+        .collect();
+    let rows = option_names().into_iter().filter(|row| row.group == group && !kept.contains_key(row.name));
+    let text = |row: &OptionName| match given.texts.differs(row.name) {
+        true => given.texts.text(row.name).to_owned(),
+        false => row.rocksdb_default.to_owned(),
+    };
+    let others = rows.map(|row| (row.name, text(&row)));
+    // A name without a text is one that RocksDB dropped.
+    let others: Vec<(&str, String)> = others.filter(|(_, text)| !text.is_empty()).collect();
+    kept.iter()
+        .map(|(name, text)| (*name, text))
+        .chain(others.iter().map(|(name, text)| (*name, text)))
+        .map(|(name, text)| format!("{name}={text};"))
+        .collect()
+}
+
 const FORMAT: &str = "format_version";
 
 /// Whether the engine's default format level has no tables of this version.
@@ -312,6 +355,27 @@ mod tests {
             assert_eq!((&table.cache, table.texts.get::<usize>("block_cache")), (&None, bytes), "{text}");
             opens(&options).unwrap();
         }
+    }
+
+    #[test]
+    fn the_settings_of_an_open_database_have_those_without_effect_too() {
+        let dir = tempfile::tempdir().unwrap();
+        let text =
+            "create_if_missing=true;max_open_files=99;avoid_flush_during_shutdown=true;write_buffer_size=1M";
+        let options = with_string(&Options::default(), text, false).unwrap();
+        let (db, _) = Database::open(&options, dir.path(), Mode::Write, &[]).unwrap();
+        let said = database_text(&db, &options).unwrap();
+        assert!(
+            said.contains("max_open_files=99;") && said.contains("avoid_flush_during_shutdown=true;"),
+            "{said}"
+        );
+        assert!(!said.contains("write_buffer_size=1048576"), "{said}");
+        let family = db.default_family();
+        family.set_options(&[("write_buffer_size", "2M")]).unwrap();
+        let said = family_text(family, &options);
+        assert!(said.contains("write_buffer_size=2097152;") && said.contains("num_levels=7;"), "{said}");
+        assert!(said.contains("experimental_mempurge_threshold=0"), "{said}");
+        with_string(&Options::default(), &said, true).unwrap();
     }
 
     /// Opens a new database with these options.

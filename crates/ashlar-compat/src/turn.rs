@@ -54,6 +54,11 @@ impl<T> Turn<T> {
         Ok(Taken { owner: &self.owner, content })
     }
 
+    /// Whether no call runs.
+    pub fn is_free(&self) -> bool {
+        self.content.try_lock().is_ok()
+    }
+
     /// The content of an object that has no other user.
     pub fn get_mut(&mut self) -> &mut T {
         self.content.get_mut().unwrap_or_else(PoisonError::into_inner)
@@ -98,6 +103,7 @@ mod tests {
         let turn = Turn::new(1);
         let mut taken = turn.take().unwrap();
         assert!(turn.take().unwrap_err().message().contains("of this thread"));
+        assert!(!turn.is_free() && Turn::new(1).is_free());
         std::thread::scope(|scope| {
             let other = scope.spawn(|| *turn.take().unwrap());
             *taken = 2;

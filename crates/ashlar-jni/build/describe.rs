@@ -31,7 +31,7 @@
 //! | `room`, `direct_room` | `byte[]` or `ByteBuffer`, offset, length | `&Room` |
 //! | `text`, `?text` | `String`; may be null | `&str`, `Option<&str>` |
 //! | `texts` | `String[]` | `&[String]` |
-//! | `arrays` | `byte[][]` | `&[Vec<u8>]` |
+//! | `arrays`, `?arrays` | `byte[][]`; elements may be null | `&[Vec<u8>]`, `&[Option<Vec<u8>>]` |
 //! | `parts` | `byte[][]`, `int[]` offsets, `int[]` lengths | `&[Vec<u8>]` |
 //! | `longs`, `?longs`, `ints` | `long[]`, `int[]` | `&[i64]`, `&[i32]` |
 //! | `object DESCRIPTOR` | an object of that class | `Local` |
@@ -112,7 +112,7 @@ pub fn descriptors(of: &str) -> Option<Vec<&str>> {
         "direct" | "direct_room" => vec![BUFFER, "I", "I"],
         "text" | "?text" => vec!["Ljava/lang/String;"],
         "texts" => vec!["[Ljava/lang/String;"],
-        "arrays" => vec!["[[B"],
+        "arrays" | "?arrays" => vec!["[[B"],
         "parts" => vec!["[[B", "[I", "[I"],
         "longs" | "?longs" => vec!["[J"],
         "ints" => vec!["[I"],

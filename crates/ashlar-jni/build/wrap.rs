@@ -213,6 +213,7 @@ fn convert(code: &mut String, api: &Api, param: &Param, used: &[usize]) -> Resul
         "?whole" => "whole_if",
         "?text" => "text_if",
         "?longs" => "longs_if",
+        "?arrays" => "arrays_if",
         "direct_room" => "room_direct",
         "parts" => "parts_of_arrays",
         _ if of.starts_with("object ") => return Ok(object(code, 0)),

@@ -15,8 +15,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 #[derive(Debug, Default)]
 pub struct BatchObject {
     batch: Mutex<WriteBatch>,
-    /// Where the WAL ends: bytes and operations.
-    mark: Mutex<Option<(usize, usize)>>,
+    /// Where the WAL ends: bytes, operations, and RocksDB's flags of their kinds.
+    mark: Mutex<Option<(usize, usize, i64)>>,
 }
 
 impl Object for BatchObject {
@@ -35,7 +35,7 @@ impl BatchObject {
         self.batch.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn mark(&self) -> MutexGuard<'_, Option<(usize, usize)>> {
+    fn mark(&self) -> MutexGuard<'_, Option<(usize, usize, i64)>> {
         self.mark.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -72,9 +72,10 @@ pub fn has(batch: &BatchObject, kind: Kind) -> Result<bool> {
 
 /// Marks what the WAL is to have. The engine writes all operations to the WAL or none, so the mark is only kept.
 pub fn mark_wal_termination_point(batch: &BatchObject) -> Result<()> {
-    let size = batch.lock();
-    let mark = (size.byte_len(), size.len());
-    drop(size);
+    let own = batch.lock();
+    let flags = operations(&own.data()?)?.iter().fold(0, |flags, op| flags | flag(op.kind));
+    let mark = (own.byte_len(), own.len(), flags);
+    drop(own);
     *batch.mark() = Some(mark);
     Ok(())
 }
@@ -83,9 +84,26 @@ pub fn mark_wal_termination_point(batch: &BatchObject) -> Result<()> {
 pub fn wal_termination_point<'a>(env: Env<'a>, batch: &BatchObject) -> Result<Local<'a>> {
     static POINT: Class = Class::new("org/rocksdb/WriteBatch$SavePoint");
     static NEW: Method = Method::constructor("(JJJ)V");
-    let (bytes, count) = batch.mark().unwrap_or_default();
+    let (bytes, count, flags) = batch.mark().unwrap_or_default();
     let number = |n: usize| long(i64::try_from(n).unwrap_or(i64::MAX));
-    POINT.make(env, &NEW, &[number(bytes), number(count), long(0)])
+    POINT.make(env, &NEW, &[number(bytes), number(count), long(flags)])
+}
+
+/// RocksDB's flag of a batch with an operation of this kind.
+fn flag(kind: Kind) -> i64 {
+    let kinds = [
+        Kind::Put,
+        Kind::Delete,
+        Kind::SingleDelete,
+        Kind::Merge,
+        Kind::BeginPrepare,
+        Kind::EndPrepare,
+        Kind::Commit,
+        Kind::Rollback,
+        Kind::DeleteRange,
+        Kind::BlobIndex,
+    ];
+    kinds.iter().position(|known| *known == kind).map_or(0, |at| 2 << at)
 }
 
 /// The number of operations.

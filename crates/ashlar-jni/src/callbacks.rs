@@ -10,9 +10,11 @@ use crate::classes::{Class, Method};
 use crate::door::{Fail, Result};
 use crate::env::{Env, Global, Local, boolean, byte, int, object, with_env};
 use crate::handles::{self, Object};
+use crate::metadata::table_properties;
 use crate::parts::{FilterFactoryObject, FilterObject};
 use crate::settings::{ComparatorOptionsObject, HasTexts, OptionsObject};
-use ashlar_compat::listener::Listener;
+use ashlar_compat::calls::TableFilter;
+use ashlar_compat::listener::{Listener, TableReport};
 use ashlar_compat::logger::Logger;
 use ashlar_compat::value::LOG_LEVEL;
 use ashlardb::{CompactionFilter, CompactionFilterFactory, Comparator, Decision, Error, FilterContext};
@@ -226,8 +228,8 @@ pub fn using_direct_buffers(comparator: &ComparatorObject) -> Result<bool> {
     Ok(comparator.0.direct)
 }
 
-/// `Logger`: one of Java, or one that writes to the error output.
-#[derive(Debug)]
+/// `Logger`: one of Java, or one that writes to the error output. Clones are the same logger.
+#[derive(Clone, Debug)]
 pub struct LoggerObject {
     level: Arc<AtomicU32>,
     logger: Logger,
@@ -238,6 +240,11 @@ impl Object for LoggerObject {
 }
 
 impl LoggerObject {
+    /// RocksDB's numbers of levels.
+    pub const DEBUG: u32 = 0;
+    /// As above.
+    pub const ERROR: u32 = 3;
+
     fn new(level: u32, sink: impl Fn(u32, &str) + Send + Sync + 'static) -> LoggerObject {
         let level = Arc::new(AtomicU32::new(level));
         let least = Arc::clone(&level);
@@ -253,6 +260,16 @@ impl LoggerObject {
     /// For the engine.
     pub fn logger(&self) -> Logger {
         self.logger.clone()
+    }
+
+    /// Whether the logger takes lines of this level.
+    pub fn takes(&self, level: u32) -> bool {
+        level >= self.level.load(Relaxed)
+    }
+
+    /// Logs a line, if the logger takes its level.
+    pub fn log(&self, level: u32, line: &str) {
+        self.logger.log(level, line);
     }
 }
 
@@ -319,9 +336,9 @@ impl ListenerObject {
     }
 }
 
-/// `AbstractTableFilter`. A read with one is refused.
+/// `AbstractTableFilter`.
 #[derive(Debug)]
-pub struct TableFilterObject;
+pub struct TableFilterObject(pub TableFilter);
 
 impl Object for TableFilterObject {
     const NAME: &'static str = "AbstractTableFilter";
@@ -335,9 +352,29 @@ impl Object for WalFilterObject {
     const NAME: &'static str = "AbstractWalFilter";
 }
 
-/// A filter of tables, which no read keeps.
-pub fn new_table_filter() -> Result<i64> {
-    Ok(handles::keep(TableFilterObject)?)
+/// A filter of tables. After an exception of the filter the table is read, so that no entry is missing.
+///
+/// # Errors
+/// `Thrown`: the JVM has no memory.
+pub fn new_table_filter(env: Env<'_>, this: Local<'_>) -> Result<i64> {
+    static FILTER: Class = Class::new("org/rocksdb/TableFilter");
+    static KEEPS: Method = Method::new("filter", "(Lorg/rocksdb/TableProperties;)Z");
+    let filter = env.global(this)?;
+    let keeps = move |table: &TableReport| {
+        let answer = contained(|env| {
+            let family = table.stored.column_family_name.as_deref().unwrap_or_default();
+            let properties = table_properties(env, family, &table.stored)?;
+            env.call_bool(filter.local(env), KEEPS.of(env, &FILTER)?, &[object(properties)])
+        });
+        answer.unwrap_or_else(|thrown| {
+            #[allow(clippy::print_stderr, reason = "RocksDB prints exceptions of callbacks there")]
+            {
+                eprintln!("the table filter threw {thrown}; the table is read");
+            }
+            true
+        })
+    };
+    Ok(handles::keep(TableFilterObject(TableFilter::new(keeps)))?)
 }
 
 /// A filter of WAL records, which options refuse.
@@ -363,6 +400,10 @@ impl CompactionFilter for Made {
 
     fn filter(&self, key: &[u8], value: &[u8]) -> Decision {
         self.0.filter(key, value)
+    }
+
+    fn filter_merge_operand(&self, key: &[u8], operand: &[u8]) -> Decision {
+        self.0.filter_merge_operand(key, operand)
     }
 }
 

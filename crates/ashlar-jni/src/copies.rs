@@ -9,16 +9,17 @@ use crate::handles::{self, Object};
 use crate::parts::{EnvObject, RateObject};
 use crate::settings::{HasTexts, RestoreObject, Shared};
 use ashlar_compat::copies::{check_backup, open_backups, restore_backup};
+use ashlar_compat::database::Database;
 use ashlar_compat::options::Texts;
 use ashlar_compat::status::not_found;
 use ashlar_compat::values;
-use ashlardb::{BackupEngine, BackupInfo, BackupOptions, CheckpointOptions, Db, Env as Files};
+use ashlardb::{BackupEngine, BackupInfo, BackupOptions, Env as Files};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// `Checkpoint`: the database of which copies are made.
 #[derive(Debug)]
-pub struct CheckpointObject(Db);
+pub struct CheckpointObject(pub Database);
 
 impl Object for CheckpointObject {
     const NAME: &'static str = "Checkpoint";
@@ -68,16 +69,15 @@ impl BackupObject {
 
 /// Copies of this database.
 pub fn new_checkpoint(db: &DbObject) -> Result<i64> {
-    Ok(handles::keep(CheckpointObject(db.database.db().clone()))?)
+    Ok(handles::keep(CheckpointObject(db.database.clone()))?)
 }
 
 /// Makes a copy, after a flush of the memtables.
 ///
 /// # Errors
-/// Those of [`Db::checkpoint_with`].
+/// Those of [`ashlar_compat::copies::checkpoint`].
 pub fn create_checkpoint(checkpoint: &CheckpointObject, path: &str) -> Result<()> {
-    let options = CheckpointOptions::new().flush(true);
-    Ok(checkpoint.0.checkpoint_with(path, options, |_| {}).map(drop)?)
+    Ok(ashlar_compat::copies::checkpoint(&checkpoint.0, Path::new(path))?)
 }
 
 /// Options for backups in a directory.

@@ -9,14 +9,17 @@ use crate::classes::{BYTES, Class, Method};
 use crate::door::{Result, array_of};
 use crate::env::{Env, Local, object};
 use crate::handles::{self, Lent, Object};
+use crate::listeners::tell_handle_closed;
 use crate::parts::EnvObject;
 use crate::settings::{HasTexts, OptionsObject, Shared, TxnDbOptionsObject};
 use crate::transactions::Names;
 use ashlar_compat::database::{Database, Held, Mode as Open, Named, families};
+use ashlar_compat::listener::Listener;
 use ashlar_compat::options::{Options, Texts};
 use ashlar_compat::transactions::check_policy;
-use ashlardb::{Env as Files, Error, ErrorKind, Family, IoKind};
+use ashlardb::{Env as Files, Error, ErrorKind, Family, IoKind, ShutdownKind};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// How a database is opened.
@@ -88,6 +91,8 @@ pub struct DbObject {
     default: OnceLock<Lent>,
     env: OnceLock<Lent>,
     options: Options,
+    /// All background work was cancelled.
+    is_cancelled: AtomicBool,
 }
 
 impl Object for DbObject {
@@ -118,7 +123,8 @@ impl DbObject {
 
     fn of(database: Database, locking: Option<Texts>, options: Options) -> DbObject {
         let (default, env) = (OnceLock::new(), OnceLock::new());
-        DbObject { database, locking, names: Arc::default(), default, env, options }
+        let is_cancelled = AtomicBool::new(false);
+        DbObject { database, locking, names: Arc::default(), default, env, options, is_cancelled }
     }
 
     /// The same database, for an object that does not close it.
@@ -132,6 +138,29 @@ impl DbObject {
     /// Those of [`ashlardb::Env::os`].
     pub fn files(&self) -> Result<Files> {
         Ok(self.database.env()?)
+    }
+
+    /// The options of the open.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// Refuses flushes and compactions on request from now on.
+    pub fn cancel(&self) {
+        self.is_cancelled.store(true, Ordering::Release);
+    }
+
+    /// # Errors
+    /// RocksDB's `ShutdownInProgress`: all background work was cancelled.
+    pub fn check_cancelled(&self) -> Result<()> {
+        match self.is_cancelled.load(Ordering::Acquire) {
+            false => Ok(()),
+            true => Err(Error::new(
+                ErrorKind::Shutdown(ShutdownKind::Closed),
+                "all background work was cancelled",
+            )
+            .into()),
+        }
     }
 
     /// A family as it is now; `None`: the family `default`.
@@ -150,13 +179,15 @@ pub struct FamilyObject {
     /// The family.
     pub family: Family,
     /// With which it was opened or created.
-    options: Options,
+    pub options: Options,
+    /// Those of its database, which hear of the end of the handle.
+    listeners: Vec<Arc<dyn Listener>>,
 }
 
 impl FamilyObject {
-    /// A family that was opened or created with these options.
-    pub fn new(family: Family, options: Options) -> FamilyObject {
-        FamilyObject { family, options }
+    /// A family of a database that was opened or created with these options.
+    pub fn new(db: &DbObject, family: Family, options: Options) -> FamilyObject {
+        FamilyObject { family, options, listeners: db.options.listeners.clone() }
     }
 }
 
@@ -182,7 +213,13 @@ pub fn open(options: &OptionsObject, path: &str, mode: &Mode) -> Result<i64> {
     let own = options.0.read().clone();
     let ttl = if let Mode::Ttl(seconds) = mode { Some(*seconds) } else { None };
     let named = [Named { name: "default", options: &own, ttl }];
-    Ok(handles::keep(DbObject::open(options, path, mode, &named)?.0)?)
+    let db = DbObject::open(options, path, mode, &named)?.0;
+    if !db.options.listeners.is_empty() {
+        // RocksDB's open closes a handle of its own, and listeners hear of that.
+        let family = FamilyObject::new(&db, db.family(None)?.clone(), own);
+        tell_handle_closed(&db.options.listeners, Lent::new(family)?.handle());
+    }
+    Ok(handles::keep(db)?)
 }
 
 /// Opens a database with families. Answers the handle of the database and those of the families.
@@ -234,11 +271,13 @@ fn opened(
         named.push(Named { name: utf8(name)?, options, ttl: ttls.get(at).copied() });
     }
     let (db, families) = DbObject::open(options, path, mode, &named)?;
-    let mut all = vec![handles::keep(db)?];
-    for (family, options) in families.into_iter().zip(&of) {
-        all.push(handles::keep(FamilyObject { family, options: options.clone() })?);
-    }
-    Ok(all)
+    let made = families
+        .into_iter()
+        .zip(of)
+        .map(|(family, options)| Ok(Lent::new(FamilyObject::new(&db, family, options))?));
+    let made = made.collect::<Result<Vec<Lent>>>()?;
+    let db = handles::keep(db)?;
+    Ok([db].into_iter().chain(made.into_iter().map(Lent::given)).collect())
 }
 
 /// The handle of the database itself.
@@ -277,7 +316,7 @@ pub fn list_families<'a>(env: Env<'a>, options: &OptionsObject, path: &str) -> R
 fn created(db: &DbObject, name: &[u8], options: &OptionsObject, ttl: Option<i32>) -> Result<Lent> {
     let options = options.0.read().clone();
     let family = db.database.create_family(&options, utf8(name)?, ttl)?;
-    Ok(Lent::new(FamilyObject { family, options })?)
+    Ok(Lent::new(FamilyObject::new(db, family, options))?)
 }
 
 /// Creates a family.
@@ -347,7 +386,7 @@ pub fn default_family(db: &DbObject) -> Result<i64> {
         return Ok(lent.handle());
     }
     let family = db.family(None)?.clone();
-    let made = Lent::new(FamilyObject { family, options: db.options.clone() })?;
+    let made = Lent::new(FamilyObject::new(db, family, db.options.clone()))?;
     // If another thread was first, this one's is closed.
     Ok(db.default.get_or_init(|| made).handle())
 }
@@ -376,6 +415,15 @@ pub fn env_of(db: &DbObject) -> Result<i64> {
     }
     let made = Lent::new(EnvObject::new(env.clone()))?;
     Ok(db.env.get_or_init(|| made).handle())
+}
+
+/// Closes the handle of a family.
+pub fn close_family(handle: i64) -> Result<()> {
+    if let Ok(family) = handles::get::<FamilyObject>(handle) {
+        tell_handle_closed(&family.listeners, handle);
+    }
+    handles::close(handle);
+    Ok(())
 }
 
 /// The number of a family.

@@ -305,26 +305,44 @@ pub fn ints(env: Env<'_>, array: Local<'_>, name: &str) -> Result<Vec<i32>> {
     if array.is_null() { Err(null(name)) } else { Ok(env.ints(array)) }
 }
 
-/// Each element of an array of objects, by a function that takes the element.
-fn elements<'a, T>(
+/// Each element of an array of objects, by a function that takes the element; null stands for none.
+fn elements_if<'a, T>(
     env: Env<'a>,
     array: Local<'a>,
     name: &str,
     each: impl Fn(Local<'a>) -> Result<T>,
-) -> Result<Vec<T>> {
+) -> Result<Vec<Option<T>>> {
     if array.is_null() {
         return Err(null(name));
     }
     let one = |at| {
         let element = env.element(array, at)?;
         if element.is_null() {
-            return Err(null(&format!("{name}[{at}]")));
+            return Ok(None);
         }
         let taken = each(element);
         env.forget(element);
-        taken
+        taken.map(Some)
     };
     (0..env.array_len(array)).map(one).collect()
+}
+
+/// Each element of an array of objects, none of which may be null.
+fn elements<'a, T>(
+    env: Env<'a>,
+    array: Local<'a>,
+    name: &str,
+    each: impl Fn(Local<'a>) -> Result<T>,
+) -> Result<Vec<T>> {
+    let taken = elements_if(env, array, name, each)?.into_iter().enumerate();
+    taken.map(|(at, element)| element.ok_or_else(|| null(&format!("{name}[{at}]")))).collect()
+}
+
+/// The bytes of a `byte[]`.
+fn array(env: Env<'_>, array: Local<'_>) -> Vec<u8> {
+    let mut bytes = vec![0; env.array_len(array)];
+    env.read_bytes(array, 0, &mut bytes);
+    bytes
 }
 
 /// The byte arrays of a `byte[][]`.
@@ -332,11 +350,15 @@ fn elements<'a, T>(
 /// # Errors
 /// `InvalidArgument`: null, or an element that is null.
 pub fn arrays(env: Env<'_>, array: Local<'_>, name: &str) -> Result<Vec<Vec<u8>>> {
-    elements(env, array, name, |element| {
-        let mut bytes = vec![0; env.array_len(element)];
-        env.read_bytes(element, 0, &mut bytes);
-        Ok(bytes)
-    })
+    elements(env, array, name, |element| Ok(self::array(env, element)))
+}
+
+/// The byte arrays of a `byte[][]`; null stands for none.
+///
+/// # Errors
+/// `InvalidArgument`: the array of arrays is null.
+pub fn arrays_if(env: Env<'_>, array: Local<'_>, name: &str) -> Result<Vec<Option<Vec<u8>>>> {
+    elements_if(env, array, name, |element| Ok(self::array(env, element)))
 }
 
 /// The byte arrays of a `byte[][]`, each from its offset on with its length.
@@ -455,7 +477,7 @@ pub fn array_of<'a, T>(
 ) -> Result<Local<'a>> {
     let array = env.new_objects(class, items.len())?;
     for (at, item) in items.iter().enumerate() {
-        let object = each(item)?;
+        let object = env.in_frame(|| each(item))?;
         env.set_element(array, at, object)?;
         if !object.is_null() {
             env.forget(object);

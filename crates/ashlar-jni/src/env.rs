@@ -606,6 +606,28 @@ impl<'a> Frame<'a> {
     }
 }
 
+impl<'a> Frame<'a> {
+    /// Ends the frame, and keeps one object of it.
+    fn leave_with(self, object: Local<'_>) -> Local<'a> {
+        let frame = std::mem::ManuallyDrop::new(self);
+        let env = frame.0;
+        // SAFETY: the frame is the newest one of this thread; the object is one of it, of the frames around it, or null.
+        Local::of(unsafe { (env.functions.PopLocalFrame)(env.raw, object.raw) })
+    }
+}
+
+impl<'a> Env<'a> {
+    /// The object that `work` makes. All other local references that `work` makes end with it: for loops.
+    ///
+    /// # Errors
+    /// Those of `work`. `Thrown`: the JVM has no memory.
+    pub fn in_frame(self, work: impl FnOnce() -> Result<Local<'a>>) -> Result<Local<'a>> {
+        let frame = Frame::new(self)?;
+        let made = work()?;
+        Ok(frame.leave_with(made))
+    }
+}
+
 impl Drop for Frame<'_> {
     fn drop(&mut self) {
         // SAFETY: the frame is the newest one of this thread, and no reference leaves it.

@@ -1,15 +1,21 @@
 //! SST files of the program, exported families, OPTIONS files.
 
-use crate::classes::add_to_list;
+use crate::classes::{Class, Method, add_to_list};
+use crate::copies::CheckpointObject;
 use crate::db::{DbObject, FamilyObject, descriptor, utf8};
 use crate::door::Result;
-use crate::env::{Env, Local};
-use crate::handles::{self, Object};
+use crate::env::{Env, Local, boolean, byte, double, int, long};
+use crate::handles::{self, Lent, Object};
+use crate::iterators::IterObject;
+use crate::metadata::table_properties;
 use crate::options::ConfigObject;
-use crate::parts::EnvObject;
-use crate::settings::{HasTexts, ImportObject, OptionsObject};
+use crate::parts::{EnvObject, PolicyObject};
+use crate::settings::{HasTexts, ImportObject, OptionsObject, ReadObject, Shared};
+use ashlar_compat::copies::joined;
 use ashlar_compat::options::Options;
+use ashlar_compat::sst_reader::SstReader;
 use ashlar_compat::stored::{latest_name, load_file, load_latest};
+use ashlar_compat::value::{CHECKSUM, DATA_INDEX, INDEX, Names, SHORTENING};
 use ashlardb::{Env as Files, Error, FamilyExport, ImportOptions, IngestMode, SstWriter};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,6 +28,8 @@ pub struct WriterObject(Mutex<Writer>);
 struct Writer {
     options: Options,
     open: Option<SstWriter>,
+    /// Whether the open file has an entry.
+    has_entries: bool,
     /// The size of the finished file.
     finished: u64,
 }
@@ -37,9 +45,23 @@ impl WriterObject {
 }
 
 impl Writer {
+    fn add(&mut self, entry: impl FnOnce(&mut SstWriter) -> ashlardb::Result<()>) -> Result<()> {
+        entry(self.file()?)?;
+        self.has_entries = true;
+        Ok(())
+    }
+
     fn file(&mut self) -> Result<&mut SstWriter> {
         self.open.as_mut().ok_or_else(|| Error::invalid("File is not opened").into())
     }
+}
+
+/// `SstFileReader`.
+#[derive(Debug)]
+pub struct ReaderObject(Shared<SstReader>);
+
+impl Object for ReaderObject {
+    const NAME: &'static str = "SstFileReader";
 }
 
 /// `ExportImportFilesMetaData`: an exported family.
@@ -54,7 +76,7 @@ impl Object for ExportObject {
 
 /// A writer with the options of a family.
 pub fn new_writer(options: &OptionsObject) -> Result<i64> {
-    let writer = Writer { options: options.0.read().clone(), open: None, finished: 0 };
+    let writer = Writer { options: options.0.read().clone(), open: None, has_entries: false, finished: 0 };
     Ok(handles::keep(WriterObject(Mutex::new(writer)))?)
 }
 
@@ -65,6 +87,7 @@ pub fn new_writer(options: &OptionsObject) -> Result<i64> {
 pub fn open(writer: &WriterObject, path: &str) -> Result<()> {
     let mut writer = writer.lock();
     writer.open = Some(SstWriter::create_with(path, |family| writer.options.on_family(family))?);
+    writer.has_entries = false;
     Ok(())
 }
 
@@ -73,7 +96,7 @@ pub fn open(writer: &WriterObject, path: &str) -> Result<()> {
 /// # Errors
 /// Those of [`SstWriter::put`]. `InvalidArgument`: no file is open.
 pub fn put(writer: &WriterObject, key: &[u8], value: &[u8]) -> Result<()> {
-    Ok(writer.lock().file()?.put(key, value)?)
+    writer.lock().add(|file| file.put(key, value))
 }
 
 /// Appends a merge operand.
@@ -81,7 +104,7 @@ pub fn put(writer: &WriterObject, key: &[u8], value: &[u8]) -> Result<()> {
 /// # Errors
 /// As [`put`].
 pub fn merge(writer: &WriterObject, key: &[u8], value: &[u8]) -> Result<()> {
-    Ok(writer.lock().file()?.merge(key, value)?)
+    writer.lock().add(|file| file.merge(key, value))
 }
 
 /// Appends a deletion.
@@ -89,7 +112,7 @@ pub fn merge(writer: &WriterObject, key: &[u8], value: &[u8]) -> Result<()> {
 /// # Errors
 /// As [`put`].
 pub fn delete(writer: &WriterObject, key: &[u8]) -> Result<()> {
-    Ok(writer.lock().file()?.delete(key)?)
+    writer.lock().add(|file| file.delete(key))
 }
 
 /// Completes the file.
@@ -105,25 +128,68 @@ pub fn finish(writer: &WriterObject) -> Result<()> {
     Ok(())
 }
 
-/// The size of the file so far.
+/// The size of the file so far. As in RocksDB, a file without entries has none.
 pub fn file_size(writer: &WriterObject) -> Result<i64> {
     let writer = writer.lock();
-    let bytes = writer.open.as_ref().map_or(writer.finished, SstWriter::file_size);
+    let so_far = |file: &SstWriter| if writer.has_entries { file.file_size() } else { 0 };
+    let bytes = writer.open.as_ref().map_or(writer.finished, so_far);
     Ok(i64::try_from(bytes).unwrap_or(i64::MAX))
+}
+
+/// A reader with the options of a family.
+pub fn new_reader(options: &OptionsObject) -> Result<i64> {
+    let reader = SstReader::new(options.0.read().clone());
+    Ok(handles::keep(ReaderObject(Shared::new(reader)))?)
+}
+
+/// Opens a file.
+///
+/// # Errors
+/// Those of [`SstReader::open`].
+pub fn open_reader(reader: &ReaderObject, path: &str) -> Result<()> {
+    Ok(reader.0.write().open(Path::new(path))?)
+}
+
+/// An iterator over the file.
+///
+/// # Errors
+/// Those of [`SstReader::iterator`].
+pub fn reader_iterator(reader: &ReaderObject, options: &ReadObject) -> Result<i64> {
+    let iterator = reader.0.read().iterator(&options.0.read())?;
+    Ok(handles::keep(IterObject::new(iterator.into()))?)
+}
+
+/// Reads the whole file and verifies it.
+///
+/// # Errors
+/// Those of [`SstReader::verify`].
+pub fn verify(reader: &ReaderObject) -> Result<()> {
+    Ok(reader.0.read().verify()?)
+}
+
+/// A `TableProperties`.
+///
+/// # Errors
+/// Those of [`SstReader::properties`].
+pub fn reader_properties<'a>(env: Env<'a>, reader: &ReaderObject) -> Result<Local<'a>> {
+    let reader = reader.0.read();
+    let stored = reader.properties()?;
+    table_properties(env, stored.column_family_name.as_deref().unwrap_or_default(), stored)
 }
 
 /// Exports a family into a new directory.
 ///
 /// # Errors
-/// Those of [`ashlardb::Family::export`].
-pub fn export(family: &FamilyObject, path: &str) -> Result<i64> {
-    Ok(handles::keep(ExportObject(family.family.export(path)?))?)
+/// Those of [`ashlar_compat::copies::export`].
+pub fn export(checkpoint: &CheckpointObject, family: &FamilyObject, path: &str) -> Result<i64> {
+    let export = ashlar_compat::copies::export(&checkpoint.0, &family.family, Path::new(path))?;
+    Ok(handles::keep(ExportObject(export))?)
 }
 
-/// Makes a family of an exported one.
+/// Makes a family of exported ones.
 ///
 /// # Errors
-/// Those of [`ashlardb::Db::import_family_with`]. `NotSupported`: several exports.
+/// Those of [`ashlardb::Db::import_family_with`] and of [`joined`].
 pub fn import(
     db: &DbObject,
     name: &[u8],
@@ -131,16 +197,14 @@ pub fn import(
     how: &ImportObject,
     exports: &[Arc<ExportObject>],
 ) -> Result<i64> {
-    let [export] = exports else {
-        return Err(Error::not_supported("an import of several exports into one family").into());
-    };
+    let export = joined(&exports.iter().map(|export| &export.0).collect::<Vec<_>>())?;
     let moves = how.with(|texts| texts.get::<bool>("move_files"));
     let mode = if moves { IngestMode::Move } else { IngestMode::Copy };
     let options = options.0.read().clone();
     let how = ImportOptions::new().mode(mode);
     let set = |family| options.on_other_family(family);
-    let family = db.database.db().import_family_with(utf8(name)?, &export.0, how, set)?;
-    Ok(handles::keep(FamilyObject::new(family, options))?)
+    let family = db.database.db().import_family_with(utf8(name)?, &export, how, set)?;
+    Ok(handles::keep(FamilyObject::new(db, family, options))?)
 }
 
 /// Fills in options that were stored.
@@ -228,7 +292,67 @@ pub fn latest_options_file(path: &str, files: &EnvObject) -> Result<String> {
     Ok(latest_name(&files.env, Path::new(path))?)
 }
 
-/// No `TableFormatConfig`: the options of tables are in the options themselves, and an open uses them.
-pub fn table_format(_: &OptionsObject) -> Result<Local<'static>> {
-    Ok(Local::NULL)
+/// A `BlockBasedTableConfig` of the options of tables, without the cache; null under jars whose class takes other values.
+pub fn table_format<'a>(env: Env<'a>, object: &OptionsObject) -> Result<Local<'a>> {
+    static CONFIG: Class = Class::new("org/rocksdb/BlockBasedTableConfig");
+    static NEW: Method = Method::constructor("(ZZZZBBDBZJIIIJZZZZZIIZDZZJJBBBJD)V");
+    if NEW.of(env, &CONFIG).is_err() {
+        // The exception of the search.
+        let _ = env.take_exception();
+        return Ok(Local::NULL);
+    }
+    let options = object.0.read();
+    let table = options.table.clone().unwrap_or_default();
+    let texts = &table.texts;
+    let flag = |name: &str| boolean(texts.get(name));
+    let whole = |name: &str| int(texts.get(name));
+    let size = |name: &str| long(texts.get(name));
+    let ratio = |name: &str| double(texts.get(name));
+    let named = |name: &str, names: Names| byte(i8::try_from(texts.get_named(name, names)).unwrap_or(0));
+    let (policy, filter, bits) = filter_policy(texts.text("filter_policy"))?;
+    let given = [
+        flag("cache_index_and_filter_blocks"),
+        flag("cache_index_and_filter_blocks_with_high_priority"),
+        flag("pin_l0_filter_and_index_blocks_in_cache"),
+        flag("pin_top_level_index_and_filter"),
+        named("index_type", INDEX),
+        named("data_block_index_type", DATA_INDEX),
+        ratio("data_block_hash_table_util_ratio"),
+        named("checksum", CHECKSUM),
+        flag("no_block_cache"),
+        size("block_size"),
+        whole("block_size_deviation"),
+        whole("block_restart_interval"),
+        whole("index_block_restart_interval"),
+        size("metadata_block_size"),
+        flag("partition_filters"),
+        flag("optimize_filters_for_memory"),
+        flag("use_delta_encoding"),
+        flag("whole_key_filtering"),
+        flag("verify_compression"),
+        whole("read_amp_bytes_per_bit"),
+        whole("format_version"),
+        flag("separate_key_value_in_data_block"),
+        ratio("uniform_cv_threshold"),
+        flag("enable_index_compression"),
+        flag("block_align"),
+        size("super_block_alignment_size"),
+        size("super_block_alignment_space_overhead_ratio"),
+        named("index_shortening", SHORTENING),
+        byte(0),
+        byte(policy),
+        long(filter.as_ref().map_or(0, Lent::handle)),
+        double(bits),
+    ];
+    let made = CONFIG.make(env, &NEW, &given)?;
+    // Java owns the filter now.
+    filter.map(Lent::given);
+    Ok(made)
+}
+
+/// Java's number of a kind of filter, the filter, and its bits per key.
+fn filter_policy(text: &str) -> Result<(i8, Option<Lent>, f64)> {
+    let Some(bits) = text.strip_prefix("bloomfilter:") else { return Ok((0, None, 0.0)) };
+    let bits = bits.split(':').next().and_then(|bits| bits.parse().ok()).unwrap_or(10.0);
+    Ok((1, Some(Lent::new(PolicyObject(text.to_owned()))?), bits))
 }

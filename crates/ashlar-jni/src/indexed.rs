@@ -31,6 +31,8 @@ pub struct IndexedObject {
     overwrites: bool,
     /// The transaction whose operations it shows.
     transaction: Option<Weak<TxnObject>>,
+    /// The copy that Java has without owning it.
+    lent: Mutex<Option<Lent>>,
 }
 
 impl Object for IndexedObject {
@@ -40,7 +42,7 @@ impl Object for IndexedObject {
 impl IndexedObject {
     /// With these operations. `overwrites`: an iterator shows the last operation of each key only.
     pub fn new(batch: IndexedBatch, overwrites: bool) -> IndexedObject {
-        IndexedObject { batch: Turn::new(batch), overwrites, transaction: None }
+        IndexedObject { batch: Turn::new(batch), overwrites, transaction: None, lent: Mutex::default() }
     }
 
     /// The operations of a transaction. Each call copies them again; operations that are added go to the transaction.
@@ -167,12 +169,12 @@ pub fn pop_savepoint(batch: &IndexedObject) -> Result<()> {
     Ok(batch.own()?.batch().pop_savepoint().map_err(|e| not_found(e.message()))?)
 }
 
-/// A limit on the bytes of a batch that is read back is refused; 0: none.
+/// The most bytes; 0: any number.
 ///
 /// # Errors
-/// `NotSupported`: a limit.
-pub fn set_max_bytes(_: &IndexedObject, bytes: i64) -> Result<()> {
-    if bytes == 0 { Ok(()) } else { Err(Error::not_supported("a limit on a WriteBatchWithIndex").into()) }
+/// `NotSupported`: it is the batch of a transaction.
+pub fn set_max_bytes(batch: &IndexedObject, bytes: i64) -> Result<()> {
+    Ok(batch.own()?.batch().limit(usize::try_from(bytes).unwrap_or(0))?)
 }
 
 /// The value of a key in the batch alone.
@@ -204,15 +206,15 @@ pub fn get_over(
     Ok(value_over(pending, &db.database, &options, of(family), key)?)
 }
 
-/// A `WriteBatch` with a copy of the operations.
+/// A `WriteBatch` with a copy of the operations, which ends with this batch or with the next such call.
 pub fn write_batch<'a>(env: Env<'a>, batch: &IndexedObject) -> Result<Local<'a>> {
     static BATCH: Class = Class::new("org/rocksdb/WriteBatch");
     static NEW: Method = Method::constructor("(JZ)V");
     let copy = batch.lock()?.batch().clone();
-    let own = Lent::new(BatchObject::of(copy))?;
-    let made = BATCH.make(env, &NEW, &[long(own.handle()), crate::env::boolean(true)])?;
-    own.given();
-    Ok(made)
+    let lent = Lent::new(BatchObject::of(copy))?;
+    let handle = long(lent.handle());
+    *batch.lent.lock().unwrap_or_else(PoisonError::into_inner) = Some(lent);
+    BATCH.make(env, &NEW, &[handle, crate::env::boolean(false)])
 }
 
 /// An iterator of a database with the batch over it. The iterator of the database is used up.
@@ -268,12 +270,15 @@ impl EntriesObject {
     }
 }
 
+/// Kinds with this number and above are deletions.
+const DELETION: i64 = 2;
+
 /// Java's number of a kind of entry.
 fn number(kind: Kind) -> Option<i64> {
     Some(match kind {
         Kind::Put => 0,
         Kind::Merge => 1,
-        Kind::Delete => 2,
+        Kind::Delete => DELETION,
         Kind::SingleDelete => 3,
         _ => return None,
     })
@@ -381,8 +386,10 @@ pub fn entry(entries: &EntriesObject) -> Result<Vec<i64>> {
     let mut entries = entries.lock();
     let at = entries.at.and_then(|at| entries.all.get(at).cloned());
     let entry = at.ok_or_else(crate::iterators::off)?;
-    let (key, value) = (Lent::new(SliceObject::of(entry.key))?, Lent::new(SliceObject::of(entry.value))?);
-    let shown = vec![entry.kind, key.handle(), value.handle()];
-    entries.shown = vec![key, value];
+    let key = Lent::new(SliceObject::of(entry.key))?;
+    // A deletion has no value.
+    let value = (entry.kind < DELETION).then(|| Lent::new(SliceObject::of(entry.value))).transpose()?;
+    let shown = vec![entry.kind, key.handle(), value.as_ref().map_or(0, Lent::handle)];
+    entries.shown = [key].into_iter().chain(value).collect();
     Ok(shown)
 }

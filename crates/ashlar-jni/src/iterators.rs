@@ -113,20 +113,15 @@ pub fn seek_for_prev(iterator: &IterObject, key: &[u8]) -> Result<()> {
 /// # Errors
 /// Those of [`AnyIterator::refresh`].
 pub fn refresh(iterator: &IterObject) -> Result<()> {
-    Ok(iterator.lock()?.refresh()?)
+    refresh_at(iterator, None)
 }
 
 /// Shows the state of a snapshot from now on.
 ///
 /// # Errors
-/// `NotSupported`: a snapshot.
+/// Those of [`AnyIterator::refresh`].
 pub fn refresh_at(iterator: &IterObject, snapshot: Option<&SnapshotObject>) -> Result<()> {
-    match snapshot {
-        None => refresh(iterator),
-        Some(_) => Err(Error::not_supported("a refresh of an iterator to a snapshot")
-            .hint("Make a new iterator with the snapshot in its ReadOptions")
-            .into()),
-    }
+    Ok(iterator.lock()?.refresh(snapshot.map(|snapshot| snapshot.0.clone()))?)
 }
 
 /// The error that ended it.

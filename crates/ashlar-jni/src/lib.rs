@@ -9,15 +9,17 @@
 //! | [`mod@env`] | what the library calls of the JVM, with safe types |
 //! | [`handles`] | the objects behind the numbers that Java keeps |
 //! | [`classes`], [`exception`] | classes and methods of Java; errors as exceptions |
-//! | [`settings`], [`options`] | options by their names; those that take objects or several values |
+//! | [`settings`], [`options`], [`read_options`] | options by their names; those that take objects or several values |
 //! | [`parts`], [`slices`] | caches, filters, environments, limits, statistics, operators; bytes of the program |
 //! | [`db`], [`snapshots`] | databases, families, snapshots |
 //! | [`reads`], [`writes`], [`iterators`], [`batch`] | operations |
+//! | [`txn_settings`], [`txn_waits`] | settings of transactions after their begin; what transactions wait for |
 //! | [`transactions`], [`indexed`] | transactions; batches that are read back |
 //! | [`upkeep`], [`metadata`] | flushes, compactions, properties; what is said about files |
 //! | [`copies`], [`files`] | checkpoints and backups; SST files, exports, OPTIONS files |
-//! | [`perf`] | the perf context |
+//! | [`perf`], [`process`] | the perf context; memory and threads of the process |
 //! | [`callbacks`], [`listeners`] | objects of Java that the engine calls |
+//! | [`flink`] | the compaction filter of Flink's jar |
 //!
 //! 1. `api/` describes the natives: the table has those of six jars, the other files say what each does. A build script makes the
 //!    exported functions of them.
@@ -51,6 +53,7 @@ pub mod door;
 pub mod env;
 pub mod exception;
 pub mod files;
+pub mod flink;
 pub mod handles;
 pub mod indexed;
 pub mod iterators;
@@ -60,10 +63,14 @@ pub mod metadata;
 pub mod options;
 pub mod parts;
 pub mod perf;
+pub mod process;
+pub mod read_options;
 pub mod reads;
 pub mod settings;
 pub mod slices;
 pub mod snapshots;
 pub mod transactions;
+pub mod txn_settings;
+pub mod txn_waits;
 pub mod upkeep;
 pub mod writes;

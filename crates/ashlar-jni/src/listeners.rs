@@ -3,8 +3,8 @@
 //! 1. A listener hears of the events that it enabled, on the thread of the event.
 //! 2. An exception of a listener is ignored: the engine's work continues.
 //! 3. A call is given a `RocksDB` object that does not own the database. Its handle ends with the call.
-//! 4. The engine tells of flushes, compactions, ingestions, sealed memtables, stalls and background errors. Of other events a
-//!    listener hears nothing.
+//! 4. The engine tells of flushes, compactions, tables, ingestions, sealed memtables, stalls and background errors, and this library of
+//!    closed handles of families. Of other events a listener hears nothing.
 
 use crate::callbacks::{ListenerObject, contained};
 use crate::classes::{Class, Method};
@@ -17,7 +17,7 @@ use crate::metadata::table_properties;
 use crate::settings::{OptionsObject, Shared};
 use ashlar_compat::compactions::Report;
 use ashlar_compat::database::Database;
-use ashlar_compat::listener::{FlushReport, Listener, Notice, Tables};
+use ashlar_compat::listener::{FlushReport, Listener, NewTableReport, Notice, Tables};
 use ashlar_compat::status::{Status, status};
 use ashlardb::{FileNumber, StoredProperties};
 use jni_sys::jvalue;
@@ -36,15 +36,22 @@ struct JavaListener {
 /// Java's numbers of events.
 const FLUSH_COMPLETED: u32 = 0;
 const FLUSH_BEGIN: u32 = 1;
+const TABLE_DELETED: u32 = 2;
 const COMPACTION_BEGIN: u32 = 3;
 const COMPACTION_COMPLETED: u32 = 4;
+const TABLE_CREATED: u32 = 5;
+const TABLE_STARTED: u32 = 6;
 const MEMTABLE_SEALED: u32 = 7;
+const HANDLE_CLOSED: u32 = 8;
 const INGESTED: u32 = 9;
 const BACKGROUND_ERROR: u32 = 10;
 const STALL_CHANGED: u32 = 11;
 
-fn number(notice: &Notice) -> u32 {
-    match notice {
+/// The bits of the events that a notice stands for.
+fn bits(notice: &Notice) -> i64 {
+    let number = match notice {
+        Notice::TableCreated(_) => return 1 << TABLE_CREATED | 1 << TABLE_STARTED,
+        Notice::TableDeleted(_) => TABLE_DELETED,
         Notice::FlushCompleted(_) => FLUSH_COMPLETED,
         Notice::FlushBegin(_) => FLUSH_BEGIN,
         Notice::CompactionBegin(_) => COMPACTION_BEGIN,
@@ -53,12 +60,13 @@ fn number(notice: &Notice) -> u32 {
         Notice::Ingested(_) => INGESTED,
         Notice::BackgroundError { .. } => BACKGROUND_ERROR,
         Notice::StallChanged { .. } => STALL_CHANGED,
-    }
+    };
+    1 << number
 }
 
 impl Listener for JavaListener {
     fn on_notice(&self, db: Option<&Database>, notice: &Notice) {
-        if self.enabled & (1 << number(notice)) != 0 {
+        if self.enabled & bits(notice) != 0 {
             // Exceptions of listeners are ignored; the engine's work continues.
             let _ = contained(|env| self.tell(env, db, notice));
         }
@@ -83,6 +91,18 @@ impl JavaListener {
         static ERROR: Method = Method::new("onBackgroundErrorProxy", "(BLorg/rocksdb/Status;)V");
         static STALLED: Method = Method::new("onStallConditionsChanged", "(Lorg/rocksdb/WriteStallInfo;)V");
         match notice {
+            Notice::TableCreated(report) => self.table(env, db, report),
+            Notice::TableDeleted(path) => {
+                static INFO: Class = Class::new("org/rocksdb/TableFileDeletionInfo");
+                static NEW: Method =
+                    Method::constructor("(Ljava/lang/String;Ljava/lang/String;ILorg/rocksdb/Status;)V");
+                static DELETED: Method =
+                    Method::new("onTableFileDeleted", "(Lorg/rocksdb/TableFileDeletionInfo;)V");
+                let status = status_object(env, &Status::OK)?;
+                let given = [name_of(env, db)?, object(env.new_text(path)?), int(0), object(status)];
+                let info = INFO.make(env, &NEW, &given)?;
+                self.call(env, &DELETED, &[object(info)])
+            }
             Notice::FlushCompleted(report) => self.about(env, db, &FLUSHED, flush_info(env, db, report)?),
             Notice::FlushBegin(report) => self.about(env, db, &FLUSH, flush_info(env, db, report)?),
             Notice::CompactionCompleted(report) => self.compaction(env, db, &COMPACTED, report),
@@ -153,6 +173,64 @@ impl JavaListener {
     }
 }
 
+impl JavaListener {
+    /// A new table. The engine names a table when it is durable, so a listener hears of the beginning right before the end.
+    fn table(&self, env: Env<'_>, db: Option<&Database>, report: &NewTableReport) -> Result<()> {
+        static BRIEF: Class = Class::new("org/rocksdb/TableFileCreationBriefInfo");
+        static NEW_BRIEF: Method =
+            Method::constructor("(Ljava/lang/String;Ljava/lang/String;Ljava/lang/String;IB)V");
+        static STARTED: Method =
+            Method::new("onTableFileCreationStarted", "(Lorg/rocksdb/TableFileCreationBriefInfo;)V");
+        static INFO: Class = Class::new("org/rocksdb/TableFileCreationInfo");
+        static NEW: Method = Method::constructor(
+            "(JLorg/rocksdb/TableProperties;Lorg/rocksdb/Status;\
+             Ljava/lang/String;Ljava/lang/String;Ljava/lang/String;IB)V",
+        );
+        static CREATED: Method = Method::new("onTableFileCreated", "(Lorg/rocksdb/TableFileCreationInfo;)V");
+        let [family, path] = [&report.family, &report.path].map(|text| env.new_text(text).map(object));
+        // Java's numbers of reasons: a flush 0, a compaction 1.
+        let reason = byte(i8::from(report.by_compaction));
+        let brief = [name_of(env, db)?, family?, path?, int(report.job), reason];
+        if self.enabled & (1 << TABLE_STARTED) != 0 {
+            let info = BRIEF.make(env, &NEW_BRIEF, &brief)?;
+            self.call(env, &STARTED, &[object(info)])?;
+        }
+        if self.enabled & (1 << TABLE_CREATED) == 0 {
+            return Ok(());
+        }
+        let table = stored(db, &report.family, report.number, &report.path);
+        let properties = table_properties(env, &report.family, &table)?;
+        let status = status_object(env, &Status::OK)?;
+        let given = [long(signed(report.bytes)), object(properties), object(status)];
+        let info = INFO.make(env, &NEW, &[&given[..], &brief].concat())?;
+        self.call(env, &CREATED, &[object(info)])
+    }
+
+    fn handle_closed(&self, env: Env<'_>, handle: i64) -> Result<()> {
+        static HANDLE: Class = Class::new("org/rocksdb/ColumnFamilyHandle");
+        static NEW: Method = Method::constructor("(J)V");
+        static CLOSED: Method =
+            Method::new("onColumnFamilyHandleDeletionStarted", "(Lorg/rocksdb/ColumnFamilyHandle;)V");
+        let closed = HANDLE.make(env, &NEW, &[long(handle)])?;
+        self.call(env, &CLOSED, &[object(closed)])
+    }
+}
+
+/// Tells listeners that the handle of a family is about to be closed.
+pub fn tell_handle_closed(listeners: &[Arc<dyn Listener>], handle: i64) {
+    let own = listeners.iter().filter_map(|listener| listener.object()?.downcast_ref::<JavaListener>());
+    for listener in own.filter(|listener| listener.enabled & (1 << HANDLE_CLOSED) != 0) {
+        // Exceptions of listeners are ignored.
+        let _ = contained(|env| listener.handle_closed(env, handle));
+    }
+}
+
+/// The directory of a database; empty before the open has returned.
+fn name_of(env: Env<'_>, db: Option<&Database>) -> Result<jvalue> {
+    let path = db.map_or_else(String::new, |db| db.path().to_string_lossy().into_owned());
+    env.new_text(&path).map(object)
+}
+
 fn signed(number: u64) -> i64 {
     number.cast_signed()
 }
@@ -167,8 +245,9 @@ fn flush_info<'a>(env: Env<'a>, db: Option<&Database>, report: &FlushReport) -> 
     static INFO: Class = Class::new("org/rocksdb/FlushJobInfo");
     static NEW: Method =
         Method::constructor("(JLjava/lang/String;Ljava/lang/String;JIZZJJLorg/rocksdb/TableProperties;B)V");
-    // RocksDB's reason of a flush is not known here: 0 stands for others.
+    // Java's numbers of reasons. Those of flushes that the engine began by itself are not known here.
     const OTHERS: i8 = 0;
+    const MANUAL: i8 = 10;
     let table = stored(db, &report.family, report.number, &report.path);
     let given = [
         long(report.family_id.into()),
@@ -181,7 +260,7 @@ fn flush_info<'a>(env: Env<'a>, db: Option<&Database>, report: &FlushReport) -> 
         long(signed(report.sequences.0)),
         long(signed(report.sequences.1)),
         object(table_properties(env, &report.family, &table)?),
-        byte(OTHERS),
+        byte(if report.requested { MANUAL } else { OTHERS }),
     ];
     INFO.make(env, &NEW, &given)
 }

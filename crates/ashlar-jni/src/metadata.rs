@@ -5,8 +5,9 @@ use crate::db::{DbObject, FamilyObject};
 use crate::door::{Fail, Result, array_of};
 use crate::env::{Env, Local, boolean, byte, int, long, object};
 use crate::upkeep::pairs;
-use ashlardb::{Family, LiveFile, StorageKind, StoredProperties, TableProperties};
+use ashlardb::{Family, LiveFile, StorageFile, StorageKind, StoredProperties, TableProperties};
 use jni_sys::jvalue;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// A number for Java.
@@ -51,6 +52,16 @@ fn table(env: Env<'_>, file: &LiveFile) -> Result<Vec<jvalue>> {
     ])
 }
 
+/// The checksums of tables over the whole file, by the name of the file; none if the options of the open ask for none.
+fn checksums(db: &DbObject) -> Result<BTreeMap<String, Vec<u8>>> {
+    if !db.database.has_file_checksums() {
+        return Ok(BTreeMap::new());
+    }
+    let files = db.database.db().live_files()?;
+    let known = files.iter().filter_map(|file| Some((file.name.clone(), file.checksum.clone()?.1)));
+    Ok(known.collect())
+}
+
 // Each function below is the body of the natives that the description names.
 
 /// A `ColumnFamilyMetaData`: the live tables of a family by level.
@@ -66,13 +77,14 @@ pub fn family_metadata<'a>(env: Env<'a>, db: &DbObject, family: Option<&FamilyOb
     static METADATA: Class = Class::new("org/rocksdb/ColumnFamilyMetaData");
     static NEW: Method = Method::constructor("(JJ[B[Lorg/rocksdb/LevelMetaData;)V");
     let family = db.family(family)?;
-    let files = family.live_files()?;
+    let (files, checksums) = (family.live_files()?, checksums(db)?);
     let levels: Vec<u8> = (0..u8::try_from(family.shape().levels.len()).unwrap_or(u8::MAX)).collect();
     let level = |at: &u8| {
         let of: Vec<&LiveFile> = files.iter().filter(|file| file.level.0 == *at).collect();
         let bytes = of.iter().map(|file| file.bytes).sum();
         let tables = array_of(env, FILE.get(env)?, &of, |file| {
-            let checksum = object(env.new_bytes(&[])?);
+            let checksum = checksums.get(&file.name()).map_or(&[][..], Vec::as_slice);
+            let checksum = object(env.new_bytes(checksum)?);
             either(env, &FILE, &NEWER, &OLDER, &table(env, file)?, checksum)
         })?;
         LEVEL.make(env, &NEW_LEVEL, &[int(i32::from(*at)), number(bytes), object(tables)])
@@ -92,6 +104,7 @@ pub fn live_tables<'a>(env: Env<'a>, db: &DbObject) -> Result<Local<'a>> {
     static FILE: Class = Class::new("org/rocksdb/LiveFileMetaData");
     static NEWER: Method = Method::constructor("([BILjava/lang/String;Ljava/lang/String;JJJ[B[BJZJJ[B)V");
     static OLDER: Method = Method::constructor("([BILjava/lang/String;Ljava/lang/String;JJJ[B[BJZJJ)V");
+    let checksums = checksums(db)?;
     let mut all: Vec<(String, LiveFile)> = Vec::new();
     for family in db.database.db().families() {
         all.extend(family.live_files()?.into_iter().map(|file| (family.name().to_owned(), file)));
@@ -100,7 +113,8 @@ pub fn live_tables<'a>(env: Env<'a>, db: &DbObject) -> Result<Local<'a>> {
         let name = env.new_bytes(name.as_bytes())?;
         let mut arguments = vec![object(name), int(file.level.0.into())];
         arguments.extend(table(env, file)?);
-        let checksum = object(env.new_bytes(&[])?);
+        let checksum = checksums.get(&file.name()).map_or(&[][..], Vec::as_slice);
+        let checksum = object(env.new_bytes(checksum)?);
         either(env, &FILE, &NEWER, &OLDER, &arguments, checksum)
     })
 }
@@ -116,7 +130,17 @@ pub fn live_files<'a>(env: Env<'a>, db: &DbObject, flush: bool) -> Result<Local<
     }
     let files = own.live_files()?;
     let kept = || files.iter().filter(|file| file.kind != StorageKind::Wal);
-    let mut names: Vec<String> = kept().map(|file| format!("/{}", file.name)).collect();
+    // In RocksDB's order.
+    let rank = |file: &&StorageFile| match file.kind {
+        StorageKind::Table => 0,
+        StorageKind::Blob => 1,
+        StorageKind::Current => 2,
+        StorageKind::Manifest => 3,
+        _ => 4,
+    };
+    let mut sorted: Vec<&StorageFile> = kept().collect();
+    sorted.sort_by_key(rank);
+    let mut names: Vec<String> = sorted.iter().map(|file| format!("/{}", file.name)).collect();
     let manifest = kept().find(|file| file.kind == StorageKind::Manifest).map_or(0, |file| file.bytes);
     names.push(manifest.to_string());
     array_of_texts(env, &names)

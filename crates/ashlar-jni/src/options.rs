@@ -2,27 +2,25 @@
 //!
 //! Most setters and getters are generated: they reach an option by its name.
 
-use crate::callbacks::{ComparatorObject, ListenerObject, LoggerObject, TableFilterObject, WalFilterObject};
+use crate::callbacks::{ComparatorObject, ListenerObject, LoggerObject, WalFilterObject};
+use crate::classes::{Class, Method};
 use crate::door::{Result, Room, object_if};
-use crate::env::{Env, Local};
-use crate::handles::{self, Lent, Object};
+use crate::env::{Env, Local, long};
+use crate::handles::{self, Object};
 use crate::parts::{
     CacheObject, CollectorObject, EnvObject, FilterFactoryObject, FilterObject, ManagerObject, MergeObject,
     PartitionerObject, RateObject, SpaceObject, StatisticsObject, Taken, TaskLimiterObject,
 };
 use crate::settings::{
     COMPRESSION, CompactObject, CompressionObject, FifoObject, HasTexts, IngestObject,
-    OptimisticOptionsObject, OptionsObject, ReadObject, RestoreObject, Shared, Shown, UniversalObject,
-    WriteObject,
+    OptimisticOptionsObject, OptionsObject, RestoreObject, Shared, UniversalObject, WriteObject,
 };
 pub use crate::settings::{
     CompactFilesObject, ComparatorOptionsObject, EnvOptionsObject, FlushObject, ImportObject,
     TxnDbOptionsObject, TxnOptionsObject,
 };
-use crate::slices::SliceObject;
-use crate::snapshots::SnapshotObject;
 use ashlar_compat::options::{Options, TableOptions};
-use ashlar_compat::presets::{bulk_load, level_style, point_lookup, small_db, universal_style};
+use ashlar_compat::presets::{bulk_load, level_style, of_release, point_lookup, small_db, universal_style};
 use ashlar_compat::stored::with_string;
 use ashlar_compat::value::{CHECKSUM, DATA_INDEX, INDEX, Names, SHORTENING};
 use ashlardb::{Env as Files, Error, standard_operator};
@@ -307,12 +305,10 @@ pub fn optimize_universal_style_compaction(object: &OptionsObject, budget: i64) 
     Ok(())
 }
 
-/// The defaults of old releases of RocksDB are refused: the engine's own are better, and each can be set.
-///
-/// # Errors
-/// `NotSupported`.
-pub fn old_defaults(_: &OptionsObject, major: i32, minor: i32) -> Result<()> {
-    Err(Error::not_supported(format!("the defaults of RocksDB {major}.{minor}")).into())
+/// The defaults of an old release of RocksDB.
+pub fn old_defaults(object: &OptionsObject, major: i32, minor: i32) -> Result<()> {
+    of_release(&mut object.0.write().texts, (major, minor));
+    Ok(())
 }
 
 /// The order of keys: 0 by bytes, 1 the other way round.
@@ -328,13 +324,13 @@ pub fn set_comparator(object: &OptionsObject, comparator: &ComparatorObject) -> 
     Ok(())
 }
 
-/// The built-in merge operator of that name.
+/// The built-in merge operator of that name; empty: none.
 ///
 /// # Errors
 /// `InvalidArgument`: there is no such operator.
 pub fn set_merge_operator_name(object: &OptionsObject, name: &str) -> Result<()> {
     let operator = standard_operator(name);
-    if operator.is_none() {
+    if operator.is_none() && !name.is_empty() {
         return Err(Error::invalid(format!("there is no merge operator {name}")).into());
     }
     object.0.write().merge_operator = operator;
@@ -485,6 +481,8 @@ pub fn new_table(
     (index, data_index, checksum, shortening): (i8, i8, i8, i8),
     (hash_ratio, filter, format, cache_bytes): (f64, i64, i32, i64),
 ) -> Result<i64> {
+    /// The newest table format of jar 11.8.1.
+    const NEWEST_FORMAT: u32 = 7;
     const FLAGS: [&str; 12] = [
         "cache_index_and_filter_blocks",
         "cache_index_and_filter_blocks_with_high_priority",
@@ -510,8 +508,10 @@ pub fn new_table(
     texts.set("block_restart_interval", restart);
     texts.set("index_block_restart_interval", index_restart);
     texts.set("read_amp_bytes_per_bit", read_amp);
-    // What newer jars have as their default is above what the engine writes: then its own default counts.
-    if u32::try_from(format).is_ok_and(|format| format <= ashlar_compat::stored::newest_format()) {
+    // What newer jars have as their default is above what the engine writes: then its own default counts. A number that no jar knows
+    // fails the open.
+    let newest = ashlar_compat::stored::newest_format();
+    if u32::try_from(format).is_ok_and(|format| format <= newest || format > NEWEST_FORMAT) {
         texts.set("format_version", format);
     }
     texts.set("data_block_hash_table_util_ratio", hash_ratio);
@@ -587,99 +587,6 @@ pub fn set_sanity_level(_: &ConfigObject, _: i8) -> Result<()> {
     Ok(())
 }
 
-/// Options of a read with two of them set.
-pub fn new_read_options(verify: bool, fill: bool) -> Result<i64> {
-    let object = ReadObject::default();
-    object.change(|texts| {
-        texts.set("verify_checksums", verify);
-        texts.set("fill_cache", fill);
-    });
-    Ok(handles::keep(object)?)
-}
-
-/// A copy.
-pub fn copy_read_options(from: &ReadObject) -> Result<i64> {
-    let shown = Shown { snapshot: from.1.read().snapshot, ..Shown::default() };
-    Ok(handles::keep(ReadObject(Shared::new(from.0.read().clone()), Shared::new(shown)))?)
-}
-
-/// The snapshot that reads see; 0: the newest writes.
-///
-/// # Errors
-/// Those of [`handles::get`].
-pub fn set_snapshot(object: &ReadObject, handle: i64) -> Result<()> {
-    let snapshot = object_if::<SnapshotObject>(handle)?;
-    object.0.write().snapshot = snapshot.map(|snapshot| snapshot.0.clone());
-    object.1.write().snapshot = handle;
-    Ok(())
-}
-
-/// The handle of the snapshot that was set; 0: none.
-pub fn snapshot_of_read(object: &ReadObject) -> Result<i64> {
-    Ok(object.1.read().snapshot)
-}
-
-/// The handle of a bound, the same one until the bound changes; 0: none.
-fn bound(shown: &mut Option<Lent>, bytes: Option<&Vec<u8>>) -> Result<i64> {
-    let Some(bytes) = bytes else { return Ok(0) };
-    if let Some(lent) = shown {
-        return Ok(lent.handle());
-    }
-    Ok(shown.insert(Lent::new(SliceObject::of(bytes.clone()))?).handle())
-}
-
-/// The first key behind an iterator.
-pub fn set_iterate_upper_bound(object: &ReadObject, slice: Option<&SliceObject>) -> Result<()> {
-    object.0.write().upper = slice.map(SliceObject::bytes);
-    object.1.write().upper = None;
-    Ok(())
-}
-
-/// A handle of the first key behind an iterator; 0: none.
-pub fn iterate_upper_bound(object: &ReadObject) -> Result<i64> {
-    bound(&mut object.1.write().upper, object.0.read().upper.as_ref())
-}
-
-/// The first key of an iterator.
-pub fn set_iterate_lower_bound(object: &ReadObject, slice: Option<&SliceObject>) -> Result<()> {
-    object.0.write().lower = slice.map(SliceObject::bytes);
-    object.1.write().lower = None;
-    Ok(())
-}
-
-/// A handle of the first key of an iterator; 0: none.
-pub fn iterate_lower_bound(object: &ReadObject) -> Result<i64> {
-    bound(&mut object.1.write().lower, object.0.read().lower.as_ref())
-}
-
-/// A read at a timestamp is refused; 0: none.
-pub fn set_timestamp(object: &ReadObject, slice: Option<&SliceObject>) -> Result<()> {
-    object.0.write().refuse(slice.map(|_| "timestamp"));
-    Ok(())
-}
-
-/// No timestamp: reads with one are refused.
-pub fn timestamp(_: &ReadObject) -> Result<i64> {
-    Ok(0)
-}
-
-/// A read from a timestamp on is refused; 0: none.
-pub fn set_iter_start_ts(object: &ReadObject, slice: Option<&SliceObject>) -> Result<()> {
-    object.0.write().refuse(slice.map(|_| "iter_start_ts"));
-    Ok(())
-}
-
-/// No timestamp: reads with one are refused.
-pub fn iter_start_ts(_: &ReadObject) -> Result<i64> {
-    Ok(0)
-}
-
-/// A read with a filter of tables is refused.
-pub fn set_table_filter(object: &ReadObject, _: &TableFilterObject) -> Result<()> {
-    object.0.write().refuse(Some("table_filter"));
-    Ok(())
-}
-
 /// A copy.
 pub fn copy_write_options(from: &WriteObject) -> Result<i64> {
     Ok(handles::keep(WriteObject::of(from.0.read().0.clone()))?)
@@ -687,7 +594,7 @@ pub fn copy_write_options(from: &WriteObject) -> Result<i64> {
 
 /// What the last level gets.
 pub fn bottommost_level_compaction(object: &CompactObject) -> Result<i32> {
-    Ok(object.0.read().bottommost.unwrap_or(1).into())
+    Ok(object.options.read().bottommost.unwrap_or(1).into())
 }
 
 /// What the last level gets.
@@ -697,30 +604,34 @@ pub fn bottommost_level_compaction(object: &CompactObject) -> Result<i32> {
 pub fn set_bottommost_level_compaction(object: &CompactObject, value: i32) -> Result<()> {
     let value = u8::try_from(value).ok().filter(|value| *value < 4);
     let value = value.ok_or_else(|| Error::invalid("bottommost_level_compaction has no such value"))?;
-    object.0.write().bottommost = Some(value);
+    object.options.write().bottommost = Some(value);
     Ok(())
 }
 
 /// Whether the compaction is cancelled.
 pub fn canceled(object: &CompactObject) -> Result<bool> {
-    Ok(object.1.load(Ordering::Acquire))
+    Ok(object.is_cancelled.load(Ordering::Acquire))
 }
 
 /// Cancels a compaction that has not begun.
 pub fn set_canceled(object: &CompactObject, yes: bool) -> Result<()> {
-    object.1.store(yes, Ordering::Release);
+    object.is_cancelled.store(yes, Ordering::Release);
     Ok(())
 }
 
 /// A compaction that forgets timestamps is refused.
-pub fn set_full_history(object: &CompactObject) -> Result<()> {
-    object.0.write().timestamp = true;
+pub fn set_full_history(object: &CompactObject, start: i64, range: i64) -> Result<()> {
+    object.options.write().timestamp = true;
+    *object.history.write() = Some((start, range));
     Ok(())
 }
 
-/// No timestamp: compactions with one are refused.
-pub fn full_history(_: &CompactObject) -> Result<Local<'static>> {
-    Ok(Local::NULL)
+/// The `Timestamp` that was set; null: none.
+pub fn full_history<'a>(env: Env<'a>, object: &CompactObject) -> Result<Local<'a>> {
+    static TIMESTAMP: Class = Class::new("org/rocksdb/CompactRangeOptions$Timestamp");
+    static NEW: Method = Method::constructor("(JJ)V");
+    let Some((start, range)) = *object.history.read() else { return Ok(Local::NULL) };
+    TIMESTAMP.make(env, &NEW, &[long(start), long(range)])
 }
 
 /// Options of an ingestion with four of them set.
@@ -731,6 +642,26 @@ pub fn new_ingest_options(moves: bool, snapshots: bool, sequence: bool, flush: b
         texts.set("snapshot_consistency", snapshots);
         texts.set("allow_global_seqno", sequence);
         texts.set("allow_blocking_flush", flush);
+    });
+    Ok(handles::keep(object)?)
+}
+
+/// Options of files with those that the options of a database say of files.
+pub fn new_file_options(options: &OptionsObject) -> Result<i64> {
+    const SAME: [&str; 7] = [
+        "allow_mmap_reads",
+        "allow_mmap_writes",
+        "use_direct_reads",
+        "allow_fallocate",
+        "bytes_per_sync",
+        "compaction_readahead_size",
+        "writable_file_max_buffer_size",
+    ];
+    let object = EnvOptionsObject::default();
+    let options = options.0.read();
+    object.change(|texts| {
+        let own = SAME.into_iter().filter(|name| options.texts.differs(name));
+        own.for_each(|name| texts.set_text(name, options.texts.text(name).to_owned()));
     });
     Ok(handles::keep(object)?)
 }

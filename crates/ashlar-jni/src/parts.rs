@@ -60,13 +60,17 @@ objects! {
 pub struct EnvObject {
     /// Files and clock.
     pub env: Files,
-    threads: [AtomicI32; 4],
+    /// As in RocksDB, all environments of a process share their threads.
+    threads: &'static [AtomicI32; 4],
 }
 
 impl EnvObject {
     /// These files and clock.
     pub fn new(env: Files) -> EnvObject {
-        EnvObject { env, threads: [1, 1, 0, 0].map(AtomicI32::new) }
+        // Java's order of priorities: bottom, low, high.
+        static THREADS: [AtomicI32; 4] =
+            [AtomicI32::new(0), AtomicI32::new(1), AtomicI32::new(1), AtomicI32::new(0)];
+        EnvObject { env, threads: &THREADS }
     }
 }
 
@@ -379,9 +383,12 @@ pub fn same_statistics(other: &StatisticsObject) -> Result<i64> {
     Ok(handles::keep(StatisticsObject(Arc::clone(&other.0), Arc::clone(&other.1)))?)
 }
 
+/// Java's numbers of the levels begin with 0 at this one; Java has no names for those below.
+const LOWEST_LEVEL: u8 = StatsLevel::ExceptDetailedTimers as u8;
+
 /// How much is counted, by Java's number.
 pub fn stats_level(statistics: &StatisticsObject) -> Result<i8> {
-    Ok(i8::try_from(statistics.0.level() as u8).unwrap_or(0))
+    Ok(i8::try_from((statistics.0.level() as u8).saturating_sub(LOWEST_LEVEL)).unwrap_or(0))
 }
 
 /// How much is counted, by Java's number.
@@ -389,7 +396,7 @@ pub fn stats_level(statistics: &StatisticsObject) -> Result<i8> {
 /// # Errors
 /// `InvalidArgument`: there is no such level.
 pub fn set_stats_level(statistics: &StatisticsObject, level: i8) -> Result<()> {
-    let known = u8::try_from(level).ok().and_then(StatsLevel::from_number);
+    let known = u8::try_from(level).ok().and_then(|level| StatsLevel::from_number(level + LOWEST_LEVEL));
     statistics.0.set_level(known.ok_or_else(|| Error::invalid(format!("there is no level {level}")))?);
     Ok(())
 }

@@ -122,6 +122,10 @@ pub struct Shown {
     pub lower: Option<Lent>,
     /// The upper bound.
     pub upper: Option<Lent>,
+    /// The timestamp of a read, which no read keeps, and its handle.
+    pub timestamp: (Option<Vec<u8>>, Option<Lent>),
+    /// The timestamp from which on an iterator shows versions, which no iterator keeps, and its handle.
+    pub start: (Option<Vec<u8>>, Option<Lent>),
 }
 
 impl Object for ReadObject {
@@ -177,7 +181,14 @@ impl HasTexts for WriteObject {
 
 /// `CompactRangeOptions`.
 #[derive(Debug, Default)]
-pub struct CompactObject(pub Shared<CompactOptions>, pub std::sync::atomic::AtomicBool);
+pub struct CompactObject {
+    /// For the engine.
+    pub options: Shared<CompactOptions>,
+    /// The request is cancelled.
+    pub is_cancelled: std::sync::atomic::AtomicBool,
+    /// RocksDB's `full_history_ts_low`, which no compaction keeps: its start and range.
+    pub history: Shared<Option<(i64, i64)>>,
+}
 
 impl Object for CompactObject {
     const NAME: &'static str = "CompactRangeOptions";
@@ -185,10 +196,10 @@ impl Object for CompactObject {
 
 impl HasTexts for CompactObject {
     fn with<R>(&self, read: impl FnOnce(&Texts) -> R) -> R {
-        read(&self.0.read().texts)
+        read(&self.options.read().texts)
     }
     fn change(&self, set: impl FnOnce(&mut Texts)) {
-        set(&mut self.0.write().texts);
+        set(&mut self.options.write().texts);
     }
 }
 

@@ -60,11 +60,12 @@ pub fn new_direct_part(env: Env<'_>, buffer: Local<'_>, length: i32) -> Result<i
     kept(direct(env, buffer, 0, length, "data")?.to_vec())
 }
 
-/// All bytes of a direct buffer.
+/// The bytes of a direct buffer up to the first zero byte, as in RocksDB; without one, all.
 pub fn new_direct(env: Env<'_>, buffer: Local<'_>) -> Result<i64> {
     let capacity = if buffer.is_null() { None } else { env.direct(buffer) };
     let length = capacity.and_then(|(_, capacity)| i32::try_from(capacity).ok()).unwrap_or(0);
-    new_direct_part(env, buffer, length)
+    let bytes = direct(env, buffer, 0, length, "data")?;
+    kept(bytes.split(|byte| *byte == 0).next().unwrap_or_default().to_vec())
 }
 
 /// The bytes.

@@ -20,7 +20,9 @@ use crate::settings::{
     HasTexts, OptimisticOptionsObject, ReadObject, Shared, TxnDbOptionsObject, TxnOptionsObject, WriteObject,
 };
 use crate::snapshots::SnapshotObject;
+use crate::txn_settings::{NotifierObject, before_operation, check_commit_time_batch};
 use ashlar_compat::batch::operations;
+use ashlar_compat::database::Database;
 use ashlar_compat::indexed::Operation;
 use ashlar_compat::options::Texts;
 use ashlar_compat::transaction::Txn;
@@ -39,25 +41,68 @@ pub struct TxnObject {
     names: Arc<Names>,
 }
 
+/// What one call at a time uses.
 #[derive(Debug)]
-struct Content {
-    txn: Txn,
+pub(crate) struct Content {
+    pub txn: Txn,
     /// Whose clock counts.
     env: Files,
     /// Microseconds since 1970 at the begin.
     begun: u64,
-    detects: bool,
-    write: Texts,
-    lent: LentParts,
+    pub options: BeginOptions,
+    pub lent: LentParts,
+    /// Waits for the snapshot of the next operation.
+    pub notifier: Option<NotifierObject>,
+    /// No savepoint was set, and no snapshot asked for with the next operation.
+    pub is_fresh: bool,
+    pub log_number: i64,
+}
+
+/// With what a transaction began.
+#[derive(Debug)]
+pub(crate) struct BeginOptions {
+    /// Those of the database and of the transaction, if it takes locks.
+    locking: Option<(Texts, Texts)>,
+    /// Those of an optimistic transaction.
+    free: Texts,
+    pub write: Texts,
+}
+
+impl BeginOptions {
+    /// Begins a transaction.
+    ///
+    /// # Errors
+    /// Those of [`pessimistic`] and of the begin.
+    pub fn begin(&self, database: &Database) -> Result<Txn> {
+        let write = WriteObject::of(self.write.clone()).write();
+        let txn = match &self.locking {
+            None => Txn::begin(database, Ok(optimistic(&self.free, write)), false),
+            Some((of_database, texts)) => {
+                let must_prepare = !texts.get::<bool>("skip_prepare");
+                Txn::begin(database, pessimistic(of_database, texts, write), must_prepare)
+            }
+        };
+        // RocksDB's begin has no error either, but nothing would be done without one.
+        txn.open()?;
+        Ok(txn)
+    }
+
+    /// Another lock timeout. False: the transaction takes no locks.
+    pub fn set_lock_timeout(&mut self, millis: i64) -> bool {
+        let Some((_, texts)) = &mut self.locking else { return false };
+        texts.set("lock_timeout", millis);
+        true
+    }
 }
 
 /// What Java has of a transaction without owning it.
 #[derive(Debug, Default)]
-struct LentParts {
+pub(crate) struct LentParts {
     /// With its sequence number.
-    snapshot: Option<(u64, Lent)>,
+    pub snapshot: Option<(u64, Lent)>,
     batch: Option<Lent>,
     write: Option<Lent>,
+    pub at_commit: Option<Lent>,
 }
 
 /// The named transactions of a database that have a handle.
@@ -140,8 +185,27 @@ impl TxnObject {
         TxnObject { content: Turn::new(content), state: state.into(), names: Arc::clone(&db.names) }
     }
 
-    fn lock(&self) -> Result<Taken<'_, Content>> {
+    pub(crate) fn lock(&self) -> Result<Taken<'_, Content>> {
         Ok(self.content.take()?)
+    }
+
+    /// Whether no call on the transaction runs.
+    pub fn is_idle(&self) -> bool {
+        self.content.is_free()
+    }
+
+    /// For an operation.
+    ///
+    /// # Errors
+    /// Those of [`before_operation`].
+    fn operate(&self) -> Result<Taken<'_, Content>> {
+        let content = self.lock()?;
+        if content.notifier.is_none() {
+            return Ok(content);
+        }
+        drop(content);
+        before_operation(self)?;
+        self.lock()
     }
 
     /// Ends the transaction by `end`.
@@ -167,7 +231,7 @@ impl TxnObject {
     /// # Errors
     /// Those of the write to a transaction.
     pub fn add(&self, family: Option<&Family>, key: &[u8], operation: Operation<'_>) -> Result<()> {
-        let content = self.lock()?;
+        let content = self.operate()?;
         let to = content.txn.open()?.family(content.txn.family(family)).untracked();
         Ok(match operation {
             Operation::Put(value) => to.put(key, value),
@@ -182,28 +246,33 @@ fn of(family: Option<&FamilyObject>) -> Option<&Family> {
     family.map(|family| &family.family)
 }
 
-fn content(db: &DbObject, txn: Txn, detects: bool, write: &WriteObject) -> Result<Content> {
-    let (env, write) = (db.files()?, write.with(Texts::clone));
+fn content(db: &DbObject, txn: Txn, options: BeginOptions) -> Result<Content> {
+    let env = db.files()?;
     let begun = env.clock.unix_micros();
-    Ok(Content { txn, env, begun, detects, write, lent: LentParts::default() })
+    let lent = LentParts::default();
+    Ok(Content { txn, env, begun, options, lent, notifier: None, is_fresh: true, log_number: 0 })
+}
+
+fn begun(
+    db: &DbObject,
+    write: &WriteObject,
+    locking: Option<(Texts, Texts)>,
+    free: Texts,
+) -> Result<Content> {
+    let options = BeginOptions { locking, free, write: write.with(Texts::clone) };
+    content(db, options.begin(&db.database)?, options)
 }
 
 fn locked(db: &DbObject, write: &WriteObject, options: Option<&TxnOptionsObject>) -> Result<Content> {
     let texts =
         options.map_or_else(|| Texts::listed(&TRANSACTION_DEFAULTS), |options| options.with(Texts::clone));
     let database = db.locking.clone().unwrap_or_else(|| TxnDbOptionsObject::default().with(Texts::clone));
-    let settings = pessimistic(&database, &texts, write.write());
-    let txn = Txn::begin(&db.database, settings, !texts.get::<bool>("skip_prepare"));
-    // RocksDB's begin has no error either, but nothing would be done without one.
-    txn.open()?;
-    content(db, txn, texts.get("deadlock_detect"), write)
+    begun(db, write, Some((database, texts)), Texts::listed(&[]))
 }
 
 fn free(db: &DbObject, write: &WriteObject, options: Option<&OptimisticOptionsObject>) -> Result<Content> {
     let texts = options.map_or_else(|| Texts::listed(&[]), |options| options.with(Texts::clone));
-    let txn = Txn::begin(&db.database, Ok(optimistic(&texts, write.write())), false);
-    txn.open()?;
-    content(db, txn, false, write)
+    begun(db, write, None, texts)
 }
 
 /// Puts a new transaction in the place of an old one.
@@ -269,7 +338,12 @@ pub fn begin_optimistic_again(
 fn found(db: &DbObject, transaction: ashlardb::Transaction) -> Result<i64> {
     let name = transaction.name().unwrap_or_default();
     let txn = Txn::prepared(&db.database, transaction);
-    let content = content(db, txn, false, &WriteObject::default())?;
+    let options = BeginOptions {
+        locking: Some((Texts::listed(&[]), Texts::listed(&TRANSACTION_DEFAULTS))),
+        free: Texts::listed(&[]),
+        write: WriteObject::default().with(Texts::clone),
+    };
+    let content = content(db, txn, options)?;
     let lent = Lent::new(TxnObject::new(db, content, PREPARED))?;
     let handle = lent.handle();
     db.names.add(&name, handle);
@@ -314,7 +388,9 @@ macro_rules! calls {
         /// # Errors
         /// Those of the call of the same name of [`ashlardb::Transaction`].
         pub fn $name(txn: &TxnObject) -> Result<()> {
-            Ok(txn.lock()?.txn.open()?.$name()?)
+            let mut content = txn.lock()?;
+            content.is_fresh = false;
+            Ok(content.txn.open()?.$name()?)
         }
     )* };
 }
@@ -323,6 +399,13 @@ calls! {
     set_snapshot_on_next_operation;
     /// Sets a savepoint.
     set_savepoint;
+}
+
+/// # Errors
+/// `InvalidArgument`: it is an optimistic transaction, with this text.
+fn check_locking(content: &Content, otherwise: &str) -> Result<()> {
+    let is_locking = content.options.locking.is_some();
+    if is_locking { Ok(()) } else { Err(Error::invalid(otherwise).into()) }
 }
 
 /// Takes a snapshot, which the check for conflicts uses.
@@ -364,7 +447,10 @@ pub fn snapshot(txn: &TxnObject) -> Result<i64> {
 /// # Errors
 /// Those of [`ashlardb::Transaction::prepare`].
 pub fn prepare(txn: &TxnObject) -> Result<()> {
-    txn.lock()?.txn.open()?.prepare()?;
+    let content = txn.lock()?;
+    check_locking(&content, "Two phase commit not supported for optimistic transactions.")?;
+    content.txn.open()?.prepare()?;
+    drop(content);
     txn.state.store(PREPARED, Ordering::Release);
     Ok(())
 }
@@ -372,17 +458,19 @@ pub fn prepare(txn: &TxnObject) -> Result<()> {
 /// Commits.
 ///
 /// # Errors
-/// Those of [`Txn::commit`].
+/// Those of [`Txn::commit`]. `NotSupported`: the batch for the commit has operations.
 pub fn commit(txn: &TxnObject) -> Result<()> {
+    check_commit_time_batch(&*txn.lock()?)?;
     txn.ended(COMMITTED, |txn| txn.commit())
 }
 
-/// Takes everything back.
+/// Takes everything back. As in RocksDB, a transaction that was not prepared goes on, empty.
 ///
 /// # Errors
 /// Those of [`Txn::rollback`].
 pub fn rollback(txn: &TxnObject) -> Result<()> {
-    txn.ended(ROLLED_BACK, Txn::rollback)
+    let is_prepared = txn.state.load(Ordering::Acquire) == PREPARED;
+    txn.ended(if is_prepared { ROLLED_BACK } else { STARTED }, Txn::rollback)
 }
 
 /// Takes back the operations since the last savepoint.
@@ -426,6 +514,7 @@ pub fn name(txn: &TxnObject) -> Result<String> {
 pub fn set_name(handle: i64, name: &str) -> Result<()> {
     let txn = object::<TxnObject>(handle)?;
     let content = txn.lock()?;
+    check_locking(&content, "Optimistic transactions cannot be named.")?;
     let _search = txn.names.search();
     content.txn.open()?.set_name(name)?;
     txn.names.add(name.as_bytes(), handle);
@@ -444,17 +533,8 @@ pub fn id(txn: &TxnObject) -> Result<i64> {
 
 /// Whether it looks for deadlocks.
 pub fn detects_deadlocks(txn: &TxnObject) -> Result<bool> {
-    Ok(txn.lock()?.detects)
-}
-
-/// The engine does not say in which WAL file a prepared transaction is.
-pub fn log_number(_: &TxnObject) -> Result<i64> {
-    Ok(0)
-}
-
-/// Ignored: the engine gives the number.
-pub fn set_log_number(_: &TxnObject, _: i64) -> Result<()> {
-    Ok(())
+    let content = txn.lock()?;
+    Ok(content.options.locking.as_ref().is_some_and(|(_, texts)| texts.get("deadlock_detect")))
 }
 
 /// Adds bytes for readers of the WAL.
@@ -483,21 +563,13 @@ pub fn write_batch(handle: i64) -> Result<i64> {
     Ok(content.lent.batch.insert(lent).handle())
 }
 
-/// A batch of the commit is refused.
-///
-/// # Errors
-/// `NotSupported`.
-pub fn commit_time_batch(_: &TxnObject) -> Result<i64> {
-    Err(Error::not_supported("getCommitTimeWriteBatch (commit-time write batches)").into())
-}
-
 /// Adds the operations of a batch.
 ///
 /// # Errors
 /// Those of [`Txn::add`].
 pub fn rebuild(txn: &TxnObject, batch: &BatchObject) -> Result<()> {
     let copy = batch.lock().clone();
-    Ok(txn.lock()?.txn.add(&copy)?)
+    Ok(txn.operate()?.txn.add(&copy)?)
 }
 
 /// The options of its writes, by one handle.
@@ -506,31 +578,8 @@ pub fn write_options(txn: &TxnObject) -> Result<i64> {
     if let Some(lent) = &content.lent.write {
         return Ok(lent.handle());
     }
-    let lent = Lent::new(WriteObject::of(content.write.clone()))?;
+    let lent = Lent::new(WriteObject::of(content.options.write.clone()))?;
     Ok(content.lent.write.insert(lent).handle())
-}
-
-/// Options of the writes of a transaction that has begun are refused, unless they are the same.
-///
-/// # Errors
-/// `NotSupported`.
-pub fn set_write_options(txn: &TxnObject, write: &WriteObject) -> Result<()> {
-    if txn.lock()?.write == write.with(Texts::clone) {
-        return Ok(());
-    }
-    Err(Error::not_supported("other write options of a transaction that has begun")
-        .hint("Begin the transaction with them")
-        .into())
-}
-
-/// A change of the lock timeout of a transaction that has begun is refused.
-///
-/// # Errors
-/// `NotSupported`.
-pub fn set_lock_timeout(_: &TxnObject, _: i64) -> Result<()> {
-    Err(Error::not_supported("another lock timeout of a transaction that has begun")
-        .hint("Begin the transaction with TransactionOptions.setLockTimeout")
-        .into())
 }
 
 /// Ignored: the lock stays until the end of the transaction.
@@ -579,7 +628,7 @@ pub fn get_for_update(
     exclusive: bool,
 ) -> Result<Option<View>> {
     let options = options.0.read().clone();
-    Ok(txn.lock()?.txn.get_for_update(of(family), &options, key, exclusive)?)
+    Ok(txn.operate()?.txn.get_for_update(of(family), &options, key, exclusive)?)
 }
 
 /// Copies the value of a key that the transaction locks into a place.
@@ -633,7 +682,7 @@ pub fn multi_get_for_update<'a>(
 ) -> Result<Local<'a>> {
     let families = families_of(families, keys.len())?;
     let options = options.0.read().clone();
-    let content = txn.lock()?;
+    let content = txn.operate()?;
     let found = content.txn.multi_get_for_update_each(&options, &with_families(&families, keys));
     drop(content);
     values_or_null(env, found?)
@@ -653,7 +702,7 @@ macro_rules! writes {
         /// # Errors
         /// Those of the write to a transaction.
         pub fn $name(txn: &TxnObject, family: Option<&FamilyObject>, $($arg: &[u8]),*) -> Result<()> {
-            let content = txn.lock()?;
+            let content = txn.operate()?;
             let to = content.txn.open()?.family(content.txn.family(of(family)));
             Ok(to.$name($($arg),*)?)
         }
@@ -673,7 +722,7 @@ macro_rules! untracked {
         /// # Errors
         /// Those of the write to a transaction.
         pub fn $name(txn: &TxnObject, family: Option<&FamilyObject>, $($arg: &[u8]),*) -> Result<()> {
-            let content = txn.lock()?;
+            let content = txn.operate()?;
             let to = content.txn.open()?.family(content.txn.family(of(family)));
             Ok(to.untracked().$call($($arg),*)?)
         }
@@ -683,12 +732,4 @@ untracked! {
     put_untracked(key, value) = put;
     merge_untracked(key, value) = merge;
     delete_untracked(key) = delete;
-}
-
-/// Notifiers of snapshots are refused.
-///
-/// # Errors
-/// `NotSupported`.
-pub fn new_notifier() -> Result<i64> {
-    Err(Error::not_supported("a notifier of a transaction's snapshot").into())
 }

@@ -10,12 +10,14 @@ use crate::listeners::JobObject;
 use crate::settings::{CompactFilesObject, CompactObject, FlushObject, HasTexts, IngestObject};
 use crate::slices::SliceObject;
 use ashlar_compat::calls::{CompactOptions, closed_range};
+use ashlar_compat::clip::{clip_family, clipped};
 use ashlar_compat::compactions::{compact_files as compact, file_number};
 use ashlar_compat::files::{UpdatesIterator, ingest_options};
 use ashlar_compat::listener::Tables;
 use ashlar_compat::options::Texts;
 use ashlar_compat::sizes::SIZE_DEFAULTS;
 use ashlar_compat::status::{not_found, paused};
+use ashlar_compat::stored::{database_text, family_text};
 use ashlardb::{Error, Family, WriteBatch};
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
@@ -51,15 +53,17 @@ fn families(db: &DbObject, handles: Option<&[i64]>) -> Result<Vec<Family>> {
 /// Flushes families, and waits for it.
 ///
 /// # Errors
-/// Those of [`Family::flush`].
+/// Those of [`Family::flush`]. RocksDB's `ShutdownInProgress`: all background work was cancelled.
 pub fn flush(db: &DbObject, _: &FlushObject, handles: Option<&[i64]>) -> Result<()> {
-    families(db, handles)?.iter().try_for_each(|family| Ok(family.flush()?))
+    db.check_cancelled()?;
+    Ok(db.database.flush(&families(db, handles)?)?)
 }
 
 /// Compacts a range of a family, which has its last key.
 ///
 /// # Errors
-/// Those of [`Family::compact_range`]. RocksDB's `Incomplete`: the request is cancelled, or requests are.
+/// Those of [`Family::compact_range`]. RocksDB's `Incomplete`: the request is cancelled, or requests are. RocksDB's
+/// `ShutdownInProgress`: all background work was cancelled.
 pub fn compact_range(
     db: &DbObject,
     begin: Option<&[u8]>,
@@ -68,17 +72,20 @@ pub fn compact_range(
     family: Option<&FamilyObject>,
 ) -> Result<()> {
     db.database.check_requests()?;
-    if options.is_some_and(|options| options.1.load(Ordering::Acquire)) {
+    db.check_cancelled()?;
+    if options.is_some_and(|options| options.is_cancelled.load(Ordering::Acquire)) {
         return Err(paused().into());
     }
-    let options = options.map_or_else(CompactOptions::default, |options| options.0.read().clone());
+    let options = options.map_or_else(CompactOptions::default, |options| options.options.read().clone());
     Ok(db.family(family)?.compact_range(closed_range(begin, end), options.range()?)?)
 }
 
-/// No range: the engine compacts by itself where it pays.
+/// An empty range: the engine compacts by itself where it pays.
 pub fn suggest_compact_range(db: &DbObject, family: Option<&FamilyObject>) -> Result<Vec<i64>> {
     db.family(family)?;
-    Ok(Vec::new())
+    let [from, to] = [(); 2].map(|()| Lent::new(SliceObject::of(Vec::new())));
+    let (from, to) = (from?, to?);
+    Ok(vec![from.given(), to.given()])
 }
 
 /// Tables of level 0 are not moved by hand.
@@ -89,14 +96,14 @@ pub fn promote(_: &DbObject, _: Option<&FamilyObject>, _: i32) -> Result<()> {
     Err(Error::not_supported("promoteL0").hint("Use compactRange").into())
 }
 
-/// Deletes the tables that lie in ranges. `ranges`: the first and the last key of each.
+/// Deletes the tables that lie in ranges. `ranges`: the first and the last key of each; null stands for the end of all keys.
 ///
 /// # Errors
 /// Those of [`Family::delete_files_in_ranges`]. `InvalidArgument`: an odd number of keys.
 pub fn delete_files_in_ranges(
     db: &DbObject,
     family: Option<&FamilyObject>,
-    ranges: &[Vec<u8>],
+    ranges: &[Option<Vec<u8>>],
     inclusive: bool,
 ) -> Result<()> {
     if !ranges.len().is_multiple_of(2) {
@@ -106,8 +113,11 @@ pub fn delete_files_in_ranges(
         .chunks_exact(2)
         .filter_map(|pair| {
             let [from, to] = pair else { return None };
-            let end = if inclusive { Bound::Included(to.clone()) } else { Bound::Excluded(to.clone()) };
-            Some((Bound::Included(from.clone()), end))
+            let end = if inclusive { Bound::Included } else { Bound::Excluded };
+            let bound = |key: &Option<Vec<u8>>, bound: fn(Vec<u8>) -> Bound<Vec<u8>>| {
+                key.clone().map_or(Bound::Unbounded, bound)
+            };
+            Some((bound(from, Bound::Included), bound(to, end)))
         })
         .collect();
     Ok(db.family(family)?.delete_files_in_ranges(&ranges).map(drop)?)
@@ -145,8 +155,10 @@ pub fn enable_auto_compaction(db: &DbObject, handles: Option<&[i64]>) -> Result<
     families(db, handles)?.iter().try_for_each(|family| Ok(family.set_options(&on).map(drop)?))
 }
 
-/// Stops compactions, and waits for running ones if `wait`.
+/// Stops compactions, and waits for running ones if `wait`. As in RocksDB, the database takes no more flushes and compactions on
+/// request. The engine's own flushes go on, so that writers do not wait for ever.
 pub fn cancel_all_background_work(db: &DbObject, wait: bool) -> Result<()> {
+    db.cancel();
     let own = db.database.db();
     // RocksDB answers no error here.
     drop(own.abort_compactions());
@@ -352,11 +364,36 @@ pub fn memtable_stats(
     Ok(vec![stats.count.cast_signed(), stats.bytes.cast_signed()])
 }
 
+/// The settings of a family, `name=text;` for each.
+///
+/// # Errors
+/// Those of [`DbObject::family`].
+pub fn options_text(db: &DbObject, family: Option<&FamilyObject>) -> Result<String> {
+    let given = family.map_or(db.options(), |family| &family.options);
+    Ok(family_text(&*db.family(family)?, given))
+}
+
+/// The settings of the database, `name=text;` for each.
+///
+/// # Errors
+/// Those of [`database_text`].
+pub fn db_options_text(db: &DbObject) -> Result<String> {
+    Ok(database_text(&db.database, db.options())?)
+}
+
+/// Deletes all keys outside `begin..end`.
+///
+/// # Errors
+/// Those of [`ashlar_compat::clip::clip_family`].
+pub fn clip(db: &DbObject, family: Option<&FamilyObject>, begin: &[u8], end: &[u8]) -> Result<()> {
+    Ok(clip_family(&*db.family(family)?, begin, end)?)
+}
+
 fn changes<'a>(names: &'a [String], values: &'a [String]) -> Vec<(&'a str, &'a str)> {
     names.iter().zip(values).map(|(name, value)| (&**name, &**value)).collect()
 }
 
-/// Changes options of a family.
+/// Changes options of a family. As at an open, numbers are brought into the range of the engine.
 ///
 /// # Errors
 /// Those of [`Family::set_options`].
@@ -366,7 +403,9 @@ pub fn set_options(
     names: &[String],
     values: &[String],
 ) -> Result<()> {
-    Ok(db.family(family)?.set_options(&changes(names, values)).map(drop)?)
+    let texts = clipped(&changes(names, values));
+    let changes: Vec<(&str, &str)> = texts.iter().map(|(name, text)| (&**name, &**text)).collect();
+    Ok(db.family(family)?.set_options(&changes).map(drop)?)
 }
 
 /// Changes options of the database.

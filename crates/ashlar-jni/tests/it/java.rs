@@ -36,7 +36,15 @@ impl Program {
     /// # Errors
     /// There is no JDK, or no jar.
     pub fn compile_with(name: &'static str, jar: &str) -> Result<Program, Skip> {
-        let (javac, jar) = (place("javac")?, place(jar)?);
+        Program::compile_under(name, &place(jar)?)
+    }
+
+    /// Compiles `tests/java/NAME.java` with a jar by its path.
+    ///
+    /// # Errors
+    /// There is no JDK.
+    pub fn compile_under(name: &'static str, jar: &Path) -> Result<Program, Skip> {
+        let javac = place("javac")?;
         let classes = tempfile::tempdir().unwrap();
         let source = |name: &str| {
             Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/java").join(format!("{name}.java"))

@@ -14,7 +14,11 @@ mod describe;
 mod wrap;
 
 mod bench;
+mod engine;
+mod flink;
 mod java;
+mod kafka;
 mod misuse;
 mod natives;
+mod spark;
 mod walks;

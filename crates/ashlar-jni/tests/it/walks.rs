@@ -4,7 +4,8 @@ use crate::java::{JARS, Program, ours};
 use ashlar_testkit::judge::place;
 use ashlar_testkit::report::figure;
 
-fn assert_same(jar: &str, theirs: &str, here: &str) {
+/// Asserts that both halves said the same lines.
+pub fn assert_same(jar: &str, theirs: &str, here: &str) {
     let wrong: Vec<String> = theirs
         .lines()
         .zip(here.lines())
@@ -55,6 +56,17 @@ fn both_native_halves_share_and_lend_alike() {
 #[test]
 fn both_native_halves_count_for_a_thread_alike() {
     both_say_the_same("both_native_halves_count_for_a_thread_alike", "Perf", &JARS[2..4]);
+}
+
+#[test]
+fn both_native_halves_read_tables_alike() {
+    both_say_the_same("both_native_halves_read_tables_alike", "Tables", &JARS);
+}
+
+/// Jars before 9.8 lack some of the methods.
+#[test]
+fn both_native_halves_tell_a_program_the_same() {
+    both_say_the_same("both_native_halves_tell_a_program_the_same", "Says", &JARS[2..]);
 }
 
 /// What a callback on a thread of the engine makes in Java ends with the callback.

@@ -46,6 +46,7 @@ public class Misuse {
     wrong();
     thrown();
     undeclared();
+    outside();
     nested();
     marks();
     leaks();
@@ -233,13 +234,68 @@ public class Misuse {
           @Override public LogRecordFoundResult logRecordFound(long number, String file, WriteBatch batch, WriteBatch changed) { return null; }
           @Override public String name() { return "misuse.Filter"; }
         }) {
+      transaction.put(b("a"), b("1"));
       check("undeclared lock timeout", () -> { transaction.setLockTimeout(5); return "done"; });
       check("undeclared WAL filter", () -> new Options().setWalFilter(filter));
-      check("undeclared batch of the commit", () -> transaction.getCommitTimeWriteBatch());
+      check("operations in the batch of the commit", () -> {
+        transaction.getCommitTimeWriteBatch().put(b("b"), b("2"));
+        transaction.commit();
+        return "done";
+      });
       check("undeclared clear of the batch of a transaction", () -> { transaction.getWriteBatch().clear(); return "done"; });
       check("undeclared empty delimiter", () -> new ConfigOptions().setDelimiter(""));
       transaction.close();
       check("undeclared number of a closed transaction", () -> transaction.getID());
+    }
+  }
+
+  /** Files outside a database, and callbacks that throw. */
+  static void outside() throws Exception {
+    String file = root.resolve("outside.sst").toString();
+    try (Options options = new Options().setCreateIfMissing(true); EnvOptions files = new EnvOptions(); ReadOptions read = new ReadOptions();
+        SstFileWriter writer = new SstFileWriter(files, options)) {
+      writer.open(file);
+      writer.put(b("a"), b("1"));
+      writer.finish();
+      SstFileReader reader = new SstFileReader(options);
+      check("an iterator of a reader without a file", () -> reader.newIterator(read));
+      reader.open(file);
+      SstFileReaderIterator iterator = reader.newIterator(read);
+      reader.close();
+      check("an iterator of a closed reader", () -> { iterator.seekToFirst(); return new String(iterator.key()); });
+      check("a closed reader", () -> { reader.verifyChecksum(); return "done"; });
+      iterator.close();
+      RocksDB closed = open();
+      closed.close();
+      check("memory of a closed database", () -> MemoryUtil.getApproximateMemoryUsageByType(List.of(closed), null));
+    }
+    AbstractTableFilter filter = new AbstractTableFilter() {
+      @Override public boolean filter(TableProperties properties) {
+        throw new IllegalStateException("on purpose");
+      }
+    };
+    try (RocksDB db = open(); ReadOptions read = new ReadOptions().setTableFilter(filter)) {
+      filter.close();
+      db.put(b("a"), b("1"));
+      db.flush(new FlushOptions());
+      check("a closed table filter throws", () -> {
+        try (RocksIterator iterator = db.newIterator(read)) {
+          iterator.seekToFirst();
+          return new String(iterator.key());
+        }
+      });
+    }
+    AbstractTransactionNotifier notifier = new AbstractTransactionNotifier() {
+      @Override public void snapshotCreated(Snapshot snapshot) {
+        throw new IllegalStateException("on purpose");
+      }
+    };
+    try (Options options = new Options().setCreateIfMissing(true); TransactionDBOptions of = new TransactionDBOptions();
+        TransactionDB db = TransactionDB.open(options, of, root.resolve("notified").toString()); WriteOptions write = new WriteOptions();
+        Transaction transaction = db.beginTransaction(write)) {
+      transaction.setSnapshotOnNextOperation(notifier);
+      notifier.close();
+      check("a closed notifier throws", () -> { transaction.put(b("a"), b("1")); return transaction.getSnapshot() != null; });
     }
   }
 

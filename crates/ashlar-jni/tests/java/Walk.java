@@ -329,7 +329,25 @@ public class Walk {
           + statistics.getAndResetTickerCount(TickerType.NUMBER_KEYS_WRITTEN) + " "
           + statistics.getTickerCount(TickerType.NUMBER_KEYS_WRITTEN));
       say("histogram", () -> statistics.getHistogramData(HistogramType.DB_WRITE).getMax() > 0);
+      say("levels of statistics", () -> {
+        StringBuilder levels = new StringBuilder(statistics.statsLevel().name());
+        for (StatsLevel level : StatsLevel.values()) {
+          statistics.setStatsLevel(level);
+          db.put(b("key0150"), b("value150"));
+          levels.append(" ").append(statistics.statsLevel()).append(statistics.getTickerCount(TickerType.NUMBER_KEYS_WRITTEN));
+        }
+        return levels;
+      });
       say("table format", () -> options.tableFactoryName() + " " + options.memTableFactoryName());
+      say("a table format that no jar knows", () -> {
+        BlockBasedTableConfig table = new BlockBasedTableConfig().setFormatVersion(100);
+        try (Options unknown = new Options().setCreateIfMissing(true).setTableFormatConfig(table)) {
+          RocksDB.open(unknown, path + "-unknown").close();
+          return "opens";
+        } catch (RocksDBException e) {
+          return "refused";
+        }
+      });
       db.compactRange(b("key0100"), b("key0200"));
       say("files", () -> db.getLiveFilesMetaData().size());
       say("metadata", () -> {

@@ -1,0 +1,150 @@
+//! Settings of a transaction after its begin: options, a notifier of its snapshot, a batch for its commit.
+//!
+//! The engine takes the options of a transaction at its begin. Options that change before the first operation begin the transaction
+//! again; later they are refused.
+
+use crate::batch::BatchObject;
+use crate::callbacks::contained;
+use crate::classes::{Class, Method};
+use crate::door::Result;
+use crate::env::{Env, Global, Local, long};
+use crate::handles::{self, Lent, Object};
+use crate::settings::{HasTexts, WriteObject};
+use crate::snapshots::SnapshotObject;
+use crate::transactions::{Content, TxnObject};
+use ashlar_compat::options::Texts;
+use ashlardb::Error;
+use std::sync::Arc;
+
+/// `AbstractTransactionNotifier`.
+#[derive(Clone, Debug)]
+pub struct NotifierObject(Arc<Global>);
+
+impl Object for NotifierObject {
+    const NAME: &'static str = "AbstractTransactionNotifier";
+}
+
+impl NotifierObject {
+    /// Shows a snapshot. An exception of the notifier is ignored, as RocksDB ignores it.
+    fn tell(&self, snapshot: i64) {
+        static NOTIFIER: Class = Class::new("org/rocksdb/AbstractTransactionNotifier");
+        static CREATED: Method = Method::new("snapshotCreated", "(J)V");
+        let _ =
+            contained(|env| env.call_void(self.0.local(env), CREATED.of(env, &NOTIFIER)?, &[long(snapshot)]));
+    }
+}
+
+// Each function below is the body of the natives that the description names.
+
+/// A notifier of Java.
+pub fn new_notifier(env: Env<'_>, this: Local<'_>) -> Result<i64> {
+    Ok(handles::keep(NotifierObject(Arc::new(env.global(this)?)))?)
+}
+
+/// Takes the snapshot with the next operation, and shows it to the notifier.
+///
+/// # Errors
+/// Those of the begin of the transaction.
+pub fn set_snapshot_with_notifier(txn: &TxnObject, notifier: &NotifierObject) -> Result<()> {
+    let mut content = txn.lock()?;
+    content.txn.open()?;
+    content.notifier = Some(notifier.clone());
+    Ok(())
+}
+
+/// Before an operation: takes the snapshot that a notifier waits for. The notifier is called outside the turn of the transaction, so
+/// that it may use the transaction.
+///
+/// # Errors
+/// Those of [`ashlardb::Transaction::set_snapshot`].
+pub(crate) fn before_operation(txn: &TxnObject) -> Result<()> {
+    let mut content = txn.lock()?;
+    let Some(notifier) = content.notifier.take() else { return Ok(()) };
+    content.txn.open()?.set_snapshot()?;
+    let Some(snapshot) = content.txn.open()?.snapshot() else { return Ok(()) };
+    let number = snapshot.sequence().get();
+    let lent = Lent::new(SnapshotObject(snapshot))?;
+    let handle = lent.handle();
+    content.lent.snapshot = Some((number, lent));
+    drop(content);
+    notifier.tell(handle);
+    Ok(())
+}
+
+/// Begins the transaction again with other options.
+///
+/// # Errors
+/// `NotSupported`: the transaction has operations, locks, a name or a snapshot.
+fn begin_again(content: &mut Content, what: &str) -> Result<()> {
+    let now = content.txn.open()?;
+    let is_new = now.is_active() && now.is_empty() && now.tracked_keys() == 0;
+    if !is_new || !content.is_fresh || now.name().is_some() || now.snapshot().is_some() {
+        let e = Error::not_supported(format!("{what} of a transaction after its first operation"));
+        return Err(e.hint("Begin the transaction with them, or set them right after the begin").into());
+    }
+    content.txn = content.options.begin(content.txn.database())?;
+    Ok(())
+}
+
+/// Other options of the writes, before the first operation.
+///
+/// # Errors
+/// `NotSupported`: they differ, and the transaction has operations.
+pub fn set_write_options(txn: &TxnObject, write: &WriteObject) -> Result<()> {
+    let mut content = txn.lock()?;
+    let texts = write.with(Texts::clone);
+    if content.options.write == texts {
+        return Ok(());
+    }
+    let before = std::mem::replace(&mut content.options.write, texts);
+    if let Err(e) = begin_again(&mut content, "other write options") {
+        content.options.write = before;
+        return Err(e);
+    }
+    Ok(())
+}
+
+/// Another lock timeout in milliseconds, before the first operation. An optimistic transaction takes no locks.
+///
+/// # Errors
+/// `NotSupported`: the transaction has operations.
+pub fn set_lock_timeout(txn: &TxnObject, millis: i64) -> Result<()> {
+    let mut content = txn.lock()?;
+    if !content.options.set_lock_timeout(millis) {
+        return Ok(());
+    }
+    begin_again(&mut content, "another lock timeout")
+}
+
+/// The number that [`set_log_number`] set. The engine does not say in which WAL file a prepared transaction is.
+pub fn log_number(txn: &TxnObject) -> Result<i64> {
+    Ok(txn.lock()?.log_number)
+}
+
+/// Kept for [`log_number`], and otherwise ignored.
+pub fn set_log_number(txn: &TxnObject, number: i64) -> Result<()> {
+    txn.lock()?.log_number = number;
+    Ok(())
+}
+
+/// A batch that ends with the transaction. The commit refuses operations in it.
+pub fn commit_time_batch(txn: &TxnObject) -> Result<i64> {
+    let mut content = txn.lock()?;
+    if let Some(lent) = &content.lent.at_commit {
+        return Ok(lent.handle());
+    }
+    let lent = Lent::new(BatchObject::default())?;
+    Ok(content.lent.at_commit.insert(lent).handle())
+}
+
+/// # Errors
+/// `NotSupported`: the batch for the commit has operations.
+pub(crate) fn check_commit_time_batch(content: &Content) -> Result<()> {
+    let Some(lent) = &content.lent.at_commit else { return Ok(()) };
+    if handles::get::<BatchObject>(lent.handle()).is_ok_and(|batch| !batch.lock().is_empty()) {
+        return Err(Error::not_supported("operations of getCommitTimeWriteBatch")
+            .hint("Add them to the transaction before prepare()")
+            .into());
+    }
+    Ok(())
+}
