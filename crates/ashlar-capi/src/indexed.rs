@@ -91,7 +91,7 @@ pub fn writebatch_wi_create_with_params(
     _: usize,
     protection_bytes_per_key: usize,
 ) -> IndexedObject {
-    let order = comparator.map_or(Order::Bytewise, |own| Order::Custom(Arc::clone(&own.0)));
+    let order = comparator.map_or(Order::Bytewise, |own| Order::of(Arc::clone(&own.0)));
     let batch = if protection_bytes_per_key == 0 { WriteBatch::new() } else { WriteBatch::protected() };
     IndexedObject::new(IndexedBatch::new(batch, order))
 }

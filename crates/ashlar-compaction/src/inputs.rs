@@ -16,11 +16,23 @@ use std::sync::Arc;
 const READAHEAD_BYTES: usize = 2 << 20;
 const READAHEAD_BYTES_MIN: usize = 64 << 10;
 
+/// An output whose index and filter take less is not cut because of them.
+const INDEX_BYTES_MIN: usize = 256 << 10;
+
 /// Bytes that each of `runs` inputs reads at a time: together a sixteenth of the database's part of the
 /// memory cap, within the limits above.
 fn readahead(cap: Option<usize>, runs: usize) -> usize {
     let share = cap.map_or(usize::MAX, |cap| cap / 16 / runs.max(1));
     share.clamp(READAHEAD_BYTES_MIN, READAHEAD_BYTES)
+}
+
+/// The most memory that index and filter of an output take in each of `parts` parts: together an eighth of the database's part of the
+/// memory cap. An output that must be the only one has no limit.
+pub(super) fn index_limit(version: &Version, plan: &Compaction, parts: usize) -> usize {
+    match version.tables().memory_share() {
+        Some(cap) if plan.target_file_bytes < u64::MAX => (cap / 8 / parts.max(1)).max(INDEX_BYTES_MIN),
+        _ => usize::MAX,
+    }
 }
 
 /// The number of candidate cuts in one table.

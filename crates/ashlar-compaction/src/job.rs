@@ -11,7 +11,7 @@
 //!
 //! Source: RocksDB `db/compaction/compaction_job.cc` (behaviour).
 
-use crate::inputs::{parts, runs, tombstones};
+use crate::inputs::{index_limit, parts, runs, tombstones};
 use crate::plan::{Action, Compaction, user_range};
 use crate::rewrite::{
     BlobCounters, Filtering, OutputPlan, Progress, Rewrite, RewriteCounters, TableOutputs, shared_prefix,
@@ -128,6 +128,7 @@ impl CompactionPart {
                 partitioner.as_ref().and_then(|factory| plan.partitioning(&order, &**factory, is_full));
             let sink = TableOutputs::new(output.clone(), plan.cut_limits(), Arc::clone(&numbers))
                 .partitioned_by(partitioning)
+                .with_index_limit(index_limit(&version, &plan, count))
                 .with_tombstones(retention.surviving_tombstones(&order));
             let runs = runs(&version, &plan, &range, count)?;
             let filter = filter.as_ref().map(|source| filter_of(source, &plan, &version, &output.identity));

@@ -237,11 +237,14 @@ impl Database {
     /// A family as it is now; `None`: the family `default`.
     ///
     /// # Errors
-    /// `InvalidArgument`: the view of a secondary has no such family.
+    /// `InvalidArgument`: the family belongs to another open database, or the view of a secondary has no such family.
     #[inline]
     pub fn family<'a>(&'a self, family: Option<&'a Family>) -> Result<Held<'a, Family>> {
         match &self.secondary {
-            None => Ok(Held::Own(family.unwrap_or(&self.default))),
+            None => match family {
+                Some(family) if !family.shares_database_with(&self.default) => Err(foreign(family)),
+                family => Ok(Held::Own(family.unwrap_or(&self.default))),
+            },
             Some(secondary) => secondary.db().family(family.map_or(DEFAULT, Family::name)).map(Held::View),
         }
     }
@@ -526,6 +529,12 @@ fn builder(options: &Options, path: &Path, mode: Mode, named: &[Named<'_>]) -> B
     })
 }
 
+#[cold]
+fn foreign(family: &Family) -> Error {
+    let text = format!("column family {:?} belongs to another open database", family.name());
+    Error::invalid(text).hint("Ask this database for the family of that name")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -548,6 +557,18 @@ mod tests {
         let refused = refuse_wal().unwrap_err();
         assert!(refused.to_string().contains("WAL files with writes"), "{refused}");
         open(Mode::Read { refuse_wal: false }).unwrap();
+    }
+
+    #[test]
+    fn a_family_of_another_database_is_refused() {
+        let mut options = Options::default();
+        options.texts.set("create_if_missing", true);
+        let dirs = [(); 2].map(|()| tempfile::tempdir().unwrap());
+        let [one, other] =
+            [0, 1].map(|at| Database::open(&options, dirs[at].path(), Mode::Write, &[]).unwrap().0);
+        let refused = one.family(Some(other.default_family())).map(drop).unwrap_err();
+        assert!(refused.to_string().contains("belongs to another open database"), "{refused}");
+        one.family(Some(one.default_family())).map(drop).unwrap();
     }
 
     #[test]

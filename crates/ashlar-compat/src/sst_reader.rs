@@ -58,7 +58,7 @@ impl SstReader {
     pub fn open(&mut self, path: &Path) -> Result<()> {
         let env = self.options.env.clone().map_or_else(Env::os, Ok)?;
         let order = match (&self.options.comparator, self.options.descending) {
-            (Some(comparator), _) => Order::Custom(Arc::clone(comparator)),
+            (Some(comparator), _) => Order::of(Arc::clone(comparator)),
             (None, true) => Order::ReverseBytewise,
             (None, false) => Order::Bytewise,
         };

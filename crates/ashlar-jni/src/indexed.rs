@@ -102,7 +102,7 @@ pub fn new(overwrites: bool) -> Result<i64> {
 /// An empty batch in the order of a comparator.
 pub fn new_with_order(comparator: i64, _: i8, overwrites: bool) -> Result<i64> {
     let comparator = object_if::<ComparatorObject>(comparator)?;
-    let order = comparator.map_or(Order::Bytewise, |own| Order::Custom(own.comparator()));
+    let order = comparator.map_or(Order::Bytewise, |own| Order::of(own.comparator()));
     let batch = IndexedBatch::new(WriteBatch::new(), order);
     Ok(handles::keep(IndexedObject::new(batch, overwrites))?)
 }

@@ -545,12 +545,9 @@ pub fn new_memtable(name: &'static str) -> Result<i64> {
     Ok(handles::keep(MemtableObject(name))?)
 }
 
-/// Tables without blocks, which AshlarDB does not write.
-///
-/// # Errors
-/// `NotSupported`.
+/// Plain tables: the program gets block-based ones, as [`ashlar_compat::options::Options::set_other_tables`] says.
 pub fn new_plain_table() -> Result<i64> {
-    Err(Error::not_supported("PlainTable").into())
+    Ok(handles::keep(TableObject(TableOptions::default()))?)
 }
 
 /// What stands between options of a text.

@@ -285,6 +285,12 @@ impl FamilyOptions {
         self.kept_over(&FamilyOptions::default());
     }
 
+    /// Shares the kept texts with the families whose texts are in `known`, so that equal families have one list.
+    pub fn share_kept(&mut self, known: &mut Vec<KeptTexts>) {
+        self.kept.share(known);
+        self.kept_tables.iter_mut().for_each(|(_, texts)| texts.share(known));
+    }
+
     /// Adds the texts of `stored` below those that the caller gave.
     pub fn kept_over(&mut self, stored: &FamilyOptions) {
         self.kept = self.kept.over(&stored.kept);

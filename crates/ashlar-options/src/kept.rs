@@ -51,6 +51,16 @@ impl KeptTexts {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
+    /// Shares the list with one of `known` that has the same texts, or adds it to the few that are known.
+    pub(crate) fn share(&mut self, known: &mut Vec<KeptTexts>) {
+        const KNOWN: usize = 16;
+        match known.iter().find(|other| *other == self) {
+            Some(same) => *self = same.clone(),
+            None if known.len() < KNOWN => known.push(self.clone()),
+            None => {}
+        }
+    }
+
     /// The value of a name, unescaped.
     pub fn get(&self, name: &str) -> Option<String> {
         self.0.iter().find(|kept| kept.name == name).map(|kept| unescape(&kept.text))
@@ -240,6 +250,21 @@ mod tests {
             "{strategy=3;level=5;max_dict_bytes=1;}"
         );
         assert_eq!((merged("7", "8").as_str(), merged("{a", "{a=1;}").as_str()), ("8", "{a=1;}"));
+    }
+
+    /// Regression: families with texts from the caller had a list each.
+    #[test]
+    fn equal_families_share_one_list() {
+        let stored = KeptTexts::new(vec![kept("a", "1"), kept("b", "2")]);
+        let family = |given: &str| {
+            let mut own = KeptTexts::default();
+            own.give("a", given);
+            own.over(&stored)
+        };
+        let (mut known, mut families) = (Vec::new(), ["7", "7", "8", "7"].map(family));
+        families.iter_mut().for_each(|texts| texts.share(&mut known));
+        let [first, second, other, last] = &families;
+        assert!(first.is_shared_with(second) && first.is_shared_with(last) && !first.is_shared_with(other));
     }
 
     fn kept(name: &str, text: &str) -> KeptText {

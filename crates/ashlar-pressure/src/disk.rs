@@ -14,7 +14,7 @@
 //! 4. When one of the limits is passed, or `last_resort` says that writers are refused, one compaction at a time may begin
 //!    although it does not fit: without it deletions would free nothing.
 
-use crate::outlook::HORIZON;
+use crate::rates::HORIZON;
 use ashlar_base::error::IoKind;
 use ashlar_base::{Error, ErrorKind, Result};
 use ashlar_env::Fs;

@@ -16,8 +16,8 @@
 //!
 //! Each module may use only modules above it.
 
-mod disk;
 mod rates;
+mod disk;
 mod pace;
 mod outlook;
 mod pressure;

@@ -12,12 +12,11 @@
 
 use crate::Rates;
 use crate::pace::{Bounds, seconds_per_byte};
+use crate::rates::HORIZON;
 use std::time::Duration;
 
-/// The forecast stops after so many events …
+/// A forecast stops after so many events, if not at the horizon.
 const EVENTS: usize = 512;
-/// … or so many seconds.
-pub(crate) const HORIZON: Duration = Duration::from_secs(600);
 
 /// The part of the measured rate of compactions that is counted on while writers fill level 0.
 const CAUTION: f64 = 0.8;

@@ -16,6 +16,8 @@ const MEMORY: Duration = Duration::from_secs(5);
 /// The rate of compactions and the sustainable rate before the first measurement, and the minimum of the latter.
 const UNKNOWN: f64 = 16.0 * 1024.0 * 1024.0;
 const LEAST: f64 = 1024.0 * 1024.0;
+/// Forecasts by these rates reach no further.
+pub(crate) const HORIZON: Duration = Duration::from_secs(600);
 
 /// The rates of a database. See the module.
 #[derive(Clone, Copy, Debug, Default)]

@@ -484,9 +484,10 @@ impl FamilyBuilder {
     }
 
     /// The order of the family's keys. Default: ascending byte order. The database stores the comparator's name, and opens
-    /// only with a comparator of that name.
+    /// only with a comparator of that name. One with the name of a built-in order must order keys as that one does, and the
+    /// engine then uses the built-in order.
     pub fn comparator(self, comparator: Arc<dyn Comparator>) -> Self {
-        self.set(move |options| options.order = Order::Custom(Arc::clone(&comparator)))
+        self.set(move |options| options.order = Order::of(Arc::clone(&comparator)))
     }
 
     /// The operator that turns merge operands into a value. Default: none. Without one, a family refuses merges, and reading

@@ -19,6 +19,12 @@ pub struct Family {
 }
 
 impl Family {
+    /// Whether both families belong to the same open of a database.
+    #[inline]
+    pub fn shares_database_with(&self, other: &Family) -> bool {
+        self.inner.database() == other.inner.database()
+    }
+
     /// The family's name.
     pub fn name(&self) -> &str {
         self.inner.name()

@@ -18,8 +18,8 @@ use std::sync::Arc;
 /// The comparator must not call the database it belongs to, and must not panic: a panic during a write, flush or
 /// compaction stops writes until the database is opened again.
 pub trait Comparator: Send + Sync + fmt::Debug {
-    /// The name, which the MANIFEST stores; a database opens only with a comparator of this name. It must not be empty
-    /// or equal the name of a built-in order.
+    /// The name, which the MANIFEST stores; a database opens only with a comparator of this name. It must not be empty,
+    /// nor that of a built-in order, unless the comparator is the same order.
     fn name(&self) -> &str;
     /// Compares two user keys.
     fn compare(&self, a: &[u8], b: &[u8]) -> Ordering;
@@ -67,6 +67,32 @@ impl Order {
             "leveldb.BytewiseComparator" => Some(Order::Bytewise),
             "rocksdb.ReverseBytewiseComparator" => Some(Order::ReverseBytewise),
             _ => None,
+        }
+    }
+
+    /// The order of a comparator of the caller. A comparator with the name of a built-in order is that order, if it orders some
+    /// keys in the same way: the interface of C lends out no built-in comparator in descending order, so programs write one.
+    pub fn of(comparator: Arc<dyn Comparator>) -> Order {
+        const KEYS: [&[u8]; 10] = [
+            b"",
+            b"\0",
+            b"\0\0",
+            b"a",
+            b"a\0",
+            b"aa",
+            b"ab",
+            b"b",
+            b"\x7f\x80",
+            b"\xff\xff\xff\xff\xff\xff\xff\xff\xff",
+        ];
+        let is_alike = |order: &Order| {
+            let pairs = KEYS.iter().flat_map(|a| KEYS.iter().map(move |b| (*a, *b)));
+            comparator.timestamp_len() == 0
+                && pairs.into_iter().all(|(a, b)| comparator.compare(a, b) == order.compare(a, b))
+        };
+        match Order::by_name(comparator.name()).filter(is_alike) {
+            Some(built_in) => built_in,
+            None => Order::Custom(comparator),
         }
     }
 
@@ -221,6 +247,30 @@ mod tests {
         assert_eq!(Order::Bytewise.compare_internal(new.as_key(), old.as_key()), Ordering::Less);
         assert_eq!(Order::Bytewise.compare_internal(old.as_key(), other.as_key()), Ordering::Less);
         assert_eq!(Order::ReverseBytewise.compare_internal(old.as_key(), other.as_key()), Ordering::Greater);
+    }
+
+    #[derive(Debug)]
+    struct Named(&'static str, Order);
+
+    impl Comparator for Named {
+        fn name(&self) -> &str {
+            self.0
+        }
+
+        fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+            self.1.compare(a, b)
+        }
+    }
+
+    /// Regression: a program of C that has written RocksDB's descending comparator by itself could not open its database.
+    #[test]
+    fn a_comparator_that_is_a_built_in_order_becomes_that_order() {
+        let of = |name, order| Order::of(Arc::new(Named(name, order)));
+        let (ascending, descending) = ("leveldb.BytewiseComparator", "rocksdb.ReverseBytewiseComparator");
+        assert!(matches!(of(descending, Order::ReverseBytewise), Order::ReverseBytewise));
+        assert!(matches!(of(ascending, Order::Bytewise), Order::Bytewise));
+        assert!(matches!(of(descending, Order::Bytewise), Order::Custom(_)));
+        assert!(matches!(of("mine", Order::ReverseBytewise), Order::Custom(_)));
     }
 
     #[test]

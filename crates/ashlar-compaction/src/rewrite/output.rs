@@ -110,6 +110,8 @@ pub struct TableOutputs {
     blobs: BlobOutputs,
     open: Option<Open>,
     done: Vec<Output>,
+    /// A table with more memory for its index and filter is full.
+    index_bytes_max: usize,
     scratch: InternalKeyBuf,
 }
 
@@ -120,7 +122,15 @@ impl TableOutputs {
         let sums = plan.checks.file_checksums;
         let blobs = BlobOutputs::new(plan.blobs.clone(), Arc::clone(&plan.fs), plan.blob_dir.clone(), sums);
         let (tombstones, scratch) = (Carried::default(), InternalKeyBuf::new(&[], Trailer::LAST));
-        TableOutputs { plan, cut, numbers, tombstones, blobs, open: None, done: Vec::new(), scratch }
+        let (open, done, index_bytes_max) = (None, Vec::new(), usize::MAX);
+        TableOutputs { plan, cut, numbers, tombstones, blobs, open, done, index_bytes_max, scratch }
+    }
+
+    /// Ends a table, whatever its size, when its index and filter take more memory than this while it is written. With long keys
+    /// an index is as large as the data.
+    pub fn with_index_limit(mut self, bytes: usize) -> Self {
+        self.index_bytes_max = bytes;
+        self
     }
 
     /// Adds range tombstones to write: ascending and disjoint, as [`Retention::surviving_tombstones`] returns them.
@@ -294,7 +304,11 @@ impl EntrySink for TableOutputs {
     #[inline]
     fn add(&mut self, key: InternalKey<'_>, value: &[u8], first: bool) -> Result<()> {
         if first {
-            let size = self.open.as_ref().map_or(0, |o| o.builder.file_size_estimate());
+            let size = match &self.open {
+                Some(open) if open.builder.index_memory() > self.index_bytes_max => u64::MAX,
+                Some(open) => open.builder.file_size_estimate(),
+                None => 0,
+            };
             if self.cut.before(key.user_key(), size) {
                 self.close(Some(key.user_key()))?;
             }

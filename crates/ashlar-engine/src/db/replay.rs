@@ -1,6 +1,6 @@
 //! Replay into memtables, and from there into tables: what an open does with the WAL files it finds.
 //!
-//! 1. A full memtable is written to a level-0 table at once, so replay needs no more memory than normal writing.
+//! 1. A full memtable is written to a level-0 table at once, and so is the largest when all together hold half of the cap on memory.
 //! 2. Nothing is installed here: [`Replayer::finish`] returns one edit per family, for one commit. A replayer that is
 //!    dropped earlier removes its tables.
 //! 3. An entry that is too large for any table of this engine is not written to a table: [`Replayer::too_large`] names
@@ -46,6 +46,8 @@ struct Family {
     mem: Arc<dyn MemtableRep>,
     slot: WriterSlot,
     edit: VersionEdit,
+    /// Bytes that the memtable held after its last batch.
+    held_bytes: usize,
 }
 
 /// A memtable outside every budget: there is no memory cap before the database is open.
@@ -76,6 +78,9 @@ pub(super) struct Replayer<'a> {
     too_large: Option<String>,
     direct: DirectBlobs,
     undecided: PreparedSet,
+    /// Bytes that all memtables hold, and the most that they may.
+    held_bytes: usize,
+    held_max: usize,
 }
 
 /// What a replay has written.
@@ -116,7 +121,7 @@ impl<'a> Replayer<'a> {
             let options = options_of(&state.name, &order);
             let edit = VersionEdit::of(state.id);
             let mem = empty(order, &options);
-            (state.id, Family { state, options, mem, slot: WriterSlot::default(), edit })
+            (state.id, Family { state, options, mem, slot: WriterSlot::default(), edit, held_bytes: 0 })
         };
         Replayer {
             dir: dir.to_path_buf(),
@@ -133,12 +138,16 @@ impl<'a> Replayer<'a> {
             too_large: None,
             direct: DirectBlobs::default(),
             undecided: PreparedSet::default(),
+            held_bytes: 0,
+            held_max: usize::MAX,
         }
     }
 
     /// Takes two settings from `options`: whether each table gets a checksum in the MANIFEST, and `db_paths`, the table
-    /// directories for families without their own.
-    pub(super) fn under(mut self, options: &DbOptions) -> Self {
+    /// directories for families without their own. While all memtables together hold more than `held_max` bytes, the largest is
+    /// written to a table.
+    pub(super) fn under(mut self, options: &DbOptions, held_max: usize) -> Self {
+        self.held_max = held_max;
         self.writer.file_checksums = options.file_checksums;
         self.writer.db_paths.clone_from(&options.db_paths);
         self
@@ -235,6 +244,7 @@ impl<'a> Replayer<'a> {
         }
         let order = family.state.version.order.clone();
         let full = std::mem::replace(&mut family.mem, empty(order, &family.options));
+        self.held_bytes = self.held_bytes.saturating_sub(std::mem::take(&mut family.held_bytes));
         full.seal(self.last);
         let mut run = FlushRun::new(FlushInput {
             job: 0,
@@ -272,7 +282,8 @@ pub fn replay_past_damage(
     options_of: OptionsOf<'_>,
     held: HoldsOperand<'_>,
 ) -> Result<(Vec<VersionEdit>, PreparedSet, RecoveryReport)> {
-    let replayer = Replayer::new(env, dir, versions, outputs, session_id, options_of).under(options);
+    let replayer =
+        Replayer::new(env, dir, versions, outputs, session_id, options_of).under(options, usize::MAX);
     let mut replayer = replayer.without_operands(held);
     let mut report = RecoveryReport::default();
     salvage_wals(env, dir, versions, &mut replayer, &mut report)?;
@@ -319,11 +330,17 @@ impl ReplaySink for Replayer<'_> {
         }
         // Only between batches: a table never holds half of a batch.
         for id in touched {
-            if self.spills
-                && self.families.get(&id).is_some_and(|f| f.mem.filled() >= f.options.write_buffer_bytes)
-            {
+            let Some(family) = self.families.get_mut(&id) else { continue };
+            let before = std::mem::replace(&mut family.held_bytes, family.mem.held());
+            self.held_bytes = (self.held_bytes + family.held_bytes).saturating_sub(before);
+            if self.spills && family.mem.filled() >= family.options.write_buffer_bytes {
                 self.write_table(id)?;
             }
+        }
+        while self.spills && self.held_bytes > self.held_max {
+            let largest = self.families.iter().max_by_key(|(_, family)| family.held_bytes);
+            let Some((id, _)) = largest.filter(|(_, family)| !family.mem.is_empty()) else { break };
+            self.write_table(*id)?;
         }
         Ok(())
     }

@@ -141,6 +141,7 @@ impl Settings {
         let loaded = latest.found.map(|(path, file)| LoadedOptions::from_file(path, &file, level));
         let stored: HashMap<&str, &FamilyOptions> =
             loaded.iter().flat_map(|l| &l.families).map(|(name, stored)| (&**name, stored)).collect();
+        let mut texts = Vec::new();
         for family in versions.families() {
             let (name, order) = (&*family.name, &family.version.order);
             let mut own = self.of(name, order);
@@ -149,6 +150,7 @@ impl Settings {
                     own.check_times(name, stored)?;
                     self.recall_operator(name, &mut own, stored.stored_merge_operator.as_deref())?;
                     own.kept_over(stored);
+                    own.share_kept(&mut texts);
                 }
                 None if loaded.is_some() => {
                     // A family that this engine made took over the operator of `default`.

@@ -4,6 +4,7 @@ use ashlar_testkit::judge::{Skip, place};
 use ashlar_testkit::report::{figure, scale};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Mutex, PoisonError};
 
 /// A program that Maven built of the local repository's jars.
 pub struct Engine {
@@ -18,10 +19,10 @@ struct Printed {
 }
 
 impl Engine {
-    /// Builds `engines/NAME`, without the network.
+    /// Builds `engines/NAME`. Maven fetches the jars that its local repository lacks.
     ///
     /// # Errors
-    /// The tests run in their short form; there is no JDK or no Maven; the local repository lacks jars.
+    /// The tests run in their short form; there is no JDK or no Maven; a jar cannot be fetched.
     pub fn build(name: &'static str) -> Result<Engine, Skip> {
         Engine::build_version(name, None)
     }
@@ -36,17 +37,18 @@ impl Engine {
         }
         place("javac")?;
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("engines").join(name);
+        // Two runs of Maven at once may spoil its repository.
+        static MAVEN: Mutex<()> = Mutex::new(());
+        let _one_at_a_time = MAVEN.lock().unwrap_or_else(PoisonError::into_inner);
         let mut maven = Command::new("mvn");
-        maven
-            .args(["-q", "-B", "-o", "package"])
-            .args(version.map(|(name, text)| format!("-D{name}={text}")));
+        maven.args(["-q", "-B", "package"]).args(version.map(|(name, text)| format!("-D{name}={text}")));
         let done = maven.current_dir(&folder).output();
         let done = done.map_err(|_| Skip::because("no mvn: apt-get install maven"))?;
         let said = String::from_utf8_lossy(&done.stdout).into_owned();
         if !done.status.success() {
             assert!(!said.contains("COMPILATION ERROR"), "{said}");
             let why = format!(
-                "the local Maven repository lacks jars: mvn package in crates/ashlar-jni/engines/{name}"
+                "Maven cannot fetch the jars of {name}: mvn package in crates/ashlar-jni/engines/{name}"
             );
             return Err(Skip::because(why));
         }

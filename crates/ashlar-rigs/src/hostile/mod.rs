@@ -52,7 +52,7 @@ const fn row(name: &'static str, caps: &'static [u64], quick: &'static [u64]) ->
 
 const ALL: &[u64] = &[16, 64, 256, 0];
 
-const ROWS: [Row; 29] = [
+const ROWS: [Row; 30] = [
     row("values-1k", ALL, &[]),
     row("values-1k-16-cursors", ALL, &[]),
     row("values-1k-64-cursors", ALL, &[]),
@@ -79,6 +79,7 @@ const ROWS: [Row; 29] = [
     row("compaction", ALL, &[]),
     row("index-17m", &[16, 24, 32, 64], &[]),
     row("index-40m", &[16, 32, 64, 256], &[]),
+    row("long-keys", ALL, &[16]),
     row("reopen-after-kill", ALL, &[]),
     row("two-databases", &[64, 256], &[]),
     row(mixed::NAME, &[64], &[64]),

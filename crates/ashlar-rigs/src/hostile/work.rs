@@ -80,6 +80,7 @@ impl Work<'_> {
             "compaction" => self.compaction(),
             "index-17m" => self.index(5_000_000),
             "index-40m" => self.index(12_000_000),
+            "long-keys" => self.long_keys(),
             "reopen-after-kill" => self.reopen(),
             "two-databases" => self.two(),
             mixed::NAME => self.mixed(),
@@ -281,6 +282,26 @@ impl Work<'_> {
             db.get(name(self.rng.below(keys))).map_err(text)?;
         }
         self.gauges.each_took(began.elapsed(), reads);
+        self.end(&db)
+    }
+
+    /// Keys of up to 30 KB that begin alike, so that indexes are as large as the data.
+    fn long_keys(&mut self) -> Done {
+        let db = self.open()?;
+        let count = self.scaled(QUICK, FULL) / 16_000;
+        let long = |rng: &mut Rng| {
+            let mut key = vec![b'7'; 1000 + rng.below(30_000)];
+            key.extend(name(rng.below(1 << 30)));
+            key
+        };
+        for _ in 0..count {
+            let key = long(&mut self.rng);
+            self.accept(&db, db.put(key, b"v"))?;
+        }
+        for _ in 0..count / 10 {
+            db.get(long(&mut self.rng)).map_err(text)?;
+        }
+        db.compact().map_err(text)?;
         self.end(&db)
     }
 

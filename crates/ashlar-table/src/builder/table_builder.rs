@@ -282,6 +282,12 @@ impl TableBuilder {
         self.closed_bytes + (self.block.size_estimate() + filter) as u64
     }
 
+    /// The memory of the index and of the filter so far, in bytes.
+    #[inline]
+    pub fn index_memory(&self) -> usize {
+        self.separators.memory() + self.filter.as_ref().map_or(0, FilterKeys::memory)
+    }
+
     /// Brings `closed_bytes` up to date, after a block was closed or a range tombstone was added.
     fn settle_size(&mut self) {
         let waiting = self.waiting.as_ref().map_or(0, WaitingBlocks::bytes);

@@ -88,12 +88,12 @@ impl FileMeta {
         self.file.size
     }
 
-    /// The bytes behind the data blocks: index, filter and properties. A fortieth of the file if the MANIFEST does not say.
-    pub fn tail_bytes(&self) -> u64 {
-        match self.file.tail_size {
-            0 => self.size() / 40,
-            known => known,
-        }
+    /// About the memory of index and filter: their bytes in the file, or what they take now if that is more. An index with short
+    /// keys takes several times its bytes in the file.
+    pub fn index_bytes(&self) -> u64 {
+        // The MANIFEST of an older release does not say the size of the tail.
+        let stored = if self.file.tail_size > 0 { self.file.tail_size } else { self.size() / 40 };
+        self.table.get().map_or(0, |table| table.memory() as u64).max(stored)
     }
 
     /// The first internal key.

@@ -223,7 +223,7 @@ impl VersionSet {
         let Some(share) = self.tables.memory_share() else { return false };
         let families = self.families();
         let files = families.iter().flat_map(|family| family.version.files());
-        files.map(|(_, file)| file.tail_bytes()).sum::<u64>() > share as u64 / 8
+        files.map(|(_, file)| file.index_bytes()).sum::<u64>() > share as u64 / 8
     }
 
     /// Whether something still holds a version that another one has replaced.

@@ -11,6 +11,7 @@ use ashlar_engine::Db;
 use ashlar_engine::batch::WriteBatch;
 use ashlar_engine::column_family::Family;
 use ashlar_env::Env;
+use ashlar_env::sim::{CrashMode, SimEnv};
 use ashlar_options::{DbOptions, FamilyOptions, ReadOptions, WriteOptions};
 use ashlar_read::iter::DbIter;
 use ashlar_read::iter::KeyBounds;
@@ -207,4 +208,36 @@ fn memory_stays_within_its_cap() {
     assert_eq!(refused, "0", "iterators of one moment leave room for smaller memtables");
     let peak = peaks.into_iter().max().unwrap_or(0);
     assert!(peak <= promise, "{} MiB where {} MiB are promised", mib(peak), mib(promise));
+}
+
+/// Regression: an open under a small cap replayed a WAL of many families into memory, whatever their number.
+#[test]
+fn a_replay_for_many_families_stays_within_the_cap() {
+    let _readers = crate::beside_others();
+    const FAMILIES: usize = 24;
+    let sim = SimEnv::new(31);
+    let open = |sim: &SimEnv, memory_bytes: u64, create_missing_families: bool| {
+        let options = DbOptions { memory_bytes, create_missing_families, ..DbOptions::default() };
+        let family = FamilyOptions { write_buffer_bytes: 64 << 20, ..FamilyOptions::default() };
+        let named = |n| ashlar_engine::OpenFamily { name: format!("f{n}"), options: family.clone() };
+        let families = (0..FAMILIES).map(named).collect();
+        Db::open(sim.env(), Path::new("/data/db"), options, families, family.clone()).expect("opens")
+    };
+    let db = open(&sim, 1 << 30, true);
+    let families: Vec<_> = (0..FAMILIES).map(|n| db.family(&format!("f{n}")).expect("created")).collect();
+    for key in 0..1000u32 {
+        let mut batch = WriteBatch::new();
+        families.iter().for_each(|f| batch.put(f.id(), &key.to_be_bytes(), &[7; VALUE]).expect("small"));
+        db.write(&mut batch, WriteOptions::default()).expect("a write");
+    }
+    let killed = sim.crash(CrashMode::KILL);
+    drop((families, db));
+    let db = open(&killed, 16 << 20, false);
+    let families: Vec<_> = (0..FAMILIES).map(|n| db.family(&format!("f{n}")).expect("there")).collect();
+    let tables: usize = families.iter().map(|family| db.shape(family).tables()).sum();
+    assert!(tables > FAMILIES, "{tables} tables: all 24 MB were in memory at once");
+    for family in &families {
+        let found = db.get(family, &999u32.to_be_bytes(), ReadOptions::default()).expect("reads");
+        assert_eq!(found.as_deref(), Some(&[7; VALUE][..]));
+    }
 }
