@@ -84,7 +84,7 @@ impl Leaving<'_> {
         let path = self.into.join(FileKind::Options(options).name());
         write_file(&**self.fs, &path, self.options().as_bytes())?;
         self.fs.sync_dir(self.into)?;
-        start_manifest(self.fs, self.into, manifest, &self.records(version, &files, FileNumber(last.0 + 3)))?;
+        start_manifest(self.fs, self.into, manifest, self.records(version, &files, FileNumber(last.0 + 3)))?;
         Ok(files)
     }
 

@@ -3,6 +3,7 @@
 use super::*;
 use ashlar_base::ErrorKind;
 use ashlar_format::version_edit::{BlobAddition, BlobGarbage, WalAddition};
+use ashlar_log::LogReader;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -151,6 +152,34 @@ fn a_large_manifest_is_replaced() {
     let r = recover(&env).unwrap();
     assert_eq!(shape(&r.versions), shape(&v));
     assert_eq!(r.report.manifest, v.manifest_number());
+}
+
+/// Regression: all files of a family were one record, which was in memory four times while the MANIFEST was written.
+#[test]
+fn no_record_of_a_new_manifest_grows_with_the_files() {
+    let env = Env::mem();
+    let v = fresh(&env).versions;
+    let long = "k".repeat(300 << 10);
+    for i in 1..12 {
+        let number = v.new_file_number();
+        table_file(&env, number).unwrap();
+        v.commit(vec![flush_edit(number, &format!("{long}{i:02}"), i)]).unwrap();
+    }
+    v.set_manifest_bound(0);
+    v.commit(Vec::new()).unwrap();
+    let path = dir().join(FileKind::Manifest(v.manifest_number()).name());
+    let file = env.fs.open_read(&path).unwrap();
+    let mut reader = LogReader::open(file, v.manifest_number(), RecoveryMode::Absolute);
+    let mut lengths = Vec::new();
+    while let Some(record) = reader.next().unwrap() {
+        lengths.push(record.payload.len());
+    }
+    assert!(
+        lengths.iter().sum::<usize>() > 6 << 20 && lengths.iter().all(|len| *len < 3 << 20),
+        "{lengths:?}"
+    );
+    let r = recover(&env).unwrap();
+    assert_eq!((shape(&r.versions), r.report.is_clean()), (shape(&v), true));
 }
 
 #[test]

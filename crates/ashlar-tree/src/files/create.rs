@@ -35,7 +35,7 @@ pub fn create_database(env: &Env, dir: &Path, order: &Order) -> Result<()> {
         last_seq: Some(SeqNum::ZERO),
         ..VersionEdit::of(FamilyId::DEFAULT)
     };
-    start_manifest(fs, dir, FileNumber(1), &[edit])
+    start_manifest(fs, dir, FileNumber(1), vec![edit])
 }
 
 /// Creates the directory and its missing parents, durably: each name is an entry of its parent directory.

@@ -149,7 +149,7 @@ impl VersionSet {
         let written = (self.level, self.has_id);
         let mut all = snapshot(&manifest_state.state.db, &manifest_state.state.families, last_seq, written);
         all.append(&mut records);
-        match Manifest::start(&self.env.fs, &self.dir, number, &all) {
+        match Manifest::start(&self.env.fs, &self.dir, number, all) {
             Ok(manifest) => {
                 let mut published = self.published.write();
                 published.manifest = manifest.number();

@@ -33,7 +33,7 @@ pub fn start_manifest(
     fs: &Arc<dyn Fs>,
     dir: &Path,
     number: FileNumber,
-    records: &[VersionEdit],
+    records: Vec<VersionEdit>,
 ) -> Result<()> {
     Manifest::start(fs, dir, number, records).map(drop).map_err(SwitchFailure::into_error)
 }
@@ -44,18 +44,18 @@ impl Manifest {
         fs: &Arc<dyn Fs>,
         dir: &Path,
         number: FileNumber,
-        records: &[VersionEdit],
+        mut records: Vec<VersionEdit>,
     ) -> Result<Manifest, SwitchFailure> {
         let write = || {
             let path = dir.join(FileKind::Manifest(number).name());
             let log = LogWriter::create(Arc::clone(fs), &path, number, Framing::Legacy)?;
             let manifest = Manifest { log: Arc::new(log), number, first_bytes: 0 };
-            let mut records = records.to_vec();
             let count = u32::try_from(records.len()).ok();
             if let Some(first) = records.first_mut() {
                 first.beginning = count;
             }
-            records.iter().try_for_each(|edit| manifest.write(edit))?;
+            // Each record is freed once it is written.
+            records.into_iter().try_for_each(|edit| manifest.write(&edit))?;
             manifest.sync()?;
             Ok(manifest)
         };

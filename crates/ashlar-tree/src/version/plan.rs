@@ -144,12 +144,14 @@ fn group(edits: &mut [VersionEdit]) {
 }
 
 fn plan_creations(state: &mut State, families: Vec<NewFamily>) -> Result<Plan> {
-    let mut all = Plan { records: Vec::new(), touched: BTreeSet::new() };
-    let mut names: HashSet<String> = state.families.values().map(|family| family.name.clone()).collect();
-    for new in families {
-        if !names.insert(new.name.clone()) {
+    let mut names: HashSet<&str> = state.families.values().map(|family| &*family.name).collect();
+    for new in &families {
+        if !names.insert(&new.name) {
             return Err(Error::invalid(format!("column family {:?} exists already", new.name)));
         }
+    }
+    let mut all = Plan { records: Vec::new(), touched: BTreeSet::new() };
+    for new in families {
         let Plan { records, touched } = plan_create(state, new)?;
         all.records.extend(records);
         all.touched.extend(touched);

@@ -1,7 +1,8 @@
 //! The start of every MANIFEST: the whole state as version edits.
 //!
-//! The order is: the database id; the tracked WAL files; then for each family, in the order of ids, one edit with
-//! comparator and name, and one with files, cursors, blob files, log number and last sequence number.
+//! The order is: the database id; the tracked WAL files; then each family, in the order of ids. A family has one edit with
+//! comparator and name, and one with files, cursors, blob files, log number and last sequence number. Files whose keys would make
+//! that record longer than [`RECORD_BYTES`] are in further edits, so no record grows with the database.
 //!
 //! Unknown tags of edits are left out, and the report of the open names them. An ignorable tag may be lost without
 //! harm: a RocksDB that does not know the tag loses it with its next MANIFEST too. Copying it could be wrong, because a
@@ -16,6 +17,9 @@ use ashlar_format::version_edit::{NewFile, VersionEdit, WalAddition};
 use ashlar_options::FormatLevel;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+
+/// About the most bytes of the keys of files in one record.
+const RECORD_BYTES: usize = 1 << 20;
 
 /// The state as edits, one record each; with the id of the database if `has_id`.
 pub(super) fn snapshot(
@@ -35,7 +39,7 @@ pub(super) fn snapshot(
     }
     for family in families.values() {
         records.push(head(family, level));
-        records.push(body(db, family, last_seq));
+        records.extend(bodies(db, family, last_seq));
     }
     records
 }
@@ -51,17 +55,11 @@ fn head(family: &FamilyState, level: FormatLevel) -> VersionEdit {
     }
 }
 
-fn body(db: &DbFacts, family: &FamilyState, last_seq: SeqNum) -> VersionEdit {
+fn bodies(db: &DbFacts, family: &FamilyState, last_seq: SeqNum) -> Vec<VersionEdit> {
     let (carried, blobs) = (&family.carried, family.version.blobs().files());
     let min_log = (family.id == FamilyId::DEFAULT && db.min_log_to_keep.0 != 0).then_some(db.min_log_to_keep);
-    VersionEdit {
+    let first = VersionEdit {
         family: family.id,
-        // The old place of the smallest log number is left empty: it may be outdated, and `body` has its own.
-        added: family
-            .version
-            .files()
-            .map(|(level, f)| (level, NewFile { min_log_to_keep: None, ..f.file.clone() }))
-            .collect(),
         compact_cursors: carried.cursors.iter().map(|(level, key)| (*level, key.clone())).collect(),
         blob_added: blobs.values().map(|b| b.added.clone()).collect(),
         blob_garbage: blobs.values().filter_map(|b| b.garbage.clone()).collect(),
@@ -70,5 +68,18 @@ fn body(db: &DbFacts, family: &FamilyState, last_seq: SeqNum) -> VersionEdit {
         full_history_ts_low: carried.full_history_ts_low.clone(),
         last_seq: Some(last_seq),
         ..VersionEdit::default()
+    };
+    let (mut edits, mut current, mut bytes) = (Vec::new(), first, 0);
+    for (level, file) in family.version.files() {
+        if bytes >= RECORD_BYTES {
+            let next = VersionEdit { last_seq: Some(last_seq), ..VersionEdit::of(family.id) };
+            edits.push(std::mem::replace(&mut current, next));
+            bytes = 0;
+        }
+        bytes += file.smallest().encoded().len() + file.largest().encoded().len();
+        // The old place of the smallest log number is left empty: it may be outdated, and the first edit has its own.
+        current.added.push((level, NewFile { min_log_to_keep: None, ..file.file.clone() }));
     }
+    edits.push(current);
+    edits
 }
