@@ -16,7 +16,7 @@ use std::sync::Arc;
 const READAHEAD_BYTES: usize = 2 << 20;
 const READAHEAD_BYTES_MIN: usize = 64 << 10;
 
-/// An output whose index and filter take less is not cut because of them.
+/// An output is not cut because of an index with fewer bytes of keys.
 const INDEX_BYTES_MIN: usize = 256 << 10;
 
 /// Bytes that each of `runs` inputs reads at a time: together a sixteenth of the database's part of the
@@ -26,11 +26,10 @@ fn readahead(cap: Option<usize>, runs: usize) -> usize {
     share.clamp(READAHEAD_BYTES_MIN, READAHEAD_BYTES)
 }
 
-/// The most memory that index and filter of an output take in each of `parts` parts: together an eighth of the database's part of the
-/// memory cap. An output that must be the only one has no limit.
-pub(super) fn index_limit(version: &Version, plan: &Compaction, parts: usize) -> usize {
-    match version.tables().memory_share() {
-        Some(cap) if plan.target_file_bytes < u64::MAX => (cap / 8 / parts.max(1)).max(INDEX_BYTES_MIN),
+/// The most bytes of keys in the index of an output. An output that must be the only one has no limit.
+pub(super) fn index_limit(version: &Version, plan: &Compaction) -> usize {
+    match version.tables().large_indexes() {
+        Some(large) if plan.target_file_bytes < u64::MAX => large.max(INDEX_BYTES_MIN),
         _ => usize::MAX,
     }
 }

@@ -128,7 +128,7 @@ impl CompactionPart {
                 partitioner.as_ref().and_then(|factory| plan.partitioning(&order, &**factory, is_full));
             let sink = TableOutputs::new(output.clone(), plan.cut_limits(), Arc::clone(&numbers))
                 .partitioned_by(partitioning)
-                .with_index_limit(index_limit(&version, &plan, count))
+                .with_index_limit(index_limit(&version, &plan))
                 .with_tombstones(retention.surviving_tombstones(&order));
             let runs = runs(&version, &plan, &range, count)?;
             let filter = filter.as_ref().map(|source| filter_of(source, &plan, &version, &output.identity));

@@ -7,7 +7,7 @@ use ashlar_base::{FamilyId, Level, MergeOperator, Result};
 use ashlar_env::Env;
 use ashlar_options::{DbPath, FamilyOptions, path_of_level};
 use ashlar_read::expiry::operator_of;
-use ashlar_table::TableIdentity;
+use ashlar_table::{TableIdentity, TableOptions};
 use ashlar_tree::files::{Numbers, PendingOutputs};
 use ashlar_tree::version::VersionSet;
 use std::path::{Path, PathBuf};
@@ -18,6 +18,8 @@ use std::sync::Arc;
 pub struct Writer {
     /// The environment.
     pub env: Env,
+    /// The trees, whose indexes decide about the form of new ones.
+    pub versions: Arc<VersionSet>,
     /// The id of the database.
     pub db_id: String,
     /// The id of the session.
@@ -34,12 +36,13 @@ pub struct Writer {
 
 impl Writer {
     /// The properties of the database of `versions`: no statistics, no checksums of files, one directory.
-    pub fn new(env: &Env, versions: &VersionSet, session_id: &str) -> Writer {
+    pub fn new(env: &Env, versions: &Arc<VersionSet>, session_id: &str) -> Writer {
         let db_id = versions.db_facts().db_id.unwrap_or_default();
         let budget = versions.tables().pool().budget().cloned();
         let (env, session_id) = (env.clone(), session_id.to_owned());
         Writer {
             env,
+            versions: Arc::clone(versions),
             db_id,
             session_id,
             budget,
@@ -65,6 +68,11 @@ impl Writer {
         if options.cf_paths.is_empty() { &self.db_paths } else { &options.cf_paths }
     }
 
+    /// The form of new tables with these settings: in partitions where the indexes of the database are large.
+    pub fn form(&self, table: TableOptions) -> TableOptions {
+        if self.versions.indexes_are_large() { table.in_partitions() } else { table }
+    }
+
     /// The plan for a family's next tables, as a flush writes them; compaction adjusts it by level.
     pub fn plan(&self, dir: &Path, family: (FamilyId, &str), options: &FamilyOptions) -> OutputPlan {
         let now = self.env.clock.unix_micros() / 1_000_000;
@@ -87,7 +95,7 @@ impl Writer {
             dir: place,
             path_id,
             blob_dir,
-            table: options.table.for_level(-1, 1, false),
+            table: self.form(options.table.for_level(-1, 1, false)),
             merge_operator: apart_for_a_filter(operator_of(options), options),
             budget: self.budget.clone(),
             statistics: self.statistics.clone(),

@@ -96,10 +96,15 @@ impl Cut {
             Some(partitioning) => partitioning.cuts_before(user_key, size_bytes) || full,
         };
         if cut {
-            (self.passed, self.overlapped) = (0, 0);
+            self.restart();
         }
         self.began = true;
         cut
+    }
+
+    /// The next key begins another output, for a reason that is not in this rule.
+    pub fn restart(&mut self) {
+        (self.passed, self.overlapped) = (0, 0);
     }
 
     /// Rules 3 to 5.

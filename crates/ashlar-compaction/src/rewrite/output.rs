@@ -110,7 +110,7 @@ pub struct TableOutputs {
     blobs: BlobOutputs,
     open: Option<Open>,
     done: Vec<Output>,
-    /// A table with more memory for its index and filter is full.
+    /// A table with more bytes of keys in its index is full.
     index_bytes_max: usize,
     scratch: InternalKeyBuf,
 }
@@ -126,8 +126,8 @@ impl TableOutputs {
         TableOutputs { plan, cut, numbers, tombstones, blobs, open, done, index_bytes_max, scratch }
     }
 
-    /// Ends a table, whatever its size, when its index and filter take more memory than this while it is written. With long keys
-    /// an index is as large as the data.
+    /// Ends a table, whatever its size, when the keys in its index have more bytes than this. With long keys that begin alike, an index
+    /// is many times as large as the data.
     pub fn with_index_limit(mut self, bytes: usize) -> Self {
         self.index_bytes_max = bytes;
         self
@@ -304,12 +304,11 @@ impl EntrySink for TableOutputs {
     #[inline]
     fn add(&mut self, key: InternalKey<'_>, value: &[u8], first: bool) -> Result<()> {
         if first {
-            let size = match &self.open {
-                Some(open) if open.builder.index_memory() > self.index_bytes_max => u64::MAX,
-                Some(open) => open.builder.file_size_estimate(),
-                None => 0,
-            };
-            if self.cut.before(key.user_key(), size) {
+            let builder = self.open.as_ref().map(|open| &open.builder);
+            let size = builder.map_or(0, TableBuilder::file_size_estimate);
+            let is_full = builder.is_some_and(|builder| builder.index_bytes() > self.index_bytes_max);
+            if self.cut.before(key.user_key(), size) || is_full {
+                self.cut.restart();
                 self.close(Some(key.user_key()))?;
             }
         }

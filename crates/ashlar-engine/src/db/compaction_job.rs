@@ -235,10 +235,8 @@ impl Shared {
         // The first level below level 0 with data, this output included.
         let base = (1..level).find(|above| !version.level(Level(*above)).is_empty()).unwrap_or(level);
         (output.dir, output.path_id) = core.writer.place(&core.dir, &options, level);
-        output.table = options.table.for_level(i32::from(level), i32::from(base), bottommost);
-        if core.versions.indexes_are_large() {
-            output.table = output.table.in_partitions();
-        }
+        output.table =
+            core.writer.form(options.table.for_level(i32::from(level), i32::from(base), bottommost));
         output.table.compression = self.plan.compression.unwrap_or(output.table.compression);
         output.identity.level = Some(self.plan.output_level);
         output.blobs = BlobPlan::new(self.family.id(), &options.blob, level);

@@ -19,9 +19,6 @@ use ashlar_env::{JobKind, Lane, StepBudget, StepResult};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Memtables of so many bytes may make a table with a large index.
-const LARGE_TABLE: usize = 8 << 20;
-
 /// One flush of one family.
 pub(super) struct FlushJob {
     family: FamilyId,
@@ -75,18 +72,12 @@ impl Core {
     pub(super) fn begin_flush(&self, family: &Family, memtables: Memtables) -> Result<FlushRun> {
         let job = self.new_job();
         self.notify_flush_begin(job, family, &memtables);
-        let mut output = self.writer.plan(&self.dir, (family.id(), family.name()), &family.options());
-        let bytes: usize = memtables.iter().map(|mem| mem.filled()).sum();
-        // The index of a small table is read whole in little time.
-        if bytes >= LARGE_TABLE && self.versions.indexes_are_large() {
-            output.table = output.table.in_partitions();
-        }
         FlushRun::new(FlushInput {
             job,
             family: family.id(),
             memtables,
             snapshots: self.snapshots.all(),
-            output,
+            output: self.writer.plan(&self.dir, (family.id(), family.name()), &family.options()),
             numbers: output_numbers(&self.versions, &self.pending),
         })
     }

@@ -289,17 +289,18 @@ impl Work<'_> {
     fn long_keys(&mut self) -> Done {
         let db = self.open()?;
         let count = self.scaled(QUICK, FULL) / 16_000;
-        let long = |rng: &mut Rng| {
+        let long = |at: usize| {
+            let mut rng = Rng::new(at as u64);
             let mut key = vec![b'7'; 1000 + rng.below(30_000)];
             key.extend(name(rng.below(1 << 30)));
             key
         };
-        for _ in 0..count {
-            let key = long(&mut self.rng);
-            self.accept(&db, db.put(key, b"v"))?;
-        }
+        (0..count).try_for_each(|at| self.accept(&db, db.put(long(at), b"v")))?;
         for _ in 0..count / 10 {
-            db.get(long(&mut self.rng)).map_err(text)?;
+            let key = long(self.rng.below(count));
+            if db.get(key).map_err(text)?.is_none() {
+                return Err("a key is missing".to_owned());
+            }
         }
         db.compact().map_err(text)?;
         self.end(&db)

@@ -9,6 +9,9 @@ use ashlar_format::block::{IndexBlockBuilder, IndexEntries};
 use ashlar_format::table::BlockHandle;
 use std::ops::Range;
 
+/// A partition has so many separators at least. With fewer long ones the top level would be as large as all partitions.
+const SEPARATORS_LEAST: usize = 16;
+
 #[derive(Debug)]
 struct Separator {
     end: usize,
@@ -98,8 +101,8 @@ impl Separators {
         self.block(0, usize::MAX, format, interval).0
     }
 
-    /// The next index block from data block `from` on, closed when it has `size` bytes, and the number of the first data
-    /// block behind it; `None` past the last.
+    /// The next index block from data block `from` on, closed when it has `size` bytes and [`SEPARATORS_LEAST`] separators, and the
+    /// number of the first data block behind it; `None` past the last.
     pub(super) fn partition(
         &self,
         from: usize,
@@ -118,7 +121,7 @@ impl Separators {
             self.encode_key(next, format.user_keys, &mut encoded);
             builder.add(&encoded, *handle, self.first_key(next));
             next += 1;
-            if builder.size_estimate() >= size {
+            if builder.size_estimate() >= size && next - from >= SEPARATORS_LEAST {
                 break;
             }
         }

@@ -282,10 +282,10 @@ impl TableBuilder {
         self.closed_bytes + (self.block.size_estimate() + filter) as u64
     }
 
-    /// The memory of the index and of the filter so far, in bytes.
+    /// About the bytes of the keys in the index so far.
     #[inline]
-    pub fn index_memory(&self) -> usize {
-        self.separators.memory() + self.filter.as_ref().map_or(0, FilterKeys::memory)
+    pub fn index_bytes(&self) -> usize {
+        self.separators.size_estimate()
     }
 
     /// Brings `closed_bytes` up to date, after a block was closed or a range tombstone was added.

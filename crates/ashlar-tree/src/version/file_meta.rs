@@ -88,12 +88,11 @@ impl FileMeta {
         self.file.size
     }
 
-    /// About the memory of index and filter: their bytes in the file, or what they take now if that is more. An index with short
-    /// keys takes several times its bytes in the file.
+    /// About the memory of index and filter while the table is open: twice their bytes in the file. The estimate is the same whether
+    /// the table is open, so that the form of new tables does not depend on that.
     pub fn index_bytes(&self) -> u64 {
         // The MANIFEST of an older release does not say the size of the tail.
-        let stored = if self.file.tail_size > 0 { self.file.tail_size } else { self.size() / 40 };
-        self.table.get().map_or(0, |table| table.memory() as u64).max(stored)
+        2 * if self.file.tail_size > 0 { self.file.tail_size } else { self.size() / 40 }
     }
 
     /// The first internal key.

@@ -28,6 +28,9 @@ use std::sync::{Arc, Weak};
 /// The part of the cap that tables may always use. With less, every read would open its tables again.
 const TABLES_LEAST: usize = 16;
 
+/// The part of a database's share of the cap that indexes and filters may take before they count as large.
+const INDEXES_MOST: usize = 8;
+
 /// Answers a database's part of the memory cap.
 type Share = Box<dyn Fn() -> usize + Send + Sync>;
 
@@ -72,6 +75,11 @@ impl OpenTables {
             Some(share) => Some(share()),
             None => self.pool.budget().map(|budget| budget.cap()),
         }
+    }
+
+    /// Indexes and filters of more bytes are large: not all of them may stay in memory. `None`: there is no cap.
+    pub fn large_indexes(&self) -> Option<usize> {
+        self.memory_share().map(|share| share / INDEXES_MOST)
     }
 
     /// Closes tables without a reader while the budget of the pool is short.

@@ -214,16 +214,16 @@ impl VersionSet {
         (tables, blobs)
     }
 
-    /// Whether the indexes and filters of all tables take more than an eighth of the database's part of the cap on memory. Then
-    /// not all of them may stay in memory, so a table should be written such that a read needs only parts of them.
+    /// Whether the indexes and filters of all tables are [large](OpenTables::large_indexes). Then a table should be written such that
+    /// a read needs only parts of them.
     ///
     /// # Cost
     /// Proportional to the files of all current versions.
     pub fn indexes_are_large(&self) -> bool {
-        let Some(share) = self.tables.memory_share() else { return false };
+        let Some(large) = self.tables.large_indexes() else { return false };
         let families = self.families();
         let files = families.iter().flat_map(|family| family.version.files());
-        files.map(|(_, file)| file.index_bytes()).sum::<u64>() > share as u64 / 8
+        files.map(|(_, file)| file.index_bytes()).sum::<u64>() > large as u64
     }
 
     /// Whether something still holds a version that another one has replaced.

@@ -66,6 +66,11 @@ impl Tables {
         self.open.memory_share()
     }
 
+    /// See [`OpenTables::large_indexes`].
+    pub fn large_indexes(&self) -> Option<usize> {
+        self.open.large_indexes()
+    }
+
     /// The clock that limits of reads are compared with.
     #[inline]
     pub fn clock(&self) -> &Arc<dyn Clock> {
