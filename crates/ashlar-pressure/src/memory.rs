@@ -111,6 +111,11 @@ impl Memory {
         self.account.held(MemoryUse::Memtables) >= self.memtables_max()
     }
 
+    /// Whether all memtables together leave half of their limit.
+    pub fn memtables_half_empty(&self) -> bool {
+        self.account.held(MemoryUse::Memtables) <= self.memtables_max() / 2
+    }
+
     /// True if flushed memtables that readers still hold fill half of the memtables' share and less than 3 MiB of the cap is free.
     /// `live` is the size of the other memtables. Call only while no memtable waits for a flush.
     pub fn is_scarce(&self, live: usize) -> bool {

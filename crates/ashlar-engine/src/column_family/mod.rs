@@ -8,7 +8,7 @@ pub use ashlar_env::DatabaseId;
 use ashlar_base::memory::MemoryBudget;
 use ashlar_base::{FamilyId, FileNumber, Result};
 use ashlar_compaction::FlushRate;
-use ashlar_memtable::{MemtableList, MemtableRep, memtable_within, protected};
+use ashlar_memtable::{MemtableList, MemtableRep, memtable, memtable_within, protected};
 use ashlar_options::{DbOptions, FamilyOptions, FamilyText};
 use ashlar_read::expiry::{Expiry, operator_of};
 use ashlar_read::iter::{CursorPins, DbIter};
@@ -25,9 +25,15 @@ use std::time::Duration;
 /// The family that always exists.
 pub const DEFAULT_FAMILY: &str = "default";
 
-/// An empty memtable with the family's options, its memory charged to `budget`.
-pub(crate) fn new_memtable(options: &FamilyOptions, budget: &Arc<MemoryBudget>) -> Arc<dyn MemtableRep> {
-    protected(memtable_within(options.order.clone(), budget), options.memtable_protection_bytes)
+/// An empty memtable with the family's options. `budget`: where its memory is charged.
+pub(crate) fn new_memtable(
+    options: &FamilyOptions,
+    budget: Option<&Arc<MemoryBudget>>,
+) -> Arc<dyn MemtableRep> {
+    let order = options.order.clone();
+    let empty =
+        budget.map_or_else(|| memtable(order.clone()), |budget| memtable_within(order.clone(), budget));
+    protected(empty, options.memtable_protection_bytes)
 }
 
 /// A column family: its identity, its settings, and what readers see of it.
@@ -210,7 +216,7 @@ impl LiveFamily {
     pub(crate) fn retire(&self) -> Arc<SuperVersion> {
         let before = self.family.super_version.get();
         self.family.super_version.set(Arc::new(SuperVersion {
-            mem: ashlar_memtable::memtable(self.version.order.clone()),
+            mem: memtable(self.version.order.clone()),
             imm: Box::default(),
             version: Arc::new(Version::empty(self.version.levels.len(), Arc::clone(self.version.tables()))),
             merger: Arc::clone(&before.merger),

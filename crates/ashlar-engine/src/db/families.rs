@@ -142,7 +142,7 @@ impl Core {
         made.version.tables().count_into(&self.statistics);
         self.some_disallow.fetch_or(options.disallow_memtable_writes, Ordering::Relaxed);
         self.some_expire.fetch_or(options.value_ttl_secs.is_some(), Ordering::Relaxed);
-        let empty = new_memtable(&options, self.memory.account());
+        let empty = new_memtable(&options, Some(self.memory.account()));
         let memtables = MemtableList::new(empty, wal.number(), SeqNum::ZERO);
         let (ids, tables) = ((self.database, made.id), Arc::clone(made.version.tables()));
         let first = match imported {

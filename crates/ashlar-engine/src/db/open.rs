@@ -67,7 +67,7 @@ pub(super) fn open(
     let (versions, statistics) = counted(&env, &options, versions);
     let (mut claims, options_of) = (entered.claim()?, |name: &str, order: &Order| settings.of(name, order));
     let mut replayer = Replayer::new(&env, dir, &versions, &pending, &session_id, &options_of)
-        .under(&options, memory.budget().cap() / 2)
+        .under(&options, Some(&memory))
         .announcing(|| entered.announce(|| versions.new_file_number()));
     let outcome = replay_wals(&env, dir, &versions, options.recovery_mode, &mut replayer, &mut report);
     if replayer.too_large().is_some() || outcome.is_ok() && !report.read_only.is_empty() {

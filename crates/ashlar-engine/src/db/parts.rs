@@ -93,7 +93,7 @@ impl Parts {
             let replayed = self.memtables.remove(&family.id);
             let mut options = settings.of(&family.name, order);
             options.reserve_last_level(self.options.ingest_behind);
-            let current = replayed.unwrap_or_else(|| new_memtable(&options, self.memory.account()));
+            let current = replayed.unwrap_or_else(|| new_memtable(&options, Some(self.memory.account())));
             let memtables = MemtableList::new(current, self.wal.number(), last_sequence);
             let version = Arc::clone(&family.version);
             version.tables().count_into(&self.statistics);

@@ -1,6 +1,7 @@
 //! Replay into memtables, and from there into tables: what an open does with the WAL files it finds.
 //!
-//! 1. A full memtable is written to a level-0 table at once, and so is the largest when all together hold half of the cap on memory.
+//! 1. A full memtable is written to a level-0 table at once. When all together fill the database's part of the memtables' share, the
+//!    largest are written until half of that part is free. A repair knows no cap, and writes full memtables only.
 //! 2. Nothing is installed here: [`Replayer::finish`] returns one edit per family, for one commit. A replayer that is
 //!    dropped earlier removes its tables.
 //! 3. An entry that is too large for any table of this engine is not written to a table: [`Replayer::too_large`] names
@@ -11,6 +12,8 @@
 //! 6. For a read-only open everything stays in memory, whatever its size: [`Replayer::into_memtables`].
 
 use crate::batch::memtable_op;
+use crate::column_family::new_memtable;
+use crate::pressure::Memory;
 use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{Error, FamilyId, FileNumber, Order, Result, SeqNum, ValueType};
 use ashlar_compaction::flush::{FlushInput, FlushRun};
@@ -20,7 +23,7 @@ use ashlar_env::{Env, StepBudget};
 use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::VersionEdit;
 use ashlar_format::write_batch::{BatchEncoder, BatchOp, BatchReader};
-use ashlar_memtable::{MemtableRep, Op, WriterSlot, memtable, protected};
+use ashlar_memtable::{MemtableRep, Op, WriterSlot};
 use ashlar_options::{DbOptions, FamilyOptions};
 use ashlar_recovery::{
     BatchPlace, FamilyFilter, PreparedSet, RecoveryReport, ReplaySink, salvage_wals, sequenced_ops,
@@ -30,6 +33,7 @@ use ashlar_tree::direct_blobs::DirectBlobs;
 use ashlar_tree::files::{PendingFile, PendingOutputs};
 use ashlar_tree::unwritable::may_need_unnamed_blobs;
 use ashlar_tree::version::{FamilyState, VersionSet};
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -46,13 +50,6 @@ struct Family {
     mem: Arc<dyn MemtableRep>,
     slot: WriterSlot,
     edit: VersionEdit,
-    /// Bytes that the memtable held after its last batch.
-    held_bytes: usize,
-}
-
-/// A memtable outside every budget: there is no memory cap before the database is open.
-fn empty(order: Order, options: &FamilyOptions) -> Arc<dyn MemtableRep> {
-    protected(memtable(order), options.memtable_protection_bytes)
 }
 
 /// Stores the table directories in the OPTIONS file.
@@ -78,9 +75,8 @@ pub(super) struct Replayer<'a> {
     too_large: Option<String>,
     direct: DirectBlobs,
     undecided: PreparedSet,
-    /// Bytes that all memtables hold, and the most that they may.
-    held_bytes: usize,
-    held_max: usize,
+    /// `None`: there is no cap.
+    memory: Option<&'a Memory>,
 }
 
 /// What a replay has written.
@@ -120,8 +116,8 @@ impl<'a> Replayer<'a> {
             let order = state.version.order.clone();
             let options = options_of(&state.name, &order);
             let edit = VersionEdit::of(state.id);
-            let mem = empty(order, &options);
-            (state.id, Family { state, options, mem, slot: WriterSlot::default(), edit, held_bytes: 0 })
+            let mem = new_memtable(&options, None);
+            (state.id, Family { state, options, mem, slot: WriterSlot::default(), edit })
         };
         Replayer {
             dir: dir.to_path_buf(),
@@ -138,16 +134,17 @@ impl<'a> Replayer<'a> {
             too_large: None,
             direct: DirectBlobs::default(),
             undecided: PreparedSet::default(),
-            held_bytes: 0,
-            held_max: usize::MAX,
+            memory: None,
         }
     }
 
     /// Takes two settings from `options`: whether each table gets a checksum in the MANIFEST, and `db_paths`, the table
-    /// directories for families without their own. While all memtables together hold more than `held_max` bytes, the largest is
-    /// written to a table.
-    pub(super) fn under(mut self, options: &DbOptions, held_max: usize) -> Self {
-        self.held_max = held_max;
+    /// directories for families without their own. Memtables keep to the database's part of `memory`.
+    pub(super) fn under(mut self, options: &DbOptions, memory: Option<&'a Memory>) -> Self {
+        self.memory = memory;
+        for family in self.families.values_mut() {
+            family.mem = new_memtable(&family.options, memory.map(Memory::account));
+        }
         self.writer.file_checksums = options.file_checksums;
         self.writer.db_paths.clone_from(&options.db_paths);
         self
@@ -235,6 +232,16 @@ impl<'a> Replayer<'a> {
         self.announce.take().map_or(Ok(()), |announce| announce())
     }
 
+    /// Writes the largest memtables, if all together fill the database's part of memory, until half of it is free.
+    fn make_room(&mut self) -> Result<()> {
+        let Some(memory) = self.memory.filter(|memory| memory.memtables_full()) else { return Ok(()) };
+        let sizes = self.families.iter().map(|(id, family)| (Reverse(family.mem.memory()), *id));
+        let mut largest: Vec<_> = sizes.collect();
+        largest.sort_unstable();
+        let mut due = largest.into_iter().take_while(|_| !memory.memtables_half_empty());
+        due.try_for_each(|(_, id)| self.write_table(id))
+    }
+
     /// Flushes the family's memtable, if it is not empty, and begins a new one.
     fn write_table(&mut self, id: FamilyId) -> Result<()> {
         self.announce()?;
@@ -242,9 +249,8 @@ impl<'a> Replayer<'a> {
         if family.mem.is_empty() {
             return Ok(());
         }
-        let order = family.state.version.order.clone();
-        let full = std::mem::replace(&mut family.mem, empty(order, &family.options));
-        self.held_bytes = self.held_bytes.saturating_sub(std::mem::take(&mut family.held_bytes));
+        let next = new_memtable(&family.options, self.memory.map(Memory::account));
+        let full = std::mem::replace(&mut family.mem, next);
         full.seal(self.last);
         let mut run = FlushRun::new(FlushInput {
             job: 0,
@@ -282,8 +288,7 @@ pub fn replay_past_damage(
     options_of: OptionsOf<'_>,
     held: HoldsOperand<'_>,
 ) -> Result<(Vec<VersionEdit>, PreparedSet, RecoveryReport)> {
-    let replayer =
-        Replayer::new(env, dir, versions, outputs, session_id, options_of).under(options, usize::MAX);
+    let replayer = Replayer::new(env, dir, versions, outputs, session_id, options_of).under(options, None);
     let mut replayer = replayer.without_operands(held);
     let mut report = RecoveryReport::default();
     salvage_wals(env, dir, versions, &mut replayer, &mut report)?;
@@ -330,19 +335,13 @@ impl ReplaySink for Replayer<'_> {
         }
         // Only between batches: a table never holds half of a batch.
         for id in touched {
-            let Some(family) = self.families.get_mut(&id) else { continue };
-            let before = std::mem::replace(&mut family.held_bytes, family.mem.held());
-            self.held_bytes = (self.held_bytes + family.held_bytes).saturating_sub(before);
-            if self.spills && family.mem.filled() >= family.options.write_buffer_bytes {
+            if self.spills
+                && self.families.get(&id).is_some_and(|f| f.mem.filled() >= f.options.write_buffer_bytes)
+            {
                 self.write_table(id)?;
             }
         }
-        while self.spills && self.held_bytes > self.held_max {
-            let largest = self.families.iter().max_by_key(|(_, family)| family.held_bytes);
-            let Some((id, _)) = largest.filter(|(_, family)| !family.mem.is_empty()) else { break };
-            self.write_table(*id)?;
-        }
-        Ok(())
+        if self.spills { self.make_room() } else { Ok(()) }
     }
 
     fn undecided(&mut self, name: &[u8], data: BatchEncoder) {

@@ -235,7 +235,8 @@ fn a_replay_for_many_families_stays_within_the_cap() {
     let db = open(&killed, 16 << 20, false);
     let families: Vec<_> = (0..FAMILIES).map(|n| db.family(&format!("f{n}")).expect("there")).collect();
     let tables: usize = families.iter().map(|family| db.shape(family).tables()).sum();
-    assert!(tables > FAMILIES, "{tables} tables: all 24 MB were in memory at once");
+    // Memtables have a quarter of the cap: the 24 MB are written in six parts at least, each of several families.
+    assert!(tables >= 3 * FAMILIES, "{tables} tables: too much was in memory at once");
     for family in &families {
         let found = db.get(family, &999u32.to_be_bytes(), ReadOptions::default()).expect("reads");
         assert_eq!(found.as_deref(), Some(&[7; VALUE][..]));
