@@ -184,8 +184,8 @@ impl DiskSpace {
         let claim = self.hold(true, bytes, |now, others| {
             let lacks = match (now.quota_lack(), now.reserve_lack()) {
                 (0, 0) => return Ok(()),
-                (0, _) => now.in_reserve(),
-                _ => now.over_quota(),
+                (0, _) => now.in_reserve(bytes),
+                _ => now.over_quota(bytes),
             };
             let passed = last_resort || now.quota_lack() > bytes || now.reserve_lack() > bytes;
             let fits_at_all = now.free.is_none_or(|free| free >= bytes);
@@ -214,14 +214,18 @@ impl DiskSpace {
     /// # Errors
     /// `Io(NoSpace)`: the file would pass the quota.
     pub fn bring(self: &Arc<Self>, bytes: u64) -> Result<DiskClaim> {
-        self.hold(false, bytes, |now, _| if now.quota_lack() > 0 { Err(now.over_quota()) } else { Ok(()) })
+        self.hold(
+            false,
+            bytes,
+            |now, _| if now.quota_lack() > 0 { Err(now.over_quota(bytes)) } else { Ok(()) },
+        )
     }
 
     /// # Errors
     /// `Io(NoSpace)`: a copy of so many bytes would use the reserve.
     pub fn check_copy(&self, bytes: u64) -> Result<()> {
         let now = self.look(0);
-        if now.reserve_room().is_some_and(|room| room < bytes) { Err(now.in_reserve()) } else { Ok(()) }
+        if now.reserve_room().is_some_and(|room| room < bytes) { Err(now.in_reserve(bytes)) } else { Ok(()) }
     }
 
     /// Counts `bytes` if `may` allows it for the space with them and for what is counted already. A refusal is never visible.
@@ -308,10 +312,10 @@ impl DiskUse {
             bytes.saturating_add(more)
         };
         if self.quota_room().is_some_and(|room| room < need(self.quota)) {
-            return Err(self.over_quota().hint(needs_more(bytes)));
+            return Err(self.over_quota(need(self.quota)));
         }
         if self.reserve_room().is_some_and(|room| room < need(self.reserve)) {
-            return Err(self.in_reserve().hint(needs_more(bytes)));
+            return Err(self.in_reserve(need(self.reserve)));
         }
         Ok(())
     }
@@ -350,27 +354,23 @@ impl DiskUse {
     }
 
     #[cold]
-    fn over_quota(&self) -> Error {
+    fn over_quota(&self, more: u64) -> Error {
         let DiskUse { used, expected, quota, .. } = self;
         refused(format!(
-            "the quota of {quota} bytes of disk space is used up: {used} bytes are in files, and {expected} are expected for \
-             memtables and compactions"
+            "the quota of {quota} bytes of disk space is used up: {used} bytes are in files, {expected} are expected for \
+             memtables and compactions, and {more} more are needed"
         ))
     }
 
     #[cold]
-    fn in_reserve(&self) -> Error {
+    fn in_reserve(&self, more: u64) -> Error {
         let DiskUse { expected, reserve, free, .. } = self;
         let free = free.unwrap_or_default();
         refused(format!(
-            "the file system has {free} bytes free, the reserve is {reserve} bytes, and {expected} are expected for memtables \
-             and compactions"
+            "the file system has {free} bytes free, the reserve is {reserve} bytes, {expected} are expected for memtables and \
+             compactions, and {more} more are needed"
         ))
     }
-}
-
-fn needs_more(bytes: u64) -> String {
-    format!("The next piece of the WAL and the table of its writes need {bytes} bytes")
 }
 
 fn refused(text: String) -> Error {

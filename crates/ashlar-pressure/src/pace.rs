@@ -103,7 +103,7 @@ pub struct WritePressure {
     /// The disk space of the database, with what its limits leave for writes.
     pub disk: DiskUse,
     /// When writes will be refused for want of disk space, if flushes keep their rate and no compaction frees any; `None`: not
-    /// at this rate within ten minutes. Zero while there is no room.
+    /// at this rate within ten minutes, or no flush has ended yet. Zero while they are refused.
     pub time_to_full: Option<Duration>,
 }
 

@@ -53,7 +53,7 @@ impl Core {
             let Options { db, family: changed } = &options;
             Together { db, family: changed }.check_since(Together { db, family: &before })?;
             family.replace_options(options.family.at_level(level));
-            self.committer.current().note_limits();
+            self.committer.current().doubt();
             notices
         };
         self.settings_changed();

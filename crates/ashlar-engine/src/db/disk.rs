@@ -54,9 +54,7 @@ impl Core {
 
     /// The bytes of the memtables that take writes. Needs no lock.
     fn active_bytes(&self) -> u64 {
-        let set = self.committer.current();
-        // A memtable without entries becomes no table, whatever room a refused batch has left in it.
-        set.families.iter().filter(|slot| !slot.mem.is_empty()).map(|slot| slot.mem.filled() as u64).sum()
+        self.committer.current().families.iter().map(|slot| slot.mem.filled() as u64).sum()
     }
 
     /// Whether a limit has refused one write that is too large, and has room for others.

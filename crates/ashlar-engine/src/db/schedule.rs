@@ -277,7 +277,10 @@ impl Core {
         (told.time_to_slowdown, told.time_to_stop) = (forecast.slowdown, forecast.stop);
         drop(state);
         told.disk = self.disk_use();
-        told.time_to_full = told.disk.time_to_full(told.inflow_rate);
+        told.time_to_full = match self.health.is_failing(Source::LogRoom) {
+            true => Some(Duration::ZERO),
+            false => told.disk.time_to_full(told.inflow_rate),
+        };
         told
     }
 

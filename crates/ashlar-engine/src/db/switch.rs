@@ -116,7 +116,7 @@ impl Core {
     ) {
         for family in state.families.iter_mut() {
             if families.contains(&family.family.id()) && family.memtables.current().is_used() {
-                let next = new_memtable(&family.family.options(), self.memory.account());
+                let next = new_memtable(&family.family.options(), Some(self.memory.account()));
                 family.memtables.switch(next, wal, last);
             } else {
                 family.memtables.advance_empty(wal);
@@ -477,7 +477,9 @@ impl WriteHost for Host {
     fn log_lacks_room(&self, cause: Error) -> Error {
         let Some(core) = self.core.upgrade() else { return Error::closed() };
         if core.refuses_this_write_only() {
-            return cause.hint("Write less at once, delete data and call compact(), or raise the limit");
+            return cause.hint(
+                "Write less at once, delete data and call compact(), free disk space, or raise the limit",
+            );
         }
         core.log_lacks_room(&cause);
         core.health.check_writable().err().unwrap_or(cause)

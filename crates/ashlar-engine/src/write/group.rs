@@ -254,6 +254,9 @@ impl Committer {
                 return;
             }
         };
+        if is_large {
+            self.ask_room(set, group);
+        }
         let charge = is_large.then(|| self.charge_batches(bytes));
         scratch.slots.resize_with(set.families.len(), Default::default);
         scratch.prepared.clear();
@@ -266,6 +269,21 @@ impl Committer {
         if let Some(charge) = charge {
             drop(charge);
             *left_full = self.seal_full(kept);
+        }
+    }
+
+    /// Refuses large batches for which the WAL gets no room, before they are copied into memtables.
+    #[cold]
+    fn ask_room(&self, set: &WriteSet, group: &mut [Member<'_>]) {
+        let asks = |m: &&mut Member<'_>| {
+            m.outcome.is_none() && !m.options.disable_wal && m.batch.byte_len() >= LARGE_BYTES
+        };
+        for member in group.iter_mut().filter(asks) {
+            let bytes = member.batch.byte_len() as u64;
+            let Err(lack) = set.wal.log().ask_room(bytes, ROOM_FOR_DELETIONS) else { continue };
+            if let Err(refusal) = self.check_without_room(&lack, &member.batch.reader()) {
+                member.outcome = Some(Err(refusal));
+            }
         }
     }
 
@@ -300,6 +318,11 @@ impl Committer {
         if wanted || kept.get_or_insert_with(|| self.current()).any_full() {
             *kept = None;
             host.make_room(asked, &mut |unfit| refuse(group, &unfit))?;
+            let set = kept.get_or_insert_with(|| self.current());
+            if set.any_full() {
+                // No switch was due: a limit was raised since the last looks.
+                set.look_again();
+            }
         }
         Ok(kept.get_or_insert_with(|| self.current()))
     }
@@ -388,7 +411,9 @@ impl Committer {
             Err(e) if e.kind() == ErrorKind::Io(IoKind::NoSpace) => {
                 // The database takes locks of earlier ranks than the log's.
                 drop(records.take());
-                let admitted = self.check_without_room(&e, batch);
+                let admitted = BatchReader::new(batch)
+                    .map_err(|e| e.into_error())
+                    .and_then(|r| self.check_without_room(&e, &r));
                 // Begun again in any case: the records that were added before must be published.
                 let records = records.insert(log.begin());
                 admitted?;
@@ -403,13 +428,12 @@ impl Committer {
     /// # Errors
     /// `Io(NoSpace)`: the batch has other operations.
     #[cold]
-    fn check_without_room(&self, cause: &Error, batch: &[u8]) -> Result<()> {
+    fn check_without_room(&self, cause: &Error, batch: &BatchReader<'_>) -> Result<()> {
         let refusal = match self.host.get() {
             Some(host) => host.log_lacks_room(cause.clone()),
             None => Error::closed(),
         };
-        let deletes = only_deletes(&BatchReader::new(batch).map_err(|e| e.into_error())?)?;
-        if deletes { Ok(()) } else { Err(refusal) }
+        if only_deletes(batch)? { Ok(()) } else { Err(refusal) }
     }
 
     /// Whether the WAL file has space for deletions of `bytes`, or can reserve it now. The caller does not hold the

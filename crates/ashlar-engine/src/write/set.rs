@@ -39,7 +39,7 @@ pub(crate) struct WriteSet {
     pub(crate) limit_bytes: usize,
     /// The bytes that all memtables held at the last looks.
     held: AtomicUsize,
-    /// Some memtable was full at the last look at it.
+    /// Some memtable was full at the last look at it, or a limit has changed since.
     some_full: AtomicBool,
 }
 
@@ -54,7 +54,7 @@ impl WriteSet {
             held: AtomicUsize::new(held),
             some_full: AtomicBool::new(false),
         };
-        set.note_limits();
+        set.look_again();
         set
     }
 
@@ -82,9 +82,14 @@ impl WriteSet {
         }
     }
 
-    /// Looks at all memtables, after a limit has changed.
-    pub(crate) fn note_limits(&self) {
+    /// Looks at the limits of all memtables. Only for the leader, and before the set is installed.
+    pub(crate) fn look_again(&self) {
         self.some_full.store(self.families.iter().any(FamilySlot::is_full), Ordering::Relaxed);
+    }
+
+    /// Asks the next leader to look at all memtables, because a limit has changed. Any thread may call it.
+    pub(crate) fn doubt(&self) {
+        self.some_full.store(true, Ordering::Relaxed);
     }
 
     /// True when some memtable is full, or all of them together, as far as the looks have shown.

@@ -270,6 +270,10 @@ fn a_full_quota_is_announced() {
         }
         let end = load.now();
         assert_eq!(stops(&load.db), 0, "the quota, not a stop");
+        for _ in 0..100 {
+            assert_eq!(load.db.pressure().time_to_full, Some(Duration::ZERO), "writes are refused");
+            load.sim.clock().sleep(Duration::from_secs(10));
+        }
         let near = |(at, told): &(Duration, Option<Duration>)| {
             let real = (end - *at).as_secs_f64();
             (1.0..=3.0).contains(&real).then(|| told.map_or(f64::INFINITY, |told| told.as_secs_f64() / real))
