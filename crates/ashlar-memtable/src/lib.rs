@@ -1,8 +1,8 @@
 //! Memtables: recent writes, sorted, in memory.
 //!
 //! The engine uses the trait [`MemtableRep`]. [`memtable()`] makes one, and [`protected()`] adds checksums to it. A tree
-//! keeps the entries of the built-in orders, a skiplist those of custom ones. [`MemtableList`] is what a family has of them. Only `arena`, `stored`, `node` and
-//! `tree/node` contain `unsafe`; the rest of this crate is safe code over their types.
+//! keeps the entries of the built-in orders, a skiplist those of custom ones. [`MemtableList`] has the memtables of one family. Only
+//! `arena`, `stored`, `node` and `tree/node` contain `unsafe`; the rest of this crate is safe code over their types.
 
 mod arena;
 mod cursor;

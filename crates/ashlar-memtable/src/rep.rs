@@ -137,6 +137,11 @@ pub trait MemtableRep: Send + Sync {
     /// The bytes of entries with padding and unusable ends of chunks, and of range tombstones.
     fn memory(&self) -> usize;
 
+    /// The bytes of the memtable with its entries. An empty one has a size too, as in RocksDB.
+    fn size(&self) -> u64 {
+        (size_of_val(self) + self.memory()) as u64
+    }
+
     /// The bytes that the memtable takes from its budget: [`MemtableRep::memory`], and the room of its last chunk that has no
     /// entry yet. Of a small memtable that room is the larger part.
     fn held(&self) -> usize;

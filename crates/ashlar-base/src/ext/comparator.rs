@@ -71,17 +71,24 @@ impl Order {
     }
 
     /// The order of a comparator of the caller. A comparator with the name of a built-in order is that order, if it orders some
-    /// keys in the same way: the interface of C lends out no built-in comparator in descending order, so programs write one.
+    /// keys in the same way: the interface of C lends out no built-in comparator in descending order, so programs write one. The keys
+    /// tell apart orders that ignore case, count digits as numbers, or compare bytes from the end.
     pub fn of(comparator: Arc<dyn Comparator>) -> Order {
-        const KEYS: [&[u8]; 10] = [
+        const KEYS: [&[u8]; 16] = [
             b"",
             b"\0",
             b"\0\0",
+            b"10",
+            b"9",
+            b"A",
+            b"B",
             b"a",
             b"a\0",
             b"aa",
             b"ab",
             b"b",
+            b"\x01\0\0\0\0\0\0\x02",
+            b"\x02\0\0\0\0\0\0\x01",
             b"\x7f\x80",
             b"\xff\xff\xff\xff\xff\xff\xff\xff\xff",
         ];
@@ -262,6 +269,25 @@ mod tests {
         }
     }
 
+    /// Another order with the name of the ascending one.
+    struct Other(fn(&[u8], &[u8]) -> Ordering);
+
+    impl fmt::Debug for Other {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str(self.name())
+        }
+    }
+
+    impl Comparator for Other {
+        fn name(&self) -> &str {
+            "leveldb.BytewiseComparator"
+        }
+
+        fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+            (self.0)(a, b)
+        }
+    }
+
     /// Regression: a program of C that has written RocksDB's descending comparator by itself could not open its database.
     #[test]
     fn a_comparator_that_is_a_built_in_order_becomes_that_order() {
@@ -271,6 +297,14 @@ mod tests {
         assert!(matches!(of(ascending, Order::Bytewise), Order::Bytewise));
         assert!(matches!(of(descending, Order::Bytewise), Order::Custom(_)));
         assert!(matches!(of("mine", Order::ReverseBytewise), Order::Custom(_)));
+        let other = |by: fn(&[u8], &[u8]) -> Ordering| Order::of(Arc::new(Other(by)));
+        let orders: [fn(&[u8], &[u8]) -> Ordering; 4] = [
+            |a, b| a.to_ascii_lowercase().cmp(&b.to_ascii_lowercase()),
+            |a, b| a.len().cmp(&b.len()).then(a.cmp(b)),
+            |a, b| a.iter().rev().cmp(b.iter().rev()),
+            |a, b| a.iter().map(|byte| byte.cast_signed()).cmp(b.iter().map(|byte| byte.cast_signed())),
+        ];
+        orders.into_iter().for_each(|by| assert!(matches!(other(by), Order::Custom(_))));
     }
 
     #[test]

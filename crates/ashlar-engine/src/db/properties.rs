@@ -11,7 +11,6 @@ use ashlar_compaction::picker::{Shape, Targets, scores};
 use ashlar_env::FsEntry;
 use ashlar_format::blob::{BlobFooter, BlobHeader};
 use ashlar_format::filename::FileKind;
-use ashlar_memtable::MemtableRep;
 use ashlar_observe::{
     Answer, BlobNow, CacheRoles, FamilyShape, TableSums, find_property, levelstats, live_data_bytes,
     tables_text,
@@ -79,11 +78,6 @@ impl Db {
     }
 }
 
-/// The bytes of a memtable with its entries. An empty one has a size too, as in RocksDB.
-fn size_of_memtable(mem: &dyn MemtableRep) -> u64 {
-    (size_of_val(mem) + mem.memory()) as u64
-}
-
 /// A family at the moment of a property request.
 pub(super) struct Look<'a> {
     pub(super) core: &'a Core,
@@ -105,9 +99,9 @@ impl<'a> Look<'a> {
             "mem-table-flush-pending" => u64::from(!sv.imm.is_empty()),
             "compaction-pending" => u64::from(self.scores().iter().any(|score| *score >= 1.0)),
             "background-errors" => core.health.failures(),
-            "cur-size-active-mem-table" => size_of_memtable(&*sv.mem),
+            "cur-size-active-mem-table" => sv.mem.size(),
             "cur-size-all-mem-tables" | "size-all-mem-tables" => {
-                sv.imm.iter().chain([&sv.mem]).map(|mem| size_of_memtable(&**mem)).sum()
+                sv.imm.iter().chain([&sv.mem]).map(|mem| mem.size()).sum()
             }
             "num-entries-active-mem-table" => sv.mem.len(),
             "num-entries-imm-mem-tables" => sv.imm.iter().map(|m| m.len()).sum(),
