@@ -1,6 +1,6 @@
 //! The benchmark program `jdb_bench` over both native halves: its rows and its counts, at no speed.
 
-use crate::java::{JARS, ours};
+use crate::java::{JARS, assert_half, jvm, ours};
 use ashlar_testkit::judge::{Skip, place};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -37,7 +37,6 @@ const SMOKE: [&str; 22] = [
 
 /// The compiled program and the jar.
 struct Bench {
-    java: PathBuf,
     jar: PathBuf,
     classes: tempfile::TempDir,
 }
@@ -48,25 +47,18 @@ impl Bench {
         let classes = tempfile::tempdir().unwrap();
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("bench/src/main/java/jdbbench");
         let sources = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-        let mut command = Command::new(&javac);
+        let mut command = Command::new(javac);
         command.args(["--release", "17", "-Xlint:all", "-Werror", "-d"]).arg(classes.path());
         command.arg("-cp").arg(&jar).args(sources);
         let done = command.output().unwrap();
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-        let beside = javac.with_file_name("java");
-        let java = if beside.is_file() { beside } else { PathBuf::from("java") };
-        Ok(Bench { java, jar, classes })
+        Ok(Bench { jar, classes })
     }
 
     /// Runs the program with `flags` on the directory `db`, over RocksDB's native half, or with `ours` over ours.
     fn output(&self, ours: Option<&Path>, db: &Path, flags: &[&str]) -> Output {
-        let mut java = Command::new(&self.java);
-        match ours {
-            Some(library) => java.env("LD_LIBRARY_PATH", library.parent().unwrap()),
-            None => java.env_remove("LD_LIBRARY_PATH").arg(property("library.path", Path::new(""))),
-        };
-        java.args(["-Xmx256m", "-XX:+UseSerialGC"]);
-        java.arg(property("io.tmpdir", db.parent().unwrap()));
+        let mut java = jvm(ours, db.parent().unwrap());
+        java.arg("-Xmx256m");
         java.arg("-cp").arg(format!("{}:{}", self.jar.display(), self.classes.path().display()));
         java.arg("jdbbench.JdbBench").arg(format!("--db={}", db.display())).args(flags).output().unwrap()
     }
@@ -78,16 +70,9 @@ impl Bench {
             (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
         assert!(done.status.success(), "{flags:?}: {}\n{complaints}\n{said}", done.status);
         let half = said.lines().find_map(|line| line.strip_prefix("Native half:")).unwrap().trim();
-        // RocksDB's jar unpacks its half into the directory for temporary files.
-        let wanted = ours.unwrap_or(db).parent().unwrap().canonicalize().unwrap();
-        assert_eq!(Path::new(half).parent(), Some(wanted.as_path()), "{half}");
+        assert_half(&[half], ours, db.parent().unwrap());
         said.lines().filter(|line| line.ends_with(" task(s) finished.")).map(shape).collect()
     }
-}
-
-/// The word that sets the property `java.NAME` of the JVM to a path.
-fn property(name: &str, path: &Path) -> String {
-    format!("-Djava.{name}={}", path.display())
 }
 
 /// The name, and what stands behind the rates: `fillseq`, `50000 ops done;  1 / 1 task(s) finished.`. The columns are those of

@@ -1,9 +1,11 @@
 //! Programs of `engines/`: distributed engines of Java over both native halves, with the jars that these engines ship.
 
+use crate::java::{assert_half, halves, jvm, ours};
 use ashlar_testkit::judge::{Skip, place};
 use ashlar_testkit::report::{figure, scale};
+use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command};
 use std::sync::{Mutex, PoisonError};
 
 /// A program that Maven built of the local repository's jars.
@@ -18,11 +20,57 @@ struct Printed {
     notes: String,
 }
 
+/// A JVM that runs. It does not outlive its test: a drop kills it.
+struct Running<'a> {
+    child: Child,
+    folder: &'a Path,
+    ours: Option<&'a Path>,
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        // Both fail if the JVM has ended, which is what they are for.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Running<'_> {
+    /// Waits for the end, which must be a good one, over the wanted half.
+    fn finish(mut self, name: &str) -> Printed {
+        let status = self.child.wait().unwrap();
+        let read = |file: &str| {
+            String::from_utf8_lossy(&std::fs::read(self.folder.join(file)).unwrap()).into_owned()
+        };
+        let (lines, notes) = (read("lines"), read("notes"));
+        assert!(status.success(), "{name}: {status}\n{notes}\n{lines}");
+        assert_half(&halves(&notes), self.ours, self.folder);
+        assert!(lines.ends_with("end\n"), "{name}: {lines}");
+        Printed { lines, notes }
+    }
+}
+
+/// Whether Maven failed because it cannot reach the repositories. Each other failure is one of the project.
+fn is_network(said: &str) -> bool {
+    const UNREACHABLE: [&str; 9] = [
+        "Unknown host",
+        "UnknownHostException",
+        "Temporary failure in name resolution",
+        "Connection refused",
+        "Network is unreachable",
+        "No route to host",
+        "onnect timed out",
+        "onnection timed out",
+        "Cannot access",
+    ];
+    UNREACHABLE.iter().any(|part| said.contains(part))
+}
+
 impl Engine {
     /// Builds `engines/NAME`. Maven fetches the jars that its local repository lacks.
     ///
     /// # Errors
-    /// The tests run in their short form; there is no JDK or no Maven; a jar cannot be fetched.
+    /// The tests run in their short form; there is no JDK or no Maven; Maven lacks jars and has no network.
     pub fn build(name: &'static str) -> Result<Engine, Skip> {
         Engine::build_version(name, None)
     }
@@ -46,11 +94,10 @@ impl Engine {
         let done = done.map_err(|_| Skip::because("no mvn: apt-get install maven"))?;
         let said = String::from_utf8_lossy(&done.stdout).into_owned();
         if !done.status.success() {
-            assert!(!said.contains("COMPILATION ERROR"), "{said}");
-            let why = format!(
-                "Maven cannot fetch the jars of {name}: mvn package in crates/ashlar-jni/engines/{name}"
-            );
-            return Err(Skip::because(why));
+            assert!(is_network(&said), "{name}: {said}");
+            return Err(Skip::because(format!(
+                "no network: mvn package in crates/ashlar-jni/engines/{name} cannot fetch jars"
+            )));
         }
         let mut built = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/engines").join(name);
         built.extend(version.map(|(_, text)| text));
@@ -59,62 +106,78 @@ impl Engine {
         Ok(Engine { name, jar })
     }
 
-    fn start(&self, ours: Option<&Path>, folder: &Path, words: &[&str]) -> Child {
+    /// Starts the program in a new `folder`, on the files in `data`.
+    fn start<'a>(
+        &self,
+        ours: Option<&'a Path>,
+        folder: &'a Path,
+        data: &Path,
+        words: &[&str],
+    ) -> Running<'a> {
         std::fs::create_dir(folder).unwrap();
-        let mut java = Command::new("java");
-        // The JVM looks for native halves there. Cargo lets tests find all libraries that it built, ours among them.
-        match ours {
-            Some(library) => java.env("LD_LIBRARY_PATH", library.parent().unwrap()),
-            None => java.env_remove("LD_LIBRARY_PATH"),
-        };
-        java.args(["-Xmx1g", "-XX:+UseSerialGC"]).arg(format!("-Djava.io.tmpdir={}", folder.display()));
-        java.arg("-jar").arg(&self.jar).arg(folder.join("data")).args(words).current_dir(folder);
-        java.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+        let mut java = jvm(ours, folder);
+        java.arg("-Xmx1g").arg("-jar").arg(&self.jar).arg(data).args(words);
+        // Files, because a full pipe stops a program.
+        java.stdout(File::create(folder.join("lines")).unwrap());
+        java.stderr(File::create(folder.join("notes")).unwrap());
+        Running { child: java.spawn().unwrap(), folder, ours }
     }
 
-    fn printed(&self, done: Output, is_ours: bool) -> Printed {
-        let lines = String::from_utf8_lossy(&done.stdout).into_owned();
-        let notes = String::from_utf8_lossy(&done.stderr).into_owned();
-        assert!(done.status.success(), "{}: {}\n{notes}\n{lines}", self.name, done.status);
-        let half = notes.lines().find_map(|line| line.strip_prefix("half ")).unwrap_or_default();
-        assert_eq!(
-            Path::new(half).parent() == crate::java::ours().parent(),
-            is_ours,
-            "the native half is {half:?}"
-        );
-        Printed { lines, notes }
-    }
-
-    /// Runs the program over both native halves at the same time. They must print the same lines.
-    pub fn both_say_the_same(&self, words: &[&str]) {
-        let (root, library) = (tempfile::tempdir().unwrap(), crate::java::ours());
-        let theirs = self.start(None, &root.path().join("theirs"), words);
-        let here = self.start(Some(&library), &root.path().join("ours"), words);
-        let theirs = self.printed(theirs.wait_with_output().unwrap(), false);
-        let here = self.printed(here.wait_with_output().unwrap(), true);
+    /// Runs the program over both native halves at the same time. They must print the same lines, which it answers.
+    pub fn both_say_the_same(&self, words: &[&str]) -> String {
+        let (root, library) = (tempfile::tempdir().unwrap(), ours());
+        let (theirs, here) = (root.path().join("theirs"), root.path().join("ours"));
+        let one = self.start(None, &theirs, &theirs.join("data"), words);
+        let other = self.start(Some(&library), &here, &here.join("data"), words);
+        let (theirs, here) = (one.finish(self.name), other.finish(self.name));
         crate::walks::assert_same(self.name, &theirs.lines, &here.lines);
-        assert!(here.lines.ends_with("end\n"), "{}", here.lines);
         let count = here.lines.lines().count();
         figure(&format!("{}: {count} lines, the same over RocksDB's native half and ours", self.name));
         for line in here.notes.lines().filter_map(|line| line.strip_prefix("measured ")) {
             figure(&format!("{} over ours: {line}", self.name));
         }
+        here.lines
+    }
+
+    /// Runs the program `rounds` times on the same files, over each native half in turn. Its last word is the number of the round.
+    pub fn take_turns(&self, words: &[&str], rounds: usize) {
+        let (root, library) = (tempfile::tempdir().unwrap(), ours());
+        for round in 0..rounds {
+            let (folder, number) = (root.path().join(format!("round{round}")), round.to_string());
+            let half = (round % 2 == 1).then_some(library.as_path());
+            let words = [words, &[number.as_str()]].concat();
+            self.start(half, &folder, &root.path().join("data"), &words).finish(self.name);
+        }
+        figure(&format!("{}: {rounds} rounds on the same files, each half in turn", self.name));
     }
 }
 
-/// A jar of the local Maven repository.
-///
-/// # Errors
-/// The jar is not there.
-pub fn local_jar(group: &str, artifact: &str, version: &str) -> Result<PathBuf, Skip> {
-    let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
-    let folder = home.join(".m2/repository").join(group.replace('.', "/")).join(artifact).join(version);
-    let jar = folder.join(format!("{artifact}-{version}.jar"));
-    if jar.exists() {
-        return Ok(jar);
+#[test]
+fn only_a_missing_network_excuses_maven() {
+    for said in [
+        "Could not transfer artifact a:b:jar:1 from/to central: repo.maven.apache.org: Unknown host",
+        "Could not transfer artifact a:b:jar:1: Connect to localhost:80 failed: Connection refused",
+        "Cannot access central (https://repo.maven.apache.org/maven2) in offline mode",
+    ] {
+        assert!(is_network(said), "{said}");
     }
-    let name = format!("{group}:{artifact}:{version}");
-    Err(Skip::because(format!(
-        "no {name} in the local Maven repository: mvn dependency:get -Dartifact={name}"
-    )))
+    for said in [
+        "COMPILATION ERROR : Main.java:[3,1] class, interface, enum, or record expected",
+        "Could not find artifact org.rocksdb:rocksdbjni:jar:0.0 in central",
+        "Non-resolvable parent POM for ashlardb:flink_run:0.1.0",
+        "status code: 404, reason phrase: Not Found",
+    ] {
+        assert!(!is_network(said), "{said}");
+    }
+}
+
+/// A test that fails leaves no process behind.
+#[test]
+fn a_program_ends_with_its_test() {
+    let folder = tempfile::tempdir().unwrap();
+    let child = Command::new("sleep").arg("600").spawn().unwrap();
+    let process = PathBuf::from(format!("/proc/{}", child.id()));
+    assert!(process.exists());
+    drop(Running { child, folder: folder.path(), ours: None });
+    assert!(!process.exists());
 }

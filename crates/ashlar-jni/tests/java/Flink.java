@@ -11,15 +11,11 @@ import org.rocksdb.FlinkCompactionFilter.Config;
 import org.rocksdb.FlinkCompactionFilter.FlinkCompactionFilterFactory;
 
 /** Flink's compaction filter. Prints the same over both native halves, but for what it does over ours alone. */
-public final class Flink {
+public final class Flink extends Answers {
   static final long TTL = 100;
   /** What the clock says, and how often it was asked. */
   static long now = 1000;
   static int asked;
-
-  static byte[] b(String text) {
-    return text.getBytes(StandardCharsets.US_ASCII);
-  }
 
   /** A value: bytes before the timestamp, the timestamp, a text. */
   static byte[] value(int before, long written, String text) {
@@ -139,7 +135,6 @@ public final class Flink {
   }
 
   public static void main(String[] args) throws Exception {
-    RocksDB.loadLibrary();
     String path = args[0];
     walk(path, "value", factory(Config.createForValue(TTL, 10)), values(0));
     walk(path, "map", factory(Config.createForMap(TTL, 10)), values(1));

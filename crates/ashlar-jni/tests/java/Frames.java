@@ -32,7 +32,6 @@ public final class Frames {
   }
 
   public static void main(String[] args) throws Exception {
-    RocksDB.loadLibrary();
     AbstractEventListener listener = new AbstractEventListener() {
       @Override public void onFlushBegin(RocksDB db, FlushJobInfo info) {
         heard.incrementAndGet();

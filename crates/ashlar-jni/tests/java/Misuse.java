@@ -11,24 +11,16 @@ import org.rocksdb.*;
  * Objects used wrongly: after their close, closed twice, of the wrong state, from several threads. Each case must end with an
  * answer or an exception. RocksDB's native half ends the process in many of them.
  */
-public class Misuse {
-  interface Case {
-    Object run() throws Exception;
-  }
-
+public final class Misuse extends Answers {
   static int cases = 0;
 
-  static void check(String what, Case body) {
+  static void check(String what, Step body) {
     cases++;
     try {
       System.out.println(what + ": answers " + body.run());
     } catch (Throwable thrown) {
       System.out.println(what + ": throws " + thrown.getClass().getSimpleName());
     }
-  }
-
-  static byte[] b(String text) {
-    return text.getBytes();
   }
 
   static Path root;
@@ -39,7 +31,6 @@ public class Misuse {
   }
 
   public static void main(String[] args) throws Exception {
-    RocksDB.loadLibrary();
     root = Path.of(args[0]);
     closed();
     lent();

@@ -1,13 +1,8 @@
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import org.rocksdb.*;
 
 /** The perf context of a thread that sets no level, and of one that does. Prints the same over both native halves. */
-public final class Perf {
-  static byte[] b(String text) {
-    return text.getBytes(StandardCharsets.UTF_8);
-  }
-
+public final class Perf extends Answers {
   static String counted(RocksDB db) throws RocksDBException {
     PerfContext perf = db.getPerfContext();
     return (perf.getFromMemtableCount() > 0) + " " + (perf.getReadBytes() > 0);
@@ -23,7 +18,6 @@ public final class Perf {
   }
 
   public static void main(String[] args) throws Exception {
-    RocksDB.loadLibrary();
     try (Options options = new Options().setCreateIfMissing(true); RocksDB db = RocksDB.open(options, Path.of(args[0]).resolve("db").toString())) {
       System.out.println("level " + db.getPerfLevel());
       work(db);

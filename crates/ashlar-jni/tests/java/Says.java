@@ -1,41 +1,18 @@
 import java.nio.ByteBuffer;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
-import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
 import org.rocksdb.*;
 
 /** What a database tells a program: events, settings, states of transactions. Prints what each call answers. */
-public class Says {
-  static byte[] b(String text) {
-    return text.getBytes(StandardCharsets.UTF_8);
-  }
-
-  static String s(byte[] bytes) {
-    return bytes == null ? "none" : new String(bytes, StandardCharsets.UTF_8);
-  }
-
-  interface Step {
-    Object run() throws Exception;
-  }
-
-  /** Prints a line: the answer of the step, or the kind of its exception. */
-  static void say(String what, Step step) {
-    try {
-      System.out.println(what + ": " + step.run());
-    } catch (RocksDBException e) {
-      System.out.println(what + ": throws " + (e.getStatus() == null ? "no status" : e.getStatus().getCode()));
-    } catch (Exception e) {
-      System.out.println(what + ": throws " + e.getClass().getName());
-    }
-  }
-
+public final class Says extends Answers {
   public static void main(String[] args) throws Exception {
-    RocksDB.loadLibrary();
     Path dir = Path.of(args[0]);
     events(dir.resolve("events").toString());
     settings(dir.resolve("settings").toString(), dir.resolve("none/copy").toString());
@@ -47,7 +24,7 @@ public class Says {
   }
 
   static void events(String path) throws Exception {
-    ConcurrentLinkedQueue<String> heard = new ConcurrentLinkedQueue<>();
+    BlockingQueue<String> heard = new LinkedBlockingQueue<>();
     AbstractEventListener listener = new AbstractEventListener() {
       @Override
       public void onFlushBegin(RocksDB db, FlushJobInfo info) {
@@ -99,14 +76,15 @@ public class Says {
     listener.close();
   }
 
-  /** Prints so many events, once they have come, in order. */
-  static void tell(String what, ConcurrentLinkedQueue<String> heard, int count) throws Exception {
-    for (int i = 0; i < 200 && heard.size() < count; i++) {
-      Thread.sleep(10);
-    }
+  /** Waits for so many events, and prints them in order. The limit is one for events that do not come at all. */
+  static void tell(String what, BlockingQueue<String> heard, int count) throws Exception {
     List<String> all = new ArrayList<>();
-    for (int i = 0; i < count && !heard.isEmpty(); i++) {
-      all.add(heard.poll());
+    for (int i = 0; i < count; i++) {
+      String event = heard.poll(1, TimeUnit.MINUTES);
+      if (event == null) {
+        throw new IllegalStateException(what + ": " + count + " events are wanted, there are " + all);
+      }
+      all.add(event);
     }
     Collections.sort(all);
     all.forEach(line -> System.out.println(what + ": " + line));
@@ -125,8 +103,13 @@ public class Says {
         return "done";
       });
       say("no directory", () -> {
-        checkpoint.createCheckpoint(copy);
-        return "done";
+        try {
+          checkpoint.createCheckpoint(copy);
+          return "done";
+        } catch (RocksDBException e) {
+          // RocksDB adds a subcode, which is one that its jars do not know.
+          return "throws " + e.getStatus().getCode();
+        }
       });
       say("suggested", () -> db.suggestCompactRange() != null);
       db.cancelAllBackgroundWork(true);

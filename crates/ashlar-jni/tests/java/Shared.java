@@ -1,5 +1,4 @@
 import java.nio.ByteBuffer;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -10,35 +9,12 @@ import java.util.TreeSet;
 import org.rocksdb.*;
 
 /** What objects share, lend and keep alive. Prints the same over both native halves. */
-public final class Shared {
-  interface Case {
-    Object run() throws Exception;
-  }
-
-  static void say(String what, Case body) {
-    try {
-      System.out.println(what + ": " + body.run());
-    } catch (RocksDBException e) {
-      System.out.println(what + ": fails with " + (e.getStatus() == null ? "no status" : e.getStatus().getCode()));
-    } catch (Exception e) {
-      System.out.println(what + ": throws " + e);
-    }
-  }
-
-  static byte[] b(String text) {
-    return text.getBytes(StandardCharsets.UTF_8);
-  }
-
-  static String s(byte[] bytes) {
-    return bytes == null ? "none" : new String(bytes, StandardCharsets.UTF_8);
-  }
-
+public final class Shared extends Answers {
   static String snapshots(RocksDB db) throws RocksDBException {
     return db.getProperty("rocksdb.num-snapshots");
   }
 
   public static void main(String[] args) throws Exception {
-    RocksDB.loadLibrary();
     Path root = Path.of(args[0]);
     caches(root.resolve("caches").toString());
     reads(root.resolve("reads").toString());

@@ -1,5 +1,4 @@
 import java.nio.ByteBuffer;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -12,15 +11,7 @@ import java.util.stream.Stream;
 import org.rocksdb.*;
 
 /** SST files outside a database, filters of tables, memory and threads. Prints what each call answers. */
-public class Tables {
-  static byte[] b(String text) {
-    return text.getBytes(StandardCharsets.UTF_8);
-  }
-
-  static String s(byte[] bytes) {
-    return new String(bytes, StandardCharsets.UTF_8);
-  }
-
+public final class Tables extends Answers {
   public static void main(String[] args) throws Exception {
     String path = args[0];
     try (StringAppendOperator append = new StringAppendOperator(); Options options = new Options().setCreateIfMissing(true)

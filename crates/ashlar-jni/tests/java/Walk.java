@@ -1,5 +1,4 @@
 import java.nio.ByteBuffer;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -12,33 +11,8 @@ import org.rocksdb.*;
  * A walk through RocksDB's Java interface. Prints what each call answers, so that the output over two native libraries can be
  * compared line by line. Uses only what all jars from 7.9.2 to 11.8.1 have.
  */
-public class Walk {
-  static byte[] b(String text) {
-    return text.getBytes(StandardCharsets.UTF_8);
-  }
-
-  static String s(byte[] bytes) {
-    return bytes == null ? "none" : new String(bytes, StandardCharsets.UTF_8);
-  }
-
-  interface Step {
-    Object run() throws Exception;
-  }
-
-  /** Prints a line: the answer of the step, or the kind of its exception. */
-  static void say(String what, Step step) {
-    try {
-      System.out.println(what + ": " + step.run());
-    } catch (RocksDBException e) {
-      Status status = e.getStatus();
-      System.out.println(what + ": throws " + (status == null ? "no status" : status.getCodeString()));
-    } catch (Exception e) {
-      System.out.println(what + ": throws " + e.getClass().getName());
-    }
-  }
-
+public final class Walk extends Answers {
   public static void main(String[] args) throws Exception {
-    RocksDB.loadLibrary();
     Path dir = Path.of(args[0]);
     options();
     plain(dir.resolve("plain").toString());

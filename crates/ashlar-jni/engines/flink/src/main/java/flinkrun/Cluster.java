@@ -22,7 +22,7 @@ final class Cluster implements AutoCloseable {
   private final MiniCluster cluster;
 
   Cluster(Path folder) throws Exception {
-    configuration.setString("state.backend.type", "rocksdb");
+    configuration.setString("state.backend.type", ClockedBackend.Factory.class.getName());
     configuration.setString("state.backend.rocksdb.localdir", folder.resolve("local").toString());
     configuration.setString("execution.checkpointing.incremental", "true");
     configuration.setString("execution.checkpointing.interval", "200 ms");
@@ -51,8 +51,8 @@ final class Cluster implements AutoCloseable {
   void finish(JobID job) throws Exception {
     JobResult result = cluster.requestJobResult(job).get(MOST_SECONDS, TimeUnit.SECONDS);
     if (result.getSerializedThrowable().isPresent()) {
-      throw new IllegalStateException("the job failed", result.toJobExecutionResult(getClass().getClassLoader()) == null
-          ? null : result.getSerializedThrowable().get());
+      ClassLoader loader = getClass().getClassLoader();
+      throw new IllegalStateException("the job failed", result.getSerializedThrowable().get().deserializeError(loader));
     }
   }
 

@@ -1,5 +1,8 @@
 package flinkrun;
 
+import static engines.Program.measured;
+
+import engines.Program;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
@@ -23,93 +26,95 @@ public final class FlinkRun {
     System.out.println(line);
   }
 
-  private static void measured(String what) {
-    System.err.println("measured " + what);
+  public static void main(String[] args) {
+    Program.run(args, FlinkRun::run);
   }
 
-  public static void main(String[] args) throws Exception {
+  private static int run(String[] args) throws Exception {
     Path folder = Path.of(args[0]).toAbsolutePath();
     long records = args.length > 1 ? Long.parseLong(args[1]) : 20_000;
-    long keys = Math.max(100, records / 20);
+    Job job = new Job(records, Math.max(100, records / 20));
+    Restores restores = new Restores();
     for (String name : List.of("local", "checkpoints", "savepoints", "tmp")) {
       Files.createDirectories(folder.resolve(name));
     }
     try (Cluster cluster = new Cluster(folder)) {
-      plain(cluster, records, keys);
+      plain(cluster, job);
       if (args.length > 2) {
-        plain(cluster, records, keys);
-        plain(cluster, records, keys);
-        savepoint(cluster, new Job(records, keys), records, SavepointFormatType.NATIVE, 2, false);
-        end();
+        plain(cluster, job);
+        plain(cluster, job);
+        savepoint(cluster, job, restores, SavepointFormatType.NATIVE, 2, 0);
+      } else {
+        failure(cluster, job);
+        savepoint(cluster, job, restores, SavepointFormatType.CANONICAL, 2, 0);
+        savepoint(cluster, job, restores, SavepointFormatType.NATIVE, 2, 0);
+        savepoint(cluster, job, restores, SavepointFormatType.NATIVE, 3, 0);
+        // One of three subtasks, or the only one, has the state of both.
+        savepoint(cluster, job, restores, SavepointFormatType.NATIVE, 3, 2);
+        savepoint(cluster, job, restores, SavepointFormatType.NATIVE, 1, 2);
+        retained(cluster, job);
+        Ttl.run(cluster, FlinkRun::say);
       }
-      failure(cluster, records, keys);
-      savepoint(cluster, new Job(records, keys), records, SavepointFormatType.CANONICAL, 2, false);
-      savepoint(cluster, new Job(records, keys), records, SavepointFormatType.NATIVE, 2, false);
-      savepoint(cluster, new Job(records, keys), records, SavepointFormatType.NATIVE, 3, false);
-      savepoint(cluster, new Job(records, keys), records, SavepointFormatType.NATIVE, 3, true);
-      savepoint(cluster, new Job(records, keys), records, SavepointFormatType.NATIVE, 1, true);
-      retained(cluster, records, keys);
-      Ttl.run(cluster, FlinkRun::say);
     }
-    end();
-  }
-
-  private static void end() throws IOException {
-    System.err.println("half " + half());
     say("end");
-    // Threads of the cluster may live on.
-    System.exit(0);
+    return 0;
   }
 
-  private static void plain(Cluster cluster, long records, long keys) throws Exception {
+  private static void plain(Cluster cluster, Job job) throws Exception {
     long begin = System.nanoTime();
     double cpu = cpuSeconds();
-    JobID job = cluster.start(new Job(records, keys).graph(cluster.configuration, false));
-    cluster.finish(job);
+    JobID id = cluster.start(job.graph(cluster.configuration, false));
+    cluster.finish(id);
     double seconds = (System.nanoTime() - begin) / 1e9;
-    say("plain: " + Job.results());
-    CheckpointStatsSnapshot checkpoints = cluster.statistics(job);
-    measured(String.format("plain: %d records in %.2f s, %.0f records/s, %.2f s of processors, %d checkpoints", records,
-        seconds, records / seconds, cpuSeconds() - cpu, checkpoints.getCounts().getNumberOfCompletedCheckpoints()));
+    say("plain: " + job.results());
+    CheckpointStatsSnapshot checkpoints = cluster.statistics(id);
+    measured(String.format("plain: %d records in %.2f s, %.0f records/s, %.2f s of processors, %d checkpoints", job.records(),
+        seconds, job.records() / seconds, cpuSeconds() - cpu, checkpoints.getCounts().getNumberOfCompletedCheckpoints()));
   }
 
-  private static void failure(Cluster cluster, long records, long keys) throws Exception {
-    JobID job = cluster.start(new Job(records, keys).slowFrom(records - records / 10).graph(cluster.configuration, true));
-    cluster.finish(job);
-    CheckpointStatsSnapshot checkpoints = cluster.statistics(job);
-    say("failure: restored " + checkpoints.getCounts().getNumberOfRestoredCheckpoints() + ", incremental " + cluster.wasIncremental(job)
-        + ", " + Job.results());
+  private static void failure(Cluster cluster, Job plain) throws Exception {
+    JobID id = cluster.start(plain.slowFrom(plain.records() - plain.records() / 10).graph(cluster.configuration, true));
+    cluster.finish(id);
+    CheckpointStatsSnapshot checkpoints = cluster.statistics(id);
+    say("failure: restored " + checkpoints.getCounts().getNumberOfRestoredCheckpoints() + ", incremental " + cluster.wasIncremental(id)
+        + ", " + plain.results());
     measured(String.format("failure: checkpoints of %d bytes on average, %d ms",
         checkpoints.getSummaryStats().getStateSizeStats().getAverage(),
         checkpoints.getSummaryStats().getEndToEndDurationStats().getAverage()));
   }
 
+  /** Stops a job of two subtasks with a savepoint and restores it. With `imports` that many databases must be exported and imported. */
   private static void savepoint(
-      Cluster cluster, Job job, long records, SavepointFormatType format, int parallelism, boolean ingests) throws Exception {
+      Cluster cluster, Job plain, Restores restores, SavepointFormatType format, int parallelism, int imports) throws Exception {
     Configuration more = new Configuration();
-    more.setString("state.backend.rocksdb.use-ingest-db-restore-mode", String.valueOf(ingests));
-    JobID first = cluster.start(job.slowFrom(records - records / 10).graph(cluster.configuration, false));
+    more.setString("state.backend.rocksdb.use-ingest-db-restore-mode", String.valueOf(imports > 0));
+    JobID first = cluster.start(plain.slowFrom(plain.records() - plain.records() / 10).graph(cluster.configuration, false));
     cluster.awaitCheckpoints(first, 1);
     long begin = System.nanoTime();
     String path = cluster.stopWithSavepoint(first, format);
     double stopped = (System.nanoTime() - begin) / 1e6;
-    Job again = job.slowFrom(Long.MAX_VALUE).restoredFrom(path).parallelism(parallelism).with(more);
+    restores.imported();
+    Job again = plain.restoredFrom(path).parallelism(parallelism).with(more);
     begin = System.nanoTime();
     cluster.finish(cluster.start(again.graph(cluster.configuration, false)));
     double restored = (System.nanoTime() - begin) / 1e6;
-    String name = "savepoint " + format + " 2 to " + parallelism + (ingests ? " ingesting" : "");
-    say(name + ": " + Job.results());
-    measured(String.format("%s: %d bytes, stop %.0f ms, restore and rest %.0f ms", name, bytes(path), stopped, restored));
+    String name = "savepoint " + format + " 2 to " + parallelism;
+    int imported = restores.imported();
+    if (imported != imports) {
+      throw new IllegalStateException(name + " imports " + imported + " databases, not " + imports);
+    }
+    say(name + ": imports " + imported + ", " + again.results());
+    measured(String.format("%s, %d imports: %d bytes, stop %.0f ms, restore and rest %.0f ms", name, imported, bytes(path),
+        stopped, restored));
   }
 
-  private static void retained(Cluster cluster, long records, long keys) throws Exception {
-    Job job = new Job(records, keys).slowFrom(records / 2);
-    JobID first = cluster.start(job.graph(cluster.configuration, false));
+  private static void retained(Cluster cluster, Job plain) throws Exception {
+    JobID first = cluster.start(plain.slowFrom(plain.records() / 2).graph(cluster.configuration, false));
     cluster.awaitCheckpoints(first, 3);
     String path = cluster.cancelWithCheckpoint(first);
-    JobID second = cluster.start(job.slowFrom(Long.MAX_VALUE).restoredFrom(path).parallelism(4).graph(cluster.configuration, false));
-    cluster.finish(second);
-    say("retained checkpoint 2 to 4: " + Job.results());
+    Job again = plain.restoredFrom(path).parallelism(4);
+    cluster.finish(cluster.start(again.graph(cluster.configuration, false)));
+    say("retained checkpoint 2 to 4: " + again.results());
   }
 
   private static long bytes(String uri) throws IOException {
@@ -121,12 +126,5 @@ public final class FlinkRun {
   /** The processor time of this process. */
   private static double cpuSeconds() {
     return ManagementFactory.getPlatformMXBean(com.sun.management.OperatingSystemMXBean.class).getProcessCpuTime() / 1e9;
-  }
-
-  /** The file of the native half. */
-  private static String half() throws IOException {
-    List<String> mapped = Files.readAllLines(Path.of("/proc/self/maps"));
-    String line = mapped.stream().filter(found -> found.contains("librocksdbjni")).findFirst().orElse("none");
-    return line.substring(Math.max(0, line.indexOf('/')));
   }
 }

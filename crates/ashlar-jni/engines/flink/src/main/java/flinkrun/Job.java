@@ -1,8 +1,9 @@
 package flinkrun;
 
-import java.util.Map;
-import java.util.TreeMap;
-import java.util.concurrent.ConcurrentHashMap;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.flink.api.common.eventtime.WatermarkStrategy;
 import org.apache.flink.api.common.functions.RichMapFunction;
@@ -17,12 +18,12 @@ import org.apache.flink.runtime.jobgraph.JobGraph;
 import org.apache.flink.runtime.jobgraph.SavepointRestoreSettings;
 import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
 
-/** The job: numbers, a place where it may slow down or fail, keyed state, and a sink that keeps the last text of each key. */
+/** The job: numbers, a place where it may slow down or fail, keyed state, and a sink that keeps all rows. */
 final class Job {
   /** The slow part takes so long, if the job neither fails nor is stopped in it. */
   private static final long SLOW_MILLIS = 60_000;
-  /** What the sink got, by key. The cluster runs in this process. */
-  static final Map<String, String> RESULTS = new ConcurrentHashMap<>();
+  /** What the sink got. The cluster runs in this process. */
+  private static final Queue<String> ROWS = new ConcurrentLinkedQueue<>();
   /** Checkpoints that have completed since the start of the job. */
   static final AtomicInteger CHECKPOINTS = new AtomicInteger();
   private static volatile boolean isFailing;
@@ -41,29 +42,46 @@ final class Job {
     this.keys = keys;
   }
 
+  private Job copy() {
+    Job copy = new Job(records, keys);
+    copy.parallelism = parallelism;
+    copy.slowFrom = slowFrom;
+    copy.restoreFrom = restoreFrom;
+    copy.more = more;
+    return copy;
+  }
+
   Job parallelism(int to) {
-    parallelism = to;
-    return this;
+    Job copy = copy();
+    copy.parallelism = to;
+    return copy;
   }
 
   Job slowFrom(long record) {
-    slowFrom = record;
-    return this;
+    Job copy = copy();
+    copy.slowFrom = record;
+    return copy;
   }
 
   Job restoredFrom(String path) {
-    restoreFrom = path;
-    return this;
+    Job copy = copy();
+    copy.restoreFrom = path;
+    return copy;
   }
 
   Job with(Configuration configuration) {
-    more = configuration;
-    return this;
+    Job copy = copy();
+    copy.more = configuration;
+    return copy;
+  }
+
+  long records() {
+    return records;
   }
 
   /** The graph; with {@code fails} the job fails once in its slow part, after two checkpoints. */
   JobGraph graph(Configuration base, boolean fails) {
-    RESULTS.clear();
+    ROWS.clear();
     CHECKPOINTS.set(0);
     isFailing = fails;
     hasFailed = false;
@@ -77,7 +95,7 @@ final class Job {
             WatermarkStrategy.<Long>forMonotonousTimestamps().withTimestampAssigner((number, before) -> number), "numbers")
         .setParallelism(1).uid("numbers")
         .map(new Faulty(slowFrom, Math.max(1, SLOW_MILLIS / Math.max(1, records - slowFrom)))).setParallelism(1).uid("faulty")
-        .keyBy(number -> Long.remainderUnsigned(mixed(number), keyCount), Types.LONG)
+        .keyBy(number -> key(number, keyCount), Types.LONG)
         .process(new States()).uid("states")
         .sinkTo(new Kept()).uid("kept");
     JobGraph graph = env.getStreamGraph().getJobGraph();
@@ -95,15 +113,27 @@ final class Job {
     return z ^ (z >>> 31);
   }
 
-  /** How many keys the sink has, and a sum over their texts. */
-  static String results() {
+  static long key(long number, long keys) {
+    return Long.remainderUnsigned(mixed(number), keys);
+  }
+
+  /** Compares the rows with the model; answers how many they are, and a sum over them. */
+  String results() {
+    List<String> rows = new ArrayList<>(ROWS);
+    rows.sort(null);
+    List<String> wanted = Model.rows(records, keys);
+    if (!rows.equals(wanted)) {
+      List<String> wrong = new ArrayList<>(rows);
+      wrong.removeAll(wanted);
+      throw new IllegalStateException(rows.size() + " rows for " + wanted.size() + ", of which no model has " + wrong);
+    }
     long sum = 0;
-    for (String text : new TreeMap<>(RESULTS).values()) {
-      for (int at = 0; at < text.length(); at++) {
-        sum = sum * 31 + text.charAt(at);
+    for (String row : rows) {
+      for (int at = 0; at < row.length(); at++) {
+        sum = sum * 31 + row.charAt(at);
       }
     }
-    return "keys " + RESULTS.size() + ", digest " + Long.toHexString(sum);
+    return "rows " + rows.size() + ", digest " + Long.toHexString(sum);
   }
 
   /** Slows down from a record on, and fails there once if the job is to. */
@@ -135,7 +165,7 @@ final class Job {
     }
   }
 
-  /** Keeps the last text of each key. */
+  /** Keeps all rows. */
   private static final class Kept implements Sink<String> {
     private static final long serialVersionUID = 1;
 
@@ -143,8 +173,8 @@ final class Job {
     public SinkWriter<String> createWriter(WriterInitContext context) {
       return new SinkWriter<>() {
         @Override
-        public void write(String text, Context at) {
-          RESULTS.put(text.substring(0, text.indexOf(':')), text);
+        public void write(String row, Context at) {
+          ROWS.add(row);
         }
 
         @Override

@@ -29,6 +29,12 @@ final class States extends KeyedProcessFunction<Long, Long, String> {
   private static final long LAST = Long.MAX_VALUE - 1;
   /** Timestamps between the timers of a key. */
   private static final long STEP = 1000;
+  /** Values that it divides cut the notes to the newest ones. */
+  static final long CUT = 16;
+  /** So many notes stay. */
+  static final int KEPT = 4;
+  /** Values with the remainder 1 remove a sum. */
+  static final long REMOVE = 32;
 
   private transient ValueState<Long> count;
   private transient ValueState<Long> fired;
@@ -50,25 +56,51 @@ final class States extends KeyedProcessFunction<Long, Long, String> {
 
   @Override
   public void processElement(Long number, Context context, Collector<String> out) throws Exception {
-    long value = Job.mixed(number) >>> 40;
+    long value = value(number);
     Long before = count.value();
     count.update(before == null ? 1 : before + 1);
-    notes.add("note " + number + " of " + value);
+    notes.add(note(number, value));
     List<String> kept = new ArrayList<>();
-    if (value % 16 == 0) {
+    if (value % CUT == 0) {
       notes.get().forEach(kept::add);
-      notes.update(kept.subList(Math.max(0, kept.size() - 4), kept.size()));
+      notes.update(kept.subList(Math.max(0, kept.size() - KEPT), kept.size()));
     }
-    int bucket = (int) (value % 8);
-    Long sum = sums.get(bucket);
-    sums.put(bucket, sum == null ? value : sum + value);
-    if (value % 32 == 1) {
-      sums.remove((int) (value / 32 % 8));
+    Long sum = sums.get(bucket(value));
+    sums.put(bucket(value), sum == null ? value : sum + value);
+    if (value % REMOVE == 1) {
+      sums.remove(removed(value));
     }
     most.add(value);
     mean.add(value);
-    context.timerService().registerEventTimeTimer((number / STEP + 1) * STEP);
+    context.timerService().registerEventTimeTimer(timer(number));
     context.timerService().registerEventTimeTimer(LAST);
+  }
+
+  static long value(long number) {
+    return Job.mixed(number) >>> 40;
+  }
+
+  static String note(long number, long value) {
+    return "note " + number + " of " + value;
+  }
+
+  /** The key of the sum that a value goes to. */
+  static int bucket(long value) {
+    return (int) (value % 8);
+  }
+
+  /** The key of the sum that a value removes. */
+  static int removed(long value) {
+    return (int) (value / 32 % 8);
+  }
+
+  static long timer(long number) {
+    return (number / STEP + 1) * STEP;
+  }
+
+  /** What a key emits at the end. */
+  static String row(long key, long count, long fired, List<String> notes, Map<Integer, Long> sums, long most, double mean) {
+    return key + ": count " + count + ", fired " + fired + ", notes " + notes + ", sums " + sums + ", most " + most + ", mean " + mean;
   }
 
   @Override
@@ -84,8 +116,7 @@ final class States extends KeyedProcessFunction<Long, Long, String> {
     for (Map.Entry<Integer, Long> entry : sums.entries()) {
       map.put(entry.getKey(), entry.getValue());
     }
-    out.collect(context.getCurrentKey() + ": count " + count.value() + ", fired " + fired.value() + ", notes " + list + ", sums " + map
-        + ", most " + most.get() + ", mean " + mean.get());
+    out.collect(row(context.getCurrentKey(), count.value(), fired.value(), list, map, most.get(), mean.get()));
   }
 
   /** The mean by its sum and count. */

@@ -22,7 +22,7 @@ import org.apache.flink.streaming.api.functions.KeyedProcessFunction;
 import org.apache.flink.streaming.api.functions.sink.v2.DiscardingSink;
 import org.apache.flink.util.Collector;
 
-/** State with a time to live: expired entries and elements leave RocksDB in a compaction. */
+/** State with a time to live: expired entries and elements leave RocksDB in a compaction. The clock is that of {@link ClockedBackend}. */
 final class Ttl {
   private static final long OLD = 1000;
   private static final long NEW = 500;
@@ -35,7 +35,7 @@ final class Ttl {
     LINES.clear();
     StreamExecutionEnvironment env = StreamExecutionEnvironment.getExecutionEnvironment(cluster.configuration);
     env.setParallelism(1);
-    // Old records, a pause, new records, the compactions.
+    // Old records, a step of the clock, new records, the compactions.
     env.fromSource(new NumberSequenceSource(0, OLD + NEW + 1), WatermarkStrategy.noWatermarks(), "numbers")
         .keyBy(number -> number < OLD ? number : number - OLD - 1, Types.LONG)
         .process(new Expiring())
@@ -70,12 +70,22 @@ final class Ttl {
     @Override
     public void processElement(Long number, Context context, Collector<String> out) throws Exception {
       if (number == OLD) {
-        Thread.sleep(MILLIS + 100);
+        step();
       } else if (number == OLD + NEW + 1) {
         compact();
       } else {
         write(number < OLD ? "old" : "new", number);
       }
+    }
+
+    /** Says what is there while nothing has expired, so that no compaction has removed anything; then all of it expires. */
+    private void step() throws Exception {
+      Backend backend = new Backend(getRuntimeContext());
+      for (StateDescriptor<?, ?> state : all) {
+        LINES.add("ttl: " + state.getName() + " has " + backend.sizes(state.getName()));
+      }
+      LINES.add("ttl: entries " + backend.entries());
+      ClockedBackend.CLOCK.addAndGet(MILLIS);
     }
 
     private void write(String age, long number) throws Exception {
@@ -91,11 +101,9 @@ final class Ttl {
 
     private void compact() throws Exception {
       Backend backend = new Backend(getRuntimeContext());
-      LINES.add("ttl: entries " + backend.entries());
       for (StateDescriptor<?, ?> state : all) {
-        String before = backend.sizes(state.getName());
         backend.compact(state);
-        LINES.add("ttl: " + state.getName() + " has " + before + ", after the compaction " + backend.sizes(state.getName()));
+        LINES.add("ttl: " + state.getName() + " has after the compaction " + backend.sizes(state.getName()));
       }
       LINES.add("ttl: entries after compactions " + backend.entries());
       // The current key is the last one: one behind the new keys, whose old state has expired.

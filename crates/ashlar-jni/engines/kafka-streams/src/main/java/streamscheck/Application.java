@@ -36,7 +36,6 @@ final class Application {
   static final String MATCHED = "matched";
   static final String COUNTS = "counts";
 
-  static final int USER_COUNT = 5000;
   private static final long HOUR = 3_600_000;
 
   /** The hour before this one. Brokers delete records of changelogs by their times, so old ones would be lost. */
@@ -44,14 +43,20 @@ final class Application {
 
   private static final long WINDOW = 10_000;
   private static final long NEAR = 5_000;
-  private static final int STEP = 10;
   private static final int VALUE_BYTES = 200;
   private static final int EVENTS_A_CLICK = 10;
 
   /** A record of an input topic. */
   record Input(String topic, String key, String value, long time) {}
 
-  private Application() {}
+  private final int users;
+  private final int step;
+
+  /** So many users, and an event each `step` milliseconds. */
+  Application(int users, int step) {
+    this.users = users;
+    this.step = step;
+  }
 
   static Properties settings(String servers, String directory) {
     Properties settings = new Properties();
@@ -109,22 +114,22 @@ final class Application {
   }
 
   /** Four users of five have a name. */
-  static List<Input> users() {
-    List<Input> users = new ArrayList<>();
-    for (int number = 0; number < USER_COUNT; number++) {
+  List<Input> users() {
+    List<Input> named = new ArrayList<>();
+    for (int number = 0; number < users; number++) {
       if (number % 5 != 0) {
-        users.add(new Input(USERS, user(number), "name " + number, START));
+        named.add(new Input(USERS, user(number), "name " + number, START));
       }
     }
-    return users;
+    return named;
   }
 
-  private static String userOf(int event) {
-    return user(new SplittableRandom(event).nextInt(USER_COUNT));
+  private String userOf(int event) {
+    return user(new SplittableRandom(event).nextInt(users));
   }
 
-  private static long timeOf(int event) {
-    return START + 1000 + (long) event * STEP;
+  private long timeOf(int event) {
+    return START + 1000 + (long) event * step;
   }
 
   private static String eventText(int event) {
@@ -137,7 +142,7 @@ final class Application {
   }
 
   /** The events [from, to) and their clicks, ordered by time. */
-  static List<Input> events(int from, int to) {
+  List<Input> events(int from, int to) {
     List<Input> inputs = new ArrayList<>();
     for (int event = from; event < to; event++) {
       inputs.add(new Input(EVENTS, userOf(event), eventText(event), timeOf(event)));
@@ -149,7 +154,7 @@ final class Application {
   }
 
   /** The counts of the events [0, to), as sorted lines. */
-  static List<String> wantedCounts(int to) {
+  List<String> wantedCounts(int to) {
     Map<String, Long> counts = new TreeMap<>();
     for (int event = 0; event < to; event++) {
       long start = timeOf(event) / WINDOW * WINDOW;
@@ -166,7 +171,7 @@ final class Application {
   }
 
   /** The joins of events [0, to) with names, as sorted lines. */
-  static List<String> wantedJoined(int to) {
+  List<String> wantedJoined(int to) {
     List<String> lines = new ArrayList<>();
     for (int event = 0; event < to; event++) {
       int number = Integer.parseInt(userOf(event).substring(5));
@@ -178,9 +183,9 @@ final class Application {
   }
 
   /** The joins of events [0, to) with clicks, as sorted lines. */
-  static List<String> wantedMatched(int to) {
+  List<String> wantedMatched(int to) {
     List<String> lines = new ArrayList<>();
-    int reach = (int) (NEAR / STEP) + 1;
+    int reach = (int) (NEAR / step) + 1;
     for (int click = 0; click < to; click += EVENTS_A_CLICK) {
       String user = userOf(click);
       for (int event = Math.max(0, click - reach); event < Math.min(to, click + reach + 1); event++) {
@@ -193,6 +198,7 @@ final class Application {
     return sorted(lines);
   }
 
+  /** Takes its lines, sorts them and answers them. */
   static List<String> sorted(List<String> lines) {
     Collections.sort(lines);
     return lines;

@@ -14,6 +14,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Properties;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Future;
 import kafka.server.KafkaConfig;
 import kafka.server.KafkaRaftServer;
 import kafka.tools.StorageTool;
@@ -22,6 +23,7 @@ import org.apache.kafka.clients.admin.NewTopic;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.clients.producer.RecordMetadata;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.serialization.StringDeserializer;
@@ -95,12 +97,18 @@ final class Broker implements AutoCloseable {
     }
   }
 
-  void send(List<Application.Input> inputs) {
+  /** Sends records; each must reach the log of the broker. */
+  void send(List<Application.Input> inputs) throws ExecutionException, InterruptedException {
+    List<Future<RecordMetadata>> sent = new ArrayList<>();
     Map<String, Object> settings = new HashMap<>(Map.of("bootstrap.servers", servers, "linger.ms", 20, "acks", "all"));
     try (KafkaProducer<String, String> producer =
         new KafkaProducer<>(settings, new StringSerializer(), new StringSerializer())) {
       for (Application.Input input : inputs) {
-        producer.send(new ProducerRecord<>(input.topic(), null, input.time(), input.key(), input.value()));
+        sent.add(producer.send(new ProducerRecord<>(input.topic(), null, input.time(), input.key(), input.value())));
+      }
+      producer.flush();
+      for (Future<RecordMetadata> one : sent) {
+        one.get();
       }
     }
   }

@@ -17,11 +17,6 @@ final class Check {
     System.out.println(text);
   }
 
-  /** A line that may differ between runs. */
-  static void measure(String text) {
-    System.err.println("measured " + text);
-  }
-
   /** Notes a difference if the store's answer is another one than the model's. */
   void same(String what, Object wanted, Object found) {
     if (Objects.equals(wanted, found)) {

@@ -24,9 +24,7 @@ final class KeyValues<V> {
   private static final int KEYS = 1000;
   private static final int WRITES = 8_000;
 
-  private final Check check;
-  private final String name;
-  private final Place place;
+  private final Subject subject;
   private final Supplier<? extends StoreBuilder<? extends KeyValueStore<Bytes, V>>> builder;
   private final BiFunction<byte[], Long, V> value;
   private final BiFunction<byte[], Long, byte[]> stored;
@@ -37,16 +35,12 @@ final class KeyValues<V> {
 
   /** `value` makes a value of bytes and a time, `stored` the bytes that the store keeps for it, and `text` tells it. */
   KeyValues(
-      Check check,
-      String name,
-      Place place,
+      Subject subject,
       Supplier<? extends StoreBuilder<? extends KeyValueStore<Bytes, V>>> builder,
       BiFunction<byte[], Long, V> value,
       BiFunction<byte[], Long, byte[]> stored,
       Function<V, String> text) {
-    this.check = check;
-    this.name = name;
-    this.place = place;
+    this.subject = subject;
     this.builder = builder;
     this.value = value;
     this.stored = stored;
@@ -54,7 +48,7 @@ final class KeyValues<V> {
   }
 
   void run() {
-    store = place.open(builder.get());
+    store = subject.place().open(builder.get());
     compare("empty");
     write(WRITES);
     compare("written");
@@ -64,16 +58,16 @@ final class KeyValues<V> {
     iterateWhileWriting();
     Place.commit(store);
     store.close();
-    check.same(name + ": open after the close", false, store.isOpen());
-    check.fails(name + ": get after the close", InvalidStateStoreException.class, () -> store.get(key(1)));
-    store = place.open(builder.get());
+    subject.same("open after the close", false, store.isOpen());
+    subject.fails("get after the close", InvalidStateStoreException.class, () -> store.get(key(1)));
+    store = subject.place().open(builder.get());
     compare("opened again");
     write(WRITES / 4);
     restore();
     compare("restored");
     leaveIteratorsOpen();
     store.close();
-    store = place.open(builder.get());
+    store = subject.place().open(builder.get());
     compare("opened a third time");
     store.close();
   }
@@ -96,10 +90,10 @@ final class KeyValues<V> {
       Bytes key = key(random.nextInt(KEYS));
       V fresh = newValue();
       switch (random.nextInt(8)) {
-        case 0 -> check.same(name + ": delete", model.remove(key), told(store.delete(key)));
+        case 0 -> subject.same("delete", model.remove(key), told(store.delete(key)));
         case 1 -> {
           String before = model.putIfAbsent(key, text.apply(fresh));
-          check.same(name + ": put if absent", before, told(store.putIfAbsent(key, fresh)));
+          subject.same("put if absent", before, told(store.putIfAbsent(key, fresh)));
         }
         case 2 -> putAll(key, fresh);
         case 3 -> {
@@ -129,11 +123,11 @@ final class KeyValues<V> {
 
   private void compare(String when) {
     for (int number = 0; number < KEYS; number++) {
-      check.same(name + ": get", model.get(key(number)), told(store.get(key(number))));
+      subject.same("get", model.get(key(number)), told(store.get(key(number))));
     }
     List<String> all = list(store.all());
-    check.same(name + ": all", list(model), all);
-    check.same(name + ": reverse all", list(model.descendingMap()), list(store.reverseAll()));
+    subject.same("all", list(model), all);
+    subject.same("reverse all", list(model.descendingMap()), list(store.reverseAll()));
     for (int i = 0; i < 10; i++) {
       ranges(key(random.nextInt(KEYS)), key(random.nextInt(KEYS)));
     }
@@ -141,10 +135,10 @@ final class KeyValues<V> {
       byte[] prefix = {(byte) (first * 17)};
       NavigableMap<Bytes, String> tail = model.tailMap(Bytes.wrap(prefix), true);
       NavigableMap<Bytes, String> part = first < 15 ? tail.headMap(next(first), false) : tail;
-      check.same(name + ": prefix scan", list(part), list(store.prefixScan(prefix, new ByteArraySerializer())));
+      subject.same("prefix scan", list(part), list(store.prefixScan(prefix, new ByteArraySerializer())));
     }
-    check.line(name + " " + when + ": " + all.size() + " entries, " + Check.digest(all));
-    System.err.println(name + " " + when + ": " + store.approximateNumEntries() + " entries by RocksDB's estimate");
+    subject.line(when, all);
+    System.err.println(subject.name() + " " + when + ": " + store.approximateNumEntries() + " entries by RocksDB's estimate");
   }
 
   private static Bytes next(int first) {
@@ -154,12 +148,12 @@ final class KeyValues<V> {
   private void ranges(Bytes one, Bytes other) {
     boolean ordered = Arrays.compareUnsigned(one.get(), other.get()) <= 0;
     NavigableMap<Bytes, String> part = ordered ? model.subMap(one, true, other, true) : new TreeMap<>();
-    check.same(name + ": range", list(part), list(store.range(one, other)));
-    check.same(name + ": reverse range", list(part.descendingMap()), list(store.reverseRange(one, other)));
-    check.same(name + ": range to the end", list(model.tailMap(one, true)), list(store.range(one, null)));
-    check.same(name + ": range from the start", list(model.headMap(one, true)), list(store.range(null, one)));
+    subject.same("range", list(part), list(store.range(one, other)));
+    subject.same("reverse range", list(part.descendingMap()), list(store.reverseRange(one, other)));
+    subject.same("range to the end", list(model.tailMap(one, true)), list(store.range(one, null)));
+    subject.same("range from the start", list(model.headMap(one, true)), list(store.range(null, one)));
     NavigableMap<Bytes, String> head = model.headMap(other, true).descendingMap();
-    check.same(name + ": reverse range from the start", list(head), list(store.reverseRange(null, other)));
+    subject.same("reverse range from the start", list(head), list(store.reverseRange(null, other)));
   }
 
   /** An iterator goes on over what was there when it began. */
@@ -174,13 +168,13 @@ final class KeyValues<V> {
         if (i == before.size() / 2) {
           Place.commit(store);
         }
-        check.same(name + ": peek", true, iterator.peekNextKey() != null);
+        subject.same("peek", true, iterator.peekNextKey() != null);
         KeyValue<Bytes, V> entry = iterator.next();
         found.add(line(entry.key, text.apply(entry.value)));
       }
     }
-    check.same(name + ": an iterator beside writes", before, found);
-    check.line(name + " iterated beside writes: " + found.size() + " entries, " + Check.digest(found));
+    subject.same("an iterator beside writes", before, found);
+    subject.line("iterated beside writes", found);
   }
 
   /** The store takes records of its changelog in one batch. */
@@ -199,7 +193,7 @@ final class KeyValues<V> {
         model.put(key, text.apply(value.apply(bytes, time)));
       }
     }
-    place.restore(store.name(), records);
+    subject.place().restore(store.name(), records);
   }
 
   /** A close with open iterators closes them; using them afterwards is an exception, not the end of the JVM. */
@@ -209,9 +203,9 @@ final class KeyValues<V> {
     all.next();
     back.next();
     store.close();
-    check.fails(name + ": an iterator after the close", InvalidStateStoreException.class, all::hasNext);
-    check.fails(name + ": an iterator after the close", InvalidStateStoreException.class, back::next);
-    store = place.open(builder.get());
+    subject.fails("an iterator after the close", InvalidStateStoreException.class, all::hasNext);
+    subject.fails("an iterator after the close", InvalidStateStoreException.class, back::next);
+    store = subject.place().open(builder.get());
   }
 
   private List<String> list(KeyValueIterator<Bytes, V> iterator) {

@@ -1,8 +1,7 @@
 package streamscheck;
 
-import java.io.IOException;
+import engines.Program;
 import java.nio.ByteBuffer;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import org.apache.kafka.common.serialization.Serdes;
@@ -13,7 +12,8 @@ import org.apache.kafka.streams.state.ValueAndTimestamp;
 import org.rocksdb.RocksDB;
 
 /**
- * Kafka Streams over a native half of RocksDB: `Main DIRECTORY PART [RECORDS]`, with PART `stores`, `driver`, `broker` or `handover`.
+ * Kafka Streams over a native half of RocksDB: `Main DIRECTORY PART [RECORDS or ROUND]`, with PART `stores`, `driver`, `broker` or
+ * `handover`.
  *
  * <p>`stores` compares each kind of state store with a model in memory. `driver` runs a topology in Kafka's test driver. `broker`
  * runs it on a broker, restarts it and restores its state, and measures. `handover`, with the number of the round from 0 on as the
@@ -23,15 +23,7 @@ public final class Main {
   private Main() {}
 
   public static void main(String[] words) {
-    int code = 1;
-    try {
-      code = run(words);
-    } catch (Exception failure) {
-      failure.printStackTrace();
-    }
-    System.out.flush();
-    // Threads of Kafka may still run.
-    Runtime.getRuntime().halt(code);
+    Program.run(words, Main::run);
   }
 
   private static int run(String[] words) throws Exception {
@@ -40,15 +32,14 @@ public final class Main {
       return 2;
     }
     RocksDB.loadLibrary();
-    System.err.println("half " + half());
-    Check.measure("Kafka " + AppInfoParser.getVersion() + ", the native half calls itself " + RocksDB.rocksdbVersion());
+    Program.measured("Kafka " + AppInfoParser.getVersion() + ", the native half calls itself " + RocksDB.rocksdbVersion());
     Check check = new Check();
     Path directory = Path.of(words[0]);
     int records = words.length > 2 ? Integer.parseInt(words[2]) : 0;
     switch (words[1]) {
       case "stores" -> stores(check, directory);
       case "driver" -> new Driver(check, directory, records == 0 ? 300 : records).run();
-      case "handover" -> new Handover(check, directory).run(records);
+      case "handover" -> new Handover(check, directory, records).run();
       case "broker" -> new Restarts(check, directory, records == 0 ? 200_000 : records).run();
       default -> throw new IllegalArgumentException("there is no part " + words[1]);
     }
@@ -63,31 +54,27 @@ public final class Main {
       Path below = directory.resolve(tuned ? "tuned" : "plain");
       keyValues(check, with, below, tuned);
       windows(check, with, below, tuned);
-      new Sessions(check, place(below, tuned)).run();
-      new Versions(check, place(below, tuned)).run();
-      new Metrics(check, place(below, tuned)).run();
+      new Sessions(subject(check, "session store" + with, below, tuned)).run();
+      new Versions(subject(check, "versioned store" + with, below, tuned)).run();
+      new Metrics(subject(check, "metrics" + with, below, tuned)).run();
     }
   }
 
-  private static Place place(Path directory, boolean tuned) {
+  private static Subject subject(Check check, String name, Path directory, boolean tuned) {
     Place place = new Place(directory);
-    return tuned ? place.with(StreamsConfig.ROCKSDB_CONFIG_SETTER_CLASS_CONFIG, Settings.class) : place;
+    return new Subject(check, name, tuned ? place.with(StreamsConfig.ROCKSDB_CONFIG_SETTER_CLASS_CONFIG, Settings.class) : place);
   }
 
   private static void keyValues(Check check, String with, Path directory, boolean tuned) {
     new KeyValues<byte[]>(
-            check,
-            "key-value store" + with,
-            place(directory, tuned),
+            subject(check, "key-value store" + with, directory, tuned),
             () -> Stores.keyValueStoreBuilder(Stores.persistentKeyValueStore("plain"), Serdes.Bytes(), Serdes.ByteArray()),
             (bytes, time) -> bytes,
             (bytes, time) -> bytes,
             Check::hex)
         .run();
     new KeyValues<ValueAndTimestamp<byte[]>>(
-            check,
-            "timestamped store" + with,
-            place(directory, tuned),
+            subject(check, "timestamped store" + with, directory, tuned),
             () -> Stores.timestampedKeyValueStoreBuilder(
                 Stores.persistentTimestampedKeyValueStore("timestamped"), Serdes.Bytes(), Serdes.ByteArray()),
             ValueAndTimestamp::make,
@@ -99,32 +86,18 @@ public final class Main {
   private static void windows(Check check, String with, Path directory, boolean tuned) {
     Duration retention = Windows.RETENTION;
     new Windows<Long>(
-            check,
-            "window store" + with,
-            place(directory, tuned),
+            subject(check, "window store" + with, directory, tuned),
             () -> Stores.windowStoreBuilder(
                 Stores.persistentWindowStore("windows", retention, Windows.SIZE, false), Serdes.String(), Serdes.Long()),
             number -> number,
             String::valueOf)
         .run();
     new Windows<ValueAndTimestamp<Long>>(
-            check,
-            "timestamped window store" + with,
-            place(directory, tuned),
+            subject(check, "timestamped window store" + with, directory, tuned),
             () -> Stores.timestampedWindowStoreBuilder(
                 Stores.persistentTimestampedWindowStore("timed", retention, Windows.SIZE, false), Serdes.String(), Serdes.Long()),
             number -> ValueAndTimestamp.make(number, number + 5),
             found -> found.value() + "@" + found.timestamp())
         .run();
-  }
-
-  /** The file of the native half that the JVM has mapped. */
-  private static String half() throws IOException {
-    for (String line : Files.readAllLines(Path.of("/proc/self/maps"))) {
-      if (line.contains("librocksdbjni")) {
-        return line.substring(line.indexOf('/'));
-      }
-    }
-    return "unknown";
   }
 }

@@ -1,10 +1,9 @@
 package streamscheck;
 
-import java.util.ArrayList;
-import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
 import org.apache.kafka.common.Metric;
 import org.apache.kafka.common.MetricName;
 import org.apache.kafka.common.serialization.Serdes;
@@ -22,6 +21,7 @@ final class Metrics {
           "bytes-read-total",
           "bytes-written-total",
           "compaction-pending",
+          "estimate-num-keys",
           "mem-table-flush-pending",
           "memtable-hit-ratio",
           "num-deletes-active-mem-table",
@@ -39,43 +39,43 @@ final class Metrics {
       List.of("-latency-", "iterator", "put-rate", "get-rate", "delete-rate", "all-rate", "scan-rate", "absent-rate", "range-rate",
           "restore-rate", "flush-rate", "commit-rate");
 
-  private final Check check;
-  private final Place place;
+  private final Subject subject;
 
-  Metrics(Check check, Place place) {
-    this.check = check;
-    this.place = place.with(StreamsConfig.METRICS_RECORDING_LEVEL_CONFIG, "DEBUG");
+  Metrics(Subject subject) {
+    this.subject = subject;
+    subject.place().with(StreamsConfig.METRICS_RECORDING_LEVEL_CONFIG, "DEBUG");
   }
 
   void run() {
     KeyValueStore<String, String> store =
-        place.open(Stores.keyValueStoreBuilder(Stores.persistentKeyValueStore("measured"), Serdes.String(), Serdes.String()));
+        subject.place().open(Stores.keyValueStoreBuilder(Stores.persistentKeyValueStore("measured"), Serdes.String(), Serdes.String()));
     for (int i = 0; i < 3000; i++) {
       store.put("key " + i, "value " + i);
     }
-    Place.commit(store);
+    Place.flush(store);
     for (int i = 0; i < 1000; i++) {
       store.get("key " + i * 5);
       store.put("late " + i % 500, i % 3 == 0 ? null : "value " + i);
     }
-    place.metrics().rocksDBMetricsRecordingTrigger().run();
+    subject.place().metrics().rocksDBMetricsRecordingTrigger().run();
     print();
     store.close();
   }
 
   private void print() {
-    List<String> lines = new ArrayList<>();
-    for (Map.Entry<MetricName, ? extends Metric> entry : place.metrics().metrics().entrySet()) {
+    Map<String, Object> values = new TreeMap<>();
+    for (Map.Entry<MetricName, ? extends Metric> entry : subject.place().metrics().metrics().entrySet()) {
       MetricName name = entry.getKey();
       boolean ofKafka = OF_KAFKA.stream().anyMatch(part -> name.name().contains(part));
       if (name.group().equals("stream-state-metrics") && !ofKafka) {
         Object value = entry.getValue().metricValue();
-        boolean number = value instanceof Number;
-        lines.add("metric " + name.name() + ": " + (FIXED.contains(name.name()) ? value : number ? "a number" : value));
+        values.put(name.name(), value);
         System.err.println("metric " + name.name() + ": " + value);
       }
     }
-    Collections.sort(lines);
-    lines.forEach(check::line);
+    values.forEach((name, value) ->
+        subject.check().line("metric " + name + ": " + (FIXED.contains(name) || !(value instanceof Number) ? value : "a number")));
+    double flushed = ((Number) values.get("memtable-bytes-flushed-total")).doubleValue();
+    subject.same("a flush is counted", true, flushed > 0);
   }
 }

@@ -1,13 +1,16 @@
 package streamscheck;
 
 import java.io.IOException;
+import java.lang.reflect.Field;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Properties;
 import java.util.stream.Stream;
@@ -23,6 +26,12 @@ import org.apache.kafka.streams.processor.internals.InternalProcessorContext;
 import org.apache.kafka.streams.processor.internals.RecordBatchingStateRestoreCallback;
 import org.apache.kafka.streams.processor.internals.metrics.StreamsMetricsImpl;
 import org.apache.kafka.streams.state.StoreBuilder;
+import org.apache.kafka.streams.state.internals.RocksDBStore;
+import org.apache.kafka.streams.state.internals.WrappedStateStore;
+import org.rocksdb.ColumnFamilyHandle;
+import org.rocksdb.FlushOptions;
+import org.rocksdb.RocksDB;
+import org.rocksdb.RocksDBException;
 
 /**
  * A state directory, and stores that are opened in it, closed, and opened again, as a task does it.
@@ -102,6 +111,31 @@ final class Place {
     } catch (ReflectiveOperationException failure) {
       throw new IllegalStateException(failure);
     }
+  }
+
+  /** Makes RocksDB flush all families, also where a commit leaves the flush to RocksDB. */
+  static void flush(StateStore store) {
+    commit(store);
+    StateStore inner = store;
+    while (inner instanceof WrappedStateStore<?, ?, ?> wrapped) {
+      inner = wrapped.wrapped();
+    }
+    try (FlushOptions options = new FlushOptions()) {
+      RocksDB db = (RocksDB) field(RocksDBStore.class, "db", inner);
+      List<ColumnFamilyHandle> families = new ArrayList<>();
+      for (Object family : (List<?>) field(RocksDB.class, "ownedColumnFamilyHandles", db)) {
+        families.add((ColumnFamilyHandle) family);
+      }
+      db.flush(options, families);
+    } catch (ReflectiveOperationException | RocksDBException failure) {
+      throw new IllegalStateException(failure);
+    }
+  }
+
+  private static Object field(Class<?> type, String name, Object of) throws ReflectiveOperationException {
+    Field field = type.getDeclaredField(name);
+    field.setAccessible(true);
+    return field.get(of);
   }
 
   /** The bytes of all files below a directory. */

@@ -1,5 +1,6 @@
 package streamscheck;
 
+import engines.Program;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
@@ -33,6 +34,7 @@ final class Restarts {
   private final Path state;
   private final Path broker;
   private final int events;
+  private final Application application = new Application(5000, 10);
 
   Restarts(Check check, Path directory, int events) {
     this.check = check;
@@ -46,19 +48,20 @@ final class Restarts {
       running.create(
           PARTITIONS, Application.USERS, Application.EVENTS, Application.CLICKS, Application.JOINED, Application.MATCHED);
       int last = events + events / 20;
-      check.same("records restored at the first start", 0L, round(running, "users", Application.users(), 0));
+      check.same("records restored at the first start", 0L, round(running, "users", application.users(), 0));
       check.same(
           "records restored for the first half",
           0L,
-          round(running, "first half", Application.events(0, events / 2), events / 2));
+          round(running, "first half", application.events(0, events / 2), events / 2));
       check.same(
           "records restored after a restart",
           0L,
-          round(running, "after a restart", Application.events(events / 2, events), events));
+          round(running, "after a restart", application.events(events / 2, events), events));
       delete(state);
-      long restored = round(running, "after a restore", Application.events(events, last), last);
+      long restored = round(running, "after a restore", application.events(events, last), last);
       // One for each name, each count, and each record that joins keep.
-      long kept = Application.users().size() + events + Application.events(0, events).size();
+      long kept = application.users().size() + events + application.events(0, events).size();
+      check.same("some records are restored", true, restored > 0);
       check.same("records restored without a state directory", kept, restored);
       check.line("broker, restored without a state directory: " + restored + " records");
       output(running, last);
@@ -81,17 +84,17 @@ final class Restarts {
     await(name + ": counts", () -> sum(counts(streams)) >= to);
     check.same(name + ": state", KafkaStreams.State.RUNNING, streams.state());
     List<String> counts = counts(streams);
-    check.same(name + ": counts", Application.wantedCounts(to), counts);
+    check.same(name + ": counts", application.wantedCounts(to), counts);
     check.line("broker, " + name + ": " + counts.size() + " counts, " + Check.digest(counts));
     check.same(name + ": close in time", true, streams.close(Duration.ofMinutes(1)));
-    Check.measure(
+    Program.measured(
         String.format(
             "%s: %.0f records/s, %.1f us of the stream thread for each, state %d bytes",
             name,
             pace.rate(),
             pace.microseconds(),
             Place.size(state)));
-    Check.measure(String.format("%s: restored %d records in %.1f s", name, restored.total.get(), restored.seconds()));
+    Program.measured(String.format("%s: restored %d records in %.1f s", name, restored.total.get(), restored.seconds()));
     return restored.total.get();
   }
 
@@ -113,8 +116,8 @@ final class Restarts {
   }
 
   private void output(Broker running, int to) {
-    compare("joined", Application.wantedJoined(to), running.values(Application.JOINED, PARTITIONS));
-    compare("matched", Application.wantedMatched(to), running.values(Application.MATCHED, PARTITIONS));
+    compare("joined", application.wantedJoined(to), running.values(Application.JOINED, PARTITIONS));
+    compare("matched", application.wantedMatched(to), running.values(Application.MATCHED, PARTITIONS));
   }
 
   private void compare(String what, List<String> wanted, List<String> found) {

@@ -2,6 +2,7 @@ package streamscheck;
 
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.NavigableMap;
@@ -22,27 +23,31 @@ final class Sessions {
   private static final int KEYS = 80;
   private static final long GAP = 60_000;
   private static final long HOUR = 3_600_000;
-  private static final String NAME = "session store";
+  /** A segment has the sessions that end in a half of the retention. */
+  private static final long SEGMENT = RETENTION.toMillis() / 2;
 
+  /** A session in the order of the store: segments by their times, in each the keys, and of each key the ends and the starts. */
   private record Session(String key, long start, long end) implements Comparable<Session> {
+    private static final Comparator<Session> ORDER =
+        Comparator.<Session>comparingLong(session -> session.end / SEGMENT)
+            .thenComparing(Session::key)
+            .thenComparingLong(Session::end)
+            .thenComparingLong(Session::start);
+
     @Override
     public int compareTo(Session other) {
-      int keys = key.compareTo(other.key);
-      int ends = keys != 0 ? keys : Long.compare(end, other.end);
-      return ends != 0 ? ends : Long.compare(start, other.start);
+      return ORDER.compare(this, other);
     }
   }
 
-  private final Check check;
-  private final Place place;
+  private final Subject subject;
   private final SplittableRandom random = new SplittableRandom(13);
   private final NavigableMap<Session, Long> model = new TreeMap<>();
   private SessionStore<String, Long> store;
   private long newest;
 
-  Sessions(Check check, Place place) {
-    this.check = check;
-    this.place = place;
+  Sessions(Subject subject) {
+    this.subject = subject;
   }
 
   private static StoreBuilder<SessionStore<String, Long>> builder() {
@@ -50,14 +55,14 @@ final class Sessions {
   }
 
   void run() {
-    store = place.open(builder());
+    store = subject.place().open(builder());
     grow(2500, 20 * HOUR);
     compare("grown");
     Place.commit(store);
     remove();
     compare("some removed");
     store.close();
-    store = place.open(builder());
+    store = subject.place().open(builder());
     grow(2500, 21 * HOUR);
     compare("opened again and grown");
     store.close();
@@ -94,7 +99,7 @@ final class Sessions {
         found.add(line(entry.key, entry.value));
       });
     }
-    check.same(NAME + ": find near a time", where(overlap(key, time - GAP, time + GAP)), found);
+    subject.same("find near a time", where(overlap(key, time - GAP, time + GAP)), found);
     return near;
   }
 
@@ -124,31 +129,33 @@ final class Sessions {
     for (int number = 0; number < KEYS; number++) {
       String key = key(number);
       List<String> found = list(store.fetch(key));
-      check.same(NAME + ": fetch", where(session -> session.key.equals(key)), found);
-      check.same(NAME + ": backward fetch", Windows.reversed(found), list(store.backwardFetch(key)));
+      List<String> wanted = where(session -> session.key.equals(key));
+      subject.same("fetch", wanted, found);
+      subject.same("backward fetch", Windows.reversed(wanted), list(store.backwardFetch(key)));
       all.addAll(found);
     }
     model.forEach((session, count) ->
-        check.same(NAME + ": fetch session", count, store.fetchSession(session.key, session.start, session.end)));
+        subject.same("fetch session", count, store.fetchSession(session.key, session.start, session.end)));
     for (int i = 0; i < 15; i++) {
       String key = key(random.nextInt(KEYS));
       long from = newest - random.nextLong(2 * HOUR);
       long to = from + random.nextLong(HOUR);
       List<String> wanted = where(overlap(key, from, to));
-      check.same(NAME + ": find", wanted, list(store.findSessions(key, from, to)));
-      check.same(NAME + ": backward find", Windows.reversed(wanted), list(store.backwardFindSessions(key, from, to)));
+      subject.same("find", wanted, list(store.findSessions(key, from, to)));
+      subject.same("backward find", Windows.reversed(wanted), list(store.backwardFindSessions(key, from, to)));
       ranges(key, key(random.nextInt(KEYS)), from, to);
     }
-    check.line(NAME + " " + when + ": " + all.size() + " sessions, " + Check.digest(all));
+    subject.line(when, all);
   }
 
   private void ranges(String key, String last, long from, long to) {
     Predicate<Session> inside = session -> session.key.compareTo(key) >= 0 && session.key.compareTo(last) <= 0;
     Predicate<Session> timely = session -> session.end >= from && session.start <= to;
-    List<String> wanted = Windows.sorted(where(inside.and(timely)));
-    check.same(NAME + ": find of keys", wanted, Windows.sorted(list(store.findSessions(key, last, from, to))));
-    check.same(NAME + ": backward find of keys", wanted, Windows.sorted(list(store.backwardFindSessions(key, last, from, to))));
-    check.same(NAME + ": fetch of keys", Windows.sorted(where(inside)), Windows.sorted(list(store.fetch(key, last))));
+    List<String> wanted = where(inside.and(timely));
+    subject.same("find of keys", wanted, list(store.findSessions(key, last, from, to)));
+    subject.same("backward find of keys", Windows.reversed(wanted), list(store.backwardFindSessions(key, last, from, to)));
+    subject.same("fetch of keys", where(inside), list(store.fetch(key, last)));
+    subject.same("backward fetch of keys", Windows.reversed(where(inside)), list(store.backwardFetch(key, last)));
   }
 
   private List<String> where(Predicate<Session> wanted) {

@@ -3,6 +3,7 @@ package streamscheck;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
+import java.util.Comparator;
 import java.util.List;
 import java.util.NavigableMap;
 import java.util.SplittableRandom;
@@ -25,18 +26,21 @@ final class Windows<V> {
   private static final int KEYS = 100;
   private static final long HOUR = 3_600_000;
 
-  /** A window: key and start, ordered by start, then key. */
+  /** A segment has the windows that start in a half of the retention. */
+  private static final long SEGMENT = RETENTION.toMillis() / 2;
+
+  /** A window in the order of the store: segments by their times, in each the keys, and of each key the starts. */
   private record Window(String key, long start) implements Comparable<Window> {
+    private static final Comparator<Window> ORDER =
+        Comparator.<Window>comparingLong(window -> window.start / SEGMENT).thenComparing(Window::key).thenComparingLong(Window::start);
+
     @Override
     public int compareTo(Window other) {
-      int starts = Long.compare(start, other.start);
-      return starts != 0 ? starts : key.compareTo(other.key);
+      return ORDER.compare(this, other);
     }
   }
 
-  private final Check check;
-  private final String name;
-  private final Place place;
+  private final Subject subject;
   private final Supplier<? extends StoreBuilder<? extends WindowStore<String, V>>> builder;
   private final LongFunction<V> value;
   private final Function<V, String> text;
@@ -46,27 +50,23 @@ final class Windows<V> {
   private long newest;
 
   Windows(
-      Check check,
-      String name,
-      Place place,
+      Subject subject,
       Supplier<? extends StoreBuilder<? extends WindowStore<String, V>>> builder,
       LongFunction<V> value,
       Function<V, String> text) {
-    this.check = check;
-    this.name = name;
-    this.place = place;
+    this.subject = subject;
     this.builder = builder;
     this.value = value;
     this.text = text;
   }
 
   void run() {
-    store = place.open(builder.get());
+    store = subject.place().open(builder.get());
     write(5000, 10 * HOUR);
     compare("written");
     Place.commit(store);
     store.close();
-    store = place.open(builder.get());
+    store = subject.place().open(builder.get());
     // The newest time is not stored: the store has it again from the first write.
     put("key-000", newest, value.apply(1));
     compare("opened again");
@@ -104,39 +104,41 @@ final class Windows<V> {
 
   /** The store answers for what is younger than its retention only. */
   private void expire() {
-    model.headMap(new Window("", newest - RETENTION.toMillis() + 1), false).clear();
+    model.keySet().removeIf(window -> window.start <= newest - RETENTION.toMillis());
   }
 
   private void compare(String when) {
     List<String> all = windowed(store.all());
-    check.same(name + ": all", sorted(where(window -> true)), sorted(all));
-    check.same(name + ": backward all", sorted(all), sorted(windowed(store.backwardAll())));
+    List<String> wanted = where(window -> true);
+    subject.same("all", wanted, all);
+    subject.same("backward all", reversed(wanted), windowed(store.backwardAll()));
     long oldest = newest - RETENTION.toMillis() + 1;
     for (int i = 0; i < 15; i++) {
       long from = oldest - HOUR + random.nextLong(4 * HOUR);
       spans(key(random.nextInt(KEYS)), from, from + random.nextLong(HOUR), key(random.nextInt(KEYS)));
     }
     for (Window window : model.keySet()) {
-      check.same(name + ": fetch", model.get(window), told(store.fetch(window.key, window.start)));
+      subject.same("fetch", model.get(window), told(store.fetch(window.key, window.start)));
       Window beside = new Window(window.key, window.start + 1);
-      check.same(name + ": fetch beside", null, told(store.fetch(beside.key, beside.start)));
+      subject.same("fetch beside", null, told(store.fetch(beside.key, beside.start)));
     }
-    check.line(name + " " + when + ": " + all.size() + " windows, " + Check.digest(all));
+    subject.line(when, all);
   }
 
   /** The windows that begin in [from, to], of one key, of a range of keys, of all. */
   private void spans(String key, long from, long to, String last) {
     Predicate<Window> timely = window -> window.start >= from && window.start <= to;
     List<String> one = where(timely.and(window -> window.key.equals(key)));
-    check.same(name + ": fetch of a key", one, single(key, store.fetch(key, from, to)));
-    check.same(name + ": backward fetch of a key", reversed(one), single(key, store.backwardFetch(key, from, to)));
+    subject.same("fetch of a key", one, single(key, store.fetch(key, from, to)));
+    subject.same("backward fetch of a key", reversed(one), single(key, store.backwardFetch(key, from, to)));
     List<String> range = where(timely.and(window -> window.key.compareTo(key) >= 0 && window.key.compareTo(last) <= 0));
-    check.same(name + ": fetch of keys", sorted(range), sorted(windowed(store.fetch(key, last, from, to))));
-    check.same(name + ": backward fetch of keys", sorted(range), sorted(windowed(store.backwardFetch(key, last, from, to))));
+    subject.same("fetch of keys", range, windowed(store.fetch(key, last, from, to)));
+    subject.same("backward fetch of keys", reversed(range), windowed(store.backwardFetch(key, last, from, to)));
     List<String> head = where(timely.and(window -> window.key.compareTo(key) <= 0));
-    check.same(name + ": fetch of the first keys", sorted(head), sorted(windowed(store.fetch(null, key, from, to))));
-    check.same(name + ": fetch all", sorted(where(timely)), sorted(windowed(store.fetchAll(from, to))));
-    check.same(name + ": backward fetch all", sorted(where(timely)), sorted(windowed(store.backwardFetchAll(from, to))));
+    subject.same("fetch of the first keys", head, windowed(store.fetch(null, key, from, to)));
+    List<String> all = where(timely);
+    subject.same("fetch all", all, windowed(store.fetchAll(from, to)));
+    subject.same("backward fetch all", reversed(all), windowed(store.backwardFetchAll(from, to)));
   }
 
   private String told(V found) {
@@ -158,7 +160,7 @@ final class Windows<V> {
     try (iterator) {
       while (iterator.hasNext()) {
         KeyValue<Windowed<String>, V> entry = iterator.next();
-        check.same(name + ": length of a window", SIZE.toMillis(), entry.key.window().end() - entry.key.window().start());
+        subject.same("length of a window", SIZE.toMillis(), entry.key.window().end() - entry.key.window().start());
         lines.add(line(entry.key.key(), entry.key.window().start(), text.apply(entry.value)));
       }
     }
@@ -175,12 +177,6 @@ final class Windows<V> {
 
   private static String line(String key, long start, String text) {
     return key + "@" + start + "=" + text;
-  }
-
-  static List<String> sorted(List<String> lines) {
-    List<String> copy = new ArrayList<>(lines);
-    Collections.sort(copy);
-    return copy;
   }
 
   static List<String> reversed(List<String> lines) {

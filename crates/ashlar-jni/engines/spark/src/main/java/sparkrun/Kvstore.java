@@ -2,6 +2,7 @@ package sparkrun;
 
 import static sparkrun.SparkRun.say;
 
+import engines.Program;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -78,7 +79,7 @@ final class Kvstore {
     double seconds = (System.nanoTime() - begin) / 1e9;
     try (Stream<Path> files = Files.walk(path)) {
       long bytes = files.filter(Files::isRegularFile).mapToLong(file -> file.toFile().length()).sum();
-      SparkRun.measured(String.format("kvstore: %d records in %.2f s, %.2f s of processors, %d bytes", records, seconds,
+      Program.measured(String.format("kvstore: %d records in %.2f s, %.2f s of processors, %d bytes", records, seconds,
           SparkRun.cpuSeconds() - cpu, bytes));
     }
   }

@@ -1,6 +1,6 @@
 package sparkrun;
 
-import java.io.IOException;
+import engines.Program;
 import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -8,7 +8,8 @@ import java.util.List;
 
 /**
  * {@code SparkRun FOLDER [RECORDS [short]]}: Spark's kvstore and streaming queries in a folder; with the last word only those with
- * changelog checkpoints. Lines on standard output are the same over each native half; lines on standard error name the half and what was measured.
+ * changelog checkpoints. Lines on standard output are the same over each native half; lines on standard error name the half and what
+ * was measured.
  */
 public final class SparkRun {
   private SparkRun() {}
@@ -17,11 +18,11 @@ public final class SparkRun {
     System.out.println(line);
   }
 
-  static void measured(String what) {
-    System.err.println("measured " + what);
+  public static void main(String[] args) {
+    Program.run(args, SparkRun::run);
   }
 
-  public static void main(String[] args) throws Exception {
+  private static int run(String[] args) throws Exception {
     Path folder = Path.of(args[0]).toAbsolutePath();
     int records = args.length > 1 ? Integer.parseInt(args[1]) : 4000;
     Files.createDirectories(folder);
@@ -29,9 +30,8 @@ public final class SparkRun {
     for (boolean changelog : args.length > 2 ? new boolean[] {true} : new boolean[] {false, true}) {
       Streaming.run(folder.resolve(changelog ? "changelog" : "snapshots"), records, changelog);
     }
-    System.err.println("half " + half());
     say("end");
-    System.exit(0);
+    return 0;
   }
 
   /** The processor time of this process. */
@@ -58,12 +58,5 @@ public final class SparkRun {
       }
     }
     return count + ", digest " + Long.toHexString(sum);
-  }
-
-  /** The file of the native half. */
-  private static String half() throws IOException {
-    List<String> mapped = Files.readAllLines(Path.of("/proc/self/maps"));
-    String line = mapped.stream().filter(found -> found.contains("librocksdbjni")).findFirst().orElse("none");
-    return line.substring(Math.max(0, line.indexOf('/')));
   }
 }

@@ -9,15 +9,17 @@ import static org.apache.spark.sql.functions.sum;
 import static org.apache.spark.sql.functions.timestamp_seconds;
 import static org.apache.spark.sql.functions.window;
 
+import engines.Program;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Queue;
 import java.util.TreeMap;
-import java.util.TreeSet;
-import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.stream.Stream;
 import org.apache.spark.SparkConf;
 import org.apache.spark.api.java.function.MapFunction;
@@ -39,8 +41,8 @@ final class Streaming {
   private static final String SCHEMA = "id LONG, key LONG, at LONG, amount LONG";
   /** Records from which on a query reads 8 files in place of 4. */
   private static final int MANY = 2000;
-  /** The rows that the query emitted; in update mode the last one of each key. */
-  private static final Map<String, String> ROWS = new ConcurrentHashMap<>();
+  /** The rows that the query emitted. */
+  private static final Queue<String> ROWS = new ConcurrentLinkedQueue<>();
 
   private Streaming() {}
 
@@ -53,13 +55,13 @@ final class Streaming {
   static void run(Path folder, int records, boolean changelog) throws Exception {
     SparkSession session = session(folder);
     session.conf().set("spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled", changelog);
-    run(session, folder, records, changelog, "aggregation", OutputMode.Update(), 1,
+    run(session, folder, records, changelog, "aggregation", OutputMode.Update(),
         rows -> rows.groupBy("key").agg(count(lit(1)).as("count"), sum("amount").as("sum"), max("id").as("most")));
-    run(session, folder, records, changelog, "dedup", OutputMode.Append(), 2, rows -> rows.select("key", "amount").dropDuplicates());
-    run(session, folder, records, changelog, "windows", OutputMode.Append(), 2,
+    run(session, folder, records, changelog, "dedup", OutputMode.Append(), rows -> rows.select("key", "amount").dropDuplicates());
+    run(session, folder, records, changelog, "windows", OutputMode.Append(),
         rows -> timed(rows, "at").groupBy(window(col("time"), "60 seconds"), col("key")).agg(sum("amount").as("sum")));
-    run(session, folder, records, changelog, "join", OutputMode.Append(), 3, Streaming::joined);
-    run(session, folder, records, changelog, "processor", OutputMode.Update(), 1, Streaming::processed);
+    run(session, folder, records, changelog, "join", OutputMode.Append(), Streaming::joined);
+    run(session, folder, records, changelog, "processor", OutputMode.Update(), Streaming::processed);
   }
 
   private static Dataset<Row> timed(Dataset<Row> rows, String column) {
@@ -80,7 +82,7 @@ final class Streaming {
   }
 
   private static void run(
-      SparkSession session, Path folder, int records, boolean changelog, String name, OutputMode mode, int keyed, Query query)
+      SparkSession session, Path folder, int records, boolean changelog, String name, OutputMode mode, Query query)
       throws Exception {
     Path place = folder.resolve(name);
     Files.createDirectories(place.resolve("in"));
@@ -95,16 +97,22 @@ final class Streaming {
         write(place, file, records / files);
       }
       // A query has its stores for itself: each start loads them from the checkpoint.
-      StreamingQuery running = start(session, place, mode, keyed, query);
+      StreamingQuery running = start(session, place, mode, query);
       running.awaitTermination();
       batches.add(running.recentProgress().length);
       state = rows(running);
     }
     double seconds = (System.nanoTime() - begin) / 1e9;
     String how = name + (changelog ? " with changelogs" : " with snapshots");
-    SparkRun.say(how + ": batches " + batches + ", state rows " + state + ", rows " + SparkRun.digest(new TreeSet<>(ROWS.values())));
+    List<String> emitted = new ArrayList<>(ROWS);
+    emitted.sort(null);
+    SparkRun.say(how + ": batches " + batches + ", state rows " + state + ", rows " + SparkRun.digest(emitted));
+    // These queries give each of their rows once.
+    if (emitted.isEmpty() || mode == OutputMode.Append() && new HashSet<>(emitted).size() < emitted.size()) {
+      throw new IllegalStateException(how + " emits no rows, or some of them twice: " + emitted);
+    }
     long bytes = bytes(place.resolve("checkpoint"));
-    SparkRun.measured(String.format("%s: %d records in %.2f s, %.2f s of processors, %d bytes of state", how, records, seconds,
+    Program.measured(String.format("%s: %d records in %.2f s, %.2f s of processors, %d bytes of state", how, records, seconds,
         SparkRun.cpuSeconds() - cpu, bytes));
   }
 
@@ -123,16 +131,11 @@ final class Streaming {
         .getOrCreate();
   }
 
-  private static StreamingQuery start(SparkSession session, Path place, OutputMode mode, int keyed, Query query) throws Exception {
+  private static StreamingQuery start(SparkSession session, Path place, OutputMode mode, Query query) throws Exception {
     Dataset<Row> rows = session.readStream().schema(SCHEMA).option("maxFilesPerTrigger", 1).csv(place.resolve("in").toString());
     VoidFunction2<Dataset<Row>, Long> keep = (batch, number) -> {
       for (Row row : batch.collectAsList()) {
-        StringBuilder key = new StringBuilder();
-        for (int at = 0; at < Math.min(keyed, row.size()); at++) {
-          key.append(row.get(at)).append(' ');
-        }
-        String one = keyed == 1 && row.size() == 1 ? row.getString(0).split(":")[0] : key.toString();
-        ROWS.put(one, row.toString());
+        ROWS.add(row.toString());
       }
     };
     return query.of(rows).writeStream().outputMode(mode).trigger(Trigger.AvailableNow())
