@@ -40,9 +40,10 @@ public final class JdbBench {
     }
     try {
       System.exit(run(flags, workloads) ? 0 : 1);
-    } catch (RocksDBException | IOException | InterruptedException | IllegalArgumentException | IllegalStateException failure) {
+    } catch (Throwable failure) {
       System.err.println("jdb_bench: " + failure);
-      System.exit(1);
+      // A thread of a benchmark may still run.
+      Runtime.getRuntime().halt(1);
     }
   }
 
