@@ -8,6 +8,10 @@
 //!    charge more.
 //! 3. Only large pieces are charged (arena chunks, indexes, buffers), never single entries.
 
+mod write_buffers;
+
+pub use write_buffers::WriteBuffers;
+
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -55,21 +59,23 @@ pub struct MemoryBudget {
     shortage: OnceLock<Relief>,
     /// The budget that this one is an account of.
     of: Option<Arc<MemoryBudget>>,
+    /// The limit on memtables that this account shares with others.
+    common: Option<Arc<WriteBuffers>>,
 }
 
 impl MemoryBudget {
     /// Nothing held yet.
     pub fn new(cap: usize) -> Arc<MemoryBudget> {
-        Arc::new(MemoryBudget::make(cap, None))
+        Arc::new(MemoryBudget::make(cap, None, None))
     }
 
     /// An account of one user of this budget: it shows what is charged through it, which this budget holds, too. An account
-    /// has no reliefs of its own.
-    pub fn account(self: &Arc<Self>) -> Arc<MemoryBudget> {
-        Arc::new(MemoryBudget::make(self.cap, Some(Arc::clone(self))))
+    /// has no reliefs of its own. Its memtables count in `common` too.
+    pub fn account(self: &Arc<Self>, common: Option<Arc<WriteBuffers>>) -> Arc<MemoryBudget> {
+        Arc::new(MemoryBudget::make(self.cap, Some(Arc::clone(self)), common))
     }
 
-    fn make(cap: usize, of: Option<Arc<MemoryBudget>>) -> MemoryBudget {
+    fn make(cap: usize, of: Option<Arc<MemoryBudget>>, common: Option<Arc<WriteBuffers>>) -> MemoryBudget {
         MemoryBudget {
             cap,
             held: Default::default(),
@@ -77,6 +83,7 @@ impl MemoryBudget {
             relief: OnceLock::new(),
             shortage: OnceLock::new(),
             of,
+            common,
         }
     }
 
@@ -130,6 +137,9 @@ impl MemoryBudget {
             held.fetch_add(bytes, Ordering::Relaxed);
         }
         self.total.fetch_add(bytes, Ordering::Relaxed);
+        if let Some(common) = self.common.as_ref().filter(|_| what == MemoryUse::Memtables) {
+            common.add(bytes);
+        }
         if let Some(of) = &self.of {
             return of.add(what, bytes);
         }
@@ -149,6 +159,9 @@ impl MemoryBudget {
             held.fetch_sub(bytes, Ordering::Relaxed);
         }
         self.total.fetch_sub(bytes, Ordering::Relaxed);
+        if let Some(common) = self.common.as_ref().filter(|_| what == MemoryUse::Memtables) {
+            common.sub(bytes);
+        }
         if let Some(of) = &self.of {
             of.sub(what, bytes);
         }
@@ -253,7 +266,7 @@ mod tests {
         budget.on_growth(move || {
             seen.fetch_add(1, Ordering::Relaxed);
         });
-        let (a, b) = (budget.account(), budget.account());
+        let (a, b) = (budget.account(None), budget.account(None));
         let (of_a, of_b) = (a.charge(MemoryUse::Memtables, 30), b.charge(MemoryUse::Memtables, 50));
         assert_eq!(
             (a.held(MemoryUse::Memtables), b.total(), budget.held(MemoryUse::Memtables)),

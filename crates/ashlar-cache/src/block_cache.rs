@@ -5,13 +5,15 @@
 //! 1. The pools' `used` together never exceed the capacity (until the capacity is lowered).
 //! 2. When the capacity is used up, the pool to evict from is chosen in proportion to its bytes. So blocks that no reader
 //!    asks for leave first, also those of an idle database.
-//! 3. No lock is held while a pool evicts.
+//! 3. Memtables may take room of the capacity: [`BlockCache::give_way_to`]. Their growth evicts blocks.
+//! 4. No lock is held while a pool evicts.
 
 use crate::pool::{FramePool, SWEEP};
+use ashlar_base::memory::WriteBuffers;
 use ashlar_sync::atomic::{AtomicUsize, Ordering};
 use ashlar_sync::{Mutex, Rank};
 use std::fmt;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 /// The golden ratio of 2^64: multiples are spread evenly.
 const STEP: usize = 0x9e37_79b9_7f4a_7c15;
@@ -23,6 +25,7 @@ pub struct BlockCache {
     used: AtomicUsize,
     pools: Mutex<Vec<Weak<FramePool>>>,
     turn: AtomicUsize,
+    memtables: OnceLock<Arc<WriteBuffers>>,
 }
 
 impl BlockCache {
@@ -33,7 +36,21 @@ impl BlockCache {
             used: AtomicUsize::new(0),
             pools: Mutex::new(Rank::Inner, Vec::new()),
             turn: AtomicUsize::new(0),
+            memtables: OnceLock::new(),
         })
+    }
+
+    /// Makes blocks take at most what these memtables leave of the capacity, so that both together stay within it, as long as the
+    /// memtables alone do. Once; a later call changes nothing.
+    pub fn give_way_to(self: &Arc<Self>, memtables: &Arc<WriteBuffers>) {
+        if self.memtables.set(Arc::clone(memtables)).is_ok() {
+            let cache = Arc::downgrade(self);
+            memtables.on_growth(move || {
+                if let Some(cache) = cache.upgrade() {
+                    cache.shrink();
+                }
+            });
+        }
     }
 
     /// The capacity in bytes.
@@ -46,14 +63,14 @@ impl BlockCache {
     pub fn set_capacity(&self, bytes: usize) {
         self.capacity.store(bytes, Ordering::Relaxed);
         let (pools, used) = (self.pools(), self.used());
-        let part_of = |pool: &FramePool| pool.used() as u128 * bytes as u128 / used.max(1) as u128;
+        let part_of = |pool: &FramePool| pool.used() as u128 * self.room() as u128 / used.max(1) as u128;
         // First each pool down to its part of the new capacity, then further where readers hold more than such a part.
         for pool in &pools {
             let part = part_of(pool);
-            evict_while(pool, || self.used() > self.capacity() && pool.used() as u128 > part);
+            evict_while(pool, || self.used() > self.room() && pool.used() as u128 > part);
         }
         for pool in &pools {
-            evict_while(pool, || self.used() > self.capacity());
+            evict_while(pool, || self.used() > self.room());
         }
     }
 
@@ -77,7 +94,13 @@ impl BlockCache {
 
     /// The bytes that are free.
     pub(crate) fn left(&self) -> usize {
-        self.capacity().saturating_sub(self.used())
+        self.room().saturating_sub(self.used())
+    }
+
+    /// What memtables leave of the capacity.
+    fn room(&self) -> usize {
+        let memtables = self.memtables.get().map_or(0, |memtables| memtables.held());
+        self.capacity().saturating_sub(memtables)
     }
 
     /// A pool charges to the cache from now on.
@@ -91,23 +114,23 @@ impl BlockCache {
     pub(crate) fn reserve(&self, size: usize) -> bool {
         let mut looks = SWEEP;
         loop {
-            let capacity = self.capacity();
-            let fits = |used: usize| used.checked_add(size).filter(|sum| *sum <= capacity);
+            let room = self.room();
+            let fits = |used: usize| used.checked_add(size).filter(|sum| *sum <= room);
             if self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).is_ok() {
                 return true;
             }
-            if size > capacity || !self.evict_one(&mut looks) {
+            if size > room || !self.evict_one(&mut looks) {
                 return false;
             }
         }
     }
 
-    /// Evicts blocks beyond a capacity that was lowered. Called at each miss.
+    /// Evicts blocks beyond a capacity that was lowered. Called at each miss, and when memtables grow.
     #[inline]
     pub(crate) fn shrink(&self) {
-        if self.used() > self.capacity() {
+        if self.used() > self.room() {
             let mut looks = SWEEP;
-            while self.used() > self.capacity() && self.evict_one(&mut looks) {}
+            while self.used() > self.room() && self.evict_one(&mut looks) {}
         }
     }
 
@@ -166,7 +189,7 @@ impl fmt::Debug for BlockCache {
 mod tests {
     use super::*;
     use crate::SlotArray;
-    use ashlar_base::memory::MemoryBudget;
+    use ashlar_base::memory::{MemoryBudget, MemoryUse};
 
     fn pool(cache: &Arc<BlockCache>) -> (Arc<FramePool>, SlotArray) {
         let pool = FramePool::of_cache(Arc::clone(cache), &MemoryBudget::new(1 << 30));
@@ -193,6 +216,24 @@ mod tests {
         assert!(cache.used() <= 100 << 10, "{cache:?}");
         drop(all);
         assert_eq!(cache.used(), 0);
+    }
+
+    #[test]
+    fn blocks_give_way_to_memtables() {
+        let cache = BlockCache::new(1 << 20);
+        let memtables = WriteBuffers::new(1 << 20);
+        cache.give_way_to(&memtables);
+        let (_pool, slots) = pool(&cache);
+        fill(&slots, 0..500, 4000);
+        assert!(cache.used() > 900 << 10, "{cache:?}");
+        let account = MemoryBudget::new(1 << 30).account(Some(Arc::clone(&memtables)));
+        let charge = account.charge(MemoryUse::Memtables, 700 << 10);
+        assert!(cache.used() <= 324 << 10, "{cache:?}");
+        fill(&slots, 500..600, 4000);
+        assert!(cache.used() <= 324 << 10 && cache.used() > 200 << 10, "{cache:?}");
+        drop(charge);
+        fill(&slots, 0..500, 4000);
+        assert!(cache.used() > 900 << 10, "{cache:?}");
     }
 
     /// Regression: the looks at a pool whose blocks are all held were those of the other pools too.

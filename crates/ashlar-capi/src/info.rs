@@ -11,10 +11,10 @@ use ashlar_compat::cache::Cache;
 use ashlar_compat::numbers::{HISTOGRAMS, PERF, TICKERS};
 use ashlar_compat::perf::{self, Level};
 use ashlardb::options::Order;
-use ashlardb::{LiveFile, Result};
+use ashlardb::{LiveFile, Result, WriteBuffers};
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 
 // Each function below is the body of the C function of its name.
 
@@ -357,27 +357,31 @@ pub fn options_set_ratelimiter(opt: &mut OptionsObject, limiter: Option<&RateObj
     opt.0.texts.set_text("rate_limiter_auto_tuned", auto_tuned.to_string());
 }
 
-/// `rocksdb_write_buffer_manager_t`: bytes of memtables. Each database that is opened with it has a cap of its own.
+/// `rocksdb_write_buffer_manager_t`: a limit on the memtables of all databases that are opened with it.
 #[derive(Debug)]
 pub struct ManagerObject {
-    bytes: AtomicUsize,
+    buffers: Arc<WriteBuffers>,
     /// Made with a cache.
     cached: bool,
 }
 
-/// A cap.
+/// A limit.
 pub fn write_buffer_manager_create(buffer_size: usize, _: bool) -> ManagerObject {
-    ManagerObject { bytes: buffer_size.into(), cached: false }
+    ManagerObject { buffers: Cache::limit_of_memtables(buffer_size, None), cached: false }
 }
 
-/// A cap; memtables count for the memory of the database anyway.
-pub fn write_buffer_manager_create_with_cache(buffer_size: usize, _: &CacheObject, _: bool) -> ManagerObject {
-    ManagerObject { bytes: buffer_size.into(), cached: true }
+/// A limit. Memtables take room of the cache.
+pub fn write_buffer_manager_create_with_cache(
+    buffer_size: usize,
+    cache: &CacheObject,
+    _: bool,
+) -> ManagerObject {
+    ManagerObject { buffers: Cache::limit_of_memtables(buffer_size, Some(&cache.0)), cached: true }
 }
 
-/// The cap.
+/// The limit.
 pub fn write_buffer_manager_buffer_size(wbm: &ManagerObject) -> usize {
-    wbm.bytes.load(Ordering::Relaxed)
+    wbm.buffers.limit()
 }
 
 /// Whether there is one.
@@ -385,24 +389,24 @@ pub fn write_buffer_manager_enabled(wbm: &ManagerObject) -> bool {
     write_buffer_manager_buffer_size(wbm) > 0
 }
 
-/// Changes the cap, for databases that are opened later.
+/// Changes the limit, also for open databases.
 pub fn write_buffer_manager_set_buffer_size(wbm: &ManagerObject, new_size: usize) {
-    wbm.bytes.store(new_size, Ordering::Relaxed);
+    wbm.buffers.set_limit(new_size);
 }
 
-/// Nothing: memtables are those of databases, whose property `rocksdb.size-all-mem-tables` has their bytes.
-pub fn write_buffer_manager_memory_usage(_: &ManagerObject) -> usize {
-    0
+/// The bytes of the memtables of all databases.
+pub fn write_buffer_manager_memory_usage(wbm: &ManagerObject) -> usize {
+    wbm.buffers.held()
 }
 
-/// Nothing, as for [`write_buffer_manager_memory_usage`].
-pub fn write_buffer_manager_mutable_memtable_memory_usage(_: &ManagerObject) -> usize {
-    0
+/// As [`write_buffer_manager_memory_usage`]: memtables that wait for a flush are not counted apart.
+pub fn write_buffer_manager_mutable_memtable_memory_usage(wbm: &ManagerObject) -> usize {
+    wbm.buffers.held()
 }
 
-/// Nothing: the memory of a database counts memtables and blocks alike.
-pub fn write_buffer_manager_dummy_entries_in_cache_usage(_: &ManagerObject) -> usize {
-    0
+/// The bytes of the cache that memtables take.
+pub fn write_buffer_manager_dummy_entries_in_cache_usage(wbm: &ManagerObject) -> usize {
+    if wbm.cached { wbm.buffers.held() } else { 0 }
 }
 
 /// Whether the manager was made with a cache.
@@ -410,12 +414,12 @@ pub fn write_buffer_manager_cost_to_cache(wbm: &ManagerObject) -> bool {
     wbm.cached
 }
 
-/// Ignored: writers wait where the memory of the database is full.
+/// Ignored: writers always wait for flushes at the limit.
 pub fn write_buffer_manager_set_allow_stall(_: &ManagerObject, _: bool) {}
 
-/// Caps the memtables of a database.
+/// Limits the memtables of the database, together with those of the others that are opened with the manager.
 pub fn options_set_write_buffer_manager(opt: &mut OptionsObject, wbm: Option<&ManagerObject>) {
-    opt.0.texts.set("db_write_buffer_size", wbm.map_or(0, write_buffer_manager_buffer_size));
+    opt.0.write_buffers = wbm.map(|manager| Arc::clone(&manager.buffers));
 }
 
 /// `rocksdb_dbpath_t`: a directory of tables, and the bytes that it takes.

@@ -3,10 +3,11 @@
 //! 1. The cached blocks of all databases that are opened with one object never exceed its capacity together.
 //! 2. A database of the engine has one block cache. If its families have several objects, the largest serves all families, and the
 //!    others stay empty.
+//! 3. Memtables take room of the cache that their manager was made with, before blocks do.
 //!
 //! Source: RocksDB `include/rocksdb/advanced_cache.h`.
 
-use ashlardb::BlockCache;
+use ashlardb::{BlockCache, WriteBuffers};
 use std::sync::Arc;
 
 /// A block cache as RocksDB's programs have it. Two are equal if they are one object.
@@ -33,6 +34,15 @@ impl Cache {
     /// Changes the capacity, also for open databases. A lower one evicts blocks at once.
     pub fn set_capacity(&self, bytes: usize) {
         self.0.set_capacity(bytes);
+    }
+
+    /// A limit on memtables; 0: none. With a cache, the memtables take room of the cache.
+    pub fn limit_of_memtables(bytes: usize, cache: Option<&Cache>) -> Arc<WriteBuffers> {
+        let limit = WriteBuffers::new(bytes);
+        if let Some(cache) = cache {
+            cache.0.give_way_to(&limit);
+        }
+        limit
     }
 
     /// The bytes of cached blocks, of all open databases.

@@ -518,7 +518,10 @@ fn with_ttl(family: FamilyBuilder, ttl: Option<i32>) -> FamilyBuilder {
 fn builder(options: &Options, path: &Path, mode: Mode, named: &[Named<'_>]) -> Builder {
     let builder = options.on_database(Db::builder(path)).read_only(matches!(mode, Mode::Read { .. }));
     let tables = named.iter().filter_map(|family| family.options.table.as_ref());
-    let builder = with_cache(builder, tables);
+    let mut builder = with_cache(builder, tables);
+    if let Some(limit) = &options.write_buffers {
+        builder = builder.write_buffers(limit);
+    }
     named.iter().fold(builder, |builder, family| {
         let set = |f| {
             let is_default = family.name == DEFAULT;

@@ -15,7 +15,7 @@ use ashlar_options::{FamilyOptions, OptionName, option_names};
 pub use ashlar_options::Group;
 use ashlardb::{
     Builder, CompactionFilter, CompactionFilterFactory, Comparator, Env, FamilyBuilder, MergeOperator,
-    PrefixExtractor, SstPartitionerFactory, Statistics, TablePropertiesCollectorFactory,
+    PrefixExtractor, SstPartitionerFactory, Statistics, TablePropertiesCollectorFactory, WriteBuffers,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
@@ -293,6 +293,8 @@ pub struct Options {
     pub memtable_name: Option<&'static str>,
     /// The manager of the space of tables.
     pub space: Option<Arc<Space>>,
+    /// The limit on memtables of all databases that are opened with it.
+    pub write_buffers: Option<Arc<WriteBuffers>>,
     /// Listeners for events, in the order of their calls.
     pub listeners: Vec<Arc<dyn Listener>>,
 }

@@ -160,9 +160,9 @@ pub fn statistics(object: &OptionsObject) -> Result<i64> {
     statistics.map_or(Ok(0), |statistics| Ok(handles::keep(StatisticsObject(statistics, Taken::default()))?))
 }
 
-/// The cap on memtables.
+/// The limit on memtables of all databases with the manager.
 pub fn set_write_buffer_manager(object: &OptionsObject, manager: Option<&ManagerObject>) -> Result<()> {
-    object.0.write().texts.set("db_write_buffer_size", manager.map_or(0, |manager| manager.bytes));
+    object.0.write().write_buffers = manager.map(|manager| Arc::clone(&manager.0));
     Ok(())
 }
 

@@ -1,8 +1,8 @@
 //! The objects that options take: caches, filters, environments, limits, statistics, operators.
 //!
 //! 1. Options copy what they need of an object, or count it. A program may close the object at once.
-//! 2. Databases that have one cache share its capacity. Limits are not shared: each database has its own, of the size that the
-//!    object has.
+//! 2. Databases that have one cache share its capacity, and those that have one manager of write buffers share its limit. Limits of
+//!    rates are not shared: each database has its own, of the size that the object has.
 
 use crate::classes::{Class, Method, boxed_long, hash_map};
 use crate::door::Result;
@@ -14,7 +14,7 @@ use ashlar_compat::space::Space;
 use ashlardb::{
     CompactOnDeletion, CompactionFilter, CompactionFilterFactory, Distribution, Env as Files, Error,
     FixedPrefixPartitioner, Histogram, MergeOperator, RemoveEmptyValue, SstPartitionerFactory, Statistics,
-    StatsLevel, StringAppend, TablePropertiesCollectorFactory, Ticker, UInt64Add,
+    StatsLevel, StringAppend, TablePropertiesCollectorFactory, Ticker, UInt64Add, WriteBuffers,
 };
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI32, AtomicI64, AtomicU64, Ordering};
@@ -51,6 +51,8 @@ objects! {
     CollectorObject(Arc<dyn TablePropertiesCollectorFactory>) = "TablePropertiesCollectorFactory";
     /// `SstPartitionerFactory`.
     PartitionerObject(Arc<dyn SstPartitionerFactory>) = "SstPartitionerFactory";
+    /// `WriteBufferManager`: a limit on the memtables of all databases that are opened with it.
+    ManagerObject(Arc<WriteBuffers>) = "WriteBufferManager";
     /// `ConcurrentTaskLimiter`: its name and its most.
     TaskLimiterObject(String, AtomicI32) = "ConcurrentTaskLimiter";
 }
@@ -111,17 +113,6 @@ pub struct SpaceObject {
 
 impl Object for SpaceObject {
     const NAME: &'static str = "SstFileManager";
-}
-
-/// `WriteBufferManager`: a cap on memtables, for each database.
-#[derive(Debug)]
-pub struct ManagerObject {
-    /// The cap.
-    pub bytes: i64,
-}
-
-impl Object for ManagerObject {
-    const NAME: &'static str = "WriteBufferManager";
 }
 
 // Each function below is the body of the natives that the description names.
@@ -307,9 +298,11 @@ pub fn total_requests(limiter: &RateObject) -> Result<i64> {
     Ok(limiter.requests.load(Ordering::Relaxed))
 }
 
-/// A cap on memtables.
-pub fn new_write_buffer_manager(bytes: i64) -> Result<i64> {
-    Ok(handles::keep(ManagerObject { bytes })?)
+/// A limit on memtables; 0 and less: none. The memtables take room of the cache.
+pub fn new_write_buffer_manager(bytes: i64, cache: Option<&CacheObject>) -> Result<i64> {
+    let bytes = usize::try_from(bytes).unwrap_or(0);
+    let limit = Cache::limit_of_memtables(bytes, cache.map(|cache| &*cache.0));
+    Ok(handles::keep(ManagerObject(limit))?)
 }
 
 /// A manager of the space of tables, without a limit.

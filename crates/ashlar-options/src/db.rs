@@ -3,6 +3,7 @@
 use super::paths::{DbPath, validate, validate_path};
 use super::{FormatLevel, KeptTexts};
 use crate::{InfoLogOptions, Listeners};
+use ashlar_base::memory::WriteBuffers;
 use ashlar_base::stats::Statistics;
 use ashlar_base::{Error, Result};
 use ashlar_cache::BlockCache;
@@ -91,6 +92,8 @@ pub struct DbOptions {
     pub statistics: Option<Arc<Statistics>>,
     /// The capacity for blocks that several databases share, instead of [`DbOptions::block_cache_bytes`]. `None`: its own.
     pub block_cache: Option<Arc<BlockCache>>,
+    /// The limit on memtables that several databases share, besides that of the database. `None`: it shares none.
+    pub write_buffers: Option<Arc<WriteBuffers>>,
     /// Receivers of events: flushes, compactions, files, stalls, errors. None.
     pub listeners: Listeners,
     /// The info log: the file `LOG` in the directory.
@@ -135,6 +138,7 @@ impl Default for DbOptions {
             stats_dump_secs: 0,
             statistics: None,
             block_cache: None,
+            write_buffers: None,
             listeners: Listeners::default(),
             info_log: InfoLogOptions::default(),
             kept: KeptTexts::default(),

@@ -1,20 +1,21 @@
 //! The memory budget: when memtables are switched early, when writers wait, and when writes are refused.
 //!
 //! ```text
-//! cap ── a quarter of it: memtables, all families and all their generations together (db_write_buffer_size, if set)
+//! cap ── a quarter of it: memtables, all families and all their generations together (db_write_buffer_size or a common limit, if set)
 //!    └── the rest, less other charges: blocks of tables
 //! ```
 //! 1. Blocks are evicted first: other uses of memory take their space from the blocks (`FramePool`). When blocks have
 //!    less than a quarter of the cap, unused tables are closed, with their indexes and filters (`OpenTables`).
 //! 2. The memtables that take writes are switched, largest first, when together they fill half of the memtables' share.
 //!    If less memory is available, the limit is a third of the cap that everything except live memtables leaves.
+//!    With a [`WriteBuffers`], the limit is at most half of what other databases leave of that.
 //! 3. When all memtables together fill the share and some wait for a flush, writers wait for that flush.
 //! 4. When readers hold so many old memtables that not even small new ones fit, writes fail with `Busy(Memory)` until
 //!    the readers release them.
 
 use crate::Resources;
 use ashlar_base::error::BusyKind;
-use ashlar_base::memory::{MemoryBudget, MemoryCharge, MemoryUse};
+use ashlar_base::memory::{MemoryBudget, MemoryCharge, MemoryUse, WriteBuffers};
 use ashlar_base::{Error, ErrorKind, Result};
 use ashlar_options::DbOptions;
 use ashlar_sync::atomic::{AtomicBool, Ordering};
@@ -26,10 +27,47 @@ const LOG_BUFFER_BYTES: usize = 2 << 20;
 /// A lack of memory never makes memtables smaller than this.
 const ACTIVE_MIN: usize = 1 << 20;
 
+/// The limit of all memtables that take writes together.
+#[derive(Clone, Debug)]
+pub struct ActiveLimit {
+    /// By the memory of the database, when the limit was computed.
+    pub bytes: usize,
+    common: Option<Common>,
+}
+
+impl ActiveLimit {
+    /// A limit of this many bytes alone.
+    pub fn of(bytes: usize) -> ActiveLimit {
+        ActiveLimit { bytes, common: None }
+    }
+
+    /// Whether memtables with so many bytes are at the limit.
+    #[inline]
+    pub fn is_reached(&self, together: usize) -> bool {
+        together >= self.bytes || self.common.as_ref().is_some_and(|common| together >= common.left() / 2)
+    }
+}
+
+/// A limit that several databases share, and the account of one of them.
+#[derive(Clone, Debug)]
+struct Common {
+    buffers: Arc<WriteBuffers>,
+    account: Arc<MemoryBudget>,
+}
+
+impl Common {
+    /// What the other databases leave.
+    fn left(&self) -> usize {
+        self.buffers.left_for(self.account.held(MemoryUse::Memtables))
+    }
+}
+
 /// The memory budget of a database, which may be one of several under a cap.
 #[derive(Debug)]
 pub struct Memory {
     resources: Resources,
+    /// The limit on memtables that other databases share, with or without the resources.
+    common: Option<Common>,
     /// What this database's memtables and WAL are charged to.
     account: Arc<MemoryBudget>,
     /// The most that memtables of this database may have.
@@ -45,13 +83,22 @@ impl Memory {
     /// `InvalidArgument`, `Busy(Memory)`: the cap has no room for the database.
     pub fn new(resources: &Resources, options: &DbOptions) -> Result<Memory> {
         resources.enter()?;
-        let account = resources.budget().account();
+        let account = resources.budget().account(options.write_buffers.clone());
+        let common =
+            options.write_buffers.clone().map(|buffers| Common { buffers, account: Arc::clone(&account) });
         let ceiling = match usize::try_from(options.db_write_buffer_bytes) {
             Ok(bytes) if bytes > 0 => bytes,
             _ => usize::MAX,
         };
         let log = account.charge(MemoryUse::Wal, LOG_BUFFER_BYTES);
-        Ok(Memory { resources: resources.clone(), account, ceiling, log, left: AtomicBool::new(false) })
+        Ok(Memory {
+            resources: resources.clone(),
+            common,
+            account,
+            ceiling,
+            log,
+            left: AtomicBool::new(false),
+        })
     }
 
     /// Ends the database's use of the resources. What readers still hold stays charged.
@@ -79,7 +126,11 @@ impl Memory {
 
     /// The limit of all memtables that take writes together. `live` is the size of memtables that take writes or wait
     /// for a flush; memtables that only readers hold are not in it.
-    pub fn active_max(&self, live: usize) -> usize {
+    pub fn active_limit(&self, live: usize) -> ActiveLimit {
+        ActiveLimit { bytes: self.active_max(live), common: self.common.clone() }
+    }
+
+    fn active_max(&self, live: usize) -> usize {
         let half = self.memtables_max() / 2;
         let room = self.room_beside_readers(live).saturating_sub(self.resources.blocks_beyond_cache());
         (room / 3).clamp(ACTIVE_MIN.min(half), half)
@@ -103,7 +154,8 @@ impl Memory {
         let part = all / self.resources.databases().max(1);
         let held = |budget: &MemoryBudget| budget.held(MemoryUse::Memtables);
         let others = held(self.budget()).saturating_sub(held(&self.account));
-        part.max(all.saturating_sub(others)).min(self.ceiling)
+        let common = self.common.as_ref().map_or(usize::MAX, Common::left);
+        part.max(all.saturating_sub(others)).min(self.ceiling).min(common)
     }
 
     /// Whether all memtables together fill their limit.

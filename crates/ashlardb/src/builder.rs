@@ -10,6 +10,7 @@ use crate::{
 use ashlar_base::ext::prefix_extractor::PrefixExtractor;
 use ashlar_base::ext::sst_partitioner::SstPartitionerFactory;
 use ashlar_base::ext::table_properties_collector::TablePropertiesCollectorFactory;
+use ashlar_base::memory::WriteBuffers;
 use ashlar_base::{
     CompactionFilter, CompactionFilterFactory, Comparator, FilterSource, MergeOperator, Order,
 };
@@ -163,6 +164,29 @@ impl Builder {
     pub fn block_cache(self, cache: &Arc<BlockCache>) -> Self {
         let cache = Arc::clone(cache);
         self.database(move |db| db.block_cache = Some(Arc::clone(&cache)))
+    }
+
+    /// Opens the database with a limit on memtables that it shares with other databases of the process, besides its own. A database
+    /// may have what the others leave of the limit, and 512 KiB at least. Not together with [`Builder::resources`], whose databases
+    /// share such a limit already.
+    ///
+    /// ```
+    /// # use ashlardb::prelude::*;
+    /// # use ashlardb::WriteBuffers;
+    /// # fn main() -> ashlardb::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// let limit = WriteBuffers::new(8 << 20);
+    /// let users = Db::builder(dir.path().join("users")).write_buffers(&limit).open()?;
+    /// let events = Db::builder(dir.path().join("events")).write_buffers(&limit).open()?;
+    /// users.put("u", "1")?;
+    /// events.put("e", "1")?;
+    /// assert!(limit.held() <= limit.limit());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn write_buffers(self, limit: &Arc<WriteBuffers>) -> Self {
+        let limit = Arc::clone(limit);
+        self.database(move |db| db.write_buffers = Some(Arc::clone(&limit)))
     }
 
     /// Starts from the defaults instead of the settings in the directory's OPTIONS file. Two things still come from the

@@ -133,6 +133,7 @@ pub use ashlar_base::ext::table_properties_collector::{
     CollectedEntry, CollectorContext, TablePropertiesCollector, TablePropertiesCollectorFactory,
     UserProperties,
 };
+pub use ashlar_base::memory::WriteBuffers;
 pub use ashlar_base::{
     CompactionFilter, CompactionFilterFactory, Comparator, Error, ErrorKind, FamilyId, FileNumber, Level,
     MergeOperator, Result, SeqNum, Trailer, ValueType,

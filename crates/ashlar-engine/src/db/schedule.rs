@@ -293,7 +293,7 @@ impl Core {
         let inputs = family.version.files().filter(|(_, file)| taken > 0 && file.is_compacting());
         let (immutable, current) = (family.memtables.immutable_len(), family.memtables.current());
         // All memtables together have limits too.
-        let limit = options.write_buffer_bytes.min(self.committer.current().limit_bytes).max(1);
+        let limit = options.write_buffer_bytes.min(self.committer.current().limit.bytes).max(1);
         let filled = current.rep.filled() as f64 / limit as f64;
         let written = self.committer.tally().totals();
         let flushes = self.counters.work(family.family.id()).level(0);

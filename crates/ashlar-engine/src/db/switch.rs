@@ -37,7 +37,7 @@ impl Core {
             FamilySlot::new(f.family.id(), mem, f.family.write_limit())
         };
         let families = state.families.iter().map(slot).collect();
-        WriteSet::new(wal, families, memory.active_max(state.live_memtable_bytes()))
+        WriteSet::new(wal, families, memory.active_limit(state.live_memtable_bytes()))
     }
 
     /// Seals the non-empty memtables of `families` and begins a new WAL file. Called by a leader.
@@ -139,7 +139,7 @@ impl Core {
         let mut full = Vec::new();
         let active = |f: &LiveFamily| f.memtables.current().rep.held();
         let together: usize = state.families.iter().map(active).sum();
-        if together >= self.committer.current().limit_bytes {
+        if self.committer.current().limit.is_reached(together) {
             if self.memory.memtables_full() && state.families.iter().any(|f| f.memtables.immutable_len() > 0)
             {
                 return Room::AfterFlush;
@@ -222,7 +222,7 @@ impl Core {
         let active = |f: &LiveFamily| f.memtables.current().rep.memory();
         let within = |bytes: usize, limit: usize| bytes < limit.saturating_add(limit / 8);
         let together = state.families.iter().map(|f| f.memtables.current().rep.held()).sum();
-        within(together, self.committer.current().limit_bytes)
+        within(together, self.committer.current().limit.bytes)
             && state.families.iter().all(|f| within(active(f), f.family.options().write_buffer_bytes))
     }
 

@@ -3,6 +3,7 @@
 //! A group looks at the memtables that it has written to, so that the question whether some memtable is full costs the same for
 //! one family and for ten thousand. Only the leader looks, so the sums need no atomic addition.
 
+use crate::pressure::ActiveLimit;
 use crate::wal::Wal;
 use ashlar_base::FamilyId;
 use ashlar_memtable::MemtableRep;
@@ -35,8 +36,8 @@ pub(crate) struct WriteSet {
     pub(crate) wal: Arc<Wal>,
     /// By family id, ascending.
     pub(crate) families: Vec<FamilySlot>,
-    /// All memtables together are full from this many bytes on.
-    pub(crate) limit_bytes: usize,
+    /// When all memtables together are full.
+    pub(crate) limit: ActiveLimit,
     /// The bytes that all memtables held at the last looks.
     held: AtomicUsize,
     /// Some memtable was full at the last look at it, or a limit has changed since.
@@ -45,12 +46,12 @@ pub(crate) struct WriteSet {
 
 impl WriteSet {
     /// `families` by id, ascending.
-    pub(crate) fn new(wal: Arc<Wal>, families: Vec<FamilySlot>, limit_bytes: usize) -> WriteSet {
+    pub(crate) fn new(wal: Arc<Wal>, families: Vec<FamilySlot>, limit: ActiveLimit) -> WriteSet {
         let held = families.iter().map(|slot| slot.held.load(Ordering::Relaxed)).sum();
         let set = WriteSet {
             wal,
             families,
-            limit_bytes,
+            limit,
             held: AtomicUsize::new(held),
             some_full: AtomicBool::new(false),
         };
@@ -95,6 +96,6 @@ impl WriteSet {
     /// True when some memtable is full, or all of them together, as far as the looks have shown.
     #[inline]
     pub(crate) fn any_full(&self) -> bool {
-        self.some_full.load(Ordering::Relaxed) || self.held.load(Ordering::Relaxed) >= self.limit_bytes
+        self.some_full.load(Ordering::Relaxed) || self.limit.is_reached(self.held.load(Ordering::Relaxed))
     }
 }

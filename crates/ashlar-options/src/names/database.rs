@@ -81,7 +81,7 @@ pub(super) const DATABASE: &[Row<Options>] = &[
     ignored!("enforce_single_del_contracts", "true", open, "A single delete that meets more than one put is handled as RocksDB does with the check off: no error."),
     // Memory.
     uses!("db_write_buffer_size", "0", open, db.db_write_buffer_bytes, Range::Whole(0, u64::MAX, BYTES), "Bytes of the memtables of all families together. At half of this the largest memtable becomes immutable; at all of it writers wait. 0: a quarter of the cap on memory."),
-    refused!("write_buffer_manager", "", open, "The cap on memory belongs to one database. In Rust, `Resources` shares one cap among several."),
+    refused!("write_buffer_manager", "", open, "No text can name the object. In Rust, `Builder::write_buffers` shares a limit on memtables among databases."),
     ignored!("enforce_write_buffer_manager_during_recovery", "true", open, "Replay writes a full memtable to a table at once."),
     uses!("max_open_files", "-1", live, db.max_open_files, Range::Text("-1, or files: 0 or more"), "Table files open at once. Only files that running operations use may exceed it. The least recently read table is closed for the next one, with its index and filter. -1: all stay open. A read-only open keeps all of them open."),
     ignored!("table_cache_numshardbits", "6", open, "The version of the file set holds the open tables. Readers find them without a lock, so there is nothing to shard."),

@@ -1,7 +1,8 @@
 //! Several databases under one value of `Resources`.
 
 use ashlardb::prelude::*;
-use ashlardb::{BusyKind, ErrorKind, Resources};
+use ashlardb::{BusyKind, ErrorKind, Resources, WriteBuffers};
+use std::cell::Cell;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -38,6 +39,47 @@ fn two_databases_stay_under_one_cap_and_share_one_cache() {
         let [a, b] = property(name);
         assert!(a == b && a > 0, "{name}: {a} {b}");
     }
+}
+
+/// Regression: RocksDB's manager of write buffers limited the memtables of each database by itself, so ten databases had ten times
+/// the limit.
+#[test]
+fn memtables_of_ten_databases_stay_under_one_limit() {
+    const LIMIT: usize = 8 << 20;
+    let dir = tempfile::tempdir().unwrap();
+    let limit = WriteBuffers::new(LIMIT);
+    let open = |n: usize| Db::builder(dir.path().join(n.to_string())).write_buffers(&limit).open().unwrap();
+    let all: Vec<Db> = (0..10).map(open).collect();
+    let most = Cell::new(0);
+    let put = |db: &Db, n: usize| {
+        db.put(key(n * 7919 % 3000), [n as u8; 1000]).unwrap();
+        most.set(limit.held().max(most.get()));
+    };
+    // The first two keep what they have written while the others write.
+    let (idle, busy) = all.split_at(2);
+    idle.iter().for_each(|db| (0..1500).for_each(|n| put(db, n)));
+    (0..3000).for_each(|n| busy.iter().for_each(|db| put(db, n)));
+    let peak = most.get();
+    assert!(peak > LIMIT / 2 && peak <= LIMIT + 10 * (512 << 10), "{peak} bytes at most");
+    for db in busy {
+        assert_eq!(db.scan(..).count(), 3000);
+        let files = db.default_family().live_files().unwrap().len();
+        assert!((1..60).contains(&files), "{files} tables: memtables of {} bytes", 3_000_000 / files.max(1));
+    }
+    // A lower limit counts from the next write on.
+    limit.set_limit(1 << 20);
+    busy.iter().for_each(|db| (0..600).for_each(|n| put(db, n)));
+    busy.iter().for_each(|db| db.wait_for_background().unwrap());
+    assert!(limit.held() <= LIMIT, "{limit:?}");
+    drop(all);
+    let is_free = || limit.held() == 0;
+    assert!(
+        (0..1000).any(|_| is_free() || {
+            std::thread::sleep(Duration::from_millis(10));
+            false
+        }),
+        "{limit:?}"
+    );
 }
 
 #[test]

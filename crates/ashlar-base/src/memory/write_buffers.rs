@@ -1,0 +1,101 @@
+//! One limit on the memtables of several databases.
+//!
+//! 1. Each database counts its memtables here: those that take writes, those that wait for a flush, and those that readers hold.
+//! 2. A database may have what the others leave of the limit, and [`LEAST`] at least. It switches its memtables at half of that. Its
+//!    writers wait for a flush at all of it.
+//! 3. A database without writes keeps its memtables. So all together exceed the limit by at most `LEAST` for each database, and by the
+//!    group of writes that reaches the limit.
+//!
+//! Source: RocksDB `include/rocksdb/write_buffer_manager.h` (behaviour).
+
+use super::Relief;
+use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+/// The bytes of memtables that a database may have, whatever the others hold. With less, each write would end in a flush.
+const LEAST: usize = 512 << 10;
+
+/// A limit on the bytes of the memtables of all databases that are opened with this value.
+pub struct WriteBuffers {
+    limit: AtomicUsize,
+    held: AtomicUsize,
+    relief: OnceLock<Relief>,
+}
+
+impl WriteBuffers {
+    /// A limit of so many bytes; 0: no limit.
+    pub fn new(limit: usize) -> Arc<WriteBuffers> {
+        let (limit, held) = (AtomicUsize::new(limit), AtomicUsize::new(0));
+        Arc::new(WriteBuffers { limit, held, relief: OnceLock::new() })
+    }
+
+    /// The limit in bytes; 0: none.
+    pub fn limit(&self) -> usize {
+        self.limit.load(Ordering::Relaxed)
+    }
+
+    /// Changes the limit, also for open databases. They keep to a lower one from their next write on. A database that was opened under
+    /// a lower limit keeps to that one.
+    pub fn set_limit(&self, bytes: usize) {
+        self.limit.store(bytes, Ordering::Relaxed);
+    }
+
+    /// The bytes of the memtables of all databases.
+    pub fn held(&self) -> usize {
+        self.held.load(Ordering::Relaxed)
+    }
+
+    /// The most bytes of memtables that a database may have now, which has `own` bytes of them.
+    pub fn left_for(&self, own: usize) -> usize {
+        match self.limit() {
+            0 => usize::MAX,
+            limit => limit.saturating_sub(self.held().saturating_sub(own)).max(LEAST),
+        }
+    }
+
+    /// Names what is done whenever memtables have grown, as [`MemoryBudget::on_growth`](super::MemoryBudget::on_growth).
+    pub fn on_growth(&self, relief: impl Fn() + Send + Sync + 'static) {
+        let _ = self.relief.set(Box::new(relief));
+    }
+
+    pub(super) fn add(&self, bytes: usize) {
+        self.held.fetch_add(bytes, Ordering::Relaxed);
+        if let Some(relief) = self.relief.get().filter(|_| bytes > 0) {
+            relief();
+        }
+    }
+
+    pub(super) fn sub(&self, bytes: usize) {
+        self.held.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
+impl fmt::Debug for WriteBuffers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WriteBuffers").field("limit", &self.limit()).field("held", &self.held()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::{MemoryBudget, MemoryUse};
+
+    #[test]
+    fn databases_leave_each_other_what_they_do_not_hold() {
+        let common = WriteBuffers::new(32 << 20);
+        let of = || MemoryBudget::new(1 << 30).account(Some(Arc::clone(&common)));
+        let (one, other) = (of(), of());
+        let first = one.charge(MemoryUse::Memtables, 24 << 20);
+        one.charge(MemoryUse::Wal, 1 << 20);
+        assert_eq!((common.held(), one.held(MemoryUse::Memtables)), (24 << 20, 24 << 20));
+        assert_eq!((common.left_for(24 << 20), common.left_for(0)), (32 << 20, 8 << 20));
+        let second = other.charge(MemoryUse::Memtables, 9 << 20);
+        assert_eq!((common.left_for(9 << 20), common.left_for(0)), (8 << 20, LEAST));
+        common.set_limit(0);
+        assert_eq!(common.left_for(0), usize::MAX);
+        drop((first, second));
+        assert_eq!(common.held(), 0);
+    }
+}
