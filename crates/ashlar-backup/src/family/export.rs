@@ -1,6 +1,6 @@
 //! Makes a database directory with the tables of one family.
 
-use super::{ExportedFile, FamilyExport};
+use super::{ExportedFile, FamilyExport, Home};
 use crate::target::Target;
 use ashlar_base::{Error, FamilyId, FileNumber, Level, Order, Result, SeqNum};
 use ashlar_engine::Db;
@@ -40,7 +40,8 @@ pub fn export_family(db: &Db, family: &Arc<Family>, into: &Path) -> Result<Famil
     };
     let files = files.into_iter().map(place).collect();
     let (family, comparator) = (family.name().to_owned(), version.order.name().to_owned());
-    Ok(FamilyExport { family, comparator, files, dir: Some(dir) })
+    let homes = vec![Home { family: family.clone(), dir }];
+    Ok(FamilyExport { family, comparator, files, homes })
 }
 
 /// # Errors

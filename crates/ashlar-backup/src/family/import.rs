@@ -1,6 +1,6 @@
 //! Makes a family of the tables of an export.
 
-use super::{ExportedFile, FamilyExport};
+use super::{ExportedFile, FamilyExport, Home};
 use ashlar_base::{Error, FileNumber, InternalKeyBuf, Level, Order, Result, SeqNum, Trailer, ValueType};
 use ashlar_engine::column_family::Family;
 use ashlar_engine::{Brought, Db, IngestMode, NewFamily};
@@ -58,7 +58,7 @@ impl ImportOptions {
 /// sequence number becomes at least theirs. After a crash there is the family with all of them, or no family.
 ///
 /// # Errors
-/// `InvalidArgument`: there is such a family. Another comparator or merge operator than that of the export, or values with
+/// `InvalidArgument`: there is such a family. Joined exports with overlapping keys. Another comparator or merge operator than that of the export, or values with
 /// write times for a family without. Too few levels, a newer table format than the format level allows, or a table in a
 /// directory of the database. `NotSupported`: tables with values in blob files. `Corruption`: a table is damaged, is not the
 /// described one, or overlaps another one of its level. `Io`. After an error there is no such family, and the sources are as
@@ -75,7 +75,7 @@ pub fn import_family(
 ) -> Result<Arc<Family>> {
     take_order(&mut options, export)?;
     let fs = Arc::clone(&db.env().fs);
-    recall(&*fs, &mut options, export)?;
+    export.homes.iter().try_for_each(|home| recall(&*fs, &mut options, home))?;
     let new = db.new_family("import_family()", name, options)?;
     check_description(&new, export)?;
     let taken = Taking { new: &new, import, tables: new.tables() }.take(export)?;
@@ -105,26 +105,22 @@ fn take_order(options: &mut FamilyOptions, export: &FamilyExport) -> Result<()> 
     Ok(())
 }
 
-/// Compares the options with those of the exported family, as an open does.
-fn recall(fs: &dyn Fs, options: &mut FamilyOptions, export: &FamilyExport) -> Result<()> {
-    let Some(dir) = &export.dir else { return Ok(()) };
-    let loaded = load_latest_options(fs, dir, FormatLevel::V11)?;
+/// Compares the options with those of an exported family, as an open does.
+fn recall(fs: &dyn Fs, options: &mut FamilyOptions, home: &Home) -> Result<()> {
+    let loaded = load_latest_options(fs, &home.dir, FormatLevel::V11)?;
     let families = loaded.iter().flat_map(|loaded| &loaded.families);
-    let Some((_, stored)) = families.into_iter().find(|(name, _)| *name == export.family) else {
+    let Some((_, stored)) = families.into_iter().find(|(name, _)| *name == home.family) else {
         return Ok(());
     };
-    options.check_times(&export.family, stored)?;
+    options.check_times(&home.family, stored)?;
     if stored.stores_times() && options.value_ttl_secs.is_none() {
         let e = Error::invalid(format!(
             "the values of the exported family {:?} end in their write times",
-            export.family
+            home.family
         ));
         return Err(e.hint("Give the family a time to live; 0 seconds keep every value"));
     }
-    stored
-        .stored_merge_operator
-        .as_deref()
-        .map_or(Ok(()), |name| options.recall_operator(&export.family, name))
+    stored.stored_merge_operator.as_deref().map_or(Ok(()), |name| options.recall_operator(&home.family, name))
 }
 
 /// What the description says, before anything is linked or copied.
@@ -166,6 +162,13 @@ fn check_description(new: &NewFamily, export: &FamilyExport) -> Result<()> {
 /// A table of the new family.
 type Taken = (Level, NewFile, Brought);
 
+/// The user keys of one of several joined exports, and one of its tables.
+struct Part<'a> {
+    from: &'a [u8],
+    to: &'a [u8],
+    table: &'a Path,
+}
+
 /// The work of one import, up to the commit.
 struct Taking<'a> {
     new: &'a NewFamily,
@@ -184,6 +187,7 @@ impl Taking<'_> {
             let file = file.map_err(|e| of_source(&e, &exported.path))?;
             taken.push((exported.level, file, brought));
         }
+        self.check_apart(export, &taken)?;
         let version = self.new.inside(|| self.tree(&taken))?;
         // With the numbers by which level 0 is ordered.
         let epochs: BTreeMap<_, _> = version.files().map(|(_, f)| (f.number(), f.file.epoch)).collect();
@@ -194,6 +198,41 @@ impl Taking<'_> {
             self.new.inside(|| self.verify(&version, &sources))?;
         }
         Ok(taken)
+    }
+
+    /// Compares the ranges of keys of joined exports.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: the ranges of two exports overlap.
+    fn check_apart(&self, export: &FamilyExport, taken: &[Taken]) -> Result<()> {
+        let order = &self.new.options().order;
+        let mut parts: BTreeMap<usize, Part<'_>> = BTreeMap::new();
+        for (exported, (_, file, _)) in export.files.iter().zip(taken) {
+            let (from, to) = (file.smallest.as_key().user_key(), file.largest.as_key().user_key());
+            let part = parts.entry(exported.part).or_insert(Part { from, to, table: &exported.path });
+            if order.compare(from, part.from).is_lt() {
+                part.from = from;
+            }
+            if order.compare(to, part.to).is_gt() {
+                part.to = to;
+            }
+        }
+        let mut parts: Vec<_> = parts.into_values().collect();
+        parts.sort_by(|one, other| order.compare(one.from, other.from));
+        let pairs = parts.iter().zip(parts.iter().skip(1));
+        let Some((one, two)) = pairs.into_iter().find(|(one, two)| order.compare(one.to, two.from).is_ge())
+        else {
+            return Ok(());
+        };
+        let e = Error::invalid(format!(
+            "the keys of two exports overlap: {} to {} with the table {}, and {} to {}",
+            one.from.escape_ascii(),
+            one.to.escape_ascii(),
+            one.table.display(),
+            two.from.escape_ascii(),
+            two.to.escape_ascii()
+        ));
+        Err(e.at_path(two.table).hint("Clip each family to keys of its own before its export"))
     }
 
     /// The table as the MANIFEST will describe it.
@@ -367,7 +406,7 @@ fn refuse_entities(table: &TableReader, level: FormatLevel) -> Result<()> {
 fn remove_export(fs: &dyn Fs, export: &FamilyExport) {
     // CURRENT goes first: a directory that is half removed is no database.
     let mut gone: Vec<PathBuf> = Vec::new();
-    if let Some(dir) = &export.dir {
+    for Home { dir, .. } in &export.homes {
         let of_a_database = |kind: &FileKind| {
             matches!(kind, FileKind::Manifest(_) | FileKind::Options(_) | FileKind::Lock | FileKind::Identity)
         };
@@ -381,7 +420,7 @@ fn remove_export(fs: &dyn Fs, export: &FamilyExport) {
     let folders: std::collections::BTreeSet<_> =
         export.files.iter().map(|file| folder_of(&file.path)).collect();
     folders.into_iter().for_each(|folder| drop(fs.sync_dir(folder)));
-    if let Some(dir) = &export.dir {
+    for Home { dir, .. } in &export.homes {
         let _ = fs.remove_dir(dir);
     }
 }

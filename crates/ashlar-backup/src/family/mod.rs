@@ -10,6 +10,8 @@
 //! 2. RocksDB keeps that description in a value of the program only. [`FamilyExport::described`] takes it as such a value.
 //! 3. An import checks the description: the comparator, the tree that the tables make, each table against its description.
 //!    Until its one commit, the database and the sources are as before.
+//! 4. Of several joined exports, each has a range of keys of its own. Else a tombstone of one could hide keys of another, because their
+//!    sequence numbers come from different databases.
 //!
 //! Source: RocksDB `utilities/checkpoint/checkpoint_impl.cc` (`ExportColumnFamily`), `db/import_column_family_job.cc`,
 //! `include/rocksdb/metadata.h` (`ExportImportFilesMetaData`), behaviour.
@@ -21,7 +23,7 @@ mod source;
 pub use export::export_family;
 pub use import::{ImportOptions, import_family};
 
-use ashlar_base::{Level, SeqNum};
+use ashlar_base::{Error, Level, Result, SeqNum};
 use ashlar_format::version_edit::NewFile;
 use std::path::{Path, PathBuf};
 
@@ -35,8 +37,17 @@ pub struct FamilyExport {
     pub comparator: String,
     /// Its tables, by level; in a level by number.
     pub files: Vec<ExportedFile>,
-    /// The directory, if it is a database of this one family.
-    pub(crate) dir: Option<PathBuf>,
+    /// The directories that are databases of one exported family each.
+    pub(crate) homes: Vec<Home>,
+}
+
+/// A directory that is a database of one family.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Home {
+    /// The family's name there.
+    pub family: String,
+    /// The directory.
+    pub dir: PathBuf,
 }
 
 /// One table of an exported family.
@@ -51,6 +62,8 @@ pub struct ExportedFile {
     pub sequences: (SeqNum, SeqNum),
     /// What a MANIFEST says of the table.
     pub(crate) recorded: Option<NewFile>,
+    /// Which of several joined exports has the table.
+    pub(crate) part: usize,
 }
 
 impl FamilyExport {
@@ -60,12 +73,37 @@ impl FamilyExport {
         comparator: impl Into<String>,
         files: Vec<ExportedFile>,
     ) -> FamilyExport {
-        FamilyExport { family: family.into(), comparator: comparator.into(), files, dir: None }
+        FamilyExport { family: family.into(), comparator: comparator.into(), files, homes: Vec::new() }
     }
 
-    /// The directory that [`export_family`] made or that was read.
+    /// Several exports as one, for a family with the tables of all. Each has keys of its own: the import refuses exports whose ranges of
+    /// keys overlap. The name is that of the first one.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: there is no export, or two have different comparators.
+    pub fn joined(exports: &[&FamilyExport]) -> Result<FamilyExport> {
+        let [first, others @ ..] = exports else { return Err(Error::invalid("an import of no export")) };
+        let mut whole = (*first).clone();
+        for other in others {
+            if other.comparator != whole.comparator {
+                let (one, two) = (&whole.comparator, &other.comparator);
+                return Err(Error::invalid(format!("exports with the comparators {one:?} and {two:?}")));
+            }
+            let before = whole.files.iter().map(|file| file.part + 1).max().unwrap_or(0);
+            let files = other.files.iter().cloned();
+            whole.files.extend(files.map(|file| ExportedFile { part: before + file.part, ..file }));
+            whole.homes.extend(other.homes.iter().cloned());
+        }
+        whole.files.sort_by_key(|file| file.level);
+        Ok(whole)
+    }
+
+    /// The directory that [`export_family`] made or that was read; `None`: there is no such directory, or there are several.
     pub fn dir(&self) -> Option<&Path> {
-        self.dir.as_deref()
+        match self.homes.as_slice() {
+            [only] => Some(&only.dir),
+            _ => None,
+        }
     }
 
     /// The bytes of all tables that a MANIFEST describes.
@@ -77,12 +115,12 @@ impl FamilyExport {
 impl ExportedFile {
     /// A table of which no MANIFEST tells.
     pub fn described(path: impl Into<PathBuf>, level: Level, sequences: (SeqNum, SeqNum)) -> ExportedFile {
-        ExportedFile { path: path.into(), level, sequences, recorded: None }
+        ExportedFile { path: path.into(), level, sequences, recorded: None, part: 0 }
     }
 
     fn recorded(path: PathBuf, level: Level, file: NewFile) -> ExportedFile {
         let sequences = (file.smallest_seq, file.largest_seq);
-        ExportedFile { path, level, sequences, recorded: Some(file) }
+        ExportedFile { path, level, sequences, recorded: Some(file), part: 0 }
     }
 
     /// The bytes of the table; `None`: no MANIFEST describes it.

@@ -1,6 +1,6 @@
 //! Reads the description of an exported family from its directory.
 
-use super::{ExportedFile, FamilyExport};
+use super::{ExportedFile, FamilyExport, Home};
 use ashlar_base::{Error, FamilyId, Level, Order, Result};
 use ashlar_env::{Env, Fs};
 use ashlar_format::filename::FileKind;
@@ -55,7 +55,8 @@ impl FamilyExport {
         let Some(comparator) = family.comparator.clone().or(default) else {
             return Err(Error::corruption("the MANIFEST names no comparator").at_path(&replayed.path));
         };
-        Ok(FamilyExport { family: family.name.clone(), comparator, files, dir: Some(dir.to_path_buf()) })
+        let homes = vec![Home { family: family.name.clone(), dir: dir.to_path_buf() }];
+        Ok(FamilyExport { family: family.name.clone(), comparator, files, homes })
     }
 }
 
