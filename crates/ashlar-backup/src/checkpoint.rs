@@ -11,7 +11,8 @@
 //! 3. The directory is filled under the name `<into>.tmp`. It gets its name when all of it is durable, so the name leads to
 //!    a complete database or to nothing. A failed call removes what it made; after a crash the next call for the same
 //!    `into` does.
-//! 4. All files are in the one directory: the copied OPTIONS file names no `wal_dir` and no `db_paths`.
+//! 4. No file is empty: WAL files without a record and the file LOCK are left out.
+//! 5. All files are in the one directory: the copied OPTIONS file names no `wal_dir` and no `db_paths`.
 //!
 //! Source: RocksDB `utilities/checkpoint/checkpoint_impl.cc`.
 
@@ -121,7 +122,9 @@ impl Filling<'_> {
             copy_options(self.fs, &self.from.join(options), &self.into.join(options))?;
         }
         let replayed = replay_manifest(self.fs, self.into, moment.manifest)?;
-        let parts = parts(self.from, &replayed, moment, &there)?;
+        let mut parts = parts(self.from, &replayed, moment, &there)?;
+        // An open does without them, and programs that ship each file of a copy refuse empty ones.
+        parts.retain(|part| part.bytes > 0 || !matches!(part.kind, FileKind::Wal(_)));
         let bytes_total = parts.iter().map(|part| part.bytes).sum();
         let mut done = Copied { files_total: parts.len(), bytes_total, ..Copied::default() };
         let (mut linked, mut copied) = (0, 0);

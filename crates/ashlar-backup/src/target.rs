@@ -1,7 +1,8 @@
 //! The directory of a copy: filled under a temporary name, and renamed when it is complete.
 //!
-//! 1. The LOCK in the temporary directory is held from its creation to the end of the rename. So two copies to one place
-//!    exclude each other, also in two processes, and neither removes or completes the other's files.
+//! 1. The lock of the temporary directory is held from its creation to the end of the rename. So two copies to one place
+//!    exclude each other, also in two processes, and neither removes or completes the other's files. The file LOCK goes right before
+//!    the rename, because a copy is a row of files for other programs; the lock of its directory stays.
 //! 2. A temporary directory whose LOCK is free is the remains of an interrupted copy, if it has files of a database only
 //!    and no open has been there: an open writes IDENTITY and LOG.
 
@@ -170,6 +171,7 @@ impl Building<'_> {
             Err(e) if !e.is_not_found() => return Err(e),
             _ => {}
         }
+        fs.remove(&temp.join(FileKind::Lock.name()))?;
         fs.rename(temp, into)?;
         if let Some(parent) = into.parent()
             && let Err(e) = fs.sync_dir(parent)
