@@ -110,18 +110,19 @@ impl Txn {
         transaction.commit()
     }
 
-    /// Takes everything back. The transaction goes on, empty. One that was prepared is decided, and refuses further calls.
+    /// Takes everything back. The transaction goes on, empty, and takes the snapshot that it was to take with its next operation. One
+    /// that was prepared is decided, and refuses further calls.
     ///
     /// # Errors
     /// Those of [`Transaction::rollback`].
     pub fn rollback(&mut self) -> Result<()> {
-        let is_decided = self.open()?.is_prepared();
+        let (is_decided, awaits) = (self.open()?.is_prepared(), self.open()?.awaits_snapshot());
         self.open()?.rollback()?;
         if is_decided {
             return Ok(());
         }
         self.transaction = self.options.clone().and_then(|options| self.db.db().begin_with(options));
-        Ok(())
+        if awaits { self.open()?.set_snapshot_on_next_operation() } else { Ok(()) }
     }
 
     /// Takes back the operations since the last savepoint.
@@ -157,6 +158,21 @@ mod tests {
     use crate::database::Mode;
     use crate::options::Options;
     use ashlardb::{ErrorKind, Write as _};
+
+    /// Regression: a rolled back transaction forgot the snapshot of its next operation.
+    #[test]
+    fn a_rollback_leaves_the_snapshot_of_the_next_operation() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut options = Options::default();
+        options.texts.set("create_if_missing", true);
+        let (db, _) = Database::open(&options, &dir.path().join("db"), Mode::Write, &[]).unwrap();
+        let mut txn = Txn::begin(&db, Ok(TransactionOptions::new()), false);
+        txn.open().unwrap().set_snapshot_on_next_operation().unwrap();
+        txn.rollback().unwrap();
+        assert!(txn.open().unwrap().awaits_snapshot() && txn.open().unwrap().snapshot().is_none());
+        txn.open().unwrap().put("key", "value").unwrap();
+        assert!(!txn.open().unwrap().awaits_snapshot() && txn.open().unwrap().snapshot().is_some());
+    }
 
     /// Regression: a commit after the rollback of a prepared transaction answered that the transaction was committed.
     #[test]

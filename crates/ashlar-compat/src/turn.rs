@@ -8,7 +8,7 @@
 use ashlardb::{Error, Result};
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 /// Something that takes one call at a time.
 #[derive(Debug, Default)]
@@ -56,7 +56,7 @@ impl<T> Turn<T> {
 
     /// Whether no call runs.
     pub fn is_free(&self) -> bool {
-        self.content.try_lock().is_ok()
+        !matches!(self.content.try_lock(), Err(TryLockError::WouldBlock))
     }
 
     /// The content of an object that has no other user.
@@ -119,7 +119,7 @@ mod tests {
             let _taken = turn.take().unwrap();
             panic!("on purpose");
         }));
-        assert!(panicked.is_err());
+        assert!(panicked.is_err() && turn.is_free());
         assert_eq!(*turn.take().unwrap(), 1);
     }
 }

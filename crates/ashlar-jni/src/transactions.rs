@@ -2,7 +2,8 @@
 //!
 //! 1. A transaction takes one call at a time; calls of several threads wait for each other.
 //! 2. Handles that a transaction lends (its snapshot, its batch, its write options) end with it, or when another transaction begins in
-//!    its place. The snapshot's ends earlier with each change of the snapshot. As in RocksDB, commit and rollback leave it.
+//!    its place. The handle of a snapshot ends earlier with each change of the snapshot. Commit and rollback leave that handle as it is,
+//!    but unlike in RocksDB the transaction has no snapshot then.
 //! 3. A database knows the named transactions that a program holds: a search by name answers the same handle. What a search
 //!    finds in the database itself has a handle that ends with the database, because Java does not own it. One search runs at a
 //!    time, so that the second of two searches finds the handle of the first.
@@ -20,7 +21,7 @@ use crate::settings::{
     HasTexts, OptimisticOptionsObject, ReadObject, Shared, TxnDbOptionsObject, TxnOptionsObject, WriteObject,
 };
 use crate::snapshots::SnapshotObject;
-use crate::txn_settings::{NotifierObject, before_operation, check_commit_time_batch};
+use crate::txn_settings::{NotifierObject, check_commit_time_batch, check_write_options, tell_of_snapshot};
 use ashlar_compat::batch::operations;
 use ashlar_compat::database::Database;
 use ashlar_compat::indexed::Operation;
@@ -53,7 +54,10 @@ pub(crate) struct Content {
     pub lent: LentParts,
     /// Waits for the snapshot of the next operation.
     pub notifier: Option<NotifierObject>,
-    /// No savepoint was set, and no snapshot asked for with the next operation.
+    /// The notifier at each savepoint.
+    savepoints: Vec<Option<NotifierObject>>,
+    /// Begun again, the transaction would lose nothing that it cannot show: a savepoint, bytes for readers of the WAL, a snapshot that
+    /// was asked for with the next operation.
     pub is_fresh: bool,
     pub log_number: i64,
 }
@@ -87,11 +91,12 @@ impl BeginOptions {
         Ok(txn)
     }
 
-    /// Another lock timeout. False: the transaction takes no locks.
-    pub fn set_lock_timeout(&mut self, millis: i64) -> bool {
-        let Some((_, texts)) = &mut self.locking else { return false };
+    /// Sets another lock timeout, and answers the one before; `None`: the transaction takes no locks.
+    pub fn set_lock_timeout(&mut self, millis: i64) -> Option<i64> {
+        let (_, texts) = self.locking.as_mut()?;
+        let before = texts.get("lock_timeout");
         texts.set("lock_timeout", millis);
-        true
+        Some(before)
     }
 }
 
@@ -101,7 +106,7 @@ pub(crate) struct LentParts {
     /// With its sequence number.
     pub snapshot: Option<(u64, Lent)>,
     batch: Option<Lent>,
-    write: Option<Lent>,
+    pub write: Option<Lent>,
     pub at_commit: Option<Lent>,
 }
 
@@ -175,6 +180,16 @@ impl Drop for TxnObject {
 }
 
 impl Content {
+    /// Takes the snapshot with the next operation, and shows it to `notifier`.
+    ///
+    /// # Errors
+    /// Those of [`ashlardb::Transaction::set_snapshot_on_next_operation`].
+    pub fn await_snapshot(&mut self, notifier: Option<NotifierObject>) -> Result<()> {
+        self.txn.open()?.set_snapshot_on_next_operation()?;
+        (self.notifier, self.is_fresh) = (notifier, false);
+        Ok(())
+    }
+
     fn name(&self) -> Option<Vec<u8>> {
         self.txn.open().ok()?.name()
     }
@@ -194,25 +209,48 @@ impl TxnObject {
         self.content.is_free()
     }
 
-    /// For an operation.
+    /// Runs an operation. The engine takes the snapshot of the next operation behind the wait for a lock.
     ///
     /// # Errors
-    /// Those of [`before_operation`].
-    fn operate(&self) -> Result<Taken<'_, Content>> {
+    /// Those of `work`.
+    fn operate<R>(&self, work: impl FnOnce(&Content) -> ashlardb::Result<R>) -> Result<R> {
         let content = self.lock()?;
-        if content.notifier.is_none() {
-            return Ok(content);
-        }
-        drop(content);
-        before_operation(self)?;
-        self.lock()
+        let done = work(&content);
+        let told = tell_of_snapshot(content);
+        let done = done?;
+        told.map(|()| done)
+    }
+
+    /// Runs an operation without a lock, for which the engine takes no snapshot.
+    ///
+    /// # Errors
+    /// Those of `work` and [`ashlardb::Transaction::set_snapshot`].
+    fn operate_untracked<R>(&self, work: impl FnOnce(&Content) -> ashlardb::Result<R>) -> Result<R> {
+        self.operate(|content| {
+            let transaction = content.txn.open()?;
+            if transaction.awaits_snapshot() {
+                transaction.set_snapshot()?;
+            }
+            work(content)
+        })
     }
 
     /// Ends the transaction by `end`.
-    fn ended(&self, state: i8, end: impl FnOnce(&mut Txn) -> ashlardb::Result<()>) -> Result<()> {
-        let mut content = self.lock()?;
+    fn ended(
+        &self,
+        mut content: Taken<'_, Content>,
+        state: i8,
+        end: impl FnOnce(&mut Txn) -> ashlardb::Result<()>,
+    ) -> Result<()> {
         let name = content.name();
         end(&mut content.txn)?;
+        content.savepoints.clear();
+        // As in RocksDB the batch for the commit stays, without its operations.
+        if let Some(Ok(batch)) =
+            content.lent.at_commit.as_ref().map(|lent| handles::get::<BatchObject>(lent.handle()))
+        {
+            batch.lock().clear();
+        }
         self.state.store(state, Ordering::Release);
         name.into_iter().for_each(|name| self.names.remove(&name));
         Ok(())
@@ -231,14 +269,15 @@ impl TxnObject {
     /// # Errors
     /// Those of the write to a transaction.
     pub fn add(&self, family: Option<&Family>, key: &[u8], operation: Operation<'_>) -> Result<()> {
-        let content = self.operate()?;
-        let to = content.txn.open()?.family(content.txn.family(family)).untracked();
-        Ok(match operation {
-            Operation::Put(value) => to.put(key, value),
-            Operation::Merge(operand) => to.merge(key, operand),
-            Operation::Delete => to.delete(key),
-            Operation::SingleDelete => to.single_delete(key),
-        }?)
+        self.operate_untracked(|content| {
+            let to = content.txn.open()?.family(content.txn.family(family)).untracked();
+            match operation {
+                Operation::Put(value) => to.put(key, value),
+                Operation::Merge(operand) => to.merge(key, operand),
+                Operation::Delete => to.delete(key),
+                Operation::SingleDelete => to.single_delete(key),
+            }
+        })
     }
 }
 
@@ -250,7 +289,8 @@ fn content(db: &DbObject, txn: Txn, options: BeginOptions) -> Result<Content> {
     let env = db.files()?;
     let begun = env.clock.unix_micros();
     let lent = LentParts::default();
-    Ok(Content { txn, env, begun, options, lent, notifier: None, is_fresh: true, log_number: 0 })
+    let (notifier, savepoints) = (None, Vec::new());
+    Ok(Content { txn, env, begun, options, lent, notifier, savepoints, is_fresh: true, log_number: 0 })
 }
 
 fn begun(
@@ -381,24 +421,25 @@ pub fn set_deadlocks(_: &DbObject, _: i32) -> Result<()> {
     Ok(())
 }
 
-macro_rules! calls {
-    ($($(#[$doc:meta])* $name:ident;)*) => { $(
-        $(#[$doc])*
-        ///
-        /// # Errors
-        /// Those of the call of the same name of [`ashlardb::Transaction`].
-        pub fn $name(txn: &TxnObject) -> Result<()> {
-            let mut content = txn.lock()?;
-            content.is_fresh = false;
-            Ok(content.txn.open()?.$name()?)
-        }
-    )* };
+/// Takes the snapshot with the next operation, and shows it to no notifier.
+///
+/// # Errors
+/// Those of [`ashlardb::Transaction::set_snapshot_on_next_operation`].
+pub fn set_snapshot_on_next_operation(txn: &TxnObject) -> Result<()> {
+    txn.lock()?.await_snapshot(None)
 }
-calls! {
-    /// Takes the snapshot with the next operation.
-    set_snapshot_on_next_operation;
-    /// Sets a savepoint.
-    set_savepoint;
+
+/// Sets a savepoint.
+///
+/// # Errors
+/// Those of [`ashlardb::Transaction::set_savepoint`].
+pub fn set_savepoint(txn: &TxnObject) -> Result<()> {
+    let mut content = txn.lock()?;
+    content.txn.open()?.set_savepoint()?;
+    content.is_fresh = false;
+    let notifier = content.notifier.clone();
+    content.savepoints.push(notifier);
+    Ok(())
 }
 
 /// # Errors
@@ -414,8 +455,9 @@ fn check_locking(content: &Content, otherwise: &str) -> Result<()> {
 /// Those of [`ashlardb::Transaction::set_snapshot`].
 pub fn set_snapshot(txn: &TxnObject) -> Result<()> {
     let mut content = txn.lock()?;
-    content.lent.snapshot = None;
-    Ok(content.txn.open()?.set_snapshot()?)
+    content.txn.open()?.set_snapshot()?;
+    (content.lent.snapshot, content.notifier) = (None, None);
+    Ok(())
 }
 
 /// Forgets the snapshot.
@@ -424,8 +466,9 @@ pub fn set_snapshot(txn: &TxnObject) -> Result<()> {
 /// Those of [`ashlardb::Transaction::clear_snapshot`].
 pub fn clear_snapshot(txn: &TxnObject) -> Result<()> {
     let mut content = txn.lock()?;
-    content.lent.snapshot = None;
-    Ok(content.txn.open()?.clear_snapshot()?)
+    content.txn.open()?.clear_snapshot()?;
+    (content.lent.snapshot, content.notifier) = (None, None);
+    Ok(())
 }
 
 /// The snapshot, by the same handle as long as it is the same; 0 without one.
@@ -445,10 +488,11 @@ pub fn snapshot(txn: &TxnObject) -> Result<i64> {
 /// Makes the writes durable, and leaves the decision for later.
 ///
 /// # Errors
-/// Those of [`ashlardb::Transaction::prepare`].
+/// Those of [`ashlardb::Transaction::prepare`] and [`check_write_options`].
 pub fn prepare(txn: &TxnObject) -> Result<()> {
     let content = txn.lock()?;
     check_locking(&content, "Two phase commit not supported for optimistic transactions.")?;
+    check_write_options(&content)?;
     content.txn.open()?.prepare()?;
     drop(content);
     txn.state.store(PREPARED, Ordering::Release);
@@ -458,19 +502,21 @@ pub fn prepare(txn: &TxnObject) -> Result<()> {
 /// Commits.
 ///
 /// # Errors
-/// Those of [`Txn::commit`]. `NotSupported`: the batch for the commit has operations.
+/// Those of [`Txn::commit`] and [`check_write_options`]. `NotSupported`: the batch for the commit has operations.
 pub fn commit(txn: &TxnObject) -> Result<()> {
-    check_commit_time_batch(&*txn.lock()?)?;
-    txn.ended(COMMITTED, |txn| txn.commit())
+    let content = txn.lock()?;
+    check_commit_time_batch(&content)?;
+    check_write_options(&content)?;
+    txn.ended(content, COMMITTED, |txn| txn.commit())
 }
 
-/// Takes everything back. As in RocksDB, a transaction that was not prepared goes on, empty.
+/// Takes everything back, also the batch for the commit. As in RocksDB, a transaction that was not prepared goes on, empty.
 ///
 /// # Errors
 /// Those of [`Txn::rollback`].
 pub fn rollback(txn: &TxnObject) -> Result<()> {
     let is_prepared = txn.state.load(Ordering::Acquire) == PREPARED;
-    txn.ended(if is_prepared { ROLLED_BACK } else { STARTED }, Txn::rollback)
+    txn.ended(txn.lock()?, if is_prepared { ROLLED_BACK } else { STARTED }, Txn::rollback)
 }
 
 /// Takes back the operations since the last savepoint.
@@ -478,7 +524,10 @@ pub fn rollback(txn: &TxnObject) -> Result<()> {
 /// # Errors
 /// Those of [`Txn::rollback_to_savepoint`].
 pub fn rollback_to_savepoint(txn: &TxnObject) -> Result<()> {
-    Ok(txn.lock()?.txn.rollback_to_savepoint()?)
+    let mut content = txn.lock()?;
+    content.txn.rollback_to_savepoint()?;
+    content.notifier = content.savepoints.pop().flatten();
+    Ok(())
 }
 
 /// The number of keys that the transaction tracks.
@@ -542,7 +591,10 @@ pub fn detects_deadlocks(txn: &TxnObject) -> Result<bool> {
 /// # Errors
 /// Those of [`ashlardb::Transaction::put_log_data`].
 pub fn put_log_data(txn: &TxnObject, blob: &[u8]) -> Result<()> {
-    Ok(txn.lock()?.txn.open()?.put_log_data(blob)?)
+    let mut content = txn.lock()?;
+    content.txn.open()?.put_log_data(blob)?;
+    content.is_fresh = false;
+    Ok(())
 }
 
 /// Ignored: reads see the transaction's own writes always.
@@ -569,10 +621,10 @@ pub fn write_batch(handle: i64) -> Result<i64> {
 /// Those of [`Txn::add`].
 pub fn rebuild(txn: &TxnObject, batch: &BatchObject) -> Result<()> {
     let copy = batch.lock().clone();
-    Ok(txn.operate()?.txn.add(&copy)?)
+    txn.operate(|content| content.txn.add(&copy))
 }
 
-/// The options of its writes, by one handle.
+/// The options of its writes, by one handle, which shows later ones too.
 pub fn write_options(txn: &TxnObject) -> Result<i64> {
     let mut content = txn.lock()?;
     if let Some(lent) = &content.lent.write {
@@ -628,7 +680,7 @@ pub fn get_for_update(
     exclusive: bool,
 ) -> Result<Option<View>> {
     let options = options.0.read().clone();
-    Ok(txn.operate()?.txn.get_for_update(of(family), &options, key, exclusive)?)
+    txn.operate(|content| content.txn.get_for_update(of(family), &options, key, exclusive))
 }
 
 /// Copies the value of a key that the transaction locks into a place.
@@ -682,10 +734,9 @@ pub fn multi_get_for_update<'a>(
 ) -> Result<Local<'a>> {
     let families = families_of(families, keys.len())?;
     let options = options.0.read().clone();
-    let content = txn.operate()?;
-    let found = content.txn.multi_get_for_update_each(&options, &with_families(&families, keys));
-    drop(content);
-    values_or_null(env, found?)
+    let keys = with_families(&families, keys);
+    let found = txn.operate(|content| content.txn.multi_get_for_update_each(&options, &keys))?;
+    values_or_null(env, found)
 }
 
 /// What the transaction sees of a family at this moment.
@@ -702,9 +753,9 @@ macro_rules! writes {
         /// # Errors
         /// Those of the write to a transaction.
         pub fn $name(txn: &TxnObject, family: Option<&FamilyObject>, $($arg: &[u8]),*) -> Result<()> {
-            let content = txn.operate()?;
-            let to = content.txn.open()?.family(content.txn.family(of(family)));
-            Ok(to.$name($($arg),*)?)
+            txn.operate(|content| {
+                content.txn.open()?.family(content.txn.family(of(family))).$name($($arg),*)
+            })
         }
     )* };
 }
@@ -722,9 +773,9 @@ macro_rules! untracked {
         /// # Errors
         /// Those of the write to a transaction.
         pub fn $name(txn: &TxnObject, family: Option<&FamilyObject>, $($arg: &[u8]),*) -> Result<()> {
-            let content = txn.operate()?;
-            let to = content.txn.open()?.family(content.txn.family(of(family)));
-            Ok(to.untracked().$call($($arg),*)?)
+            txn.operate_untracked(|content| {
+                content.txn.open()?.family(content.txn.family(of(family))).untracked().$call($($arg),*)
+            })
         }
     )* };
 }

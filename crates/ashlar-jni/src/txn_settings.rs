@@ -13,6 +13,7 @@ use crate::settings::{HasTexts, WriteObject};
 use crate::snapshots::SnapshotObject;
 use crate::transactions::{Content, TxnObject};
 use ashlar_compat::options::Texts;
+use ashlar_compat::turn::Taken;
 use ashlardb::Error;
 use std::sync::Arc;
 
@@ -46,21 +47,19 @@ pub fn new_notifier(env: Env<'_>, this: Local<'_>) -> Result<i64> {
 /// # Errors
 /// Those of the begin of the transaction.
 pub fn set_snapshot_with_notifier(txn: &TxnObject, notifier: &NotifierObject) -> Result<()> {
-    let mut content = txn.lock()?;
-    content.txn.open()?;
-    content.notifier = Some(notifier.clone());
-    Ok(())
+    txn.lock()?.await_snapshot(Some(notifier.clone()))
 }
 
-/// Before an operation: takes the snapshot that a notifier waits for. The notifier is called outside the turn of the transaction, so
-/// that it may use the transaction.
+/// After an operation: shows its snapshot to the notifier that waits for it. The notifier is called outside the turn of the
+/// transaction, so that it may use the transaction.
 ///
 /// # Errors
-/// Those of [`ashlardb::Transaction::set_snapshot`].
-pub(crate) fn before_operation(txn: &TxnObject) -> Result<()> {
-    let mut content = txn.lock()?;
+/// That of the begin of the transaction, and those of a new handle.
+pub(crate) fn tell_of_snapshot(mut content: Taken<'_, Content>) -> Result<()> {
+    if content.notifier.is_none() || content.txn.open()?.awaits_snapshot() {
+        return Ok(());
+    }
     let Some(notifier) = content.notifier.take() else { return Ok(()) };
-    content.txn.open()?.set_snapshot()?;
     let Some(snapshot) = content.txn.open()?.snapshot() else { return Ok(()) };
     let number = snapshot.sequence().get();
     let lent = Lent::new(SnapshotObject(snapshot))?;
@@ -93,15 +92,29 @@ fn begin_again(content: &mut Content, what: &str) -> Result<()> {
 pub fn set_write_options(txn: &TxnObject, write: &WriteObject) -> Result<()> {
     let mut content = txn.lock()?;
     let texts = write.with(Texts::clone);
-    if content.options.write == texts {
-        return Ok(());
+    if content.options.write != texts {
+        let before = std::mem::replace(&mut content.options.write, texts);
+        if let Err(e) = begin_again(&mut content, "other write options") {
+            content.options.write = before;
+            return Err(e);
+        }
     }
-    let before = std::mem::replace(&mut content.options.write, texts);
-    if let Err(e) = begin_again(&mut content, "other write options") {
-        content.options.write = before;
-        return Err(e);
+    if let Some(lent) = &content.lent.write {
+        handles::get::<WriteObject>(lent.handle())?.change(|shown| shown.clone_from(&content.options.write));
     }
     Ok(())
+}
+
+/// # Errors
+/// `NotSupported`: the program has changed the options that `getWriteOptions` shows. The engine has taken those of the begin.
+pub(crate) fn check_write_options(content: &Content) -> Result<()> {
+    let Some(lent) = &content.lent.write else { return Ok(()) };
+    let shown = handles::get::<WriteObject>(lent.handle())?;
+    if shown.with(|texts| *texts == content.options.write) {
+        return Ok(());
+    }
+    let e = Error::not_supported("a change of the write options that a transaction shows");
+    Err(e.hint("Give the transaction other options with setWriteOptions right after the begin").into())
 }
 
 /// Another lock timeout in milliseconds, before the first operation. An optimistic transaction takes no locks.
@@ -110,10 +123,12 @@ pub fn set_write_options(txn: &TxnObject, write: &WriteObject) -> Result<()> {
 /// `NotSupported`: the transaction has operations.
 pub fn set_lock_timeout(txn: &TxnObject, millis: i64) -> Result<()> {
     let mut content = txn.lock()?;
-    if !content.options.set_lock_timeout(millis) {
-        return Ok(());
+    let Some(before) = content.options.set_lock_timeout(millis) else { return Ok(()) };
+    let begun = begin_again(&mut content, "another lock timeout");
+    if begun.is_err() {
+        content.options.set_lock_timeout(before);
     }
-    begin_again(&mut content, "another lock timeout")
+    begun
 }
 
 /// The number that [`set_log_number`] set. The engine does not say in which WAL file a prepared transaction is.

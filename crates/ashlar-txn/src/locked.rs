@@ -8,9 +8,11 @@
 //!
 //! Source: RocksDB `utilities/transactions/pessimistic_transaction_db.cc` (a `Put` of a `TransactionDB` is such a write).
 
-use crate::locks::{LockKey, LockTable, Mode, RangeId, RangeRequest, Request, Span, TransactionId};
+use crate::locks::{
+    LockKey, LockTable, Mode, RangeId, RangeRequest, Request, Span, TransactionId, too_many_locks,
+};
 use crate::named::{Shared, lock_key};
-use crate::transaction::{Kind, Settings, too_many_locks};
+use crate::transaction::{Kind, Settings};
 use ashlar_base::{Error, FamilyId, Result, SeqNum};
 use ashlar_engine::Db;
 use ashlar_engine::batch::WriteBatch;

@@ -17,7 +17,9 @@
 
 use crate::batch::{Below, IndexedBatch};
 use crate::changes::View;
-use crate::locks::{Acquired, Deadlock, LockKey, Mode, RangeId, RangeRequest, Request, Span, TransactionId};
+use crate::locks::{
+    Acquired, Deadlock, LockKey, Mode, RangeId, RangeRequest, Request, Span, TransactionId, too_many_locks,
+};
 use crate::named::{Shared, Tracked, TrackedKeys, lock_key, user_key};
 use ashlar_base::error::BusyKind;
 use ashlar_base::planted::{Bug, planted};
@@ -395,6 +397,11 @@ impl Transaction {
         Ok(())
     }
 
+    /// Whether the next key that is tracked takes a snapshot.
+    pub fn awaits_snapshot(&self) -> bool {
+        self.snapshot_due
+    }
+
     /// The snapshot that the transaction reads.
     pub fn snapshot(&self) -> Option<&Snapshot> {
         self.snapshot.as_ref()
@@ -698,15 +705,6 @@ impl Transaction {
             self.taken.push(taken);
         }
     }
-}
-
-#[cold]
-pub(crate) fn too_many_locks(most: usize) -> Error {
-    Error::new(
-        ErrorKind::Busy(BusyKind::LockLimit),
-        format!("the transaction has locked {most} keys, as many as it may"),
-    )
-    .hint("Commit in smaller transactions, or raise max_locks")
 }
 
 /// Whether a commit that failed like this may have written something, or can never succeed.

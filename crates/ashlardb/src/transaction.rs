@@ -280,6 +280,11 @@ impl Transaction {
         changed(&self.inner)?.set_snapshot_on_next_operation()
     }
 
+    /// Whether [`Transaction::set_snapshot_on_next_operation`] waits for its key.
+    pub fn awaits_snapshot(&self) -> bool {
+        self.inner.try_borrow().is_ok_and(|inner| inner.awaits_snapshot())
+    }
+
     /// Reads the newest state from now on.
     ///
     /// # Errors

@@ -535,3 +535,12 @@ fn timed_out(what: &str, waited: Option<Duration>, holder: Option<TransactionId>
         .about(Reason::LockTimeout)
         .hint("Roll the transaction back and run it again, or give it a longer lock_timeout")
 }
+
+#[cold]
+pub(crate) fn too_many_locks(most: usize) -> Error {
+    Error::new(
+        ErrorKind::Busy(BusyKind::LockLimit),
+        format!("the transaction has locked {most} keys, as many as it may"),
+    )
+    .hint("Commit in smaller transactions, or raise max_locks")
+}
