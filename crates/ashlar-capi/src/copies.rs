@@ -5,11 +5,12 @@ use crate::door::{HasTexts, call, changed};
 use crate::info::RateObject;
 use crate::objects::RestoreObject;
 use crate::options::{EnvObject, OptionsObject};
-use ashlar_compat::copies::{check_backup, open_backups, restore_backup};
+use ashlar_compat::copies::{check_backup, create_backup, open_backups, restore_backup};
+use ashlar_compat::database::Database;
 use ashlar_compat::options::Texts;
 use ashlar_compat::status::{not_found, stopped};
 use ashlar_compat::values;
-use ashlardb::{BackupEngine, BackupInfo, BackupOptions, CheckpointOptions, Db, Error, Result};
+use ashlardb::{BackupEngine, BackupInfo, Error, Result};
 use std::cell::RefCell;
 use std::ffi::{CStr, c_void};
 use std::os::unix::ffi::OsStrExt;
@@ -18,23 +19,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// `rocksdb_checkpoint_t`: the database of which copies are made.
 #[derive(Clone, Debug)]
-pub struct CheckpointObject(Db);
+pub struct CheckpointObject(pub(crate) Database);
 
 /// Copies of this database.
 ///
 /// # Errors
 /// None.
 pub fn checkpoint_object_create(db: &DbObject) -> Result<CheckpointObject> {
-    Ok(CheckpointObject(db.0.db().clone()))
+    Ok(CheckpointObject(db.0.clone()))
 }
 
 /// Makes a copy. With 0 as `log_size_for_flush` the memtables are flushed first; otherwise the copy has the WAL.
 ///
 /// # Errors
-/// Those of [`Db::checkpoint_with`].
+/// Those of [`ashlar_compat::copies::checkpoint`].
 pub fn checkpoint_create(checkpoint: &CheckpointObject, dir: &CStr, log_size_for_flush: u64) -> Result<()> {
-    let options = CheckpointOptions::new().flush(log_size_for_flush == 0);
-    checkpoint.0.checkpoint_with(path(dir), options, |_| {}).map(drop)
+    ashlar_compat::copies::checkpoint(&checkpoint.0, path(dir), log_size_for_flush == 0)
 }
 
 /// `rocksdb_backup_engine_options_t`.
@@ -166,18 +166,19 @@ pub fn backup_engine_create_new_backup_flush(
     db: &DbObject,
     flush_before_backup: bool,
 ) -> Result<()> {
-    made(be, db, &BackupOptions::new().flush(flush_before_backup), None).map(drop)
+    made(be, db, flush_before_backup, &[], None).map(drop)
 }
 
 fn made(
     be: &BackupObject,
     db: &DbObject,
-    options: &BackupOptions,
+    flush: bool,
+    metadata: &[u8],
     progress: Option<Progress>,
 ) -> Result<u32> {
     be.going()?;
     let tell = |_: &ashlardb::Copied| progress.iter().for_each(|progress| progress.tell());
-    Ok(be.0.borrow_mut().create_backup_with(&*db.0.db(), options, tell)?.info.id)
+    create_backup(&mut be.0.borrow_mut(), &db.0, flush, metadata, tell)
 }
 
 /// A function of the caller that hears of each copied file.
@@ -247,15 +248,15 @@ pub unsafe extern "C" fn rocksdb_create_backup_options_set_exclude_files_callbac
     });
 }
 
-/// The options of one backup.
+/// Whether the options of one backup ask for a flush.
 ///
 /// # Errors
 /// `NotSupported`: files are to be left out.
-fn options_of(options: &CreateBackupObject) -> Result<BackupOptions> {
+fn flushes(options: &CreateBackupObject) -> Result<bool> {
     if options.excludes {
         return Err(Error::not_supported("a backup that leaves files out"));
     }
-    Ok(BackupOptions::new().flush(options.texts().get("flush_before_backup")))
+    Ok(options.texts().get("flush_before_backup"))
 }
 
 /// Makes a backup with options, and answers its number.
@@ -268,7 +269,7 @@ pub fn backup_engine_create_new_backup_with_options(
     options: &CreateBackupObject,
     backup_id: &mut u32,
 ) -> Result<()> {
-    *backup_id = made(be, db, &options_of(options)?, options.progress)?;
+    *backup_id = made(be, db, flushes(options)?, &[], options.progress)?;
     Ok(())
 }
 
@@ -283,7 +284,7 @@ pub fn backup_engine_create_new_backup_with_metadata(
     metadata: &[u8],
     backup_id: &mut u32,
 ) -> Result<()> {
-    *backup_id = made(be, db, &options_of(options)?.metadata(metadata), options.progress)?;
+    *backup_id = made(be, db, flushes(options)?, metadata, options.progress)?;
     Ok(())
 }
 

@@ -352,17 +352,17 @@ pub fn property_int_cf(db: &DbObject, family: &FamilyObject, propname: &CStr, va
 /// Flushes the family `default`, and waits for it.
 ///
 /// # Errors
-/// Those of [`Family::flush`].
+/// Those of [`Database::flush`].
 pub fn flush(db: &DbObject, _: &FlushObject) -> Result<()> {
-    db.family(None)?.flush()
+    db.0.flush(std::slice::from_ref(db.0.default_family()))
 }
 
 /// Flushes a family, and waits for it.
 ///
 /// # Errors
-/// Those of [`Family::flush`].
+/// Those of [`Database::flush`].
 pub fn flush_cf(db: &DbObject, _: &FlushObject, family: &FamilyObject) -> Result<()> {
-    db.family(Some(family))?.flush()
+    db.0.flush(std::slice::from_ref(&family.family))
 }
 
 /// Writes buffered records of the WAL.
@@ -384,16 +384,17 @@ pub fn flush_wal_with_options(db: &DbObject, options: &FlushWalObject) -> Result
 /// Waits until there is no background work.
 ///
 /// # Errors
-/// Those of [`ashlardb::Db::wait_for_background`], [`ashlardb::Db::flush`], [`ashlardb::Db::close`]. `NotSupported`: a timeout.
+/// Those of [`ashlardb::Db::wait_for_background`], [`Database::flush`], [`ashlardb::Db::close`]. `NotSupported`: a timeout.
 pub fn wait_for_compact(db: &DbObject, options: &WaitObject) -> Result<()> {
     let texts = options.texts();
     if texts.get::<u64>("timeout") > 0 {
         return Err(Error::not_supported("a timeout of wait_for_compact"));
     }
-    let db = db.0.db();
+    db.0.check_cancelled()?;
     if texts.get("flush") {
-        db.flush()?;
+        db.0.flush(&db.0.db().families())?;
     }
+    let db = db.0.db();
     db.wait_for_background()?;
     if texts.get("close_db") { db.close() } else { Ok(()) }
 }
@@ -527,15 +528,9 @@ pub fn continue_background_work(db: &DbObject) -> Result<()> {
     db.0.db().continue_background_work()
 }
 
-/// Waits until there is no background work.
-///
-/// # Errors
-/// Those of [`ashlardb::Db::wait_for_background`].
+/// Stops compactions, and waits for running ones if `wait`. Requests for flushes and compactions are refused from then on.
 pub fn cancel_all_background_work(db: &DbObject, wait: bool) {
-    drop(db.0.db().abort_compactions());
-    if wait {
-        drop(db.0.db().wait_for_background());
-    }
+    db.0.cancel_background_work(wait);
 }
 
 /// Compares the checksums of all blocks.

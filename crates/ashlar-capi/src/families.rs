@@ -246,7 +246,8 @@ unsafe fn flushed(db: &DbObject, families: *mut *mut FamilyObject, count: c_int)
     let count = crate::door::count(count)?;
     // SAFETY: as for this function.
     for family in unsafe { objects(families.cast_const().cast(), count, "column_family", "a family") }? {
-        db.family(Some(family?))?.flush()?;
+        let family: &FamilyObject = family?;
+        db.0.flush(std::slice::from_ref(&family.family))?;
     }
     Ok(())
 }

@@ -10,7 +10,6 @@ use ashlardb::{Error, ExportedFile, FamilyExport, ImportOptions, IngestMode, Lev
 use std::ffi::{CStr, CString, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
-use std::time::Duration;
 
 /// `rocksdb_export_import_files_metadata_t`: the tables of an exported family, and the name of its comparator.
 #[derive(Clone, Debug, Default)]
@@ -27,13 +26,13 @@ pub fn export_import_files_metadata_create() -> ExportObject {
 /// Exports a family into a new directory.
 ///
 /// # Errors
-/// Those of [`ashlardb::Family::export`].
+/// Those of [`ashlar_compat::copies::export`].
 pub fn checkpoint_export_column_family(
-    _: &CheckpointObject,
+    checkpoint: &CheckpointObject,
     family: &FamilyObject,
     dir: &CStr,
 ) -> Result<ExportObject> {
-    let export = family.family.export(path(dir))?;
+    let export = ashlar_compat::copies::export(&checkpoint.0, &family.family, path(dir))?;
     let file = |file: &ExportedFile| {
         let name = file.path.file_name().map(OsStr::as_bytes).unwrap_or_default();
         let (smallest, largest) = file.keys().unwrap_or_default();
@@ -90,7 +89,7 @@ fn described(file: &TableObject) -> Result<ExportedFile> {
 /// Makes a family of exported tables.
 ///
 /// # Errors
-/// Those of [`ashlardb::Db::import_family_with`]. `InvalidArgument`: a level or sequence number out of range.
+/// Those of [`ashlar_compat::database::Database::import_family`]. `InvalidArgument`: a level or sequence number out of range.
 pub fn create_column_family_with_import(
     db: &DbObject,
     options: &mut OptionsObject,
@@ -108,23 +107,19 @@ pub fn create_column_family_with_import(
     let moves = import_options.texts().get::<bool>("move_files");
     let mode = if moves { IngestMode::Move } else { IngestMode::Copy };
     let import = ImportOptions::new().mode(mode);
-    let made =
-        db.0.db().import_family_with(utf8(name)?, &export, import, |set| options.0.on_other_family(set))?;
+    let made = db.0.import_family(&options.0, utf8(name)?, &export, import)?;
     Ok(FamilyObject::new(made))
 }
 
 /// Creates a family whose values end in the time of their write.
 ///
 /// # Errors
-/// Those of [`ashlardb::Db::create_family_with`].
+/// Those of [`ashlar_compat::database::Database::create_family`].
 pub fn create_column_family_with_ttl(
     db: &DbObject,
     options: &OptionsObject,
     name: &CStr,
     ttl: i32,
 ) -> Result<FamilyObject> {
-    let ttl = Duration::from_secs(u64::try_from(ttl).unwrap_or_default());
-    let made =
-        db.0.db().create_family_with(utf8(name)?, |family| options.0.on_other_family(family).ttl(ttl))?;
-    Ok(FamilyObject::new(made))
+    Ok(FamilyObject::new(db.0.create_family(&options.0, utf8(name)?, Some(ttl))?))
 }

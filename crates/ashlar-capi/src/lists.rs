@@ -251,7 +251,7 @@ unsafe fn set_options(
         let (db, family) = unsafe { target(db, family) }?;
         // SAFETY: as for this function.
         let pairs = unsafe { pairs(count, texts.0, texts.1) }?;
-        db.family(family)?.set_options(&pairs).map(drop)
+        ashlar_compat::clip::set_options(&*db.family(family)?, &pairs)
     });
 }
 

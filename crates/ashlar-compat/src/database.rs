@@ -7,12 +7,12 @@ use crate::listener::Telling;
 use crate::options::{BLOCK_CACHE, Options, TableOptions};
 use crate::status::paused;
 use ashlardb::{
-    Builder, Db, Env, Error, ErrorKind, Family, FamilyBuilder, IoKind, LiveFiles, PrefixExtractor, Result,
-    Secondary, WeakDb, list_families,
+    Builder, Db, Env, Error, ErrorKind, Family, FamilyBuilder, FamilyExport, ImportOptions, IoKind,
+    LiveFiles, PrefixExtractor, Result, Secondary, ShutdownKind, WeakDb, list_families,
 };
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
@@ -74,6 +74,24 @@ struct Holds {
     files: Mutex<Vec<LiveFiles>>,
     /// The number of running calls of [`Database::flush`].
     flushes: AtomicU32,
+    /// All background work was cancelled.
+    is_cancelled: AtomicBool,
+}
+
+/// A running call of [`Database::flush`], which is counted also while it panics.
+struct Flushing<'a>(&'a AtomicU32);
+
+impl Flushing<'_> {
+    fn new(count: &AtomicU32) -> Flushing<'_> {
+        count.fetch_add(1, Ordering::SeqCst);
+        Flushing(count)
+    }
+}
+
+impl Drop for Flushing<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
 }
 
 /// A [`Database`] that does not keep it open.
@@ -264,6 +282,22 @@ impl Database {
         self.db.create_family_with(name, |family| with_ttl(options.on_other_family(family), ttl))
     }
 
+    /// Makes a family of an export. In a database that was opened with times to live, the export must have values with write times,
+    /// and none is ever over.
+    ///
+    /// # Errors
+    /// Those of [`Db::import_family_with`].
+    pub fn import_family(
+        &self,
+        options: &Options,
+        name: &str,
+        export: &FamilyExport,
+        how: ImportOptions,
+    ) -> Result<Family> {
+        let ttl = self.said.has_times.then_some(0);
+        self.db.import_family_with(name, export, how, |family| with_ttl(options.on_other_family(family), ttl))
+    }
+
     /// An iterator over a family. As in RocksDB, a tailing one ignores the snapshot of the options.
     pub fn iterator(&self, family: Option<&Family>, options: &ReadOptions) -> Iterator {
         let tailing = options.flag("tailing");
@@ -303,12 +337,11 @@ impl Database {
     /// Flushes families, and waits for it.
     ///
     /// # Errors
-    /// Those of [`Family::flush`].
+    /// Those of [`Family::flush`], [`Database::family`] and [`Database::check_cancelled`].
     pub fn flush(&self, families: &[Family]) -> Result<()> {
-        self.holds.flushes.fetch_add(1, Ordering::SeqCst);
-        let done = families.iter().try_for_each(Family::flush);
-        self.holds.flushes.fetch_sub(1, Ordering::SeqCst);
-        done
+        self.check_cancelled()?;
+        let _flushing = Flushing::new(&self.holds.flushes);
+        families.iter().try_for_each(|family| self.family(Some(family))?.flush())
     }
 
     /// Whether a caller waits for a flush.
@@ -330,10 +363,41 @@ impl Database {
         self.holds.requests.fetch_sub(1, Ordering::SeqCst);
     }
 
+    /// Whether requests for a compaction are disabled.
+    pub(crate) fn has_disabled_requests(&self) -> bool {
+        self.holds.requests.load(Ordering::SeqCst) > 0
+    }
+
     /// # Errors
-    /// RocksDB's `Incomplete`: requests for a compaction are refused.
+    /// RocksDB's `Incomplete`: requests for a compaction are refused. Those of [`Database::check_cancelled`].
     pub fn check_requests(&self) -> Result<()> {
-        if self.holds.requests.load(Ordering::SeqCst) > 0 { Err(paused()) } else { Ok(()) }
+        self.check_cancelled()?;
+        if self.has_disabled_requests() { Err(paused()) } else { Ok(()) }
+    }
+
+    /// Stops compactions, and waits for running ones if `wait`. As in RocksDB, the database takes no more flushes and compactions on
+    /// request, and no more calls that begin with a flush: checkpoints, exports, clips. Two things differ from RocksDB: the engine's own
+    /// flushes go on, so that writers do not wait for ever, and an ingestion that needs a flush gets it.
+    pub fn cancel_background_work(&self, wait: bool) {
+        self.holds.is_cancelled.store(true, Ordering::SeqCst);
+        let own = self.db();
+        // RocksDB answers no error here.
+        drop(own.abort_compactions());
+        if wait {
+            drop(own.wait_for_background());
+        }
+    }
+
+    /// # Errors
+    /// RocksDB's `ShutdownInProgress`: all background work was cancelled.
+    pub fn check_cancelled(&self) -> Result<()> {
+        if self.holds.is_cancelled.load(Ordering::SeqCst) {
+            return Err(Error::new(
+                ErrorKind::Shutdown(ShutdownKind::Closed),
+                "all background work was cancelled",
+            ));
+        }
+        Ok(())
     }
 
     /// Keeps all files from now on, also those that the engine needs no longer. Calls add up.
@@ -442,10 +506,12 @@ fn env(options: &Options) -> Result<Env> {
 }
 
 /// # Errors
-/// `InvalidArgument`: the families of the directory and those that the caller names are not the same.
+/// `InvalidArgument`: the families of the directory and those that the caller names are not the same. Those of [`families`], except
+/// that there is no database.
 fn check_families(options: &Options, path: &Path, mode: Mode, named: &[Named<'_>]) -> Result<()> {
     let there = match families(options, path) {
         Ok(there) => there,
+        Err(e) if !e.is_not_found() => return Err(e),
         // A new database begins with this family.
         Err(_) if mode == Mode::Write && options.flag("create_if_missing") => vec![DEFAULT.to_owned()],
         // The open says that there is no database.
@@ -572,6 +638,35 @@ mod tests {
         let refused = one.family(Some(other.default_family())).map(drop).unwrap_err();
         assert!(refused.to_string().contains("belongs to another open database"), "{refused}");
         one.family(Some(one.default_family())).map(drop).unwrap();
+    }
+
+    /// Regression: whatever error the look at the families had stood for a new database.
+    #[test]
+    fn a_directory_that_cannot_be_read_is_no_new_database() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut options = Options::default();
+        options.texts.set("create_if_missing", true);
+        drop(Database::open(&options, dir.path(), Mode::Write, &[]).unwrap());
+        let fs = Env::os().unwrap().fs;
+        fs.remove(&dir.path().join("CURRENT")).unwrap();
+        ashlar_tree::files::write_file(&*fs, &dir.path().join("CURRENT"), b"no name").unwrap();
+        for mode in [Mode::Write, Mode::Read { refuse_wal: false }, Mode::Secondary] {
+            let named = [Named { name: DEFAULT, options: &options, ttl: None }];
+            let refused = check_families(&options, dir.path(), mode, &named).unwrap_err();
+            assert!(refused.is_corruption(), "{refused}");
+        }
+    }
+
+    /// Regression: the number of running flushes stayed too high, so that later flushes counted as requested.
+    #[test]
+    fn a_flush_that_panics_is_counted_no_longer() {
+        let count = AtomicU32::new(0);
+        let panicked = std::panic::catch_unwind(|| {
+            let _flushing = Flushing::new(&count);
+            panic!("on purpose");
+        });
+        assert!(panicked.is_err());
+        assert_eq!(count.load(Ordering::SeqCst), 0);
     }
 
     #[test]

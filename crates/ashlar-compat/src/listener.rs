@@ -378,7 +378,7 @@ impl Telling {
             }
             Event::CompactionFailed { compaction, cause } => {
                 let report = self.report_at_end(family(&compaction.family).as_ref(), compaction);
-                let is_refused = db.is_some_and(|db| db.check_requests().is_err());
+                let is_refused = db.is_some_and(Database::has_disabled_requests);
                 let is_paused = report.manual && is_refused && cause.kind() == ErrorKind::Aborted;
                 let error = Some(if is_paused { paused() } else { cause.clone() });
                 Notice::CompactionCompleted(Report { error, ..report })

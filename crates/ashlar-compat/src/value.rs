@@ -143,20 +143,24 @@ impl Value {
         }
     }
 
-    /// The value of a text; zero for any other text.
-    pub fn parse(text: &str) -> Value {
+    /// The value of a text; `None`: the text is neither a number nor yes or no.
+    pub fn known(text: &str) -> Option<Value> {
         match text {
-            "true" => Value::Bool(true),
-            "false" => Value::Bool(false),
+            "true" => Some(Value::Bool(true)),
+            "false" => Some(Value::Bool(false)),
             _ => text
                 .parse()
                 .map(Value::Int)
                 .or_else(|_| text.parse().map(Value::UInt))
                 .or_else(|_| text.parse().map(Value::Double))
                 .ok()
-                .or_else(|| with_unit(text))
-                .unwrap_or(Value::Int(0)),
+                .or_else(|| with_unit(text)),
         }
+    }
+
+    /// The value of a text; zero for any other text.
+    pub fn parse(text: &str) -> Value {
+        Value::known(text).unwrap_or(Value::Int(0))
     }
 }
 

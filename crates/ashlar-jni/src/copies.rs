@@ -8,12 +8,12 @@ use crate::env::{Env, Local, int, long, object};
 use crate::handles::{self, Object};
 use crate::parts::{EnvObject, RateObject};
 use crate::settings::{HasTexts, RestoreObject, Shared};
-use ashlar_compat::copies::{check_backup, open_backups, restore_backup};
+use ashlar_compat::copies::{check_backup, create_backup, open_backups, restore_backup};
 use ashlar_compat::database::Database;
 use ashlar_compat::options::Texts;
 use ashlar_compat::status::not_found;
 use ashlar_compat::values;
-use ashlardb::{BackupEngine, BackupInfo, BackupOptions, Env as Files};
+use ashlardb::{BackupEngine, BackupInfo, Env as Files};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -77,7 +77,7 @@ pub fn new_checkpoint(db: &DbObject) -> Result<i64> {
 /// # Errors
 /// Those of [`ashlar_compat::copies::checkpoint`].
 pub fn create_checkpoint(checkpoint: &CheckpointObject, path: &str) -> Result<()> {
-    Ok(ashlar_compat::copies::checkpoint(&checkpoint.0, Path::new(path))?)
+    Ok(ashlar_compat::copies::checkpoint(&checkpoint.0, Path::new(path), true)?)
 }
 
 /// Options for backups in a directory.
@@ -125,30 +125,26 @@ pub fn open(env: &EnvObject, options: &BackupOptionsObject) -> Result<i64> {
     Ok(handles::keep(BackupObject(Mutex::new(engine)))?)
 }
 
-fn created(engine: &BackupObject, db: &DbObject, options: &BackupOptions) -> Result<()> {
-    let db = db.database.db();
-    Ok(engine.lock().create_backup_with(&*db, options, |_| {}).map(drop)?)
-}
-
 /// Makes a backup, after a flush if `flush`.
 ///
 /// # Errors
-/// Those of [`BackupEngine::create_backup`].
+/// Those of [`create_backup`].
 pub fn create_new_backup(engine: &BackupObject, db: &DbObject, flush: bool) -> Result<()> {
-    created(engine, db, &BackupOptions::new().flush(flush))
+    create_new_backup_with(engine, db, "", flush)
 }
 
 /// Makes a backup with bytes of the program.
 ///
 /// # Errors
-/// Those of [`BackupEngine::create_backup`].
+/// Those of [`create_backup`].
 pub fn create_new_backup_with(
     engine: &BackupObject,
     db: &DbObject,
     metadata: &str,
     flush: bool,
 ) -> Result<()> {
-    created(engine, db, &BackupOptions::new().flush(flush).metadata(metadata.as_bytes()))
+    create_backup(&mut engine.lock(), &db.database, flush, metadata.as_bytes(), |_| {})?;
+    Ok(())
 }
 
 /// The backups, as a list of `BackupInfo`.

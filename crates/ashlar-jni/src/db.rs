@@ -17,9 +17,8 @@ use ashlar_compat::database::{Database, Held, Mode as Open, Named, families};
 use ashlar_compat::listener::Listener;
 use ashlar_compat::options::{Options, Texts};
 use ashlar_compat::transactions::check_policy;
-use ashlardb::{Env as Files, Error, ErrorKind, Family, IoKind, ShutdownKind};
+use ashlardb::{Env as Files, Error, ErrorKind, Family, IoKind};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// How a database is opened.
@@ -91,8 +90,6 @@ pub struct DbObject {
     default: OnceLock<Lent>,
     env: OnceLock<Lent>,
     options: Options,
-    /// All background work was cancelled.
-    is_cancelled: AtomicBool,
 }
 
 impl Object for DbObject {
@@ -123,8 +120,7 @@ impl DbObject {
 
     fn of(database: Database, locking: Option<Texts>, options: Options) -> DbObject {
         let (default, env) = (OnceLock::new(), OnceLock::new());
-        let is_cancelled = AtomicBool::new(false);
-        DbObject { database, locking, names: Arc::default(), default, env, options, is_cancelled }
+        DbObject { database, locking, names: Arc::default(), default, env, options }
     }
 
     /// The same database, for an object that does not close it.
@@ -143,24 +139,6 @@ impl DbObject {
     /// The options of the open.
     pub fn options(&self) -> &Options {
         &self.options
-    }
-
-    /// Refuses flushes and compactions on request from now on.
-    pub fn cancel(&self) {
-        self.is_cancelled.store(true, Ordering::Release);
-    }
-
-    /// # Errors
-    /// RocksDB's `ShutdownInProgress`: all background work was cancelled.
-    pub fn check_cancelled(&self) -> Result<()> {
-        match self.is_cancelled.load(Ordering::Acquire) {
-            false => Ok(()),
-            true => Err(Error::new(
-                ErrorKind::Shutdown(ShutdownKind::Closed),
-                "all background work was cancelled",
-            )
-            .into()),
-        }
     }
 
     /// A family as it is now; `None`: the family `default`.

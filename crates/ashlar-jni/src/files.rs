@@ -11,7 +11,6 @@ use crate::metadata::table_properties;
 use crate::options::ConfigObject;
 use crate::parts::{EnvObject, PolicyObject};
 use crate::settings::{HasTexts, ImportObject, OptionsObject, ReadObject, Shared};
-use ashlar_compat::copies::joined;
 use ashlar_compat::options::Options;
 use ashlar_compat::sst_reader::SstReader;
 use ashlar_compat::stored::{latest_name, load_file, load_latest};
@@ -189,7 +188,7 @@ pub fn export(checkpoint: &CheckpointObject, family: &FamilyObject, path: &str) 
 /// Makes a family of exported ones.
 ///
 /// # Errors
-/// Those of [`ashlardb::Db::import_family_with`] and of [`joined`].
+/// Those of [`FamilyExport::joined`] and [`ashlar_compat::database::Database::import_family`].
 pub fn import(
     db: &DbObject,
     name: &[u8],
@@ -197,13 +196,12 @@ pub fn import(
     how: &ImportObject,
     exports: &[Arc<ExportObject>],
 ) -> Result<i64> {
-    let export = joined(&exports.iter().map(|export| &export.0).collect::<Vec<_>>())?;
+    let export = FamilyExport::joined(&exports.iter().map(|export| &export.0).collect::<Vec<_>>())?;
     let moves = how.with(|texts| texts.get::<bool>("move_files"));
     let mode = if moves { IngestMode::Move } else { IngestMode::Copy };
     let options = options.0.read().clone();
     let how = ImportOptions::new().mode(mode);
-    let set = |family| options.on_other_family(family);
-    let family = db.database.db().import_family_with(utf8(name)?, &export, how, set)?;
+    let family = db.database.import_family(&options, utf8(name)?, &export, how)?;
     Ok(handles::keep(FamilyObject::new(db, family, options))?)
 }
 

@@ -10,7 +10,7 @@ use crate::listeners::JobObject;
 use crate::settings::{CompactFilesObject, CompactObject, FlushObject, HasTexts, IngestObject};
 use crate::slices::SliceObject;
 use ashlar_compat::calls::{CompactOptions, closed_range};
-use ashlar_compat::clip::{clip_family, clipped};
+use ashlar_compat::clip::clip_family;
 use ashlar_compat::compactions::{compact_files as compact, file_number};
 use ashlar_compat::files::{UpdatesIterator, ingest_options};
 use ashlar_compat::listener::Tables;
@@ -22,7 +22,7 @@ use ashlardb::{Error, Family, WriteBatch};
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// `TransactionLogIterator`.
 #[derive(Debug)]
@@ -53,9 +53,8 @@ fn families(db: &DbObject, handles: Option<&[i64]>) -> Result<Vec<Family>> {
 /// Flushes families, and waits for it.
 ///
 /// # Errors
-/// Those of [`Family::flush`]. RocksDB's `ShutdownInProgress`: all background work was cancelled.
+/// Those of [`ashlar_compat::database::Database::flush`].
 pub fn flush(db: &DbObject, _: &FlushObject, handles: Option<&[i64]>) -> Result<()> {
-    db.check_cancelled()?;
     Ok(db.database.flush(&families(db, handles)?)?)
 }
 
@@ -72,7 +71,6 @@ pub fn compact_range(
     family: Option<&FamilyObject>,
 ) -> Result<()> {
     db.database.check_requests()?;
-    db.check_cancelled()?;
     if options.is_some_and(|options| options.is_cancelled.load(Ordering::Acquire)) {
         return Err(paused().into());
     }
@@ -80,12 +78,17 @@ pub fn compact_range(
     Ok(db.family(family)?.compact_range(closed_range(begin, end), options.range()?)?)
 }
 
-/// An empty range: the engine compacts by itself where it pays.
+/// An empty range: the engine compacts by itself where it pays. Java does not own the slices, so all calls have the same ones; nothing
+/// that Java does to an empty slice changes it.
 pub fn suggest_compact_range(db: &DbObject, family: Option<&FamilyObject>) -> Result<Vec<i64>> {
+    static NOWHERE: OnceLock<[Lent; 2]> = OnceLock::new();
     db.family(family)?;
-    let [from, to] = [(); 2].map(|()| Lent::new(SliceObject::of(Vec::new())));
-    let (from, to) = (from?, to?);
-    Ok(vec![from.given(), to.given()])
+    if NOWHERE.get().is_none() {
+        let [from, to] = [(); 2].map(|()| Lent::new(SliceObject::of(Vec::new())));
+        // If another thread was first, these are closed.
+        let _ = NOWHERE.set([from?, to?]);
+    }
+    Ok(NOWHERE.get().into_iter().flatten().map(Lent::handle).collect())
 }
 
 /// Tables of level 0 are not moved by hand.
@@ -126,7 +129,8 @@ pub fn delete_files_in_ranges(
 /// Compacts tables into a level. Answers the names of the outputs.
 ///
 /// # Errors
-/// Those of [`compact`].
+/// Those of [`compact`]. RocksDB's `Incomplete`: requests for compactions are refused. RocksDB's `ShutdownInProgress`: all background
+/// work was cancelled.
 pub fn compact_files<'a>(
     env: Env<'a>,
     db: &DbObject,
@@ -136,6 +140,7 @@ pub fn compact_files<'a>(
     level: i32,
     job: Option<&JobObject>,
 ) -> Result<Local<'a>> {
+    db.database.check_requests()?;
     let numbers: Vec<_> = files.iter().map(|name| file_number(Path::new(name))).collect();
     let family = db.family(family)?;
     let report = options.with(|texts| compact(&family, db.database.path(), &numbers, level, texts))?;
@@ -155,16 +160,9 @@ pub fn enable_auto_compaction(db: &DbObject, handles: Option<&[i64]>) -> Result<
     families(db, handles)?.iter().try_for_each(|family| Ok(family.set_options(&on).map(drop)?))
 }
 
-/// Stops compactions, and waits for running ones if `wait`. As in RocksDB, the database takes no more flushes and compactions on
-/// request. The engine's own flushes go on, so that writers do not wait for ever.
+/// Stops compactions, and waits for running ones if `wait`.
 pub fn cancel_all_background_work(db: &DbObject, wait: bool) -> Result<()> {
-    db.cancel();
-    let own = db.database.db();
-    // RocksDB answers no error here.
-    drop(own.abort_compactions());
-    if wait {
-        drop(own.wait_for_background());
-    }
+    db.database.cancel_background_work(wait);
     Ok(())
 }
 
@@ -386,7 +384,8 @@ pub fn db_options_text(db: &DbObject) -> Result<String> {
 /// # Errors
 /// Those of [`ashlar_compat::clip::clip_family`].
 pub fn clip(db: &DbObject, family: Option<&FamilyObject>, begin: &[u8], end: &[u8]) -> Result<()> {
-    Ok(clip_family(&*db.family(family)?, begin, end)?)
+    let family = family.map_or(db.database.default_family(), |family| &family.family);
+    Ok(clip_family(&db.database, family, begin, end)?)
 }
 
 fn changes<'a>(names: &'a [String], values: &'a [String]) -> Vec<(&'a str, &'a str)> {
@@ -396,16 +395,14 @@ fn changes<'a>(names: &'a [String], values: &'a [String]) -> Vec<(&'a str, &'a s
 /// Changes options of a family. As at an open, numbers are brought into the range of the engine.
 ///
 /// # Errors
-/// Those of [`Family::set_options`].
+/// Those of [`ashlar_compat::clip::set_options`].
 pub fn set_options(
     db: &DbObject,
     family: Option<&FamilyObject>,
     names: &[String],
     values: &[String],
 ) -> Result<()> {
-    let texts = clipped(&changes(names, values));
-    let changes: Vec<(&str, &str)> = texts.iter().map(|(name, text)| (&**name, &**text)).collect();
-    Ok(db.family(family)?.set_options(&changes).map(drop)?)
+    Ok(ashlar_compat::clip::set_options(&*db.family(family)?, &changes(names, values))?)
 }
 
 /// Changes options of the database.
