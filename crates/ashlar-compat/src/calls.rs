@@ -6,7 +6,9 @@ use crate::listener::TableReport;
 use crate::options::Texts;
 use crate::value::READ_TIER;
 use ashlar_base::Level;
+use ashlar_env::Clock;
 use ashlar_options::Group;
+use ashlar_table::{ReadHow, ReadLimit};
 use ashlardb::{
     CompactRangeOptions, Error, ErrorKind, Family, Read, ReadTier, Reader, Result, Scan, Snapshot,
 };
@@ -177,6 +179,27 @@ impl ReadOptions {
             None => Ok(self.read),
             Some(name) => Err(Error::not_supported(format!("the read option {name}"))),
         }
+    }
+
+    /// The options for a table that no database has.
+    ///
+    /// # Errors
+    /// Those of [`ReadOptions::plain`].
+    pub(crate) fn how(&self, clock: &Arc<dyn Clock>) -> Result<ReadHow> {
+        self.plain().map(drop)?;
+        let micros = |name: &str| Some(self.texts.get::<u64>(name)).filter(|micros| *micros > 0);
+        let limits = ["deadline", "io_timeout"].map(|name| micros(name).map(Duration::from_micros));
+        let limit = match limits {
+            [None, None] => None,
+            [deadline, each] => Some(ReadLimit::new(clock, deadline, each)?),
+        };
+        Ok(ReadHow {
+            fill_cache: self.flag("fill_cache"),
+            verify: self.flag("verify_checksums"),
+            cached_only: self.texts.get_named("read_tier", READ_TIER) == 1,
+            limit,
+            ..ReadHow::default()
+        })
     }
 
     /// The bounds of an iterator over `family`. A lower bound behind the upper one leaves no key, as in RocksDB; the engine

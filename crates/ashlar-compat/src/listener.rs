@@ -10,8 +10,8 @@ use crate::compactions::{Blobs, NamedFile, Report, table_path};
 use crate::database::{Database, WeakDatabase};
 use crate::status::paused;
 use ashlardb::{
-    CompactionEvent, Error, ErrorKind, Event, EventListener, Family, FileNumber, FlushEvent, HeldTables,
-    IngestEvent, StallCondition, StoredProperties,
+    CompactionEvent, Error, ErrorKind, Event, EventListener, Family, FileEvent, FileNumber, FlushEvent,
+    HeldTables, IngestEvent, StallCondition, StoredProperties,
 };
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
@@ -110,33 +110,8 @@ pub struct NewTableReport {
     pub number: FileNumber,
     /// The path of the table.
     pub path: String,
-    /// The bytes of the table; 0: the table is gone already.
+    /// The bytes of the table.
     pub bytes: u64,
-}
-
-impl NewTableReport {
-    fn of_flush(report: &FlushReport, db: Option<&Database>) -> Option<NewTableReport> {
-        let of = (report.job, false, &report.family);
-        (report.number != FileNumber(0)).then(|| NewTableReport::new(of, report.number, &report.path, db))
-    }
-
-    fn of_compaction(report: &Report, db: Option<&Database>) -> Vec<NewTableReport> {
-        // A table that only changes its level is not new.
-        let outputs = report.outputs.iter().filter(|_| !report.trivial_move);
-        let of = (report.job, true, &report.family);
-        outputs.map(|table| NewTableReport::new(of, table.number, &table.path, db)).collect()
-    }
-
-    fn new(
-        (job, by_compaction, family): (i32, bool, &String),
-        number: FileNumber,
-        path: &str,
-        db: Option<&Database>,
-    ) -> NewTableReport {
-        let entry = db.and_then(|db| db.env().ok()?.fs.metadata(Path::new(path)).ok()?);
-        let bytes = entry.map_or(0, |entry| entry.len);
-        NewTableReport { job, by_compaction, family: family.clone(), number, path: path.to_owned(), bytes }
-    }
 }
 
 /// A memtable that takes no more writes.
@@ -278,11 +253,23 @@ impl Tables {
     }
 }
 
+/// Tables of a database, by the events so far. The event of a new table has neither the number nor the kind of its work, so
+/// the listeners hear of the table with the end of that work.
+#[derive(Debug, Default)]
+struct Known {
+    /// The bytes of new tables of which no listener has heard, by number.
+    created: BTreeMap<FileNumber, u64>,
+    /// The paths of tables outside of the directory of the database. The event of a deleted table has its number only.
+    elsewhere: BTreeMap<FileNumber, String>,
+}
+
 /// The inputs of a compaction that runs: as tables and by their names.
 type Running = (Inputs, Vec<NamedFile>);
 /// Compactions of which the inputs are kept, and requested flushes. One that a close interrupts has no event at its end, so its entry
 /// stays. For a new entry beyond the limit, the oldest one is dropped.
 const MOST_RUNNING: usize = 64;
+/// New tables of which no listener has heard: more than one flush or compaction writes.
+const MOST_CREATED: usize = 1 << 16;
 
 /// The listeners of one open, as the engine has them.
 #[derive(Debug)]
@@ -294,6 +281,7 @@ pub(crate) struct Telling {
     running: Mutex<BTreeMap<i32, Running>>,
     /// The running flushes that a caller requested, by job. The caller may return before the listeners hear of the end.
     requested: Mutex<BTreeSet<i32>>,
+    known: Mutex<Known>,
 }
 
 impl Telling {
@@ -305,6 +293,7 @@ impl Telling {
             db: OnceLock::new(),
             running: Mutex::default(),
             requested: Mutex::default(),
+            known: Mutex::default(),
         }
     }
 
@@ -312,6 +301,59 @@ impl Telling {
     pub(crate) fn opened(&self, db: &Database) {
         // The first database is the only one.
         let _ = self.db.set(db.downgrade());
+        for family in db.db().families() {
+            for (number, path) in family.paths_of_tables().unwrap_or_default() {
+                self.note_place(number, &path.to_string_lossy());
+            }
+        }
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes the path of a table that is not in the directory of the database.
+    fn note_place(&self, number: FileNumber, path: &str) {
+        if Path::new(path).parent() != Some(&self.dir) {
+            self.known().elsewhere.insert(number, path.to_owned());
+        }
+    }
+
+    /// A table was written. The end of its work follows on the same thread.
+    fn note_created(&self, db: Option<&Database>, file: &FileEvent) {
+        let family = db.and_then(|db| db.db().family(&file.family).ok());
+        self.note_place(file.number, &table_path(family.as_ref(), &self.dir, file.number));
+        let mut known = self.known();
+        // Of tables that were rewritten by hand no listener hears.
+        if known.created.len() >= MOST_CREATED {
+            known.created.pop_first();
+        }
+        known.created.insert(file.number, file.bytes);
+    }
+
+    /// The tables that a flush or a compaction has written.
+    fn new_tables(&self, notice: &Notice) -> Vec<NewTableReport> {
+        let (job, by_compaction, family, tables) = match notice {
+            Notice::FlushCompleted(of) => (of.job, false, &of.family, vec![(of.number, of.path.as_str())]),
+            Notice::CompactionCompleted(of) => {
+                let outputs = of.outputs.iter().map(|table| (table.number, table.path.as_str()));
+                (of.job, true, &of.family, outputs.collect())
+            }
+            _ => return Vec::new(),
+        };
+        let mut known = self.known();
+        // A table that only changes its level is not new.
+        let created = tables.into_iter().filter_map(|(number, path)| {
+            let bytes = known.created.remove(&number)?;
+            let (family, path) = (family.clone(), path.to_owned());
+            Some(NewTableReport { job, by_compaction, family, number, path, bytes })
+        });
+        created.collect()
+    }
+
+    fn deleted_path(&self, number: FileNumber) -> String {
+        let elsewhere = self.known().elsewhere.remove(&number);
+        elsewhere.unwrap_or_else(|| table_path(None, &self.dir, number))
     }
 
     fn running(&self) -> MutexGuard<'_, BTreeMap<i32, Running>> {
@@ -384,9 +426,15 @@ impl Telling {
                 Notice::CompactionCompleted(Report { error, ..report })
             }
             Event::FileIngested(event) => {
-                Notice::Ingested(IngestReport::of(event, dir, family(&event.family).as_ref()))
+                let report = IngestReport::of(event, dir, family(&event.family).as_ref());
+                self.note_place(report.number, &report.path);
+                Notice::Ingested(report)
             }
-            Event::TableFileDeleted(file) => Notice::TableDeleted(table_path(None, dir, file.number)),
+            Event::TableFileCreated(file) => {
+                self.note_created(db, file);
+                return None;
+            }
+            Event::TableFileDeleted(file) => Notice::TableDeleted(self.deleted_path(file.number)),
             Event::MemtableSealed { family, entries, deletions, .. } => {
                 Notice::MemtableSealed(MemtableReport {
                     family: family.clone(),
@@ -410,13 +458,7 @@ impl EventListener for Telling {
         let db = self.db.get().and_then(WeakDatabase::upgrade);
         let Some(notice) = self.notice(db.as_ref(), event) else { return };
         // As in RocksDB, a listener hears of the tables before the end of the work that wrote them.
-        let tables = match &notice {
-            Notice::FlushCompleted(report) => {
-                NewTableReport::of_flush(report, db.as_ref()).into_iter().collect()
-            }
-            Notice::CompactionCompleted(report) => NewTableReport::of_compaction(report, db.as_ref()),
-            _ => Vec::new(),
-        };
+        let tables = self.new_tables(&notice);
         for notice in tables.into_iter().map(Notice::TableCreated).chain([notice]) {
             self.listeners.iter().for_each(|listener| listener.on_notice(db.as_ref(), &notice));
         }
@@ -439,5 +481,71 @@ fn error_reason(work: &str) -> u32 {
         "log" | "next log" | "log's room" => 2,
         "MANIFEST" | "CURRENT" => 4,
         _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::database::Mode;
+    use crate::options::Options;
+    use ashlar_format::filename::FileKind;
+    use ashlardb::{CompactRangeOptions, Write as _};
+
+    #[derive(Debug, Default)]
+    struct Heard(Mutex<Vec<String>>);
+
+    impl Listener for Heard {
+        fn on_notice(&self, _: Option<&Database>, notice: &Notice) {
+            let line = match notice {
+                Notice::TableCreated(table) => format!("created {} of {} bytes", table.path, table.bytes),
+                Notice::TableDeleted(path) => format!("deleted {path}"),
+                _ => return,
+            };
+            self.0.lock().unwrap().push(line);
+        }
+    }
+
+    /// Regression: the notice of a deleted table named the directory of the database, wherever the table had been.
+    #[test]
+    fn a_table_is_deleted_where_it_was_created() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, tables) = (dir.path().join("db"), dir.path().join("tables"));
+        let heard = Arc::new(Heard::default());
+        let mut options = Options::default();
+        options.texts.set("create_if_missing", true);
+        options
+            .texts
+            .set_text("db_paths", format!("{{{{path={};target_size=1000000000}}}}", tables.display()));
+        options.listeners.push(Arc::<Heard>::clone(&heard));
+        let open = || Database::open(&options, &path, Mode::Write, &[]).unwrap().0;
+        let db = open();
+        let family = db.default_family();
+        let mut expected = Vec::new();
+        let mut made = |family: &Family| {
+            let file = family.live_files().unwrap().pop().unwrap();
+            let path = tables.join(FileKind::Table(file.number).name());
+            let bytes = db.env().unwrap().fs.metadata(&path).unwrap().unwrap().len;
+            expected.push(format!("created {} of {bytes} bytes", path.display()));
+            path
+        };
+        family.put("a", "1").unwrap();
+        family.flush().unwrap();
+        let first = made(family);
+        family.put("a", "2").unwrap();
+        family.compact_range(.., CompactRangeOptions::new()).unwrap();
+        let last = made(family);
+        db.db().wait_for_background().unwrap();
+        let lines = || heard.0.lock().unwrap().clone();
+        assert!(expected.iter().all(|line| lines().contains(line)), "{expected:?} in {:?}", lines());
+        assert!(lines().contains(&format!("deleted {}", first.display())), "{:?}", lines());
+        assert!(!lines().iter().any(|line| line.starts_with("deleted") && line.contains("/db/")));
+        db.db().close().unwrap();
+        // Also one that the open has found.
+        let db = open();
+        db.default_family().delete("a").unwrap();
+        db.default_family().compact_range(.., CompactRangeOptions::new()).unwrap();
+        db.db().wait_for_background().unwrap();
+        assert!(lines().contains(&format!("deleted {}", last.display())), "{:?}", lines());
     }
 }

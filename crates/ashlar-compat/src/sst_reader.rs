@@ -1,63 +1,54 @@
 //! Reads an SST file outside a database.
 //!
 //! 1. A reader has the options of a family: the order of keys, the merge operator, the environment.
-//! 2. Its iterator shows the newest version of each key in the file, and no key whose newest version is a deletion. As in RocksDB,
-//!    range deletions of the file delete nothing.
+//! 2. Its iterator shows the newest version of each key in the file, and no key whose newest version is a deletion. With a snapshot in
+//!    the options, only versions up to the snapshot's sequence number count. As in RocksDB, range deletions of the file delete nothing.
 //! 3. A value that the file keeps in a blob file is read from the file's directory.
 //!
 //! Source: RocksDB `table/sst_file_reader.cc` (behaviour).
 
 use crate::calls::ReadOptions;
 use crate::options::Options;
-use ashlar_base::{Error, FileNumber, InternalIterator, InternalKeyBuf, Order, Result, Trailer, ValueType};
+use ashlar_base::{Error, FileNumber, InternalIterator, InternalKeyBuf, Order, Result, SeqNum, Trailer};
 use ashlar_cache::FramePool;
-use ashlar_env::{Env, folder_of};
+use ashlar_env::{Clock, Env, folder_of};
 use ashlar_read::iter::KeyBounds;
 use ashlar_read::merge::{Merger, Operands};
+use ashlar_read::visibility::{EntryKind, entry_kind, is_visible};
 use ashlar_table::{ReadHow, ReaderOptions, TableIter, TableReader};
 use ashlar_tree::blobs::{BlobFiles, BlobMap};
-use ashlardb::StoredProperties;
+use ashlardb::{Snapshot, StoredProperties};
 use std::path::Path;
 use std::sync::Arc;
 
 /// The memory for cached blocks of a reader.
 const POOL_BYTES: usize = 8 << 20;
 
-/// `SstFileReader`.
-#[derive(Debug)]
-pub struct SstReader {
-    options: Options,
-    open: Option<OpenTable>,
-}
-
+/// An open SST file. Clones are the same file.
 #[derive(Clone)]
-struct OpenTable {
+pub struct SstReader {
     table: Arc<TableReader>,
     order: Order,
     merger: Merger,
     values: BlobFiles,
+    clock: Arc<dyn Clock>,
 }
 
-impl std::fmt::Debug for OpenTable {
+impl std::fmt::Debug for SstReader {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.table.path().to_string_lossy())
     }
 }
 
 impl SstReader {
-    /// A reader without a file.
-    pub fn new(options: Options) -> SstReader {
-        SstReader { options, open: None }
-    }
-
-    /// Opens a file, in place of the one before.
+    /// Opens a file with the options of a family.
     ///
     /// # Errors
     /// `Io`: the file cannot be read. `Corruption`: the file is no table, or is damaged. `InvalidArgument`: its keys have another
     /// order. `NotSupported`: its keys have timestamps.
-    pub fn open(&mut self, path: &Path) -> Result<()> {
-        let env = self.options.env.clone().map_or_else(Env::os, Ok)?;
-        let order = match (&self.options.comparator, self.options.descending) {
+    pub fn open(options: &Options, path: &Path) -> Result<SstReader> {
+        let env = options.env.clone().map_or_else(Env::os, Ok)?;
+        let order = match (&options.comparator, options.descending) {
             (Some(comparator), _) => Order::of(Arc::clone(comparator)),
             (None, true) => Order::ReverseBytewise,
             (None, false) => Order::Bytewise,
@@ -69,49 +60,38 @@ impl SstReader {
         let bytes = file.len();
         let how = ReaderOptions::new(order.clone(), FramePool::new(POOL_BYTES), FileNumber(0));
         let table = TableReader::open(file, bytes, how)?;
-        let merger = Merger::new("default", self.options.merge_operator.clone());
+        let merger = Merger::new("default", options.merge_operator.clone());
         let values = BlobFiles::new(env.fs, folder_of(path).to_path_buf(), BlobMap::new());
-        self.open = Some(OpenTable { table, order, merger, values });
-        Ok(())
-    }
-
-    fn opened(&self) -> Result<&OpenTable> {
-        self.open.as_ref().ok_or_else(|| Error::invalid("File is not opened"))
+        Ok(SstReader { table, order, merger, values, clock: env.clock })
     }
 
     /// What the file says about itself.
-    ///
-    /// # Errors
-    /// `InvalidArgument`: no file is open.
-    pub fn properties(&self) -> Result<&StoredProperties> {
-        Ok(self.opened()?.table.properties())
+    pub fn properties(&self) -> &StoredProperties {
+        self.table.properties()
     }
 
     /// Reads the whole file and verifies it.
     ///
     /// # Errors
-    /// `Corruption`, with the block's offset, for the first damage. `InvalidArgument`: no file is open.
+    /// `Corruption`, with the block's offset, for the first damage.
     pub fn verify(&self) -> Result<()> {
-        self.opened()?.table.verify().map(|_| ())
+        self.table.verify().map(|_| ())
     }
 
     /// An iterator over the entries, within the bounds of the options.
     ///
     /// # Errors
-    /// `InvalidArgument`: no file is open.
+    /// Those of [`ReadOptions::plain`].
     pub fn iterator(&self, options: &ReadOptions) -> Result<SstIterator> {
-        let open = self.opened()?.clone();
-        let how = ReadHow {
-            fill_cache: options.flag("fill_cache"),
-            verify: options.flag("verify_checksums"),
-            ..ReadHow::default()
-        };
+        let how = options.how(&self.clock)?;
         let (lower, upper) = (options.lower.clone(), options.upper.clone());
         let bounds = KeyBounds { lower, upper, ..KeyBounds::default() };
-        let inner = open.table.iter(how);
+        let inner = self.table.iter(how.clone());
         Ok(SstIterator {
-            open,
+            open: self.clone(),
             inner,
+            how,
+            at: options.snapshot.as_ref().map_or(SeqNum::MAX, Snapshot::sequence),
             bounds,
             key: Vec::new(),
             value: Vec::new(),
@@ -124,8 +104,11 @@ impl SstReader {
 /// An iterator of an [`SstReader`]. [`crate::iterator::Iterator`] describes the calls.
 #[derive(Debug)]
 pub struct SstIterator {
-    open: OpenTable,
+    open: SstReader,
     inner: TableIter,
+    how: ReadHow,
+    /// Newer versions are not shown.
+    at: SeqNum,
     bounds: KeyBounds,
     key: Vec<u8>,
     value: Vec<u8>,
@@ -254,7 +237,7 @@ impl SstIterator {
         }
     }
 
-    /// Takes key and value of the versions that begin at the cursor. False: the key is deleted.
+    /// Takes key and value of the visible versions, of all that begin at the cursor. False: the key is deleted, or has none.
     fn resolve(&mut self) -> Result<bool> {
         let mut operands = Operands::default();
         self.key.clear();
@@ -266,11 +249,16 @@ impl SstIterator {
             if self.open.order.compare(user_key, &self.key).is_ne() {
                 break;
             }
-            match trailer.value_type() {
-                Some(ValueType::Merge) => operands.push(version.value),
-                Some(ValueType::Delete | ValueType::SingleDelete) => break,
-                kind => {
-                    let value = self.open.values.value(&self.key, kind, version.value, ReadHow::plain())?;
+            if !is_visible(trailer, self.at) {
+                self.inner.next()?;
+                continue;
+            }
+            match entry_kind(trailer, &self.key)? {
+                EntryKind::Operand => operands.push(version.value),
+                EntryKind::Deleted => break,
+                EntryKind::Value | EntryKind::Wrapped => {
+                    let (kind, stored) = (trailer.value_type(), version.value);
+                    let value = self.open.values.value(&self.key, kind, stored, &self.how)?;
                     self.value = match operands.is_empty() {
                         true => value.into_owned(),
                         false => self.open.merger.fold(&self.key, Some(&value), operands.iter().rev())?,
@@ -300,6 +288,8 @@ fn pass(cursor: &mut TableIter, order: &Order, user_key: &[u8]) -> Result<()> {
 #[allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 mod tests {
     use super::*;
+    use ashlar_base::ValueType;
+    use ashlar_table::{TableBuilder, TableIdentity};
     use ashlardb::{Db, StringAppend, Write};
 
     fn all(iterator: &mut SstIterator) -> Vec<String> {
@@ -348,9 +338,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = table(dir.path());
         let operator: Arc<dyn ashlardb::MergeOperator> = Arc::new(StringAppend::new(","));
-        let mut reader = SstReader::new(Options { merge_operator: Some(operator), ..Options::default() });
-        assert!(reader.iterator(&ReadOptions::default()).is_err() && reader.verify().is_err());
-        reader.open(&path).unwrap();
+        let options = Options { merge_operator: Some(operator), ..Options::default() };
+        let reader = SstReader::open(&options, &path).unwrap();
         reader.verify().unwrap();
         let mut iterator = reader.iterator(&ReadOptions::default()).unwrap();
         assert_eq!(all(&mut iterator), ["a=2,4", "c=5,6", "d=7"]);
@@ -375,13 +364,65 @@ mod tests {
     #[test]
     fn merge_operands_without_an_operator_end_the_iterator() {
         let dir = tempfile::tempdir().unwrap();
-        let mut reader = SstReader::new(Options::default());
-        reader.open(&table(dir.path())).unwrap();
+        let reader = SstReader::open(&Options::default(), &table(dir.path())).unwrap();
         let mut iterator = reader.iterator(&ReadOptions::default()).unwrap();
         iterator.seek_to_first();
         assert!(!iterator.is_valid() && iterator.status().is_err());
         iterator.seek(b"d");
         assert!(iterator.is_valid() && iterator.status().is_ok());
-        assert!(reader.open(&dir.path().join("none.sst")).is_err());
+        assert!(SstReader::open(&Options::default(), &dir.path().join("none.sst")).is_err());
+    }
+
+    /// Regression: an iterator showed what is newer than the snapshot of its options, and took options that no read keeps.
+    #[test]
+    fn an_iterator_keeps_its_options_or_refuses_them() {
+        let dir = tempfile::tempdir().unwrap();
+        let db = Db::open(dir.path()).unwrap();
+        db.put("a", "1").unwrap();
+        db.put("b", "2").unwrap();
+        let old = db.snapshot().unwrap();
+        db.put("a", "3").unwrap();
+        db.delete("b").unwrap();
+        db.put("c", "4").unwrap();
+        db.flush().unwrap();
+        let path = db.default_family().live_files().unwrap().first().unwrap().path();
+        let reader = SstReader::open(&Options::default(), &path).unwrap();
+        let newest = ReadOptions::default();
+        assert_eq!(all(&mut reader.iterator(&newest).unwrap()), ["a=3", "c=4"]);
+        let mut before = ReadOptions::default();
+        before.snapshot = Some(old);
+        assert_eq!(all(&mut reader.iterator(&before).unwrap()), ["a=1", "b=2"]);
+        let with = |name: &str, number: u64| {
+            let mut options = ReadOptions::default();
+            options.change(|texts| texts.set(name, number));
+            options
+        };
+        let refused = reader.iterator(&with("max_skippable_internal_keys", 1)).unwrap_err();
+        assert!(refused.to_string().contains("max_skippable_internal_keys"), "{refused}");
+        let mut late = reader.iterator(&with("deadline", 1)).unwrap();
+        late.seek_to_first();
+        assert!(!late.is_valid() && late.status().is_err());
+    }
+
+    /// Regression: an entry of a kind that no read serves was shown as a value.
+    #[test]
+    fn an_entry_of_an_unknown_kind_ends_the_iterator() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("1.sst");
+        let file = Env::os().unwrap().fs.create(&path).unwrap();
+        let mut builder =
+            TableBuilder::new(file, ashlar_table::TableOptions::default(), TableIdentity::default()).unwrap();
+        for (key, kind) in [(b"a", ValueType::Put), (b"b", ValueType::DeleteWithTimestamp)] {
+            let key = InternalKeyBuf::new(key, Trailer::new(SeqNum::ZERO, kind));
+            builder.add(key.as_key(), b"1").unwrap();
+        }
+        builder.finish().unwrap();
+        let reader = SstReader::open(&Options::default(), &path).unwrap();
+        let mut iterator = reader.iterator(&ReadOptions::default()).unwrap();
+        iterator.seek_to_first();
+        assert_eq!(iterator.entry(), Some((&b"a"[..], &b"1"[..])));
+        iterator.next();
+        let e = iterator.status().unwrap_err();
+        assert_eq!(e.kind(), ashlardb::ErrorKind::NotSupported, "{e}");
     }
 }

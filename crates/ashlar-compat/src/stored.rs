@@ -226,8 +226,8 @@ fn latest(env: &Env, dir: &Path) -> Result<(PathBuf, OptionsFile)> {
     })
 }
 
-/// The settings of a family of an open database: `name=text;` for each. An option that was not set has the engine's default. `given`:
-/// the options of its open, for those that the engine does not keep.
+/// The settings of a family of an open database: `name=text;` for each. An option that was not set has the engine's default, or
+/// RocksDB's if the engine does not keep the option. `given`: the options of its open, for those that the engine does not keep.
 pub fn family_text(family: &Family, given: &Options) -> String {
     let file = options_file(&DbOptions::default(), &[(family.name(), &family.options())]);
     joined(file.family(family.name()), Group::Family, given)

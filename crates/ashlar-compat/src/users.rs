@@ -18,7 +18,7 @@ impl Users {
     /// Those that are open. Handles of a closed database may live on.
     pub(crate) fn open(&self) -> Vec<Database> {
         let known: Vec<_> = self.lock().iter().filter_map(WeakDatabase::upgrade).collect();
-        known.into_iter().filter(|database| database.db().snapshot().is_ok()).collect()
+        known.into_iter().filter(|database| database.db().is_open()).collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<WeakDatabase>> {

@@ -240,9 +240,9 @@ impl Object for LoggerObject {
 }
 
 impl LoggerObject {
-    /// RocksDB's numbers of levels.
+    /// RocksDB's number of the level `DEBUG_LEVEL`.
     pub const DEBUG: u32 = 0;
-    /// As above.
+    /// RocksDB's number of the level `ERROR_LEVEL`.
     pub const ERROR: u32 = 3;
 
     fn new(level: u32, sink: impl Fn(u32, &str) + Send + Sync + 'static) -> LoggerObject {

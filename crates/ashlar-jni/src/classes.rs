@@ -151,12 +151,11 @@ pub fn hash_map<'a>(
     static PUT: Method = Method::new("put", "(Ljava/lang/Object;Ljava/lang/Object;)Ljava/lang/Object;");
     let map = HASH_MAP.make(env, &NEW, &[])?;
     let put = PUT.of(env, &HASH_MAP)?;
-    for entry in entries {
-        let (key, value) = entry?;
-        env.call_object(map, put, &[object(key), object(value)])?;
-        env.forget(key);
-        env.forget(value);
-    }
+    let mut entries = entries.into_iter();
+    // Also the references that the making of an entry needs end with its frame.
+    while in_frame_of_one(env, &mut entries, |(key, value)| {
+        env.call_object(map, put, &[object(key), object(value)]).map(drop)
+    })? {}
     Ok(map)
 }
 
@@ -167,22 +166,44 @@ pub fn hash_map<'a>(
 pub fn array_list<'a>(env: Env<'a>, items: impl IntoIterator<Item = Result<Local<'a>>>) -> Result<Local<'a>> {
     static NEW: Method = Method::constructor("()V");
     let list = ARRAY_LIST.make(env, &NEW, &[])?;
-    for item in items {
-        add_to_list(env, list, item?)?;
-    }
+    let mut items = items.into_iter();
+    while in_frame_of_one(env, &mut items, |item| add(env, list, item))? {}
     Ok(list)
 }
 
-/// Appends to a `List`.
-///
-/// # Errors
-/// `Thrown`: the list takes no more.
-pub fn add_to_list<'a>(env: Env<'a>, list: Local<'a>, item: Local<'a>) -> Result<()> {
+/// Makes the next item and uses it, in a frame of local references. False: there is no next item.
+fn in_frame_of_one<T>(
+    env: Env<'_>,
+    items: &mut impl Iterator<Item = Result<T>>,
+    used: impl FnOnce(T) -> Result<()>,
+) -> Result<bool> {
+    let mut is_there = false;
+    env.in_frame(|| {
+        if let Some(item) = items.next() {
+            is_there = true;
+            used(item?)?;
+        }
+        Ok(Local::NULL)
+    })?;
+    Ok(is_there)
+}
+
+fn add<'a>(env: Env<'a>, list: Local<'a>, item: Local<'a>) -> Result<()> {
     static LIST: Class = Class::new("java/util/List");
     static ADD: Method = Method::new("add", "(Ljava/lang/Object;)Z");
-    env.call_bool(list, ADD.of(env, &LIST)?, &[object(item)])?;
-    env.forget(item);
-    Ok(())
+    env.call_bool(list, ADD.of(env, &LIST)?, &[object(item)]).map(drop)
+}
+
+/// Appends what `make` makes to a `List`.
+///
+/// # Errors
+/// Those of `make`. `Thrown`: the list takes no more, or the JVM has no memory.
+pub fn add_to_list<'a>(
+    env: Env<'a>,
+    list: Local<'a>,
+    make: impl FnOnce() -> Result<Local<'a>>,
+) -> Result<()> {
+    in_frame_of_one(env, &mut std::iter::once_with(make), |item| add(env, list, item)).map(drop)
 }
 
 /// A new `String[]`.

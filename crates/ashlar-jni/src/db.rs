@@ -28,7 +28,7 @@ pub enum Mode {
     Write,
     /// For reading.
     Read {
-        /// Not if there are WAL files.
+        /// Not if WAL files have writes that no table has.
         refuse_wal: bool,
     },
     /// As a secondary of another process.

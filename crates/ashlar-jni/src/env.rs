@@ -595,14 +595,12 @@ impl<'a> Frame<'a> {
     /// References for which the JVM makes room at once; a frame may have more.
     const ROOM: jint = 16;
 
+    /// # Errors
+    /// `Thrown`: the JVM has no memory. Its exception is pending.
     fn new(env: Env<'a>) -> Result<Frame<'a>> {
         // SAFETY: the JVM's function takes its own environment.
-        if unsafe { (env.functions.PushLocalFrame)(env.raw, Self::ROOM) } == JNI_OK {
-            return Ok(Frame(env));
-        }
-        // The JVM has no memory, and an exception is pending that no caller expects.
-        let _ = env.take_exception();
-        Err(Fail::Thrown)
+        let answer = unsafe { (env.functions.PushLocalFrame)(env.raw, Self::ROOM) };
+        if answer == JNI_OK { Ok(Frame(env)) } else { Err(Fail::Thrown) }
     }
 }
 
@@ -620,7 +618,7 @@ impl<'a> Env<'a> {
     /// The object that `work` makes. All other local references that `work` makes end with it: for loops.
     ///
     /// # Errors
-    /// Those of `work`. `Thrown`: the JVM has no memory.
+    /// Those of `work`. `Thrown`: the JVM has no memory. The exception stays pending, for the caller's Java code.
     pub fn in_frame(self, work: impl FnOnce() -> Result<Local<'a>>) -> Result<Local<'a>> {
         let frame = Frame::new(self)?;
         let made = work()?;
@@ -648,7 +646,10 @@ pub fn with_env<R>(work: impl FnOnce(Env<'_>) -> Result<R>) -> Result<R> {
     };
     env.delete_dropped();
     // Declared last, so it ends before the thread is detached.
-    let _frame = Frame::new(env)?;
+    let _frame = Frame::new(env).inspect_err(|_| {
+        // No caller expects the exception: it is not one of `work`.
+        let _ = env.take_exception();
+    })?;
     work(env)
 }
 

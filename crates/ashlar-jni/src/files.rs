@@ -14,14 +14,15 @@ use crate::settings::{HasTexts, ImportObject, OptionsObject, ReadObject, Shared}
 use ashlar_compat::options::Options;
 use ashlar_compat::sst_reader::SstReader;
 use ashlar_compat::stored::{latest_name, load_file, load_latest};
+use ashlar_compat::turn::{Taken, Turn};
 use ashlar_compat::value::{CHECKSUM, DATA_INDEX, INDEX, Names, SHORTENING};
 use ashlardb::{Env as Files, Error, FamilyExport, ImportOptions, IngestMode, SstWriter};
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
-/// `SstFileWriter`.
+/// `SstFileWriter`: one call at a time. A comparator of a call must not call it again.
 #[derive(Debug)]
-pub struct WriterObject(Mutex<Writer>);
+pub struct WriterObject(Turn<Writer>);
 
 #[derive(Debug)]
 struct Writer {
@@ -38,8 +39,12 @@ impl Object for WriterObject {
 }
 
 impl WriterObject {
-    fn lock(&self) -> MutexGuard<'_, Writer> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    /// For one call.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: a callback of a call on the writer makes this call.
+    fn lock(&self) -> Result<Taken<'_, Writer>> {
+        Ok(self.0.take()?)
     }
 }
 
@@ -51,13 +56,32 @@ impl Writer {
     }
 
     fn file(&mut self) -> Result<&mut SstWriter> {
-        self.open.as_mut().ok_or_else(|| Error::invalid("File is not opened").into())
+        Ok(self.open.as_mut().ok_or_else(not_opened)?)
     }
 }
 
 /// `SstFileReader`.
 #[derive(Debug)]
-pub struct ReaderObject(Shared<SstReader>);
+pub struct ReaderObject {
+    options: Options,
+    open: Shared<Option<SstReader>>,
+}
+
+impl ReaderObject {
+    /// The open file. A comparator that a call on it runs may call the reader again, so no lock is held meanwhile.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: no file is open.
+    fn opened(&self) -> Result<SstReader> {
+        let open = self.open.read().clone();
+        Ok(open.ok_or_else(not_opened)?)
+    }
+}
+
+#[cold]
+fn not_opened() -> Error {
+    Error::invalid("File is not opened")
+}
 
 impl Object for ReaderObject {
     const NAME: &'static str = "SstFileReader";
@@ -76,7 +100,7 @@ impl Object for ExportObject {
 /// A writer with the options of a family.
 pub fn new_writer(options: &OptionsObject) -> Result<i64> {
     let writer = Writer { options: options.0.read().clone(), open: None, has_entries: false, finished: 0 };
-    Ok(handles::keep(WriterObject(Mutex::new(writer)))?)
+    Ok(handles::keep(WriterObject(Turn::new(writer)))?)
 }
 
 /// Creates the file.
@@ -84,7 +108,7 @@ pub fn new_writer(options: &OptionsObject) -> Result<i64> {
 /// # Errors
 /// Those of [`SstWriter::create_with`].
 pub fn open(writer: &WriterObject, path: &str) -> Result<()> {
-    let mut writer = writer.lock();
+    let mut writer = writer.lock()?;
     writer.open = Some(SstWriter::create_with(path, |family| writer.options.on_family(family))?);
     writer.has_entries = false;
     Ok(())
@@ -95,7 +119,7 @@ pub fn open(writer: &WriterObject, path: &str) -> Result<()> {
 /// # Errors
 /// Those of [`SstWriter::put`]. `InvalidArgument`: no file is open.
 pub fn put(writer: &WriterObject, key: &[u8], value: &[u8]) -> Result<()> {
-    writer.lock().add(|file| file.put(key, value))
+    writer.lock()?.add(|file| file.put(key, value))
 }
 
 /// Appends a merge operand.
@@ -103,7 +127,7 @@ pub fn put(writer: &WriterObject, key: &[u8], value: &[u8]) -> Result<()> {
 /// # Errors
 /// As [`put`].
 pub fn merge(writer: &WriterObject, key: &[u8], value: &[u8]) -> Result<()> {
-    writer.lock().add(|file| file.merge(key, value))
+    writer.lock()?.add(|file| file.merge(key, value))
 }
 
 /// Appends a deletion.
@@ -111,7 +135,7 @@ pub fn merge(writer: &WriterObject, key: &[u8], value: &[u8]) -> Result<()> {
 /// # Errors
 /// As [`put`].
 pub fn delete(writer: &WriterObject, key: &[u8]) -> Result<()> {
-    writer.lock().add(|file| file.delete(key))
+    writer.lock()?.add(|file| file.delete(key))
 }
 
 /// Completes the file.
@@ -119,7 +143,7 @@ pub fn delete(writer: &WriterObject, key: &[u8]) -> Result<()> {
 /// # Errors
 /// Those of [`SstWriter::finish`]. `InvalidArgument`: no file is open.
 pub fn finish(writer: &WriterObject) -> Result<()> {
-    let mut writer = writer.lock();
+    let mut writer = writer.lock()?;
     writer.file()?;
     if let Some(open) = writer.open.take() {
         writer.finished = open.finish()?.size;
@@ -129,7 +153,7 @@ pub fn finish(writer: &WriterObject) -> Result<()> {
 
 /// The size of the file so far. As in RocksDB, a file without entries has none.
 pub fn file_size(writer: &WriterObject) -> Result<i64> {
-    let writer = writer.lock();
+    let writer = writer.lock()?;
     let so_far = |file: &SstWriter| if writer.has_entries { file.file_size() } else { 0 };
     let bytes = writer.open.as_ref().map_or(writer.finished, so_far);
     Ok(i64::try_from(bytes).unwrap_or(i64::MAX))
@@ -137,42 +161,45 @@ pub fn file_size(writer: &WriterObject) -> Result<i64> {
 
 /// A reader with the options of a family.
 pub fn new_reader(options: &OptionsObject) -> Result<i64> {
-    let reader = SstReader::new(options.0.read().clone());
-    Ok(handles::keep(ReaderObject(Shared::new(reader)))?)
+    let reader = ReaderObject { options: options.0.read().clone(), open: Shared::new(None) };
+    Ok(handles::keep(reader)?)
 }
 
-/// Opens a file.
+/// Opens a file, in place of the one before.
 ///
 /// # Errors
 /// Those of [`SstReader::open`].
 pub fn open_reader(reader: &ReaderObject, path: &str) -> Result<()> {
-    Ok(reader.0.write().open(Path::new(path))?)
+    let opened = SstReader::open(&reader.options, Path::new(path))?;
+    *reader.open.write() = Some(opened);
+    Ok(())
 }
 
 /// An iterator over the file.
 ///
 /// # Errors
-/// Those of [`SstReader::iterator`].
+/// Those of [`SstReader::iterator`]. `InvalidArgument`: no file is open.
 pub fn reader_iterator(reader: &ReaderObject, options: &ReadObject) -> Result<i64> {
-    let iterator = reader.0.read().iterator(&options.0.read())?;
+    let options = options.0.read().clone();
+    let iterator = reader.opened()?.iterator(&options)?;
     Ok(handles::keep(IterObject::new(iterator.into()))?)
 }
 
 /// Reads the whole file and verifies it.
 ///
 /// # Errors
-/// Those of [`SstReader::verify`].
+/// Those of [`SstReader::verify`]. `InvalidArgument`: no file is open.
 pub fn verify(reader: &ReaderObject) -> Result<()> {
-    Ok(reader.0.read().verify()?)
+    Ok(reader.opened()?.verify()?)
 }
 
 /// A `TableProperties`.
 ///
 /// # Errors
-/// Those of [`SstReader::properties`].
+/// `InvalidArgument`: no file is open.
 pub fn reader_properties<'a>(env: Env<'a>, reader: &ReaderObject) -> Result<Local<'a>> {
-    let reader = reader.0.read();
-    let stored = reader.properties()?;
+    let reader = reader.opened()?;
+    let stored = reader.properties();
     table_properties(env, stored.column_family_name.as_deref().unwrap_or_default(), stored)
 }
 
@@ -214,7 +241,7 @@ fn fill(
 ) -> Result<()> {
     *into.0.write() = database;
     for (name, options) in families {
-        add_to_list(env, list, descriptor(env, &name, options)?)?;
+        add_to_list(env, list, || descriptor(env, &name, options))?;
     }
     Ok(())
 }

@@ -206,15 +206,21 @@ pub fn get_over(
     Ok(value_over(pending, &db.database, &options, of(family), key)?)
 }
 
-/// A `WriteBatch` with a copy of the operations, which ends with this batch or with the next such call.
+/// A `WriteBatch` with a copy of the operations, which ends with this batch. Every call answers the same one, with a new copy.
 pub fn write_batch<'a>(env: Env<'a>, batch: &IndexedObject) -> Result<Local<'a>> {
     static BATCH: Class = Class::new("org/rocksdb/WriteBatch");
     static NEW: Method = Method::constructor("(JZ)V");
     let copy = batch.lock()?.batch().clone();
-    let lent = Lent::new(BatchObject::of(copy))?;
-    let handle = long(lent.handle());
-    *batch.lent.lock().unwrap_or_else(PoisonError::into_inner) = Some(lent);
-    BATCH.make(env, &NEW, &[handle, crate::env::boolean(false)])
+    let handle = {
+        let mut lent = batch.lent.lock().unwrap_or_else(PoisonError::into_inner);
+        let handle = match &*lent {
+            Some(lent) => lent.handle(),
+            None => lent.insert(Lent::new(BatchObject::default())?).handle(),
+        };
+        *handles::get::<BatchObject>(handle)?.lock() = copy;
+        handle
+    };
+    BATCH.make(env, &NEW, &[long(handle), crate::env::boolean(false)])
 }
 
 /// An iterator of a database with the batch over it. The iterator of the database is used up.

@@ -193,7 +193,10 @@ impl JavaListener {
         let brief = [name_of(env, db)?, family?, path?, int(report.job), reason];
         if self.enabled & (1 << TABLE_STARTED) != 0 {
             let info = BRIEF.make(env, &NEW_BRIEF, &brief)?;
-            self.call(env, &STARTED, &[object(info)])?;
+            if self.call(env, &STARTED, &[object(info)]).is_err() {
+                // An exception of one method keeps no other from its call.
+                let _ = env.take_exception();
+            }
         }
         if self.enabled & (1 << TABLE_CREATED) == 0 {
             return Ok(());
@@ -311,7 +314,7 @@ pub fn event_listeners<'a>(env: Env<'a>, options: &OptionsObject) -> Result<Loca
     let listeners = options.0.read().listeners.clone();
     array_of(env, LISTENER.get(env)?, &listeners, |listener| {
         let own = listener.object().and_then(|own| own.downcast_ref::<JavaListener>());
-        // A new reference, which `array_of` deletes.
+        // The reference that the library keeps ends with the listener.
         own.map_or(Ok(Local::NULL), |own| env.again(own.object.local(env)))
     })
 }

@@ -167,12 +167,13 @@ pub fn interpreted<'a>(env: Env<'a>, operation: i8, values: &[i64]) -> Result<Lo
     hash_map(env, all.iter().map(|(name, value)| Ok((env.new_text(name)?, boxed_long(env, *value)?))))
 }
 
-/// Microseconds for a reader; `None`: below one.
+/// Microseconds for a reader, rounded as RocksDB rounds them; `None`: below one.
+#[allow(clippy::cast_precision_loss, reason = "as RocksDB converts them")]
 pub fn duration(micros: i64) -> Result<Option<String>> {
     const SECOND: i64 = 1_000_000;
     let seconds = micros / SECOND;
     let (minutes, hours) = (seconds / 60, seconds / 3600);
-    let thousandths = |of: i64, unit: i64| format!("{}.{:03}", of / unit, of % unit * 1000 / unit);
+    let thousandths = |of: i64, unit: i64| format!("{:.3}", of as f64 / unit as f64);
     // The seconds of a minute have no zero in front, as in RocksDB.
     let rest = thousandths(micros % (60 * SECOND), SECOND);
     Ok(match micros {
@@ -193,16 +194,18 @@ mod tests {
     #[test]
     fn durations_read_as_in_rocksdb() {
         let said = |micros| duration(micros).unwrap().unwrap_or_default();
-        let all = [0, 999, 1000, 12_345, 1_000_000, 61_000_000, 3_661_123_456, 90_061_123_456].map(said);
+        let all = [0, 999, 1000, 12_345, 1_000_000, 12_345_678, 61_000_000, 3_661_123_456, 90_061_123_567]
+            .map(said);
         let expected = [
             "",
             "999 us",
             "1000 us",
             "12.345 ms",
             "1000.000 ms",
+            "12.346 sec",
             "01:1.000 M:S",
             "01:01:1.123 H:M:S",
-            "25:01:1.123 H:M:S",
+            "25:01:1.124 H:M:S",
         ];
         assert_eq!(all, expected);
     }

@@ -14,7 +14,7 @@ use ashlar_base::{Error, Result, SeqNum, Trailer, ValueType};
 
 /// The meaning of the deciding entry for its user key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum EntryKind {
+pub enum EntryKind {
     /// The entry's value is the key's value.
     Value,
     /// The key has a value, and the entry only refers to it: in a blob file, in an entity, or before trailing data.
@@ -27,7 +27,7 @@ pub(crate) enum EntryKind {
 
 /// Whether a read at `seq` sees an entry.
 #[inline]
-pub(crate) fn is_visible(entry: Trailer, seq: SeqNum) -> bool {
+pub fn is_visible(entry: Trailer, seq: SeqNum) -> bool {
     entry.seq() <= seq || planted(Bug::SnapshotSeesNewer) && entry.seq().before() == seq
 }
 
@@ -36,7 +36,7 @@ pub(crate) fn is_visible(entry: Trailer, seq: SeqNum) -> bool {
 /// # Errors
 /// `NotSupported`: a type that reads do not serve; the message names it. `Corruption`: the type byte is unknown.
 #[inline]
-pub(crate) fn entry_kind(entry: Trailer, user_key: &[u8]) -> Result<EntryKind> {
+pub fn entry_kind(entry: Trailer, user_key: &[u8]) -> Result<EntryKind> {
     match entry.value_type() {
         Some(ValueType::Put) => Ok(EntryKind::Value),
         Some(ValueType::Delete | ValueType::SingleDelete) => Ok(EntryKind::Deleted),

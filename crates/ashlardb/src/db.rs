@@ -232,6 +232,11 @@ impl Db {
         Family { db: self.clone(), inner: Arc::clone(&self.default) }
     }
 
+    /// Whether no call has closed the database. A handle may live longer than the database is open.
+    pub fn is_open(&self) -> bool {
+        self.engine.check_open().is_ok()
+    }
+
     /// The family with this name.
     ///
     /// # Errors

@@ -20,5 +20,6 @@ mod java;
 mod kafka;
 mod misuse;
 mod natives;
+mod parts;
 mod spark;
 mod walks;

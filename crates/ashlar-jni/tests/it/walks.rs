@@ -17,7 +17,7 @@ pub fn assert_same(jar: &str, theirs: &str, here: &str) {
 }
 
 /// Runs a program over both native halves under each of the jars that are there.
-fn both_say_the_same(test: &str, name: &'static str, jars: &[&str]) {
+pub fn both_say_the_same(test: &str, name: &'static str, jars: &[&str]) {
     let program = match Program::compile_with(name, jars[0]) {
         Ok(program) => program,
         Err(skip) => return skip.announce(test),

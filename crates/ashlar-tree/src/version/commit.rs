@@ -86,7 +86,7 @@ impl VersionSet {
         log_number: FileNumber,
         files: Vec<(Level, NewFile)>,
     ) -> Result<Arc<FamilyState>> {
-        let new = self.new_family(name, order, levels, log_number, files);
+        let new = self.new_family((name, order, levels), log_number, files);
         let request = CommitRequest::Create(vec![new]);
         let created = self.submit(request, Box::new(|_| {}))?;
         created.into_iter().next().ok_or_else(|| Error::invalid("the family was dropped at once"))
@@ -97,9 +97,7 @@ impl VersionSet {
     /// # Errors
     /// As [`VersionSet::create_family`]; then none is created.
     pub fn create_families(&self, families: &[(&str, Order, usize)], log_number: FileNumber) -> Result<()> {
-        let new = |(name, order, levels): &(&str, Order, usize)| {
-            self.new_family(name, order.clone(), *levels, log_number, Vec::new())
-        };
+        let new = |family: &(&str, Order, usize)| self.new_family(family.clone(), log_number, Vec::new());
         if families.is_empty() {
             return Ok(());
         }
@@ -109,9 +107,7 @@ impl VersionSet {
 
     fn new_family(
         &self,
-        name: &str,
-        order: Order,
-        levels: usize,
+        (name, order, levels): (&str, Order, usize),
         log_number: FileNumber,
         files: Vec<(Level, NewFile)>,
     ) -> NewFamily {
