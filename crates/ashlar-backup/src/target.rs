@@ -2,7 +2,8 @@
 //!
 //! 1. The lock of the temporary directory is held from its creation to the end of the rename. So two copies to one place
 //!    exclude each other, also in two processes, and neither removes or completes the other's files. The file LOCK goes right before
-//!    the rename, because a copy is a row of files for other programs; the lock of its directory stays.
+//!    the rename, because programs that ship each file of a copy refuse empty ones. The lock of the directory stays. Where the file
+//!    system has no locks of directories, two copies to one place exclude each other up to that moment only.
 //! 2. A temporary directory whose LOCK is free is the remains of an interrupted copy, if it has files of a database only
 //!    and no open has been there: an open writes IDENTITY and LOG.
 

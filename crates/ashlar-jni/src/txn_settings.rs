@@ -163,3 +163,75 @@ pub(crate) fn check_commit_time_batch(content: &Content) -> Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+mod tests {
+    use super::*;
+    use crate::db::DbObject;
+    use crate::door::Fail;
+    use crate::transactions::{begin, commit, put, put_log_data, write_options};
+    use ashlar_compat::database::{Database, Mode};
+    use ashlardb::ErrorKind;
+
+    fn refused(answer: Result<()>) -> bool {
+        match answer {
+            Err(Fail::Error(e) | Fail::Misuse(e)) => e.kind() == ErrorKind::NotSupported,
+            _ => false,
+        }
+    }
+
+    fn with_transaction(work: impl FnOnce(&TxnObject, &WriteObject)) {
+        let dir = tempfile::tempdir().unwrap();
+        let mut options = ashlar_compat::options::Options::default();
+        options.texts.set("create_if_missing", true);
+        let (database, _) = Database::open(&options, &dir.path().join("db"), Mode::Write, &[]).unwrap();
+        let db = DbObject::lent(&database);
+        let handle = begin(&db, &WriteObject::default(), None).ok().unwrap();
+        let synced = WriteObject::default();
+        synced.change(|texts| texts.set("sync", true));
+        work(&handles::get::<TxnObject>(handle).unwrap(), &synced);
+        handles::close(handle);
+    }
+
+    /// Regression: other options began the transaction again, without the bytes for readers of the WAL.
+    #[test]
+    fn other_options_lose_no_bytes_for_readers_of_the_wal() {
+        with_transaction(|txn, synced| {
+            assert!(set_write_options(txn, synced).is_ok(), "nothing is lost yet");
+            assert!(put_log_data(txn, b"blob").is_ok());
+            assert!(refused(set_write_options(txn, &WriteObject::default())));
+            assert!(refused(set_lock_timeout(txn, 7)));
+        });
+    }
+
+    /// Regression: other options after a rollback began the transaction again, with a lock timeout that had been refused.
+    #[test]
+    fn a_refused_lock_timeout_is_not_kept() {
+        with_transaction(|txn, _| {
+            let timeout = || txn.lock().ok().unwrap().options.set_lock_timeout(5);
+            assert!(set_lock_timeout(txn, 5).is_ok());
+            assert!(put(txn, None, b"key", b"value").is_ok());
+            assert!(refused(set_lock_timeout(txn, 9)));
+            assert_eq!(timeout(), Some(5));
+        });
+    }
+
+    /// Regression: a handle of the write options showed those of the begin for ever, and changes there did nothing.
+    #[test]
+    fn shown_write_options_are_the_present_ones_and_their_change_is_refused() {
+        with_transaction(|txn, synced| {
+            let handle = write_options(txn).ok().unwrap();
+            let shown = handles::get::<WriteObject>(handle).unwrap();
+            let sync = || shown.with(|texts| texts.get::<bool>("sync"));
+            assert!(!sync());
+            assert!(set_write_options(txn, synced).is_ok());
+            assert!(sync() && write_options(txn).ok() == Some(handle));
+            assert!(put(txn, None, b"key", b"value").is_ok());
+            shown.change(|texts| texts.set("sync", false));
+            assert!(refused(commit(txn)));
+            shown.change(|texts| texts.set("sync", true));
+            assert!(commit(txn).is_ok());
+        });
+    }
+}
