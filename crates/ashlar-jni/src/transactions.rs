@@ -488,7 +488,7 @@ pub fn snapshot(txn: &TxnObject) -> Result<i64> {
 /// Makes the writes durable, and leaves the decision for later.
 ///
 /// # Errors
-/// Those of [`ashlardb::Transaction::prepare`] and [`check_write_options`].
+/// Those of [`ashlardb::Transaction::prepare`]. `NotSupported`: the options that `getWriteOptions` answers were changed.
 pub fn prepare(txn: &TxnObject) -> Result<()> {
     let content = txn.lock()?;
     check_locking(&content, "Two phase commit not supported for optimistic transactions.")?;
@@ -502,7 +502,8 @@ pub fn prepare(txn: &TxnObject) -> Result<()> {
 /// Commits.
 ///
 /// # Errors
-/// Those of [`Txn::commit`] and [`check_write_options`]. `NotSupported`: the batch for the commit has operations.
+/// Those of [`Txn::commit`]. `NotSupported`: the batch for the commit has operations, or the options that `getWriteOptions` answers were
+/// changed.
 pub fn commit(txn: &TxnObject) -> Result<()> {
     let content = txn.lock()?;
     check_commit_time_batch(&content)?;
