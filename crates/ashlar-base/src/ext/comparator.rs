@@ -269,8 +269,10 @@ mod tests {
         }
     }
 
+    type Compare = fn(&[u8], &[u8]) -> Ordering;
+
     /// Another order with the name of the ascending one.
-    struct Other(fn(&[u8], &[u8]) -> Ordering);
+    struct Other(Compare);
 
     impl fmt::Debug for Other {
         fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -297,8 +299,8 @@ mod tests {
         assert!(matches!(of(ascending, Order::Bytewise), Order::Bytewise));
         assert!(matches!(of(descending, Order::Bytewise), Order::Custom(_)));
         assert!(matches!(of("mine", Order::ReverseBytewise), Order::Custom(_)));
-        let other = |by: fn(&[u8], &[u8]) -> Ordering| Order::of(Arc::new(Other(by)));
-        let orders: [fn(&[u8], &[u8]) -> Ordering; 4] = [
+        let other = |by: Compare| Order::of(Arc::new(Other(by)));
+        let orders: [Compare; 4] = [
             |a, b| a.to_ascii_lowercase().cmp(&b.to_ascii_lowercase()),
             |a, b| a.len().cmp(&b.len()).then(a.cmp(b)),
             |a, b| a.iter().rev().cmp(b.iter().rev()),
