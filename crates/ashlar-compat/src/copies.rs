@@ -12,7 +12,8 @@ use std::path::Path;
 /// Makes a copy, after a flush of the memtables if `flush`. As in RocksDB, the directory around it must exist.
 ///
 /// # Errors
-/// Those of [`ashlardb::Db::checkpoint_with`], and with `flush` those of [`Database::check_cancelled`]. `Io`: the directory around it is missing.
+/// Those of [`ashlardb::Db::checkpoint_with`], and with `flush` those of [`Database::check_cancelled`]. `Io`: the directory around it
+/// is missing.
 pub fn checkpoint(db: &Database, dir: &Path, flush: bool) -> Result<()> {
     if flush {
         db.check_cancelled()?;

@@ -41,7 +41,8 @@ impl Drop for Held<'_> {
 ///
 /// # Errors
 /// `TimedOut`: transactions hold a lock. `Busy(Deadlock)`. `Busy(LockLimit)`: the batch has more keys than `max_locks`.
-/// `InvalidArgument`: settings of an optimistic transaction; a callback makes the call. Those of [`Db::write`]. In each case nothing was written, unless the error is one of a write that says otherwise.
+/// `InvalidArgument`: settings of an optimistic transaction; a callback makes the call. Those of [`Db::write`]. In each case
+/// nothing was written, unless the error is one of a write that says otherwise.
 pub fn write(db: &Db, batch: &mut WriteBatch, settings: &Settings) -> Result<SeqNum> {
     if settings.kind == Kind::Optimistic {
         return Err(Error::invalid("a locking write with the options of an optimistic transaction")

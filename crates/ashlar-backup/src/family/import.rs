@@ -58,8 +58,8 @@ impl ImportOptions {
 /// sequence number becomes at least theirs. After a crash there is the family with all of them, or no family.
 ///
 /// # Errors
-/// `InvalidArgument`: there is such a family. Joined exports with overlapping keys. Another comparator or merge operator than that of the export, or values with
-/// write times for a family without. Too few levels, a newer table format than the format level allows, or a table in a
+/// `InvalidArgument`: there is such a family. Joined exports with overlapping keys. Another comparator or merge operator than that of
+/// the export, or values with write times for a family without. Too few levels, a newer table format than the format level allows, or a table in a
 /// directory of the database. `NotSupported`: tables with values in blob files. `Corruption`: a table is damaged, is not the
 /// described one, or overlaps another one of its level. `Io`. After an error there is no such family, and the sources are as
 /// before.
