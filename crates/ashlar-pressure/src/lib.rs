@@ -25,7 +25,7 @@ mod resources;
 mod memory;
 
 pub use disk::{DiskClaim, DiskLimits, DiskSpace, DiskUse};
-pub use memory::{ActiveLimit, Memory};
+pub use memory::{ActiveLimit, Memory, largest};
 pub use outlook::{Forecast, Outlook};
 pub use pace::{Bounds, Gauges, Pace, WritePressure, pace};
 pub use pressure::Pressure;

@@ -6,7 +6,7 @@
 //! ```
 //! 1. Blocks are evicted first: other uses of memory take their space from the blocks (`FramePool`). When blocks have
 //!    less than a quarter of the cap, unused tables are closed, with their indexes and filters (`OpenTables`).
-//! 2. The memtables that take writes are switched, largest first, when together they fill half of the memtables' share.
+//! 2. The memtables that take writes are switched, the [`largest`] first, when together they fill half of the memtables' share.
 //!    If less memory is available, the limit is a third of the cap that everything except live memtables leaves.
 //!    With a [`WriteBuffers`], the limit is at most half of what other databases leave of that.
 //! 3. When all memtables together fill the share and some wait for a flush, writers wait for that flush.
@@ -16,9 +16,10 @@
 use crate::Resources;
 use ashlar_base::error::BusyKind;
 use ashlar_base::memory::{MemoryBudget, MemoryCharge, MemoryUse, WriteBuffers};
-use ashlar_base::{Error, ErrorKind, Result};
+use ashlar_base::{Error, ErrorKind, FamilyId, Result};
 use ashlar_options::DbOptions;
 use ashlar_sync::atomic::{AtomicBool, Ordering};
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 /// The charge for the WAL's write buffer; the records that `manual_wal_flush` buffers are included. A longer batch is charged
@@ -60,6 +61,19 @@ impl Common {
     fn left(&self) -> usize {
         self.buffers.left_for(self.account.held(MemoryUse::Memtables))
     }
+}
+
+/// The largest of these memtables, which together have `bytes` or more: one, or many if all are small. A switch begins a WAL file, so
+/// one memtable alone would make almost each write to thousands of families begin one.
+pub fn largest(mut sizes: Vec<(usize, FamilyId)>, bytes: usize) -> Vec<FamilyId> {
+    sizes.sort_unstable_by_key(|(size, family)| (Reverse(*size), *family));
+    let mut taken = 0;
+    let due = sizes.into_iter().take_while(|(size, _)| {
+        let is_due = taken == 0 || taken < bytes;
+        taken += size;
+        is_due
+    });
+    due.map(|(_, family)| family).collect()
 }
 
 /// The memory budget of a database, which may be one of several under a cap.

@@ -8,7 +8,7 @@ use super::core::{Core, State};
 use super::pins::Retired;
 use crate::column_family::{LiveFamily, new_memtable};
 use crate::health::{Severity, Source, lacks_space};
-use crate::pressure::{Memory, Pace, Pressure};
+use crate::pressure::{Memory, Pace, Pressure, largest};
 use crate::wal::{ROOM_FOR_DELETIONS, Wal};
 use crate::write::{Asked, Deadline, FamilySlot, Unfit, WriteHost, WriteSet};
 use ashlar_base::memory::{MemoryCharge, MemoryUse};
@@ -134,7 +134,7 @@ impl Core {
     }
 
     /// The families whose memtables are full, if each of them may get a new memtable now. When all memtables together
-    /// are full, the largest counts as full.
+    /// are full, the largest count as full.
     fn full_families(&self, state: &State) -> Room {
         let mut full = Vec::new();
         let active = |f: &LiveFamily| f.memtables.current().rep.held();
@@ -145,8 +145,7 @@ impl Core {
                 return Room::AfterFlush;
             }
             let used = state.families.iter().filter(|f| f.memtables.current().is_used());
-            let largest = used.max_by_key(|f| active(f));
-            full.extend(largest.map(|f| f.family.id()));
+            full.extend(largest(used.map(|f| (active(f), f.family.id())).collect(), together / 8));
         }
         for f in state.families.iter() {
             let options = f.family.options();

@@ -172,3 +172,25 @@ fn memory_that_the_look_frees_refuses_no_write() {
     drop(second);
     core.check_memory().unwrap();
 }
+
+/// Regression: at the limit of all memtables together, each write to another of many families began a WAL file.
+#[test]
+fn small_memtables_of_many_families_are_switched_together() {
+    let sim = SimEnv::new(5);
+    let options = DbOptions { memory_bytes: 16 << 20, ..DbOptions::default() };
+    let db = Db::open(sim.env(), Path::new("/db"), options, Vec::new(), FamilyOptions::default()).unwrap();
+    let families: Vec<_> =
+        (0..300).map(|n| db.create_family(&format!("{n}"), FamilyOptions::default()).unwrap()).collect();
+    let wal = || db.core().committer.current().wal.number();
+    let (mut last, mut switches) = (wal(), 0);
+    for round in 0..20 {
+        for family in &families {
+            let mut batch = WriteBatch::new();
+            batch.put(family.id(), &[round], &[7; 1000]).unwrap();
+            db.write(&mut batch, WriteOptions::default()).unwrap();
+            switches += u32::from(wal() != last);
+            last = wal();
+        }
+    }
+    assert!((2..500).contains(&switches), "{switches} WAL files for 6000 writes of 1 KB");
+}

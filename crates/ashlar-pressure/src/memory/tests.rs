@@ -58,3 +58,14 @@ fn only_what_readers_hold_refuses_writers() {
     drop((active, held));
     assert!(!memory.is_scarce(0));
 }
+
+#[test]
+fn many_small_memtables_are_switched_together() {
+    let sizes = |sizes: &[usize]| sizes.iter().copied().zip((0..).map(FamilyId)).collect::<Vec<_>>();
+    let ids = |ids: &[u32]| ids.iter().copied().map(FamilyId).collect::<Vec<_>>();
+    assert_eq!(largest(sizes(&[10, 70, 20]), 12), ids(&[1]));
+    assert_eq!(largest(sizes(&[4, 4, 5, 4, 4]), 9), ids(&[2, 0]));
+    assert_eq!(largest(sizes(&[4, 5]), 0), ids(&[1]));
+    assert_eq!(largest(Vec::new(), 9), []);
+    assert_eq!(largest(sizes(&[4; 10_000]), 40_000 / 8).len(), 1250);
+}
