@@ -19,6 +19,7 @@ mod flink;
 mod java;
 mod kafka;
 mod misuse;
+mod mongo;
 mod natives;
 mod parts;
 mod spark;

@@ -1,0 +1,77 @@
+package mongorun;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import mongorun.server.Server;
+
+/**
+ * {@code MongoRun FOLDER WORD...}: the server of MongoDB's protocol over RocksDB in a folder, and programs on MongoDB's own driver.
+ *
+ * <pre>
+ * steps DOCUMENTS                      each kind of operation beside a model, with a reopen
+ * handover DOCUMENTS ROUND             goes on with the documents that the round before left
+ * kill DOCUMENTS ROUNDS                kills a server that writes, and checks what it left
+ * serve PORT                           serves until it is killed
+ * </pre>
+ *
+ * Lines on standard output are the same over each native half; lines on standard error name the half and what was measured.
+ */
+public final class MongoRun {
+  private MongoRun() {}
+
+  static void say(String line) {
+    System.out.println(line);
+  }
+
+  static void measured(String what) {
+    System.err.println("measured " + what);
+  }
+
+  public static void main(String[] args) {
+    int code = 1;
+    try {
+      code = run(args);
+      System.err.println("half " + half());
+    } catch (Throwable failure) {
+      code = 1;
+      failure.printStackTrace();
+    }
+    System.out.flush();
+    // Threads of the server and of the driver may still run.
+    Runtime.getRuntime().halt(code);
+  }
+
+  private static int run(String[] args) throws Exception {
+    Path folder = Path.of(args[0]).toAbsolutePath();
+    Files.createDirectories(folder);
+    int first = Integer.parseInt(args[2]);
+    int differences = switch (args[1]) {
+      case "steps" -> new Steps(folder, first).run();
+      case "handover" -> Handover.run(folder, first, Integer.parseInt(args[3]));
+      case "kill" -> Kill.run(folder, first, Integer.parseInt(args[3]));
+      case "serve" -> serve(folder, first);
+      default -> throw new IllegalArgumentException("no program " + args[1]);
+    };
+    say("differences from the model: " + differences);
+    say("end");
+    return differences == 0 ? 0 : 1;
+  }
+
+  private static int serve(Path folder, int port) throws Exception {
+    try (Server server = new Server(folder, port, false)) {
+      say("serves " + server.url());
+      System.out.flush();
+      Thread.currentThread().join();
+    }
+    return 0;
+  }
+
+  /** The file of the native half. */
+  private static String half() throws IOException {
+    List<String> mapped = Files.readAllLines(Path.of("/proc/self/maps"));
+    String line = mapped.stream().filter(found -> found.contains("librocksdbjni")).findFirst().orElse("none");
+    return line.substring(Math.max(0, line.indexOf('/')));
+  }
+}

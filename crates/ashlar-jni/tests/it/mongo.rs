@@ -1,0 +1,34 @@
+//! MongoDB's driver against a server of MongoDB's protocol over both native halves.
+
+use crate::engine::Engine;
+
+/// Runs a part of the program, which compares every answer with a model.
+fn both_say_the_same(test: &str, words: &[&str]) {
+    match Engine::build("mongo") {
+        Ok(mongo) => {
+            mongo.both_say_the_same(words);
+        }
+        Err(skip) => skip.announce(test),
+    }
+}
+
+/// Each kind of operation, with a reopen, a server that only reads, and damaged tables.
+#[test]
+fn mongodbs_driver_gets_the_same_answers_over_both_halves() {
+    both_say_the_same("mongodbs_driver_gets_the_same_answers_over_both_halves", &["steps", "300"]);
+}
+
+/// A killed server leaves each acknowledged write, and each document with all its index entries.
+#[test]
+fn a_killed_server_of_documents_leaves_them_whole() {
+    both_say_the_same("a_killed_server_of_documents_leaves_them_whole", &["kill", "150", "2"]);
+}
+
+/// Documents that a server over one half leaves, and the next server over the other half goes on with.
+#[test]
+fn documents_go_from_one_half_to_the_other() {
+    match Engine::build("mongo") {
+        Ok(mongo) => mongo.take_turns(&["handover", "100"], 4),
+        Err(skip) => skip.announce("documents_go_from_one_half_to_the_other"),
+    }
+}
