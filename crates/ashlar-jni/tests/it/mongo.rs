@@ -21,14 +21,25 @@ fn mongodbs_driver_gets_the_same_answers_over_both_halves() {
 /// A killed server leaves each acknowledged write, and each document with all its index entries.
 #[test]
 fn a_killed_server_of_documents_leaves_them_whole() {
-    both_say_the_same("a_killed_server_of_documents_leaves_them_whole", &["kill", "150", "2"]);
+    both_say_the_same("a_killed_server_of_documents_leaves_them_whole", &["kill", "80", "2"]);
 }
 
 /// Documents that a server over one half leaves, and the next server over the other half goes on with.
 #[test]
 fn documents_go_from_one_half_to_the_other() {
     match Engine::build("mongo") {
-        Ok(mongo) => mongo.take_turns(&["handover", "100"], 4),
+        Ok(mongo) => mongo.take_turns(&["handover", "60"], 4),
         Err(skip) => skip.announce("documents_go_from_one_half_to_the_other"),
+    }
+}
+
+/// Linkbench's mix by one client, whose answers are summed, and by four at once; then each count is compared with the links.
+#[test]
+fn linkbenchs_counts_are_right_over_both_halves() {
+    for clients in ["1", "4"] {
+        both_say_the_same(
+            "linkbenchs_counts_are_right_over_both_halves",
+            &["linkbench", "400", clients, "200"],
+        );
     }
 }

@@ -42,7 +42,8 @@ final class Catalog {
     MongoCollection<Document> second = database.getCollection("second");
     beside.same("collections", "[people, second, types]", collections());
     beside.same("indexes after the rename", List.of("_id_", "half_-1", "own_1"), names(second));
-    beside.same("unique after the rename", "11000 DuplicateKey", Steps.error(() -> second.insertOne(new Document("_id", 77).append("own", 3))));
+    beside.same("unique after the rename", "11000 DuplicateKey",
+        Steps.error(() -> second.insertOne(new Document("_id", 77).append("own", 3))));
     beside.same("found after the rename", 2, second.find(Filters.eq("half", 4)).into(new ArrayList<>()).size());
     second.dropIndex("own_1");
     second.insertOne(new Document("_id", 77).append("own", 3));
@@ -63,10 +64,13 @@ final class Catalog {
 
   private void types() {
     MongoCollection<Document> types = database.getCollection("types");
-    Document all = new Document("_id", new ObjectId("0123456789abcdef01234567")).append("double", -0.0).append("text", "zero \u0000 and \uD83D\uDE00")
-        .append("document", new Document("a", new Document())).append("array", List.of(1, "two", List.of())).append("bytes", new Binary(new byte[300]))
+    Document all = new Document("_id", new ObjectId("0123456789abcdef01234567")).append("double", -0.0)
+        .append("text", "zero \u0000 and \uD83D\uDE00")
+        .append("document", new Document("a", new Document())).append("array", List.of(1, "two", List.of()))
+        .append("bytes", new Binary(new byte[300]))
         .append("truth", false).append("date", new Date(-1)).append("nothing", null).append("int", Integer.MIN_VALUE)
-        .append("long", Long.MIN_VALUE).append("timestamp", new BsonTimestamp(7, 9)).append("decimal", Decimal128.parse("12345678901234567890.5"));
+        .append("long", Long.MIN_VALUE).append("timestamp", new BsonTimestamp(7, 9))
+        .append("decimal", Decimal128.parse("12345678901234567890.5"));
     types.insertOne(all);
     beside.documents("each type", List.of(all), types.find().into(new ArrayList<>()));
     types.deleteMany(new Document());
@@ -76,7 +80,8 @@ final class Catalog {
   private void numbers() {
     MongoCollection<Document> types = database.getCollection("types");
     long large = (1L << 53) + 1;
-    List<Object> values = List.of(1, -1, 0.5, large, large - 1, Long.MAX_VALUE, Long.MIN_VALUE, Double.MAX_VALUE, -1e-300, "1", "", "a\u0000", "a", true);
+    List<Object> values = List.of(1, -1, 0.5, large, large - 1, Long.MAX_VALUE, Long.MIN_VALUE, Double.MAX_VALUE, -1e-300,
+        "1", "", "a\u0000", "a", true);
     for (Object value : values) {
       types.insertOne(new Document("_id", value));
     }

@@ -7,7 +7,7 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.stream.Stream;
 
-/** Changes bytes of tables where documents are. Between the lists of collections before and the indexes after, so that the server opens. */
+/** Changes bytes of documents in tables. The server opens: it reads the lists of collections before them and the indexes after them. */
 final class Damage {
   private Damage() {}
 

@@ -13,6 +13,7 @@ import mongorun.server.Server;
  * steps DOCUMENTS                      each kind of operation beside a model, with a reopen
  * handover DOCUMENTS ROUND             goes on with the documents that the round before left
  * kill DOCUMENTS ROUNDS                kills a server that writes, and checks what it left
+ * linkbench OPERATIONS CLIENTS NODES   Linkbench's mix on documents
  * serve PORT                           serves until it is killed
  * </pre>
  *
@@ -51,6 +52,7 @@ public final class MongoRun {
       case "steps" -> new Steps(folder, first).run();
       case "handover" -> Handover.run(folder, first, Integer.parseInt(args[3]));
       case "kill" -> Kill.run(folder, first, Integer.parseInt(args[3]));
+      case "linkbench" -> Linkbench.run(folder, first, Integer.parseInt(args[3]), Integer.parseInt(args[4]));
       case "serve" -> serve(folder, first);
       default -> throw new IllegalArgumentException("no program " + args[1]);
     };

@@ -43,6 +43,9 @@ final class Steps {
   private MongoCollection<Document> people;
 
   Steps(Path folder, int documents) {
+    if (documents < 300) {
+      throw new IllegalArgumentException("steps needs 300 documents or more, so that its table has blocks of documents only");
+    }
     this.folder = folder;
     this.documents = documents;
   }
@@ -71,7 +74,8 @@ final class Steps {
       beside.same("a write where only reads are allowed", "20 IllegalOperation", error(() -> people.insertOne(new Document("_id", -1))));
     });
     Damage.bytes(folder);
-    served(true, () -> beside.same("a read of damaged tables", "287 DataCorruptionDetected", error(() -> people.find().into(new ArrayList<>()))));
+    served(true, () -> beside.same("a read of damaged tables", "287 DataCorruptionDetected",
+        error(() -> people.find().into(new ArrayList<>()))));
     return beside.differences();
   }
 
@@ -130,11 +134,17 @@ final class Steps {
     beside.documents(when + ", the last ids", top.stream().skip(5).limit(20).toList(),
         people.find(Filters.gt("_id", from)).sort(Sorts.descending("_id")).skip(5).limit(20).into(new ArrayList<>()));
     beside.documents(when + ", a group", wanted(each -> group(each) == 3), sorted(Filters.eq("group", 3)));
-    beside.documents(when + ", a range in a group", wanted(each -> group(each) == 4 && each.getDouble("score") <= documents / 3.0),
-        sorted(Filters.and(Filters.eq("group", 4), Filters.lte("score", documents / 3.0))));
+    List<Document> fourth = wanted(each -> group(each) == 4);
+    double score = fourth.get(fourth.size() / 2).getDouble("score");
+    beside.documents(when + ", a range in a group", wanted(each -> group(each) == 4 && each.getDouble("score") <= score),
+        sorted(Filters.and(Filters.eq("group", 4), Filters.lte("score", score))));
+    beside.documents(when + ", ids to the last", wanted(each -> each.getInteger("_id") >= to),
+        sorted(Filters.and(Filters.gte("_id", to), Filters.lte("_id", model.lastKey()))));
     beside.documents(when + ", some groups", wanted(each -> group(each) == 1 || group(each) == 8), sorted(Filters.in("group", 1, 8L, 77)));
     beside.documents(when + ", an element of an array", wanted(each -> tagged(each, "t4")), sorted(Filters.eq("tags", "t4")));
     beside.documents(when + ", a range over an array", wanted(each -> tagged(each, "t4")), sorted(Filters.gte("tags", "t4")));
+    beside.documents(when + ", two elements of an array", wanted(each -> tagged(each, "t4") && tagged(each, "t0")),
+        sorted(Filters.and(Filters.gt("tags", "t3"), Filters.lt("tags", "t1"))));
     beside.documents(when + ", a pattern", wanted(each -> each.getString("email").startsWith("p1")), sorted(Filters.regex("email", "^p1")));
     beside.documents(when + ", in a document", wanted(each -> each.get("inner", Document.class).getInteger("count") == 6),
         sorted(Filters.eq("inner.count", 6)));
@@ -156,14 +166,16 @@ final class Steps {
 
   private void updates() {
     for (int id = 0; id < documents; id += 4) {
-      people.updateOne(Filters.eq("_id", id), Updates.combine(Updates.set("text", "set " + id), Updates.inc("group", 1L), Updates.inc("inner.count", 2)));
+      people.updateOne(Filters.eq("_id", id), Updates.combine(Updates.set("text", "set " + id), Updates.inc("group", 1L),
+          Updates.inc("inner.count", 2)));
       Document document = model.get(id);
       document.put("text", "set " + id);
       document.put("group", group(document) + 1);
       Document inner = document.get("inner", Document.class);
       inner.put("count", inner.getInteger("count") + 2);
     }
-    long changed = people.updateMany(Filters.eq("group", 2), Updates.combine(Updates.set("flag", true), Updates.unset("tags"))).getModifiedCount();
+    long changed = people.updateMany(Filters.eq("group", 2), Updates.combine(Updates.set("flag", true), Updates.unset("tags")))
+        .getModifiedCount();
     List<Document> flagged = wanted(each -> group(each) == 2);
     flagged.forEach(each -> {
       each.put("flag", true);
@@ -222,7 +234,8 @@ final class Steps {
     beside.documents("those that were none twice", List.of(person(-21), person(-20)), sorted(Filters.lt("_id", 0)));
     beside.same("removed", 2L, people.deleteMany(Filters.lt("_id", 0)).getDeletedCount());
     beside.same("another id", "66 ImmutableField", error(() -> people.updateOne(Filters.eq("_id", id), Updates.set("_id", -1))));
-    beside.same("an unknown operator", "9 FailedToParse", error(() -> people.updateOne(Filters.eq("_id", id), new Document("$no", new Document("a", 1)))));
+    beside.same("an unknown operator", "9 FailedToParse",
+        error(() -> people.updateOne(Filters.eq("_id", id), new Document("$no", new Document("a", 1)))));
     beside.documents("unchanged", List.of(taken, model.lastEntry().getValue()), sorted(Filters.in("_id", id, model.lastKey())));
   }
 
@@ -233,7 +246,8 @@ final class Steps {
       double sum = members.stream().mapToDouble(each -> each.getDouble("score")).sum();
       wanted.add(new Document("_id", group).append("count", members.size()).append("sum", sum));
     }
-    List<Document> found = people.aggregate(List.of(Aggregates.group("$group", Accumulators.sum("count", 1), Accumulators.sum("sum", "$score")),
+    List<Document> found = people.aggregate(List.of(Aggregates.group("$group", Accumulators.sum("count", 1),
+        Accumulators.sum("sum", "$score")),
         Aggregates.sort(Sorts.ascending("_id")))).into(new ArrayList<>());
     found.forEach(each -> each.put("_id", each.get("_id", Number.class).longValue()));
     beside.documents("groups", wanted, found);

@@ -3,8 +3,11 @@ package mongorun.server;
 import de.bwaldvogel.mongo.bson.Document;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.HashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Map;
+import java.util.Objects;
 import java.util.function.ToLongFunction;
 
 /**
@@ -23,16 +26,19 @@ record Plan(int fields, List<Range> ranges) {
   record Range(byte[] from, byte[] to) {}
 
   static Plan of(List<String> fields, Document query) {
+    Map<String, List<Object>> conditions = new HashMap<>();
+    collect(query, conditions);
     List<byte[]> starts = List.of(new byte[0]);
     for (int at = 0; at < fields.size(); at++) {
       String field = fields.get(at);
+      List<Object> here = conditions.get(field);
       // Elements of one array may meet the conditions on two paths together, and then no single entry does.
-      if (!query.containsKey(field) || at > 0 && field.indexOf('.') >= 0) {
+      if (here == null || at > 0 && field.indexOf('.') >= 0) {
         return ended(at, starts);
       }
-      List<?> wanted = wanted(query.get(field));
+      List<?> wanted = here.stream().map(Plan::wanted).filter(Objects::nonNull).findFirst().orElse(null);
       if (wanted == null) {
-        Range range = range(query.get(field), field.equals("_id"));
+        Range range = range(here, field.equals("_id"));
         return range == null ? ended(at, starts) : new Plan(at + 1, joined(starts, range));
       }
       List<byte[]> longer = new ArrayList<>();
@@ -42,6 +48,21 @@ record Plan(int fields, List<Range> ranges) {
       starts = longer;
     }
     return ended(fields.size(), starts);
+  }
+
+  /** The conditions on each field that all must hold, also those within {@code $and}. */
+  private static void collect(Document query, Map<String, List<Object>> conditions) {
+    query.forEach((field, condition) -> {
+      if (field.equals("$and") && condition instanceof Collection<?> parts) {
+        parts.forEach(part -> {
+          if (part instanceof Document document) {
+            collect(document, conditions);
+          }
+        });
+      } else {
+        conditions.computeIfAbsent(field, missing -> new ArrayList<>()).add(condition);
+      }
+    });
   }
 
   private static Plan ended(int fields, List<byte[]> starts) {
@@ -72,13 +93,16 @@ record Plan(int fields, List<Range> ranges) {
     return null;
   }
 
-  /** The range of {@code condition}, or null. Two elements of an array may meet its two ends, so only a field without arrays uses both. */
-  private static Range range(Object condition, boolean both) {
-    if (!(condition instanceof Document operators)) {
-      return null;
+  /** The range of the conditions, or null. Two elements of an array may meet its two ends, so only a field without arrays uses both. */
+  private static Range range(List<Object> conditions, boolean both) {
+    Object low = null;
+    Object high = null;
+    for (Object condition : conditions) {
+      if (condition instanceof Document operators) {
+        low = low == null ? end(operators, "$gte", "$gt") : low;
+        high = high == null ? end(operators, "$lte", "$lt") : high;
+      }
     }
-    Object low = end(operators, "$gte", "$gt");
-    Object high = end(operators, "$lte", "$lt");
     if (low == null && high == null) {
       return null;
     }

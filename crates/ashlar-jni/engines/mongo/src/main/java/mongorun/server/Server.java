@@ -7,6 +7,7 @@ import org.rocksdb.RocksDBException;
 
 /** A server of MongoDB's protocol on 127.0.0.1 over a database of RocksDB in a folder. */
 public final class Server implements AutoCloseable {
+  private final Store store;
   private final MongoServer server;
 
   /**
@@ -17,13 +18,19 @@ public final class Server implements AutoCloseable {
    * @throws RocksDBException the folder cannot be opened
    */
   public Server(Path folder, int port, boolean readOnly) throws RocksDBException {
-    server = new MongoServer(new StoredBackend(new Store(folder, readOnly)));
+    store = new Store(folder, readOnly);
+    server = new MongoServer(new StoredBackend(store));
     server.bind(new InetSocketAddress("127.0.0.1", port));
   }
 
   /** The address for clients. */
   public String url() {
     return "mongodb://127.0.0.1:" + server.getLocalAddress().getPort();
+  }
+
+  /** How many seconds all threads together were in RocksDB. */
+  public double storageSeconds() {
+    return store.seconds();
   }
 
   /** Closes the connections and the database. */

@@ -11,6 +11,7 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.LongAdder;
 import java.util.function.Supplier;
 import org.rocksdb.BlockBasedTableConfig;
 import org.rocksdb.BloomFilter;
@@ -59,6 +60,7 @@ final class Store implements AutoCloseable {
   private final RocksDB db;
   private final ThreadLocal<Unit> units = new ThreadLocal<>();
   private final Map<String, Space> spaces = new ConcurrentHashMap<>();
+  private final LongAdder nanos = new LongAdder();
   private final AtomicInteger next = new AtomicInteger(FIRST);
 
   Store(Path folder, boolean readOnly) throws RocksDBException {
@@ -111,11 +113,7 @@ final class Store implements AutoCloseable {
   int number(String name) {
     unit();
     int number = next.getAndIncrement();
-    try {
-      db.put(writes, Bytes.join(NAMES, name.getBytes(StandardCharsets.UTF_8)), Bytes.of(number));
-    } catch (RocksDBException e) {
-      throw StoreError.of(e);
-    }
+    call(() -> db.put(writes, Bytes.join(NAMES, name.getBytes(StandardCharsets.UTF_8)), Bytes.of(number)));
     return number;
   }
 
@@ -130,11 +128,7 @@ final class Store implements AutoCloseable {
       space.drop();
       spaces.remove(name, space);
       if (space.number() != Space.NONE) {
-        try {
-          db.deleteRange(writes, Bytes.of(space.number()), Bytes.of(space.number() + 1));
-        } catch (RocksDBException e) {
-          throw StoreError.of(e);
-        }
+        call(() -> db.deleteRange(writes, Bytes.of(space.number()), Bytes.of(space.number() + 1)));
       }
     });
   }
@@ -174,10 +168,8 @@ final class Store implements AutoCloseable {
     try {
       answer = body.get();
       if (unit.batch().count() > 0) {
-        db.write(writes, unit.batch());
+        call(() -> db.write(writes, unit.batch()));
       }
-    } catch (RocksDBException e) {
-      throw StoreError.of(e);
     } finally {
       units.remove();
       unit.batch().close();
@@ -191,17 +183,11 @@ final class Store implements AutoCloseable {
     unit.batch().setSavePoint();
     try {
       T answer = body.get();
-      unit.batch().popSavePoint();
+      call(() -> unit.batch().popSavePoint());
       return answer;
-    } catch (RocksDBException e) {
-      throw StoreError.of(e);
     } catch (RuntimeException failure) {
       unit.after().subList(before, unit.after().size()).clear();
-      try {
-        unit.batch().rollbackToSavePoint();
-      } catch (RocksDBException e) {
-        failure.addSuppressed(e);
-      }
+      call(() -> unit.batch().rollbackToSavePoint());
       throw failure;
     }
   }
@@ -217,58 +203,75 @@ final class Store implements AutoCloseable {
     return unit;
   }
 
-  byte[] get(byte[] key) {
-    Unit unit = units.get();
+  /** What RocksDB does. */
+  private interface Call {
+    void run() throws RocksDBException;
+  }
+
+  /** Counts the time of the call, and says its error as the protocol does. */
+  private void call(Call call) {
+    long begin = System.nanoTime();
     try {
-      return unit == null ? db.get(reads, key) : unit.batch().getFromBatchAndDB(db, reads, key);
+      call.run();
     } catch (RocksDBException e) {
       throw StoreError.of(e);
+    } finally {
+      nanos.add(System.nanoTime() - begin);
     }
+  }
+
+  /** How long all threads together were in RocksDB. */
+  double seconds() {
+    return nanos.sum() / 1e9;
+  }
+
+  byte[] get(byte[] key) {
+    Unit unit = units.get();
+    byte[][] found = new byte[1][];
+    call(() -> found[0] = unit == null ? db.get(reads, key) : unit.batch().getFromBatchAndDB(db, reads, key));
+    return found[0];
   }
 
   void put(byte[] key, byte[] value) {
-    try {
-      unit().batch().put(key, value);
-    } catch (RocksDBException e) {
-      throw StoreError.of(e);
-    }
+    WriteBatchWithIndex batch = unit().batch();
+    call(() -> batch.put(key, value));
   }
 
   void delete(byte[] key) {
-    try {
-      unit().batch().delete(key);
-    } catch (RocksDBException e) {
-      throw StoreError.of(e);
-    }
+    WriteBatchWithIndex batch = unit().batch();
+    call(() -> batch.delete(key));
   }
 
   /** At most {@code limit} entries from {@code from} to before {@code to}, with what this thread has not written yet. */
   List<Entry> page(byte[] from, byte[] to, int limit) {
     List<Entry> found = new ArrayList<>();
-    try (Slice end = new Slice(to); ReadOptions bounded = new ReadOptions().setIterateUpperBound(end); RocksIterator at = iterator(bounded)) {
-      // A batch's own entries do not know the bound.
-      for (at.seek(from); at.isValid() && found.size() < limit && Arrays.compareUnsigned(at.key(), to) < 0; at.next()) {
-        found.add(new Entry(at.key(), at.value()));
+    call(() -> {
+      try (Slice end = new Slice(to); ReadOptions bounded = new ReadOptions().setIterateUpperBound(end);
+          RocksIterator at = iterator(bounded)) {
+        // A batch's own entries do not know the bound.
+        for (at.seek(from); at.isValid() && found.size() < limit && Arrays.compareUnsigned(at.key(), to) < 0; at.next()) {
+          found.add(new Entry(at.key(), at.value()));
+        }
+        at.status();
       }
-      at.status();
-    } catch (RocksDBException e) {
-      throw StoreError.of(e);
-    }
+    });
     return found;
   }
 
   /** The last key from {@code from} to before {@code to}, or null. */
   byte[] last(byte[] from, byte[] to) {
-    try (RocksIterator at = iterator(reads)) {
-      at.seekForPrev(to);
-      if (at.isValid() && Arrays.equals(at.key(), to)) {
-        at.prev();
+    byte[][] found = new byte[1][];
+    call(() -> {
+      try (RocksIterator at = iterator(reads)) {
+        at.seekForPrev(to);
+        if (at.isValid() && Arrays.equals(at.key(), to)) {
+          at.prev();
+        }
+        at.status();
+        found[0] = at.isValid() && Arrays.compareUnsigned(at.key(), from) >= 0 ? at.key() : null;
       }
-      at.status();
-      return at.isValid() && Arrays.compareUnsigned(at.key(), from) >= 0 ? at.key() : null;
-    } catch (RocksDBException e) {
-      throw StoreError.of(e);
-    }
+    });
+    return found[0];
   }
 
   private RocksIterator iterator(ReadOptions options) {
@@ -290,11 +293,9 @@ final class Store implements AutoCloseable {
 
   /** The size of the tables, in bytes. */
   long tableBytes() {
-    try {
-      return db.getLongProperty("rocksdb.total-sst-files-size");
-    } catch (RocksDBException e) {
-      throw StoreError.of(e);
-    }
+    long[] bytes = new long[1];
+    call(() -> bytes[0] = db.getLongProperty("rocksdb.total-sst-files-size"));
+    return bytes[0];
   }
 
   @Override

@@ -18,8 +18,8 @@ import java.util.List;
 import java.util.function.Supplier;
 
 /**
- * A database. Its collections and indexes change under its lock, each change in one batch. The library changes its lists before the batch is
- * written; if RocksDB then refuses the batch, this database answers errors until the server is started again.
+ * A database. Its collections and indexes change under its lock, each change in one batch. The library changes its lists before the batch
+ * is written; if RocksDB then refuses the batch, this database answers errors until the server is started again.
  */
 final class StoredDatabase extends AbstractSynchronizedMongoDatabase<Long> {
   private static final String DATA = "data";
@@ -145,7 +145,8 @@ final class StoredDatabase extends AbstractSynchronizedMongoDatabase<Long> {
   @Override
   public synchronized void moveCollection(MongoDatabase from, MongoCollection<?> collection, String newName) {
     if (from != this) {
-      throw new MongoServerError(20, "IllegalOperation", "a rename from one database to another: copy the documents and drop the collection");
+      throw new MongoServerError(20, "IllegalOperation",
+          "a rename from one database to another: copy the documents and drop the collection");
     }
     String name = collection.getCollectionName();
     change(collection, () -> {

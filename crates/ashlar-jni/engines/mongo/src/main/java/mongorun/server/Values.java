@@ -23,7 +23,7 @@ import java.util.List;
  *
  * <pre>
  * | 1: null or missing |
- * | 2: number      | the double, sign and order mended (8) | what a long has beside its double (8) |
+ * | 2: number      | its bits as a double, in the order of the doubles (8) | a long minus its double (8) |
  * | 3: text        | UTF-8, a zero as 00 FF | 00 00 |
  * | 4: object id   | its bytes (12) |
  * | 5: truth value | 0 or 1 |
