@@ -49,7 +49,8 @@ final class Kill {
     List<String> words = new ArrayList<>();
     words.add(ProcessHandle.current().info().command().orElse("java"));
     words.addAll(ManagementFactory.getRuntimeMXBean().getInputArguments());
-    words.addAll(List.of("-cp", System.getProperty("java.class.path"), MongoRun.class.getName(), folder.toString(), "serve", "0"));
+    words.addAll(List.of("-cp", System.getProperty("java.class.path"), MongoRun.class.getName(), folder.toString(), "serve", "0", "piped"));
+    // The pipe to its standard input ends with this process, so the server does not outlive it.
     return new ProcessBuilder(words).redirectError(ProcessBuilder.Redirect.DISCARD).start();
   }
 

@@ -1,6 +1,7 @@
 package mongorun;
 
 import java.io.IOException;
+import java.io.OutputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -14,7 +15,7 @@ import mongorun.server.Server;
  * handover DOCUMENTS ROUND             goes on with the documents that the round before left
  * kill DOCUMENTS ROUNDS                kills a server that writes, and checks what it left
  * linkbench OPERATIONS CLIENTS NODES   Linkbench's mix on documents
- * serve PORT                           serves until it is killed
+ * serve PORT [piped]                   serves until it is killed, or with the last word until its standard input ends
  * </pre>
  *
  * Lines on standard output are the same over each native half; lines on standard error name the half and what was measured.
@@ -53,7 +54,7 @@ public final class MongoRun {
       case "handover" -> Handover.run(folder, first, Integer.parseInt(args[3]));
       case "kill" -> Kill.run(folder, first, Integer.parseInt(args[3]));
       case "linkbench" -> Linkbench.run(folder, first, Integer.parseInt(args[3]), Integer.parseInt(args[4]));
-      case "serve" -> serve(folder, first);
+      case "serve" -> serve(folder, first, args.length > 3);
       default -> throw new IllegalArgumentException("no program " + args[1]);
     };
     say("differences from the model: " + differences);
@@ -61,11 +62,15 @@ public final class MongoRun {
     return differences == 0 ? 0 : 1;
   }
 
-  private static int serve(Path folder, int port) throws Exception {
+  private static int serve(Path folder, int port, boolean piped) throws Exception {
     try (Server server = new Server(folder, port, false)) {
       say("serves " + server.url());
       System.out.flush();
-      Thread.currentThread().join();
+      if (piped) {
+        System.in.transferTo(OutputStream.nullOutputStream());
+      } else {
+        Thread.currentThread().join();
+      }
     }
     return 0;
   }

@@ -19,7 +19,15 @@ public final class Server implements AutoCloseable {
    */
   public Server(Path folder, int port, boolean readOnly) throws RocksDBException {
     store = new Store(folder, readOnly);
-    server = new MongoServer(new StoredBackend(store));
+    StoredBackend backend;
+    try {
+      backend = new StoredBackend(store);
+    } catch (RuntimeException e) {
+      store.close();
+      throw e;
+    }
+    server = new MongoServer(backend);
+    // A port that is taken closes the backend.
     server.bind(new InetSocketAddress("127.0.0.1", port));
   }
 

@@ -67,6 +67,15 @@ final class Store implements AutoCloseable {
     this.readOnly = readOnly;
     options.setCreateIfMissing(!readOnly).setTableFormatConfig(tables.setFilterPolicy(filter));
     db = readOnly ? RocksDB.openReadOnly(options, folder.toString()) : RocksDB.open(options, folder.toString());
+    try {
+      open();
+    } catch (RuntimeException | RocksDBException e) {
+      close();
+      throw e;
+    }
+  }
+
+  private void open() throws RocksDBException {
     TreeMap<Integer, String> numbers = new TreeMap<>();
     names("").forEach((name, number) -> {
       numbers.put(number, name);
