@@ -9,6 +9,7 @@ import com.mongodb.client.model.Filters;
 import com.mongodb.client.model.IndexOptions;
 import com.mongodb.client.model.Indexes;
 import com.mongodb.client.model.Updates;
+import engines.Program;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
@@ -127,7 +128,7 @@ final class Kill {
       counts(client.getDatabase("kill"), round, all.size());
       // What was written but not acknowledged is there from here on.
       acknowledged.putAll(found);
-      MongoRun.measured("kill " + round + ": " + all.size() + " documents");
+      Program.measured("kill " + round + ": " + all.size() + " documents");
     }
   }
 

@@ -4,6 +4,7 @@ import com.mongodb.client.MongoClient;
 import com.mongodb.client.MongoClients;
 import com.mongodb.client.MongoDatabase;
 import com.sun.management.OperatingSystemMXBean;
+import engines.Program;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
@@ -80,7 +81,7 @@ final class Linkbench {
       Linkbench bench = new Linkbench(server, database, nodes);
       bench.links.createIndexes();
       bench.links.load(nodes, TYPES, new Draws(7, nodes));
-      MongoRun.measured(String.format("linkbench load: %d nodes in %.2f s", nodes, seconds(begin)));
+      Program.measured(String.format("linkbench load: %d nodes in %.2f s", nodes, seconds(begin)));
       beside.same("nodes without the right count after the load", 0L, bench.links.wrongCounts());
       bench.pings(database, operations / clients / 4, clients);
       bench.requests(operations, clients);
@@ -91,7 +92,7 @@ final class Linkbench {
       Links again = new Links(client.getDatabase("linkbench"));
       beside.same("nodes without the right count, opened again", 0L, again.wrongCounts());
     }
-    MongoRun.measured("linkbench directory: " + size(folder) + " bytes");
+    Program.measured("linkbench directory: " + size(folder) + " bytes");
     return beside.differences();
   }
 
@@ -140,7 +141,7 @@ final class Linkbench {
         }
         return null;
       });
-      MongoRun.measured(String.format("linkbench %s round trips without storage: %.0f/s", when, count * clients / seconds(begin)));
+      Program.measured(String.format("linkbench %s round trips without storage: %.0f/s", when, count * clients / seconds(begin)));
     }
   }
 
@@ -150,9 +151,9 @@ final class Linkbench {
     long begin = System.nanoTime();
     List<Done> all = each(clients, client -> client(operations / clients, client));
     double took = seconds(begin);
-    MongoRun.measured(String.format("linkbench: %d operations by %d clients in %.2f s, %.0f operations/s, %.2f s of processors",
+    Program.measured(String.format("linkbench: %d operations by %d clients in %.2f s, %.0f operations/s, %.2f s of processors",
         operations / clients * clients, clients, took, operations / clients * clients / took, cpuSeconds() - cpu));
-    MongoRun.measured(String.format("linkbench: %.1f %% of the clients' time in RocksDB",
+    Program.measured(String.format("linkbench: %.1f %% of the clients' time in RocksDB",
         100 * (server.storageSeconds() - storage) / (took * clients)));
     for (Kind kind : Kind.values()) {
       MongoRun.say(kind + ": " + all.stream().mapToLong(done -> done.counts[kind.ordinal()]).sum());

@@ -1,10 +1,9 @@
 package mongorun;
 
-import java.io.IOException;
+import engines.Program;
 import java.io.OutputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.List;
 import mongorun.server.Server;
 
 /**
@@ -18,7 +17,7 @@ import mongorun.server.Server;
  * serve PORT [piped]                   serves until it is killed, or with the last word until its standard input ends
  * </pre>
  *
- * Lines on standard output are the same over each native half; lines on standard error name the half and what was measured.
+ * {@link Program} says what goes to standard output and to standard error.
  */
 public final class MongoRun {
   private MongoRun() {}
@@ -27,22 +26,8 @@ public final class MongoRun {
     System.out.println(line);
   }
 
-  static void measured(String what) {
-    System.err.println("measured " + what);
-  }
-
   public static void main(String[] args) {
-    int code = 1;
-    try {
-      code = run(args);
-      System.err.println("half " + half());
-    } catch (Throwable failure) {
-      code = 1;
-      failure.printStackTrace();
-    }
-    System.out.flush();
-    // Threads of the server and of the driver may still run.
-    Runtime.getRuntime().halt(code);
+    Program.run(args, MongoRun::run);
   }
 
   private static int run(String[] args) throws Exception {
@@ -73,12 +58,5 @@ public final class MongoRun {
       }
     }
     return 0;
-  }
-
-  /** The file of the native half. */
-  private static String half() throws IOException {
-    List<String> mapped = Files.readAllLines(Path.of("/proc/self/maps"));
-    String line = mapped.stream().filter(found -> found.contains("librocksdbjni")).findFirst().orElse("none");
-    return line.substring(Math.max(0, line.indexOf('/')));
   }
 }
