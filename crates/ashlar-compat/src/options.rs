@@ -132,6 +132,11 @@ impl Texts {
         self.set.get(name).is_some_and(|text| text != self.of.default_of(name))
     }
 
+    /// Whether each option has the same text in both, set or not.
+    pub fn say_the_same(&self, other: &Texts) -> bool {
+        self.set.keys().chain(other.set.keys()).all(|name| self.text(name) == other.text(name))
+    }
+
     /// Whether an option was set to this text, be it RocksDB's default.
     fn is_set_to(&self, name: &str, text: &str) -> bool {
         self.set.get(name).is_some_and(|set| set == text)

@@ -488,10 +488,12 @@ pub fn snapshot(txn: &TxnObject) -> Result<i64> {
 /// Makes the writes durable, and leaves the decision for later.
 ///
 /// # Errors
-/// Those of [`ashlardb::Transaction::prepare`]. `NotSupported`: the options that `getWriteOptions` answers were changed.
+/// Those of [`ashlardb::Transaction::prepare`]. `NotSupported`: the batch for the commit has operations, or the options that
+/// `getWriteOptions` answers were changed.
 pub fn prepare(txn: &TxnObject) -> Result<()> {
     let content = txn.lock()?;
     check_locking(&content, "Two phase commit not supported for optimistic transactions.")?;
+    check_commit_time_batch(&content)?;
     check_write_options(&content)?;
     content.txn.open()?.prepare()?;
     drop(content);

@@ -110,11 +110,12 @@ pub fn set_write_options(txn: &TxnObject, write: &WriteObject) -> Result<()> {
 pub(crate) fn check_write_options(content: &Content) -> Result<()> {
     let Some(lent) = &content.lent.write else { return Ok(()) };
     let shown = handles::get::<WriteObject>(lent.handle())?;
-    if shown.with(|texts| *texts == content.options.write) {
+    if shown.with(|texts| texts.say_the_same(&content.options.write)) {
         return Ok(());
     }
     let e = Error::not_supported("a change of the write options that a transaction shows");
-    Err(e.hint("Give the transaction other options with setWriteOptions right after the begin").into())
+    let hint = "Undo the change. Give a transaction other options with setWriteOptions right after its begin";
+    Err(e.hint(hint).into())
 }
 
 /// Another lock timeout in milliseconds, before the first operation. An optimistic transaction takes no locks.
@@ -158,7 +159,7 @@ pub(crate) fn check_commit_time_batch(content: &Content) -> Result<()> {
     let Some(lent) = &content.lent.at_commit else { return Ok(()) };
     if handles::get::<BatchObject>(lent.handle()).is_ok_and(|batch| !batch.lock().is_empty()) {
         return Err(Error::not_supported("operations of getCommitTimeWriteBatch")
-            .hint("Add them to the transaction before prepare()")
+            .hint("Clear the batch, and add its operations to the transaction before prepare()")
             .into());
     }
     Ok(())

@@ -96,7 +96,7 @@ impl Resources {
     /// The resources of a database that shares nothing. `machine`: the bytes that the process may use.
     pub fn alone(options: &DbOptions, machine: Option<u64>) -> Resources {
         let cap = cap(options.memory_bytes, machine);
-        let shared = options.write_buffers.as_ref().map_or(0, |common| common.limit());
+        let shared = options.write_buffers.as_ref().and_then(|common| common.most()).unwrap_or(0);
         let memtables_max = match (usize::try_from(options.db_write_buffer_bytes), shared) {
             (Ok(0), 0) => cap / 4,
             (Ok(0), bytes) | (Ok(bytes), _) => bytes.min(cap),

@@ -167,7 +167,7 @@ impl Builder {
     }
 
     /// Opens the database with a limit on memtables that it shares with other databases of the process, besides its own. A database
-    /// may have what the others leave of the limit, and 512 KiB at least. Not together with [`Builder::resources`], whose databases
+    /// may have what the others leave of the limit, and 512 KiB at least. Flushed memtables that a reader holds count too. Not together with [`Builder::resources`], whose databases
     /// share such a limit already.
     ///
     /// ```

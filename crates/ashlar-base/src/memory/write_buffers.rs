@@ -3,8 +3,8 @@
 //! 1. Each database counts its memtables here: those that take writes, those that wait for a flush, and those that readers hold.
 //! 2. A database may have what the others leave of the limit, and [`LEAST`] at least. It switches its memtables at half of that. Its
 //!    writers wait for a flush at all of it.
-//! 3. A database without writes keeps its memtables. So all together exceed the limit by at most `LEAST` for each database, and by the
-//!    group of writes that reaches the limit.
+//! 3. A database without writes keeps its memtables. So all together exceed the limit by at most `LEAST` for each database, by the
+//!    group of writes that reaches the limit, and by flushed memtables that readers hold.
 //!
 //! Source: RocksDB `include/rocksdb/write_buffer_manager.h` (behaviour).
 
@@ -48,10 +48,13 @@ impl WriteBuffers {
 
     /// The most bytes of memtables that a database may have now, which has `own` bytes of them.
     pub fn left_for(&self, own: usize) -> usize {
-        match self.limit() {
-            0 => usize::MAX,
-            limit => limit.saturating_sub(self.held().saturating_sub(own)).max(LEAST),
-        }
+        let others = self.held().saturating_sub(own);
+        self.most().map_or(usize::MAX, |most| most.saturating_sub(others).max(LEAST))
+    }
+
+    /// The most bytes that a database may have without the others; `None`: there is no limit.
+    pub fn most(&self) -> Option<usize> {
+        Some(self.limit()).filter(|limit| *limit > 0).map(|limit| limit.max(LEAST))
     }
 
     /// Names what is done whenever memtables have grown, as [`MemoryBudget::on_growth`](super::MemoryBudget::on_growth).

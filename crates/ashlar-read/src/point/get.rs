@@ -274,7 +274,7 @@ impl<'k> Search<'k> {
         {
             statistics.tick(Ticker::NumberMergeFailures);
         }
-        Ok(Some(View::copy(&value?)))
+        Ok(Some(View::owned(value?)))
     }
 
     /// Counts a finished search.

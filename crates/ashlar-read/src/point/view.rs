@@ -29,6 +29,11 @@ impl View {
         Self::inline(value).unwrap_or_else(|| View(Home::Owned(value.into())))
     }
 
+    /// A view of a value that was made for the caller, without a copy of a long one.
+    pub(crate) fn owned(value: Vec<u8>) -> View {
+        Self::inline(&value).unwrap_or_else(|| View(Home::Owned(value.into_boxed_slice())))
+    }
+
     /// A view of the bytes `value` of a pinned block; an empty value if the range is outside the block. Engine use.
     #[doc(hidden)]
     pub fn pinned(pin: FramePin, value: Range<usize>) -> View {
