@@ -96,9 +96,7 @@ pub(super) const RULES: &[Rule] = &[
         of_family: false,
         check: |v| {
             number(v.db("max_open_files")).filter(|n| (0..256).contains(n)).map(|n| {
-                format!(
-                    "max_open_files={n}: RocksDB opens tables again and again, index and filter with them"
-                )
+                format!("max_open_files={n}: reads open tables again and again, index and filter with them")
             })
         },
         advice: "Use -1, or as many as there are tables.",
