@@ -8,6 +8,7 @@ use crate::iter::{IterObject, iter_key, iter_timestamp, iter_value};
 use crate::options::{CacheObject, EnvObject, OptionsObject};
 use ashlar_base::stats::{Distribution, Histogram, Ticker};
 use ashlar_compat::cache::Cache;
+use ashlar_compat::database::WeakDatabase;
 use ashlar_compat::numbers::{HISTOGRAMS, PERF, TICKERS};
 use ashlar_compat::perf::{self, Level};
 use ashlardb::options::Order;
@@ -208,10 +209,10 @@ pub fn sst_file_metadata_get_largestkey(file_meta: &FileObject) -> Option<&[u8]>
     Some(&file_meta.file.largest)
 }
 
-/// `rocksdb_memory_consumers_t`: databases and caches whose memory is asked.
+/// `rocksdb_memory_consumers_t`: databases and caches whose memory is asked. It keeps no memory of a closed database.
 #[derive(Debug, Default)]
 pub struct ConsumersObject {
-    databases: Vec<DbObject>,
+    databases: Vec<WeakDatabase>,
     caches: Vec<Arc<Cache>>,
 }
 
@@ -231,7 +232,7 @@ pub fn memory_consumers_create() -> ConsumersObject {
 
 /// Adds a database.
 pub fn memory_consumers_add_db(consumers: &mut ConsumersObject, db: &DbObject) {
-    consumers.databases.push(db.share());
+    consumers.databases.push(db.0.downgrade());
 }
 
 /// Adds a cache. One that was added before counts once.
@@ -248,8 +249,8 @@ pub fn memory_consumers_add_cache(consumers: &mut ConsumersObject, cache: &Cache
 pub fn approximate_memory_usage_create(consumers: &ConsumersObject) -> Result<UsageObject> {
     let mut usage = UsageObject::default();
     usage.cache = consumers.caches.iter().map(|cache| cache.usage()).sum();
-    for db in &consumers.databases {
-        let db = db.0.db();
+    for database in consumers.databases.iter().filter_map(WeakDatabase::upgrade) {
+        let db = database.db();
         let sum = |name| db.aggregated_int_property(name).unwrap_or(0);
         usage.memtables += sum("rocksdb.size-all-mem-tables");
         usage.unflushed += sum("rocksdb.cur-size-all-mem-tables");

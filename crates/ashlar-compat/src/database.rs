@@ -375,16 +375,19 @@ impl Database {
         if self.has_disabled_requests() { Err(paused()) } else { Ok(()) }
     }
 
-    /// Stops compactions, and waits for running ones if `wait`. As in RocksDB, the database takes no more flushes and compactions on
-    /// request, and no more calls that begin with a flush: checkpoints, exports, clips. Two things differ from RocksDB: the engine's own
-    /// flushes go on, so that writers do not wait for ever, and an ingestion that needs a flush gets it.
+    /// Aborts running compactions, and waits for running flushes if `wait`. As in RocksDB, the database takes no more flushes and
+    /// compactions on request, and no more calls that begin with a flush: checkpoints, exports, clips. Two things differ from RocksDB:
+    /// the engine's own flushes and compactions go on, so that no writer waits for ever, and an ingestion that needs a flush gets it.
     pub fn cancel_background_work(&self, wait: bool) {
         self.holds.is_cancelled.store(true, Ordering::SeqCst);
         let own = self.db();
         // RocksDB answers no error here.
-        drop(own.abort_compactions());
+        let is_aborted = own.abort_compactions().is_ok();
         if wait {
             drop(own.wait_for_background());
+        }
+        if is_aborted {
+            drop(own.resume_compactions());
         }
     }
 
@@ -638,6 +641,21 @@ mod tests {
         let refused = one.family(Some(other.default_family())).map(drop).unwrap_err();
         assert!(refused.to_string().contains("belongs to another open database"), "{refused}");
         one.family(Some(one.default_family())).map(drop).unwrap();
+    }
+
+    /// Regression: flushes went on and compactions did not, so level 0 filled up, and a put waited for ever.
+    #[test]
+    fn writers_go_on_after_background_work_was_cancelled() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut options = Options::default();
+        options.texts.set("create_if_missing", true);
+        options.texts.set("write_buffer_size", 64 << 10);
+        let (db, _) = Database::open(&options, dir.path(), Mode::Write, &[]).unwrap();
+        db.cancel_background_work(true);
+        for key in 0..6000_u32 {
+            Write::put(&*db.db(), key.to_be_bytes(), [7; 1000]).unwrap();
+        }
+        assert!(db.check_requests().is_err());
     }
 
     /// Regression: whatever error the look at the families had stood for a new database.

@@ -118,7 +118,7 @@ impl LogWriter {
         let wanted = end.saturating_add(spare);
         let from = tail.room.max(tail.base);
         let mut piece = end.clamp(PIECE_MIN, PIECE_MAX);
-        let lack = loop {
+        let (lack, by_limit) = loop {
             let to = wanted.saturating_add(piece);
             let (limit, bytes) = (self.limit.get(), to.saturating_sub(from));
             let allowed = limit.map_or(Ok(()), |limit| limit(bytes));
@@ -133,12 +133,13 @@ impl LogWriter {
                     tail.room = if limit.is_some() { to } else { u64::MAX };
                     return Ok(());
                 }
-                Err(e) if piece == 0 => break e,
+                Err(e) if piece == 0 => break (e, refused),
                 Err(_) => piece = if piece > BLOCK { piece / 4 } else { 0 },
             }
         };
-        // Filled records that are not written yet have their space already, and must not lose it.
-        if tail.base == tail.filled {
+        // Filled records that are not written yet have their space already, and must not lose it. A limit has counted the
+        // space that is reserved, and would count it again.
+        if tail.base == tail.filled && (!by_limit || tail.room == 0) {
             let most = spare / 4 * 3;
             let kept = match tail.room {
                 0 => most,

@@ -189,6 +189,13 @@ fn a_write_that_is_too_large_is_refused_alone() {
         settle(&sim, &db);
         assert_eq!(db.health().severity, Severity::Healthy, "{}", db.disk_use());
         assert!(db.disk_use().expected < 1 << 20, "{}", db.disk_use());
+        // Refusals take no space, and are counted as none.
+        let used = db.disk_use().used;
+        for _ in 0..20 {
+            write(&db, WriteOptions::default(), |b, family| b.put(family, b"large", &large).unwrap())
+                .unwrap_err();
+        }
+        assert!(db.disk_use().used <= used + (256 << 10), "{used} bytes before: {}", db.disk_use());
         // More than the WAL has reserved, without a flush.
         for number in 0..300 {
             put(&db, 1000 * round + number, &mut rng).unwrap();
