@@ -14,12 +14,16 @@ use ashlar_base::Result;
 use ashlar_env::{Env, Fs, WriteFile};
 use ashlar_format::filename::FileKind;
 use ashlar_options::{InfoLogLevel, InfoLogOptions};
-use ashlar_sync::{Mutex, Rank};
+use ashlar_sync::{Mutex, Rank, Signal, Waited};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The largest queue for a slow file in bytes; further lines are left out.
 const QUEUE_BYTES: usize = 1 << 20;
+
+/// How long a close waits for a thread that writes lines.
+const CLOSE_WAITS: Duration = Duration::from_secs(10);
 
 /// An open info log.
 pub struct InfoLog {
@@ -27,6 +31,8 @@ pub struct InfoLog {
     path: PathBuf,
     header: String,
     shared: Mutex<Shared>,
+    /// A thread has ended its writing.
+    written: Signal,
 }
 
 struct Shared {
@@ -77,6 +83,7 @@ impl InfoLog {
             path,
             header: header.to_owned(),
             shared: Mutex::new(Rank::Leaf, shared),
+            written: Signal::new(None),
         };
         log.drain(env);
         Some(log)
@@ -113,9 +120,20 @@ impl InfoLog {
         self.drain(env);
     }
 
-    /// Stops writing: another process may own the directory after this call.
+    /// Stops writing, and waits for a thread that writes: another process may own the directory after this call. The caller holds no
+    /// lock.
     pub fn close(&self) {
-        self.shared.lock().closed = true;
+        loop {
+            let seen = self.written.seen();
+            let is_idle = {
+                let mut shared = self.shared.lock();
+                shared.closed = true;
+                shared.file.is_some()
+            };
+            if is_idle || self.written.wait(seen, Some(CLOSE_WAITS)) != Waited::Notified {
+                return;
+            }
+        }
     }
 
     /// Writes the queue out, unless another thread is writing; that thread then writes the new lines too.
@@ -134,6 +152,8 @@ impl InfoLog {
             }
             if shared.queue.is_empty() {
                 shared.file = Some(file);
+                drop(shared);
+                self.written.notify();
                 return;
             }
         }
