@@ -1,4 +1,3 @@
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
@@ -7,27 +6,15 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.rocksdb.*;
 
 /** Clips, exports of parts, cancelled work, and transactions with their snapshots and options. Prints what each call answers. */
-public class Parts {
-  interface Call {
-    Object call() throws Exception;
-  }
-
-  static byte[] b(String text) {
-    return text.getBytes(StandardCharsets.UTF_8);
-  }
-
-  static String s(byte[] bytes) {
-    return bytes == null ? "none" : new String(bytes, StandardCharsets.UTF_8);
-  }
-
+public class Parts extends Answers {
   static void say(String what, Object answer) {
     System.out.println(what + ": " + answer);
   }
 
   /** Says what a call answers, or with which code it fails. */
-  static void attempt(String what, Call call) throws Exception {
+  static void attempt(String what, Step step) throws Exception {
     try {
-      Object answer = call.call();
+      Object answer = step.run();
       say(what, answer == null ? "done" : answer);
     } catch (RocksDBException e) {
       say(what, e.getStatus() == null ? "fails" : e.getStatus().getCode());
