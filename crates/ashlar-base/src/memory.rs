@@ -10,7 +10,7 @@
 
 mod write_buffers;
 
-pub use write_buffers::WriteBuffers;
+pub use write_buffers::{Room, WriteBuffers};
 
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -60,7 +60,7 @@ pub struct MemoryBudget {
     /// The budget that this one is an account of.
     of: Option<Arc<MemoryBudget>>,
     /// The limit on memtables that this account shares with others.
-    common: Option<Arc<WriteBuffers>>,
+    shared: Option<Arc<WriteBuffers>>,
 }
 
 impl MemoryBudget {
@@ -70,12 +70,12 @@ impl MemoryBudget {
     }
 
     /// An account of one user of this budget: it shows what is charged through it, which this budget holds, too. An account
-    /// has no reliefs of its own. Its memtables count in `common` too.
-    pub fn account(self: &Arc<Self>, common: Option<Arc<WriteBuffers>>) -> Arc<MemoryBudget> {
-        Arc::new(MemoryBudget::make(self.cap, Some(Arc::clone(self)), common))
+    /// has no reliefs of its own. Its memtables count in `shared` too.
+    pub fn account(self: &Arc<Self>, shared: Option<Arc<WriteBuffers>>) -> Arc<MemoryBudget> {
+        Arc::new(MemoryBudget::make(self.cap, Some(Arc::clone(self)), shared))
     }
 
-    fn make(cap: usize, of: Option<Arc<MemoryBudget>>, common: Option<Arc<WriteBuffers>>) -> MemoryBudget {
+    fn make(cap: usize, of: Option<Arc<MemoryBudget>>, shared: Option<Arc<WriteBuffers>>) -> MemoryBudget {
         MemoryBudget {
             cap,
             held: Default::default(),
@@ -83,7 +83,7 @@ impl MemoryBudget {
             relief: OnceLock::new(),
             shortage: OnceLock::new(),
             of,
-            common,
+            shared,
         }
     }
 
@@ -137,8 +137,8 @@ impl MemoryBudget {
             held.fetch_add(bytes, Ordering::Relaxed);
         }
         self.total.fetch_add(bytes, Ordering::Relaxed);
-        if let Some(common) = self.common.as_ref().filter(|_| what == MemoryUse::Memtables) {
-            common.add(bytes);
+        if let Some(shared) = self.shared.as_ref().filter(|_| what == MemoryUse::Memtables) {
+            shared.add(bytes);
         }
         if let Some(of) = &self.of {
             return of.add(what, bytes);
@@ -159,8 +159,8 @@ impl MemoryBudget {
             held.fetch_sub(bytes, Ordering::Relaxed);
         }
         self.total.fetch_sub(bytes, Ordering::Relaxed);
-        if let Some(common) = self.common.as_ref().filter(|_| what == MemoryUse::Memtables) {
-            common.sub(bytes);
+        if let Some(shared) = self.shared.as_ref().filter(|_| what == MemoryUse::Memtables) {
+            shared.sub(bytes);
         }
         if let Some(of) = &self.of {
             of.sub(what, bytes);

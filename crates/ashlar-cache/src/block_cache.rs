@@ -5,15 +5,16 @@
 //! 1. The pools' `used` together never exceed the capacity (until the capacity is lowered).
 //! 2. When the capacity is used up, the pool to evict from is chosen in proportion to its bytes. So blocks that no reader
 //!    asks for leave first, also those of an idle database.
-//! 3. Memtables may take room of the capacity: [`BlockCache::give_way_to`]. Their growth evicts blocks.
+//! 3. Memtables may take room of the capacity: [`WriteBuffers::within`](ashlar_base::memory::WriteBuffers::within). Their growth
+//!    evicts blocks.
 //! 4. No lock is held while a pool evicts.
 
 use crate::pool::{FramePool, SWEEP};
-use ashlar_base::memory::WriteBuffers;
+use ashlar_base::memory::Room;
 use ashlar_sync::atomic::{AtomicUsize, Ordering};
 use ashlar_sync::{Mutex, Rank};
 use std::fmt;
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Weak};
 
 /// The golden ratio of 2^64: multiples are spread evenly.
 const STEP: usize = 0x9e37_79b9_7f4a_7c15;
@@ -25,7 +26,8 @@ pub struct BlockCache {
     used: AtomicUsize,
     pools: Mutex<Vec<Weak<FramePool>>>,
     turn: AtomicUsize,
-    memtables: OnceLock<Arc<WriteBuffers>>,
+    /// Bytes of the capacity that memtables take.
+    memtables: AtomicUsize,
 }
 
 impl BlockCache {
@@ -36,21 +38,8 @@ impl BlockCache {
             used: AtomicUsize::new(0),
             pools: Mutex::new(Rank::Inner, Vec::new()),
             turn: AtomicUsize::new(0),
-            memtables: OnceLock::new(),
+            memtables: AtomicUsize::new(0),
         })
-    }
-
-    /// Makes blocks take at most what these memtables leave of the capacity, so that both together stay within it, as long as the
-    /// memtables alone do. Once; a later call changes nothing.
-    pub fn give_way_to(self: &Arc<Self>, memtables: &Arc<WriteBuffers>) {
-        if self.memtables.set(Arc::clone(memtables)).is_ok() {
-            let cache = Arc::downgrade(self);
-            memtables.on_growth(move || {
-                if let Some(cache) = cache.upgrade() {
-                    cache.shrink();
-                }
-            });
-        }
     }
 
     /// The capacity in bytes.
@@ -99,8 +88,7 @@ impl BlockCache {
 
     /// What memtables leave of the capacity.
     fn room(&self) -> usize {
-        let memtables = self.memtables.get().map_or(0, |memtables| memtables.held());
-        self.capacity().saturating_sub(memtables)
+        self.capacity().saturating_sub(self.memtables.load(Ordering::Relaxed))
     }
 
     /// A pool charges to the cache from now on.
@@ -179,6 +167,18 @@ fn evict_from(pool: &FramePool, looks: &mut usize) -> bool {
     is_evicted
 }
 
+/// Blocks give way, so that both together stay within the capacity as long as the memtables alone do.
+impl Room for BlockCache {
+    fn take(&self, bytes: usize) {
+        self.memtables.fetch_add(bytes, Ordering::Relaxed);
+        self.shrink();
+    }
+
+    fn give_back(&self, bytes: usize) {
+        self.memtables.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
 impl fmt::Debug for BlockCache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "BlockCache({} of {} bytes)", self.used(), self.capacity())
@@ -189,7 +189,7 @@ impl fmt::Debug for BlockCache {
 mod tests {
     use super::*;
     use crate::SlotArray;
-    use ashlar_base::memory::{MemoryBudget, MemoryUse};
+    use ashlar_base::memory::{MemoryBudget, MemoryUse, WriteBuffers};
 
     fn pool(cache: &Arc<BlockCache>) -> (Arc<FramePool>, SlotArray) {
         let pool = FramePool::of_cache(Arc::clone(cache), &MemoryBudget::new(1 << 30));
@@ -221,13 +221,14 @@ mod tests {
     #[test]
     fn blocks_give_way_to_memtables() {
         let cache = BlockCache::new(1 << 20);
-        let memtables = WriteBuffers::new(1 << 20);
-        cache.give_way_to(&memtables);
         let (_pool, slots) = pool(&cache);
         fill(&slots, 0..500, 4000);
         assert!(cache.used() > 900 << 10, "{cache:?}");
-        let account = MemoryBudget::new(1 << 30).account(Some(Arc::clone(&memtables)));
-        let charge = account.charge(MemoryUse::Memtables, 700 << 10);
+        // Two limits, which programs may make one after the other for one cache.
+        let charge = [300 << 10, 400 << 10].map(|bytes| {
+            let memtables = WriteBuffers::within(1 << 20, Arc::<BlockCache>::clone(&cache));
+            MemoryBudget::new(1 << 30).account(Some(memtables)).charge(MemoryUse::Memtables, bytes)
+        });
         assert!(cache.used() <= 324 << 10, "{cache:?}");
         fill(&slots, 500..600, 4000);
         assert!(cache.used() <= 324 << 10 && cache.used() > 200 << 10, "{cache:?}");

@@ -38,11 +38,10 @@ impl Cache {
 
     /// A limit on memtables; 0: none. With a cache, the memtables take room of the cache.
     pub fn limit_of_memtables(bytes: usize, cache: Option<&Cache>) -> Arc<WriteBuffers> {
-        let limit = WriteBuffers::new(bytes);
-        if let Some(cache) = cache {
-            cache.0.give_way_to(&limit);
+        match cache {
+            Some(cache) => WriteBuffers::within(bytes, Arc::<BlockCache>::clone(&cache.0)),
+            None => WriteBuffers::new(bytes),
         }
-        limit
     }
 
     /// The bytes of cached blocks, of all open databases.

@@ -120,8 +120,8 @@ impl InfoLog {
         self.drain(env);
     }
 
-    /// Stops writing, and waits for a thread that writes: another process may own the directory after this call. The caller holds no
-    /// lock.
+    /// Stops writing, because another process may own the directory after this call. Waits for a thread that writes, ten seconds at
+    /// most, so that a device that hangs holds no close. The caller holds no lock.
     pub fn close(&self) {
         loop {
             let seen = self.written.seen();

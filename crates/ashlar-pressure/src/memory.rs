@@ -1,7 +1,7 @@
 //! The memory budget: when memtables are switched early, when writers wait, and when writes are refused.
 //!
 //! ```text
-//! cap ── a quarter of it: memtables, all families and all their generations together (db_write_buffer_size or a common limit, if set)
+//! cap ── a quarter of it: memtables, all families and all their generations together (db_write_buffer_size or a shared limit, if set)
 //!    └── the rest, less other charges: blocks of tables
 //! ```
 //! 1. Blocks are evicted first: other uses of memory take their space from the blocks (`FramePool`). When blocks have
@@ -33,30 +33,25 @@ const ACTIVE_MIN: usize = 1 << 20;
 pub struct ActiveLimit {
     /// By the memory of the database, when the limit was computed.
     pub bytes: usize,
-    common: Option<Common>,
+    shared: Option<SharedLimit>,
 }
 
 impl ActiveLimit {
-    /// A limit of this many bytes alone.
-    pub fn of(bytes: usize) -> ActiveLimit {
-        ActiveLimit { bytes, common: None }
-    }
-
     /// Whether memtables with so many bytes are at the limit.
     #[inline]
     pub fn is_reached(&self, together: usize) -> bool {
-        together >= self.bytes || self.common.as_ref().is_some_and(|common| together >= common.left() / 2)
+        together >= self.bytes || self.shared.as_ref().is_some_and(|shared| together >= shared.left() / 2)
     }
 }
 
 /// A limit that several databases share, and the account of one of them.
 #[derive(Clone, Debug)]
-struct Common {
+struct SharedLimit {
     buffers: Arc<WriteBuffers>,
     account: Arc<MemoryBudget>,
 }
 
-impl Common {
+impl SharedLimit {
     /// What the other databases leave.
     fn left(&self) -> usize {
         self.buffers.left_for(self.account.held(MemoryUse::Memtables))
@@ -81,7 +76,7 @@ pub fn largest(mut sizes: Vec<(usize, FamilyId)>, bytes: usize) -> Vec<FamilyId>
 pub struct Memory {
     resources: Resources,
     /// The limit on memtables that other databases share, with or without the resources.
-    common: Option<Common>,
+    shared: Option<SharedLimit>,
     /// What this database's memtables and WAL are charged to.
     account: Arc<MemoryBudget>,
     /// The most that memtables of this database may have.
@@ -98,8 +93,10 @@ impl Memory {
     pub fn new(resources: &Resources, options: &DbOptions) -> Result<Memory> {
         resources.enter()?;
         let account = resources.budget().account(options.write_buffers.clone());
-        let common =
-            options.write_buffers.clone().map(|buffers| Common { buffers, account: Arc::clone(&account) });
+        let shared = options
+            .write_buffers
+            .clone()
+            .map(|buffers| SharedLimit { buffers, account: Arc::clone(&account) });
         let ceiling = match usize::try_from(options.db_write_buffer_bytes) {
             Ok(bytes) if bytes > 0 => bytes,
             _ => usize::MAX,
@@ -107,7 +104,7 @@ impl Memory {
         let log = account.charge(MemoryUse::Wal, LOG_BUFFER_BYTES);
         Ok(Memory {
             resources: resources.clone(),
-            common,
+            shared,
             account,
             ceiling,
             log,
@@ -141,7 +138,7 @@ impl Memory {
     /// The limit of all memtables that take writes together. `live` is the size of memtables that take writes or wait
     /// for a flush; memtables that only readers hold are not in it.
     pub fn active_limit(&self, live: usize) -> ActiveLimit {
-        ActiveLimit { bytes: self.active_max(live), common: self.common.clone() }
+        ActiveLimit { bytes: self.active_max(live), shared: self.shared.clone() }
     }
 
     fn active_max(&self, live: usize) -> usize {
@@ -168,8 +165,8 @@ impl Memory {
         let part = all / self.resources.databases().max(1);
         let held = |budget: &MemoryBudget| budget.held(MemoryUse::Memtables);
         let others = held(self.budget()).saturating_sub(held(&self.account));
-        let common = self.common.as_ref().map_or(usize::MAX, Common::left);
-        part.max(all.saturating_sub(others)).min(self.ceiling).min(common)
+        let shared = self.shared.as_ref().map_or(usize::MAX, SharedLimit::left);
+        part.max(all.saturating_sub(others)).min(self.ceiling).min(shared)
     }
 
     /// Whether all memtables together fill their limit.

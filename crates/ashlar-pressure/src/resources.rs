@@ -96,12 +96,11 @@ impl Resources {
     /// The resources of a database that shares nothing. `machine`: the bytes that the process may use.
     pub fn alone(options: &DbOptions, machine: Option<u64>) -> Resources {
         let cap = cap(options.memory_bytes, machine);
-        let shared = options.write_buffers.as_ref().and_then(|common| common.most()).unwrap_or(0);
-        let memtables_max = match (usize::try_from(options.db_write_buffer_bytes), shared) {
-            (Ok(0), 0) => cap / 4,
-            (Ok(0), bytes) | (Ok(bytes), _) => bytes.min(cap),
-            (Err(_), _) => cap,
+        let limit = match options.db_write_buffer_bytes {
+            0 => options.write_buffers.as_ref().and_then(|shared| shared.most()),
+            bytes => Some(usize::try_from(bytes).unwrap_or(usize::MAX)),
         };
+        let memtables_max = limit.map_or(cap / 4, |bytes| bytes.min(cap));
         let budget = MemoryBudget::new(cap);
         let pool = match &options.block_cache {
             Some(cache) => FramePool::of_cache(Arc::clone(cache), &budget),

@@ -294,7 +294,7 @@ impl Recorded {
             ("memory", self.memory.is_some() || before.memory_bytes != db.memory_bytes, memory),
             ("the size of a block cache", before.block_cache_bytes != db.block_cache_bytes, memory),
             ("a common block cache", db.block_cache.is_some(), memory),
-            ("a common limit on memtables", db.write_buffers.is_some(), memory),
+            ("a shared limit on memtables", db.write_buffers.is_some(), memory),
             ("max_background_jobs", before.max_background_jobs != db.max_background_jobs, threads),
         ];
         match set.iter().find(|(_, is_set, _)| *is_set) {

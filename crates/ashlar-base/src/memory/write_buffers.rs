@@ -8,26 +8,43 @@
 //!
 //! Source: RocksDB `include/rocksdb/write_buffer_manager.h` (behaviour).
 
-use super::Relief;
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
 
 /// The bytes of memtables that a database may have, whatever the others hold. With less, each write would end in a flush.
 const LEAST: usize = 512 << 10;
+
+/// Memory whose other users give way to memtables.
+pub trait Room: Send + Sync {
+    /// Memtables have grown by so many bytes. The thread that has grown them makes the call, with no ranked lock held.
+    fn take(&self, bytes: usize);
+
+    /// They have freed so many.
+    fn give_back(&self, bytes: usize);
+}
 
 /// A limit on the bytes of the memtables of all databases that are opened with this value.
 pub struct WriteBuffers {
     limit: AtomicUsize,
     held: AtomicUsize,
-    relief: OnceLock<Relief>,
+    room: Option<Arc<dyn Room>>,
 }
 
 impl WriteBuffers {
     /// A limit of so many bytes; 0: no limit.
     pub fn new(limit: usize) -> Arc<WriteBuffers> {
+        WriteBuffers::make(limit, None)
+    }
+
+    /// A limit of so many bytes; 0: no limit. The memtables take what they hold from `room`.
+    pub fn within(limit: usize, room: Arc<dyn Room>) -> Arc<WriteBuffers> {
+        WriteBuffers::make(limit, Some(room))
+    }
+
+    fn make(limit: usize, room: Option<Arc<dyn Room>>) -> Arc<WriteBuffers> {
         let (limit, held) = (AtomicUsize::new(limit), AtomicUsize::new(0));
-        Arc::new(WriteBuffers { limit, held, relief: OnceLock::new() })
+        Arc::new(WriteBuffers { limit, held, room })
     }
 
     /// The limit in bytes; 0: none.
@@ -57,20 +74,18 @@ impl WriteBuffers {
         Some(self.limit()).filter(|limit| *limit > 0).map(|limit| limit.max(LEAST))
     }
 
-    /// Names what is done whenever memtables have grown, as [`MemoryBudget::on_growth`](super::MemoryBudget::on_growth).
-    pub fn on_growth(&self, relief: impl Fn() + Send + Sync + 'static) {
-        let _ = self.relief.set(Box::new(relief));
-    }
-
     pub(super) fn add(&self, bytes: usize) {
         self.held.fetch_add(bytes, Ordering::Relaxed);
-        if let Some(relief) = self.relief.get().filter(|_| bytes > 0) {
-            relief();
+        if let Some(room) = self.room.as_ref().filter(|_| bytes > 0) {
+            room.take(bytes);
         }
     }
 
     pub(super) fn sub(&self, bytes: usize) {
         self.held.fetch_sub(bytes, Ordering::Relaxed);
+        if let Some(room) = &self.room {
+            room.give_back(bytes);
+        }
     }
 }
 

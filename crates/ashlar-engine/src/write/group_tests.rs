@@ -1,5 +1,5 @@
 use super::*;
-use crate::pressure::ActiveLimit;
+use crate::pressure::{Memory, Resources};
 use crate::wal::{Wal, WalShape};
 use crate::write::{FamilySlot, WriteHost};
 use ashlar_base::{FamilyId, FileNumber, Order};
@@ -7,6 +7,7 @@ use ashlar_env::DatabaseId;
 use ashlar_env::sim::SimEnv;
 use ashlar_memtable::memtable;
 use ashlar_observe::WriteTally;
+use ashlar_options::DbOptions;
 use ashlar_sync::atomic::AtomicUsize;
 use std::path::Path;
 
@@ -40,7 +41,9 @@ fn a_batch_refused_on_a_full_disk_leaves_the_batches_before_it_in_the_wal() {
     let wal = Arc::new(Wal::create(&env, dir, FileNumber(1), WalShape::default()).unwrap());
     let limit = Arc::new(AtomicUsize::new(usize::MAX));
     let family = FamilySlot::new(FamilyId::DEFAULT, memtable(Order::Bytewise), limit);
-    let set = WriteSet::new(Arc::clone(&wal), vec![family], ActiveLimit::of(usize::MAX));
+    let options = DbOptions::default();
+    let memory = Memory::new(&Resources::alone(&options, None), &options).unwrap();
+    let set = WriteSet::new(Arc::clone(&wal), vec![family], memory.active_limit(0));
     let tally = WriteTally::new(Arc::new(ashlar_base::stats::Statistics::new()));
     let committer = Committer::new((env.clone(), DatabaseId::fresh()), Arc::new(set), SeqNum::ZERO, tally);
     committer.attach(Box::new(Open));

@@ -25,8 +25,7 @@ final class SecondaryIndex extends Index<Long> implements Plan.Index {
 
   @Override
   public Set<KeyValue> getKeyValues(Document document) {
-    Set<KeyValue> values = super.getKeyValues(document);
-    return values.isEmpty() ? Set.of(Values.withoutArrays(document, keys())) : values;
+    return Values.orWithoutArrays(super.getKeyValues(document), document, keys());
   }
 
   /** Another index knows it. */
@@ -89,17 +88,17 @@ final class SecondaryIndex extends Index<Long> implements Plan.Index {
 
   @Override
   public long getCount() {
-    return space.page(new byte[0], null, Integer.MAX_VALUE).size();
+    return space.count();
   }
 
   @Override
   public boolean isEmpty() {
-    return space.page(new byte[0], null, 1).isEmpty();
+    return space.isEmpty();
   }
 
   @Override
   public long getDataSize() {
-    return space.page(new byte[0], null, Integer.MAX_VALUE).stream().mapToLong(entry -> entry.key().length).sum();
+    return space.bytes();
   }
 
   @Override

@@ -59,6 +59,23 @@ final class Space {
     return found.stream().map(entry -> new Store.Entry(Arrays.copyOfRange(entry.key(), 4, entry.key().length), entry.value())).toList();
   }
 
+  long count() {
+    return all().size();
+  }
+
+  boolean isEmpty() {
+    return page(new byte[0], null, 1).isEmpty();
+  }
+
+  /** The bytes of all keys and values. */
+  long bytes() {
+    return all().stream().mapToLong(entry -> entry.key().length + entry.value().length).sum();
+  }
+
+  private List<Store.Entry> all() {
+    return page(new byte[0], null, Integer.MAX_VALUE);
+  }
+
   /** The last key, or null. */
   byte[] last() {
     if (number == NONE) {

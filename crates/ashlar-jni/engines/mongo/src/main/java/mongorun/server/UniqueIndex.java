@@ -19,8 +19,7 @@ final class UniqueIndex extends AbstractUniqueIndex<Long> implements Plan.Index 
 
   @Override
   public Set<KeyValue> getKeyValues(Document document) {
-    Set<KeyValue> values = super.getKeyValues(document);
-    return values.isEmpty() ? Set.of(Values.withoutArrays(document, keys())) : values;
+    return Values.orWithoutArrays(super.getKeyValues(document), document, keys());
   }
 
   @Override
@@ -69,16 +68,16 @@ final class UniqueIndex extends AbstractUniqueIndex<Long> implements Plan.Index 
 
   @Override
   public long getCount() {
-    return space.page(new byte[0], null, Integer.MAX_VALUE).size();
+    return space.count();
   }
 
   @Override
   public boolean isEmpty() {
-    return space.page(new byte[0], null, 1).isEmpty();
+    return space.isEmpty();
   }
 
   @Override
   public long getDataSize() {
-    return space.page(new byte[0], null, Integer.MAX_VALUE).stream().mapToLong(entry -> entry.key().length + entry.value().length).sum();
+    return space.bytes();
   }
 }

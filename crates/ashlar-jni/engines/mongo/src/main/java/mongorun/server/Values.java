@@ -17,6 +17,7 @@ import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
+import java.util.Set;
 
 /**
  * Documents as BSON, and the values in keys of indexes. Within a type the keys are in the order of the values:
@@ -90,14 +91,17 @@ final class Values {
     return isScalar(value) && !(value instanceof String text && text.chars().anyMatch(unit -> unit >= Character.MIN_SURROGATE));
   }
 
-  /** The values of a document for an index, if arrays among them are empty: an empty array counts as null. */
-  static KeyValue withoutArrays(Document document, List<String> fields) {
+  /** The values of a document that an index found, or if arrays among them are empty, one with null for each of these arrays. */
+  static Set<KeyValue> orWithoutArrays(Set<KeyValue> found, Document document, List<String> fields) {
+    if (!found.isEmpty()) {
+      return found;
+    }
     List<Object> values = new ArrayList<>();
     for (String field : fields) {
       Object value = Utils.getSubdocumentValueCollectionAware(document, field);
       values.add(value instanceof Collection || value instanceof Missing ? null : value);
     }
-    return new KeyValue(values);
+    return Set.of(new KeyValue(values));
   }
 
   private static boolean ends(byte type) {
