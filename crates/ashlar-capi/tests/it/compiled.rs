@@ -3,7 +3,7 @@
 use crate::describe::Api;
 use crate::{LIBRARY, PREFIX, THEIRS};
 use ashlar_testkit::judge::{Skip, place};
-use ashlar_testkit::report::figure;
+use ashlar_testkit::report::{figure, scale};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -110,13 +110,14 @@ pub fn prints_the_same(test: &str, name: &str, what: &str, differ: &[&str]) {
 pub const VALGRIND: [&str; 4] =
     ["--quiet", "--error-exitcode=9", "--leak-check=full", "--errors-for-leak-kinds=definite"];
 
-/// The path of valgrind. Without valgrind the test is announced as skipped.
+/// The path of valgrind. Where it does not run, the test is announced as skipped.
 pub fn valgrind() -> Option<PathBuf> {
-    let found = place("valgrind");
-    if found.is_err() {
-        Skip::because("valgrind is not installed: apt-get install valgrind").announce("valgrind");
-    }
-    found.ok()
+    let found = match scale(0, 1) {
+        0 => Err(Skip::because("valgrind runs in the full form: cargo xtask test --all")),
+        _ => place("valgrind")
+            .map_err(|_| Skip::because("valgrind is not installed: apt-get install valgrind")),
+    };
+    found.map_err(|skip| skip.announce("valgrind")).ok()
 }
 
 /// Runs a program of `tests/c` over our library under valgrind, which finds nothing. The program ends with the line `end`.
