@@ -23,21 +23,23 @@ pub enum MemoryUse {
     Memtables,
     /// Indexes, filters, dictionaries, range tombstones and block slots of open tables.
     Tables,
-    /// Buffers of flushes and compactions, and large blocks while they are read.
+    /// Buffers of flushes and compactions, the range tombstones that they write, and large blocks while they are read.
     Buffers,
     /// Buffers of the log.
     Wal,
     /// Batches on their way through the log into the memtables.
     Batches,
-    /// Merge operands that a flush or a compaction folds.
+    /// Merge operands that a flush, a compaction or a read folds.
     Operands,
     /// Values from blob files, and folded values, that cursors stand on.
     Values,
+    /// What versions know of each table: number, size, first and last key.
+    Files,
 }
 
 impl MemoryUse {
     /// All of them.
-    pub const ALL: [MemoryUse; 7] = [
+    pub const ALL: [MemoryUse; 8] = [
         MemoryUse::Memtables,
         MemoryUse::Tables,
         MemoryUse::Buffers,
@@ -45,6 +47,7 @@ impl MemoryUse {
         MemoryUse::Batches,
         MemoryUse::Operands,
         MemoryUse::Values,
+        MemoryUse::Files,
     ];
 }
 

@@ -129,7 +129,7 @@ impl CompactionPart {
             let sink = TableOutputs::new(output.clone(), plan.cut_limits(), Arc::clone(&numbers))
                 .partitioned_by(partitioning)
                 .with_index_limit(index_limit(&version, &plan))
-                .with_tombstones(retention.surviving_tombstones(&order));
+                .with_tombstones(retention.surviving_tombstones(&order), retention.tombstones.memory());
             let runs = runs(&version, &plan, &range, count)?;
             let filter = filter.as_ref().map(|source| filter_of(source, &plan, &version, &output.identity));
             let filter = filter.transpose()?.flatten();

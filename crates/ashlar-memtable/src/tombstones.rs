@@ -21,6 +21,13 @@ use ashlar_sync::{EpochCell, Mutex, Rank, ReadPin};
 use std::cmp::Ordering as KeyOrdering;
 use std::sync::Arc;
 
+/// Bytes of a tombstone in the list beside its keys, which are two allocations.
+const LISTED: usize = size_of::<RangeTombstone>() + 2 * 16;
+
+/// Bytes of a tombstone in the fragments beside its keys, about: two pieces with their begins, ends and nodes, a span, and its
+/// sequence number in two nodes.
+const CUT: usize = 160;
+
 /// A copied tombstone without a sequence number.
 #[derive(Debug)]
 pub(crate) struct Pending {
@@ -132,8 +139,7 @@ impl TombstoneList {
                 let Some(seq) = first.checked_add(u64::from(seq_delta)) else {
                     panic!("a sequence number over 56 bits")
                 };
-                // Each tombstone counts once in the list and about once more in the fragments.
-                bytes += 2 * (size_of::<RangeTombstone>() + begin.len() + end.len());
+                bytes += LISTED + CUT + 2 * (begin.len() + end.len());
                 all.list.push(RangeTombstone { begin, end, seq });
             }
         }

@@ -22,19 +22,21 @@ pub enum MemoryClass {
     HeldMemtables,
     /// Indexes, filters, dictionaries and block slots of open tables.
     Tables,
+    /// What versions know of each table: number, size, first and last key.
+    Files,
     /// Buffers of the WAL.
     Wal,
     /// Batches on their way through the WAL into the memtables.
     Batches,
-    /// Buffers of flushes and compactions, and large blocks while they are read.
+    /// Buffers of flushes and compactions, the range tombstones that they write, and large blocks while they are read.
     Buffers,
-    /// Merge operands that a flush or a compaction folds. Those that a read folds are in no class.
+    /// Merge operands that a flush, a compaction or a read folds.
     Operands,
 }
 
 impl MemoryClass {
     /// All classes, in the order of the report.
-    pub const ALL: [MemoryClass; 11] = [
+    pub const ALL: [MemoryClass; 12] = [
         MemoryClass::CachedBlocks,
         MemoryClass::HeldBlocks,
         MemoryClass::HeldValues,
@@ -42,6 +44,7 @@ impl MemoryClass {
         MemoryClass::ImmutableMemtables,
         MemoryClass::HeldMemtables,
         MemoryClass::Tables,
+        MemoryClass::Files,
         MemoryClass::Wal,
         MemoryClass::Batches,
         MemoryClass::Buffers,
@@ -58,6 +61,7 @@ impl MemoryClass {
             MemoryClass::ImmutableMemtables => "immutable-memtables",
             MemoryClass::HeldMemtables => "held-memtables",
             MemoryClass::Tables => "tables",
+            MemoryClass::Files => "files",
             MemoryClass::Wal => "wal",
             MemoryClass::Batches => "batches",
             MemoryClass::Buffers => "buffers",
@@ -75,10 +79,11 @@ impl MemoryClass {
             MemoryClass::ImmutableMemtables => "flushes",
             MemoryClass::HeldMemtables => "cursors, views and snapshots with a filter",
             MemoryClass::Tables => "open tables",
+            MemoryClass::Files => "versions",
             MemoryClass::Wal => "the WAL",
             MemoryClass::Batches => "writers",
             MemoryClass::Buffers => "flushes, compactions and reads",
-            MemoryClass::Operands => "flushes and compactions",
+            MemoryClass::Operands => "flushes, compactions and reads",
         }
     }
 }

@@ -1,7 +1,11 @@
 //! Collects merge operands, and combines them with a value by the family's merge operator.
 
+use ashlar_base::memory::{MemoryBudget, MemoryCharge, MemoryUse};
 use ashlar_base::{Error, MergeOperator, Result};
 use std::sync::Arc;
+
+/// Bytes of operands from which on their memory is charged.
+const CHARGED: usize = 64 << 10;
 
 /// Combines the merge operands of a family with values.
 #[derive(Clone, Debug)]
@@ -60,6 +64,18 @@ impl Operands {
         self.ends.push(self.bytes.len());
     }
 
+    /// Charges the memory of the operands, if they are long, until the answer is dropped. Not for a thread under a pin or with a lock:
+    /// a charge may free other memory.
+    pub fn charge(&self, budget: Option<&Arc<MemoryBudget>>) -> Option<MemoryCharge> {
+        let memory = self.memory();
+        budget.filter(|_| memory >= CHARGED).map(|budget| budget.charge(MemoryUse::Operands, memory))
+    }
+
+    /// Bytes of the buffer, and of each operand's place in it, which [`Merger::fold`] has a second time.
+    fn memory(&self) -> usize {
+        self.bytes.capacity() + self.ends.capacity() * (size_of::<usize>() + size_of::<&[u8]>())
+    }
+
     /// Removes all.
     pub fn clear(&mut self) {
         self.bytes.clear();
@@ -102,5 +118,18 @@ mod tests {
         assert_eq!(operands.iter().rev().collect::<Vec<_>>(), [&b"last"[..], b"", b"first"]);
         operands.clear();
         assert!(operands.is_empty() && operands.iter().next().is_none());
+    }
+
+    #[test]
+    fn long_operands_are_charged() {
+        let budget = MemoryBudget::new(1 << 20);
+        let mut operands = Operands::default();
+        operands.push(&[0; 1000]);
+        assert!(operands.charge(Some(&budget)).is_none() && operands.charge(None).is_none(), "short");
+        (0..99).for_each(|_| operands.push(&[0; 1000]));
+        let charge = operands.charge(Some(&budget));
+        assert!(charge.is_some() && budget.held(MemoryUse::Operands) >= 100_000);
+        drop(charge);
+        assert_eq!(budget.held(MemoryUse::Operands), 0);
     }
 }

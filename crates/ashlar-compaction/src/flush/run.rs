@@ -86,7 +86,7 @@ impl FlushRun {
             runs.push(cursor);
         }
         let sink = TableOutputs::new(output, CutLimits::none(), numbers)
-            .with_tombstones(retention.surviving_tombstones(&order));
+            .with_tombstones(retention.surviving_tombstones(&order), retention.tombstones.memory());
         let rewrite = start(&order, skip, runs, retention, sink)?;
         Ok(FlushRun { job, family, memtables: count, rewrite })
     }

@@ -155,7 +155,7 @@ fn write(
 ) -> Vec<NewFile> {
     let plan = OutputPlan { table: table.clone(), ..place.plan() };
     let sink = TableOutputs::new(plan, limits, place.numbers())
-        .with_tombstones(keep.surviving_tombstones(&table.order));
+        .with_tombstones(keep.surviving_tombstones(&table.order), 0);
     let mut work = start(&table.order, 0, runs, keep, sink).unwrap();
     while work.step(5000).unwrap() == Progress::More {}
     work.sink().take().into_iter().map(|output| output.file).collect()

@@ -121,7 +121,8 @@ impl TableOutputs {
         let cut = Cut::new(limits, plan.table.order.clone());
         let sums = plan.checks.file_checksums;
         let blobs = BlobOutputs::new(plan.blobs.clone(), Arc::clone(&plan.fs), plan.blob_dir.clone(), sums);
-        let (tombstones, scratch) = (Carried::default(), InternalKeyBuf::new(&[], Trailer::LAST));
+        let (tombstones, scratch) =
+            (Carried::new(Vec::new(), 0, None), InternalKeyBuf::new(&[], Trailer::LAST));
         let (open, done, index_bytes_max) = (None, Vec::new(), usize::MAX);
         TableOutputs { plan, cut, numbers, tombstones, blobs, open, done, index_bytes_max, scratch }
     }
@@ -133,11 +134,12 @@ impl TableOutputs {
         self
     }
 
-    /// Adds range tombstones to write: ascending and disjoint, as [`Retention::surviving_tombstones`] returns them.
+    /// Adds range tombstones to write: ascending and disjoint, as [`Retention::surviving_tombstones`] returns them. `beside`: bytes of
+    /// the tombstones that they were cut from, if the rewrite holds these.
     ///
     /// [`Retention::surviving_tombstones`]: super::Retention::surviving_tombstones
-    pub fn with_tombstones(mut self, fragments: Vec<Fragment>) -> Self {
-        self.tombstones = Carried::new(fragments);
+    pub fn with_tombstones(mut self, fragments: Vec<Fragment>, beside: usize) -> Self {
+        self.tombstones = Carried::new(fragments, beside, self.plan.budget.as_ref());
         self
     }
 

@@ -7,9 +7,11 @@
 //! Source: RocksDB `db/compaction/compaction_outputs.cc` (`AddRangeDels`, behaviour).
 
 use super::retention::{Beneath, Retention, stripe};
+use ashlar_base::memory::{MemoryBudget, MemoryCharge, MemoryUse};
 use ashlar_base::planted::{Bug, planted};
 use ashlar_base::range_del::Fragment;
 use ashlar_base::{Order, Result, SeqNum};
+use std::sync::Arc;
 
 impl Retention {
     /// The range tombstones that the outputs must hold: ascending and disjoint.
@@ -58,15 +60,21 @@ pub(super) struct Piece<'a> {
 }
 
 /// The tombstones that no table has taken yet.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Carried {
     fragments: Vec<Fragment>,
     at: usize,
+    _charge: MemoryCharge,
 }
 
 impl Carried {
-    pub(super) fn new(fragments: Vec<Fragment>) -> Self {
-        Carried { fragments, at: 0 }
+    /// Charges the memory of `fragments` to `budget`, and `beside`: bytes of the tombstones that they were cut from, which the rewrite
+    /// holds as long.
+    pub(super) fn new(fragments: Vec<Fragment>, beside: usize, budget: Option<&Arc<MemoryBudget>>) -> Self {
+        let bytes = beside + fragments.iter().map(memory).sum::<usize>();
+        let charge =
+            budget.map_or_else(MemoryCharge::none, |budget| budget.charge(MemoryUse::Buffers, bytes));
+        Carried { fragments, at: 0, _charge: charge }
     }
 
     /// True when all tombstones are taken.
@@ -100,11 +108,17 @@ impl Carried {
     }
 }
 
+/// Bytes of a fragment and of its three allocations, about.
+fn memory(f: &Fragment) -> usize {
+    /// What an allocator adds to a short allocation, about.
+    const ADDED: usize = 16;
+    size_of::<Fragment>() + f.begin.capacity() + f.end.capacity() + size_of_val(f.seqs.as_slice()) + 3 * ADDED
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use ashlar_base::range_del::{FragmentedTombstones, RangeTombstone};
-    use std::sync::Arc;
 
     fn seq(n: u64) -> SeqNum {
         SeqNum::new(n).unwrap()
@@ -165,8 +179,11 @@ mod tests {
     #[test]
     fn tables_share_what_reaches_over_their_border() {
         let all = [("b", "d", 3), ("e", "k", 5), ("m", "n", 1)];
-        let mut carried =
-            Carried::new(retention(&all, &[], Beneath::Unknown).surviving_tombstones(&Order::Bytewise));
+        let mut carried = Carried::new(
+            retention(&all, &[], Beneath::Unknown).surviving_tombstones(&Order::Bytewise),
+            0,
+            None,
+        );
         let mut table = |next: Option<&str>| {
             let mut got = vec![];
             let mut take = |t: Piece<'_>| {

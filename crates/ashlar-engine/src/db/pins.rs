@@ -153,6 +153,7 @@ impl Core {
             (MemoryClass::ImmutableMemtables, immutable),
             (MemoryClass::HeldMemtables, of(MemoryUse::Memtables).saturating_sub(writable + immutable)),
             (MemoryClass::Tables, of(MemoryUse::Tables)),
+            (MemoryClass::Files, of(MemoryUse::Files)),
             (MemoryClass::Wal, of(MemoryUse::Wal)),
             (MemoryClass::Batches, of(MemoryUse::Batches)),
             (MemoryClass::Buffers, of(MemoryUse::Buffers)),

@@ -110,6 +110,7 @@ pub fn get_entity(
         perf::add(Metric::InternalMergePointLookupCount, search.operands.len() as u64);
         // An entity without a default column has an empty value for the operands.
         let base = columns.as_ref().map(|columns| columns.default_column().unwrap_or_default());
+        let _charge = search.operands.charge(from.version.tables().budget());
         let value = from.merger.fold(key.user_key, base, search.operands.iter().rev())?;
         columns.get_or_insert_with(|| Columns::new(Vec::new())).set_default(&value);
     }
@@ -268,6 +269,7 @@ impl<'k> Search<'k> {
         }
         perf::add(Metric::InternalMergePointLookupCount, self.operands.len() as u64);
         let _step = perf::time(Metric::MergeOperatorTimeNanos);
+        let _charge = self.operands.charge(from.version.tables().budget());
         let value = from.merger.fold(user_key, base.as_deref(), self.operands.iter().rev());
         if value.is_err()
             && let Some(statistics) = from.version.tables().statistics()

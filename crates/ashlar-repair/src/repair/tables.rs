@@ -64,8 +64,8 @@ impl Outputs<'_> {
             seqs: f.newest_per_stripe(&[]),
         };
         let fragments: Vec<Fragment> = table.range_tombstones().fragments().map(newest).collect();
-        let mut sink =
-            TableOutputs::new(plan, CutLimits::none(), Arc::clone(&self.numbers)).with_tombstones(fragments);
+        let mut sink = TableOutputs::new(plan, CutLimits::none(), Arc::clone(&self.numbers))
+            .with_tombstones(fragments, 0);
         let (mut last, mut dropped) = (None::<Vec<u8>>, Vec::new());
         let mut entries = 0;
         let lost = read_around(table, &mut |key, value| {

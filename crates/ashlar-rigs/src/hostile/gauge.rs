@@ -26,8 +26,9 @@ pub(super) struct Gauges {
     nanos: AtomicU64,
 }
 
-/// So much of the buffers of compactions over large values is accepted: a block of each input and the blocks of the output.
-const BUFFERS_OF_VALUES: u64 = 12 << 20;
+/// So much of the buffers of compactions over values of a MiB is accepted: two copies of a block, stored and decompressed, for each of
+/// ten inputs and for the output.
+const BUFFERS_OF_VALUES: u64 = 22 << 20;
 
 /// A moment, and what the caller had and the database said then.
 #[derive(Clone, Debug, Default)]
@@ -38,7 +39,7 @@ struct Moment {
     asked_at: u64,
     caller: u64,
     named: u64,
-    /// What readers, large batches and compactions of large values hold.
+    /// What readers, merge operands, large batches and compactions of large values hold.
     owned: u64,
     said: String,
 }
@@ -168,7 +169,7 @@ impl Gauges {
                 true => now.of(MemoryClass::Buffers).min(BUFFERS_OF_VALUES),
                 false => 0,
             };
-            owned += now.held_by_readers() + of_batch + of_values;
+            owned += now.held_by_readers() + now.of(MemoryClass::Operands) + of_batch + of_values;
             said += &format!("{now} ");
         }
         (named, owned, said)

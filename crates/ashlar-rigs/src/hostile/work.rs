@@ -200,14 +200,18 @@ impl Work<'_> {
     fn merges(&mut self, keys: usize, bytes: usize) -> Done {
         let db = self.open()?;
         let mut operand = vec![0; bytes];
-        for i in 0..self.scaled(40_000, 100_000) {
+        let count = self.scaled(40_000, 100_000);
+        for i in 0..count {
             fill(&mut self.rng, &mut operand);
             self.accept(&db, db.merge(name(i % keys), &operand))?;
         }
         db.compact().map_err(text)?;
+        // The value is the caller's, with a comma behind each operand.
+        self.gauges.holds(count / keys * (bytes + 1));
         let value = db.get(name(0)).map_err(text)?;
-        self.gauges.holds(value.as_ref().map_or(0, |value| value.len()));
-        drop(value);
+        if value.is_none_or(|value| value.len() < count / keys * bytes) {
+            return Err("operands are missing".to_owned());
+        }
         self.gauges.holds(0);
         self.end(&db)
     }

@@ -229,6 +229,9 @@ impl TreeBuilder {
                      or less; then open it here"
                 )));
             };
+            if let Some(budget) = tables.budget() {
+                file.charge_to(budget);
+            }
             home.push(Arc::clone(file));
         }
         for (n, files) in sorted.iter_mut().enumerate() {

@@ -1,5 +1,6 @@
 //! One live table file: its entry in the MANIFEST, and its state in the running engine.
 
+use ashlar_base::memory::{MemoryBudget, MemoryCharge, MemoryUse};
 use ashlar_base::{FileNumber, InternalKey, Order, SeqNum, Trailer};
 use ashlar_format::table::Properties;
 use ashlar_format::version_edit::NewFile;
@@ -63,6 +64,8 @@ pub struct FileMeta {
     pub counts: OnceLock<TableCounts>,
     /// True while a compaction has the file as an input. Set and read under the state lock.
     pub compacting: AtomicBool,
+    /// The memory of this value; set when the first version has the file.
+    charge: OnceLock<MemoryCharge>,
 }
 
 impl FileMeta {
@@ -75,7 +78,14 @@ impl FileMeta {
             me: Weak::clone(me),
             counts: OnceLock::new(),
             compacting: AtomicBool::new(false),
+            charge: OnceLock::new(),
         })
+    }
+
+    /// Charges the memory of this value to `budget`, once.
+    pub(super) fn charge_to(&self, budget: &Arc<MemoryBudget>) {
+        let keys = self.smallest().encoded().len() + self.largest().encoded().len();
+        self.charge.get_or_init(|| budget.charge(MemoryUse::Files, size_of::<FileMeta>() + keys));
     }
 
     /// The file's number.

@@ -188,7 +188,9 @@ impl DbIter {
             return newest;
         }
         let base = (newest? == EntryKind::Value).then_some(&self.value[..]);
-        self.value = self.cx.state.from.merger.fold(&self.key, base, operands.iter())?;
+        let from = &self.cx.state.from;
+        let _charge = operands.charge(from.version.tables().budget());
+        self.value = from.merger.fold(&self.key, base, operands.iter())?;
         self.charge_value();
         Ok(EntryKind::Value)
     }

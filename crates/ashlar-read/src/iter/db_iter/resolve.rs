@@ -65,7 +65,9 @@ impl DbIter {
         }
         perf::add(Metric::InternalMergeCount, operands.len() as u64);
         let _step = perf::time(Metric::MergeOperatorTimeNanos);
-        self.value = self.cx.state.from.merger.fold(&self.key, base.as_deref(), operands.iter().rev())?;
+        let from = &self.cx.state.from;
+        let _charge = operands.charge(from.version.tables().budget());
+        self.value = from.merger.fold(&self.key, base.as_deref(), operands.iter().rev())?;
         self.row = row;
         self.charge_value();
         Ok(())
