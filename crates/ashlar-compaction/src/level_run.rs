@@ -6,6 +6,7 @@
 
 use crate::split::KeyRange;
 use ashlar_base::{InternalKey, LookupKey, Result, RunCursor, Window};
+use ashlar_table::Windows;
 use ashlar_tree::version::{FileMeta, Version};
 use std::sync::Arc;
 
@@ -18,6 +19,7 @@ pub(super) struct LevelRun {
     next: usize,
     cursor: Option<Box<dyn RunCursor>>,
     readahead: usize,
+    windows: Arc<Windows>,
 }
 
 impl LevelRun {
@@ -28,7 +30,8 @@ impl LevelRun {
         range: KeyRange,
         readahead: usize,
     ) -> Self {
-        LevelRun { version, files, range, next: 0, cursor: None, readahead }
+        let windows = version.tables().windows();
+        LevelRun { version, files, range, next: 0, cursor: None, readahead, windows }
     }
 
     /// Opens the next table and positions before its first entry at or after `key`. False past the last table.
@@ -38,7 +41,7 @@ impl LevelRun {
             return Ok(false);
         }
         let table = self.version.table_for_pass(file)?;
-        let mut cursor = table.cursor(self.readahead);
+        let mut cursor = table.cursor_within(self.readahead, &self.windows);
         cursor.seek(key)?;
         self.next += 1;
         self.cursor = Some(cursor);

@@ -37,7 +37,7 @@ pub use footer::mended;
 pub use iter::{Stepped, TableCursor, TableIter};
 pub use options::{FORMAT_VERSIONS, ReaderOptions, TableIdentity, TableOptions};
 pub use read_how::{ReadHow, ReadLimit};
-pub use reader::{Ask, FoundIn, ShowEntry, TableFound, TableReader, TableSurvey};
+pub use reader::{Ask, FoundIn, ShowEntry, TableFound, TableReader, TableSurvey, Windows};
 pub use sst_writer::{SstSummary, SstWriter, SstWriterInput};
 pub use unique_id::{unique_id, unique_id_bytes};
 pub use verify::Verification;

@@ -1,7 +1,7 @@
 //! The forward cursor of compaction: it reads in large pieces, uses no block cache, and returns entries in windows.
 
 use crate::read_how::ReadHow;
-use crate::reader::{BlockAt, Readahead, SharedBlock, TableReader};
+use crate::reader::{BlockAt, Readahead, SharedBlock, TableReader, Windows};
 use ashlar_base::{LookupKey, Malformed, Order, Result, RunCursor, Trailer, Window};
 use ashlar_format::block::{BlockCursor, DataBlock};
 use std::sync::Arc;
@@ -26,14 +26,19 @@ impl TableReader {
     /// A forward cursor for compaction. It reads at least `readahead` bytes at a time, verifies checksums as the
     /// options say, and does not use the block cache. Call `seek` before the first use.
     pub fn cursor(self: &Arc<Self>, readahead: usize) -> Box<dyn RunCursor> {
-        Box::new(TableRunCursor::new(self.clone(), readahead))
+        Box::new(TableRunCursor::new(self.clone(), readahead, None))
+    }
+
+    /// [`TableReader::cursor`] with a buffer of `windows`.
+    pub fn cursor_within(self: &Arc<Self>, readahead: usize, windows: &Arc<Windows>) -> Box<dyn RunCursor> {
+        Box::new(TableRunCursor::new(self.clone(), readahead, Some(Arc::clone(windows))))
     }
 }
 
 impl TableRunCursor {
     /// A cursor before the first entry. `readahead`: the least number of bytes per read.
-    fn new(table: Arc<TableReader>, readahead: usize) -> Self {
-        let readahead = Readahead::new(readahead, table.charge_buffer());
+    fn new(table: Arc<TableReader>, readahead: usize, windows: Option<Arc<Windows>>) -> Self {
+        let readahead = Readahead::new(readahead, table.charge_buffer()).within(windows);
         TableRunCursor {
             table,
             readahead,

@@ -11,6 +11,7 @@ mod scratch;
 mod table_index;
 mod table_reader;
 mod tombstones;
+mod windows;
 
 pub(crate) use block_file::{BlockFile, MAX_BLOCK, Reading};
 pub(crate) use blocks::opened;
@@ -19,3 +20,4 @@ pub use open::TableSurvey;
 pub(crate) use readahead::{Readahead, SharedBlock};
 pub(crate) use table_index::{BlockAt, charge_table};
 pub use table_reader::{FoundIn, ShowEntry, TableFound, TableReader};
+pub use windows::Windows;

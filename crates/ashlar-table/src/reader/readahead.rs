@@ -1,6 +1,6 @@
 //! Replaces many small reads by one large one.
 
-use crate::reader::Reading;
+use crate::reader::{Reading, Windows};
 use ashlar_base::Result;
 use ashlar_base::bytes::{copied, resize};
 use ashlar_base::memory::MemoryCharge;
@@ -16,6 +16,8 @@ pub(crate) struct Readahead {
     start: u64,
     size: usize,
     charge: MemoryCharge,
+    /// Lends the buffer, if there is such a store.
+    windows: Option<Arc<Windows>>,
 }
 
 /// A data block in its plain form: a part of a buffer that other blocks may share.
@@ -38,7 +40,13 @@ impl SharedBlock {
 impl Readahead {
     /// Reads at least `size` bytes at a time, into a buffer that is charged to `charge`.
     pub(crate) fn new(size: usize, charge: MemoryCharge) -> Self {
-        Readahead { bytes: Arc::default(), start: 0, size, charge }
+        Readahead { bytes: Arc::default(), start: 0, size, charge, windows: None }
+    }
+
+    /// Takes its buffer from `windows`, and gives it back at the end.
+    pub(crate) fn within(mut self, windows: Option<Arc<Windows>>) -> Self {
+        self.windows = windows;
+        self
     }
 
     /// The data block in its plain form, through the window.
@@ -70,8 +78,14 @@ impl Readahead {
             return Ok(at..at + len);
         }
         let left = usize::try_from(file.size().saturating_sub(handle.offset)).unwrap_or(usize::MAX);
+        let wanted = len.max(self.size).min(left);
         let mut bytes = Arc::try_unwrap(std::mem::take(&mut self.bytes)).unwrap_or_default();
-        resize(&mut bytes, len.max(self.size).min(left))?;
+        if bytes.capacity() == 0
+            && let Some((buffer, charge)) = self.windows.as_ref().and_then(|windows| windows.take(wanted))
+        {
+            (bytes, self.charge) = (buffer, charge);
+        }
+        resize(&mut bytes, wanted)?;
         self.charge.set(bytes.capacity());
         file.read_raw(&mut bytes, handle.offset)?;
         (self.bytes, self.start) = (Arc::new(bytes), handle.offset);
@@ -81,5 +95,16 @@ impl Readahead {
     fn place(&self, offset: u64, len: usize) -> Option<usize> {
         let at = usize::try_from(offset.checked_sub(self.start)?).ok()?;
         (at.checked_add(len)? <= self.bytes.len()).then_some(at)
+    }
+}
+
+impl Drop for Readahead {
+    fn drop(&mut self) {
+        let Some(windows) = &self.windows else { return };
+        if let Ok(bytes) = Arc::try_unwrap(std::mem::take(&mut self.bytes))
+            && bytes.capacity() > 0
+        {
+            windows.give(bytes, std::mem::replace(&mut self.charge, MemoryCharge::none()));
+        }
     }
 }

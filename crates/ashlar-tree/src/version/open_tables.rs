@@ -21,6 +21,7 @@ use ashlar_cache::FramePool;
 use ashlar_env::ReadFile;
 use ashlar_sync::atomic::{AtomicUsize, Ordering};
 use ashlar_sync::{Mutex, Rank};
+use ashlar_table::Windows;
 use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::{Arc, Weak};
@@ -30,6 +31,9 @@ const TABLES_LEAST: usize = 16;
 
 /// The part of a database's share of the cap that indexes and filters may take before they count as large.
 const INDEXES_MOST: usize = 8;
+
+/// The part of a database's share of the cap that idle buffers of compactions may take.
+const WINDOWS_MOST: usize = 64;
 
 /// Answers a database's part of the memory cap.
 type Share = Box<dyn Fn() -> usize + Send + Sync>;
@@ -43,6 +47,7 @@ pub struct OpenTables {
     /// Descriptors in use.
     descriptors: Arc<AtomicUsize>,
     ring: Mutex<VecDeque<Weak<FileMeta>>>,
+    windows: Mutex<Weak<Windows>>,
 }
 
 impl OpenTables {
@@ -66,6 +71,7 @@ impl OpenTables {
             limit: AtomicUsize::new(usize::MAX),
             descriptors: Arc::default(),
             ring: Mutex::new(Rank::Inner, VecDeque::new()),
+            windows: Mutex::new(Rank::Inner, Weak::new()),
         })
     }
 
@@ -87,15 +93,36 @@ impl OpenTables {
         let Some(budget) = self.pool.budget() else { return };
         let least = budget.cap() / TABLES_LEAST;
         let may_go = || budget.is_short() && budget.held(MemoryUse::Tables) > least;
+        if budget.is_short()
+            && let Some(windows) = self.windows_there()
+        {
+            windows.clear();
+        }
         if may_go() {
             let mut looks = self.looks();
             while may_go() && self.close_one(&mut looks) {}
         }
     }
 
+    fn windows_there(&self) -> Option<Arc<Windows>> {
+        self.windows.lock().upgrade()
+    }
+
     /// The pool of the tables' blocks.
     pub fn pool(&self) -> &Arc<FramePool> {
         &self.pool
+    }
+
+    /// The buffers that compactions read through: one value as long as anything uses it.
+    pub fn windows(&self) -> Arc<Windows> {
+        let most = self.memory_share().unwrap_or(usize::MAX) / WINDOWS_MOST;
+        let mut windows = self.windows.lock();
+        if let Some(there) = windows.upgrade() {
+            return there;
+        }
+        let new = Arc::new(Windows::new(most));
+        *windows = Arc::downgrade(&new);
+        new
     }
 
     /// Descriptors in use for tables.

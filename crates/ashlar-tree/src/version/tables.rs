@@ -14,7 +14,7 @@ use ashlar_env::{Clock, Env, Fs, ReadFile};
 use ashlar_format::filename::FileKind;
 use ashlar_format::table::{Footer, Properties};
 use ashlar_format::version_edit::NewFile;
-use ashlar_table::{ReaderOptions, TableReader, TableSurvey, mended, unique_id_bytes};
+use ashlar_table::{ReaderOptions, TableReader, TableSurvey, Windows, mended, unique_id_bytes};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -59,6 +59,11 @@ impl Tables {
     /// The budget that the memory of the tables' blocks and indexes is charged to, if there is one.
     pub fn budget(&self) -> Option<&Arc<MemoryBudget>> {
         self.open.pool().budget()
+    }
+
+    /// The buffers that compactions read through.
+    pub fn windows(&self) -> Arc<Windows> {
+        self.open.windows()
     }
 
     /// The database's part of the cap on memory, if there is a cap.
