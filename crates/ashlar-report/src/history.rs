@@ -117,6 +117,14 @@ fn linkbench(row: &str, engine: &str) -> Option<(&'static str, &'static str)> {
     Some((table.cell(found, "ops")?, if off { "off" } else { "on" }))
 }
 
+/// The line of the document of 2020 for a row of `benchmark.sh`, without the names of test and variant.
+pub fn benchmark<const N: usize>(row: &str) -> Option<[&'static str; N]> {
+    let (test, variant) = row.split_once('-')?;
+    let table = Table::parse(S2);
+    let found = table.row(&[("test", test), ("variant", variant)])?;
+    found.get(2..)?.try_into().ok()
+}
+
 /// The description of a row of the LevelDB page.
 pub fn title(experiment: &str, row: &str) -> Option<&'static str> {
     let table = match experiment {

@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod aggregate;
+mod benchmark;
 mod graph;
 pub mod history;
 pub mod machine;

@@ -1,9 +1,10 @@
 //! The page as Markdown, shorter: remarks, rates, waits at a fixed rate, amplification, and the settings.
 
+use crate::benchmark;
 use crate::graph;
 use crate::page::name;
 use crate::record::{From, Latency, Record, Run};
-use crate::summary::{Cell, Group, OPERATIONS, OURS, REFERENCE, ROCKSJAVA, Row, Spread, Summary};
+use crate::summary::{BENCHMARK, Cell, Group, OPERATIONS, OURS, REFERENCE, ROCKSJAVA, Row, Spread, Summary};
 use crate::theory::predicted;
 use crate::words::{bytes, factor, known, micros, rate};
 use std::fmt::Write;
@@ -46,6 +47,8 @@ fn shown(run: &Run, more: impl Fn(&Group<'_>) -> String) -> String {
         let _ = writeln!(out, "### {}\n", group.title());
         out.push_str(&table(group, &summary.engines));
         out.push('\n');
+        out.push_str(&not_first(group));
+        out.push_str(&benchmark(group));
         out.push_str(&past(group));
         out.push_str(&waits(group));
         out.push_str(&rewriting(group));
@@ -249,6 +252,22 @@ fn linkbench(group: &Group<'_>) -> String {
     out
 }
 
+/// The columns of `benchmark.sh`.
+fn benchmark(group: &Group<'_>) -> String {
+    let lines = benchmark::lines(group);
+    if lines.is_empty() {
+        return String::new();
+    }
+    let table = plain(&benchmark::HEAD, lines.iter().map(|cells| &cells[..]));
+    format!("The columns of the script. {}\n\n{table}", benchmark::NOTE)
+}
+
+/// The rows in which another engine is faster than AshlarDB.
+fn not_first(group: &Group<'_>) -> String {
+    let sentence = group.standing();
+    if sentence.is_empty() { sentence } else { format!("{}\n\n", text(&sentence)) }
+}
+
 /// A table whose first two columns are texts and whose others are numbers.
 fn plain<'a>(head: &[&str], lines: impl Iterator<Item = &'a [String]>) -> String {
     let mut out = String::new();
@@ -259,8 +278,11 @@ fn plain<'a>(head: &[&str], lines: impl Iterator<Item = &'a [String]>) -> String
     out + "\n"
 }
 
-/// Published figures, a line per engine.
+/// Published figures, a line per engine. The table of [`benchmark`] has the figures of its document already.
 fn past(group: &Group<'_>) -> String {
+    if group.experiment == BENCHMARK {
+        return String::new();
+    }
     let mut engines: Vec<&str> =
         group.rows.iter().flat_map(|row| &row.history).map(|(engine, _)| *engine).collect();
     engines.sort_unstable();

@@ -1,7 +1,9 @@
 //! Groups records by experiment, row and engine: medians, spread, and remarks.
 
 use crate::history;
+use crate::page::name;
 use crate::record::{Class, From, Limit, Published, Record, Run, Status};
+use crate::words::factor;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,6 +17,9 @@ pub const OPERATIONS: &str = "operations";
 
 /// The experiment of RocksJava, whose processes are JVMs.
 pub const ROCKSJAVA: &str = "s1";
+
+/// The experiment of `benchmark.sh`, which has the columns of that script.
+pub const BENCHMARK: &str = "s2";
 
 /// Linkbench's experiment, whose cost per operation is shown as its document does. Runs with other modes or configurations have
 /// this name with parts behind dots: `s4.txn.sync`.
@@ -167,7 +172,7 @@ impl<'a> Group<'a> {
         let experiment = match linkbench.as_deref().unwrap_or(self.experiment) {
             "s0" => "RocksDB and LevelDB on flash",
             ROCKSJAVA => "RocksJava on flash",
-            "s2" => "benchmark.sh",
+            BENCHMARK => "benchmark.sh",
             "s3" => "LevelDB’s page",
             "ycsb" => "YCSB",
             "hot-paths" => "Hot paths",
@@ -182,6 +187,43 @@ impl<'a> Group<'a> {
     /// and where the driver limits them.
     pub fn ranks(&self, row: &Row<'_>) -> bool {
         self.is_quotable() && !row.is_paced()
+    }
+
+    /// Sentences that name the rows in which another engine is faster than AshlarDB, with the fastest and the ratio of the median rates,
+    /// and those of another engine alone. Empty if no row ranks AshlarDB and another engine.
+    pub fn standing(&self) -> String {
+        let (mut compared, mut behind, mut alone) = (0, Vec::new(), Vec::new());
+        for row in self.rows.iter().filter(|row| self.ranks(row)) {
+            let others = row.cells.iter().filter(|cell| cell.engine != OURS);
+            let others = others.filter_map(|cell| Some((cell.engine, cell.rate()?)));
+            let Some((engine, best)) = others.max_by(|a, b| a.1.median.total_cmp(&b.1.median)) else {
+                continue;
+            };
+            let Some(ours) = row.of(OURS).and_then(Cell::rate) else {
+                alone.push(row.id);
+                continue;
+            };
+            compared += 1;
+            if best.median > ours.median {
+                let tie = if best.ties(&ours) { ", within the spread" } else { "" };
+                behind.push(format!(
+                    "{} ({} {} times{tie})",
+                    row.id,
+                    name(engine),
+                    factor(best.median / ours.median)
+                ));
+            }
+        }
+        let us = name(OURS);
+        let first = match behind.len() {
+            _ if compared == 0 => return String::new(),
+            0 => format!("{us} is first in each of {compared} rows."),
+            count => format!("{us} is not first in {count} of {compared} rows: {}.", behind.join(", ")),
+        };
+        match alone.is_empty() {
+            true => first,
+            false => format!("{first} {us} has no figure in {}.", alone.join(", ")),
+        }
     }
 
     /// False for the smoke size.

@@ -111,6 +111,59 @@ pub fn shape(engine: &str) -> Option<Shape> {
         .then_some(Shape::BTree)
 }
 
+/// How a log-structured merge tree merges its runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Style {
+    /// One run per level below level 0.
+    Leveled,
+    /// As many runs per tier as the ratio of sizes.
+    Tiered,
+}
+
+/// What the owner of a log-structured merge tree can choose.
+#[derive(Clone, Copy, Debug)]
+pub struct Choice {
+    /// How runs are merged.
+    pub style: Style,
+    /// The size of a level or tier divided by that of the one above.
+    pub ratio: f64,
+    /// Bytes in a table per byte of the user's.
+    pub stored: f64,
+    /// Bytes of a memtable.
+    pub memtable: f64,
+}
+
+/// What a choice costs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Trade {
+    /// Bytes written per byte of the user's, the log included.
+    pub write: f64,
+    /// Bytes stored per live byte.
+    pub space: f64,
+    /// Sorted runs that a seek looks at; `None` if not known.
+    pub runs: Option<f64>,
+}
+
+/// Tables of level 0 when their compaction begins.
+const LEVEL0_RUNS: f64 = 4.0;
+
+impl Choice {
+    /// What this choice costs with `data` live bytes that were put in random order.
+    pub fn trade(&self, data: f64) -> Trade {
+        // A whole power of the ratio is not one level more by rounding.
+        let levels = ((data * self.stored / self.memtable).max(1.0).log(self.ratio) - 1e-9).ceil().max(1.0);
+        let (tree, space, runs) = match self.style {
+            Style::Leveled => {
+                let tree = lsm_wa(levels - 1.0, PER_LEVEL / FANOUT * self.ratio) - 1.0;
+                (tree, leveled_space(self.ratio), LEVEL0_RUNS + levels)
+            }
+            // The last tier is one run, about as large as all above it; each tier above has as many runs as the ratio.
+            Style::Tiered => (tiered_wa(levels + 1.0) - 1.0, TIERED_SPACE, levels * self.ratio + 1.0),
+        };
+        Trade { write: 1.0 + tree * self.stored, space: space * self.stored, runs: Some(runs) }
+    }
+}
+
 /// The expected amplification of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Predicted {

@@ -1,6 +1,7 @@
 //! What an operation costs the machine: processor, switches, faults, calls, memory, settling.
 
 use super::name;
+use crate::benchmark;
 use crate::graph;
 use crate::record::Record;
 use crate::summary::{Cell, Group};
@@ -43,6 +44,16 @@ pub fn linkbench(group: &Group<'_>) -> String {
         out.push_str(&plain(&graph::GROWTH, growth.iter().map(|cells| &cells[..])));
     }
     out
+}
+
+/// The columns of `benchmark.sh`; empty for other experiments.
+pub fn benchmark(group: &Group<'_>) -> String {
+    let lines = benchmark::lines(group);
+    if lines.is_empty() {
+        return String::new();
+    }
+    let table = plain(&benchmark::HEAD, lines.iter().map(|cells| &cells[..]));
+    format!("<h3>The columns of the script</h3>\n<p>{}</p>\n{table}", benchmark::NOTE)
 }
 
 /// A table whose second column is a text too.

@@ -1,13 +1,14 @@
 //! The page: one self-contained file with its style and drawings, without scripts.
 //!
 //! Every drawing is in or beside a table with the same figures. Order: remarks, rates, course over time, latencies,
-//! amplification beside theory, cost, settings, every run.
+//! amplification beside theory, cost, the trade that the reader moves, settings, every run.
 
 mod bars;
 mod cost;
 mod latency;
 mod series;
 mod settings;
+mod trade;
 mod triangle;
 
 use crate::record::Run;
@@ -21,25 +22,30 @@ const STYLE: &str = include_str!("style.css");
 pub fn page(run: &Run) -> String {
     let summary = Summary::of(run);
     let title = title(&summary);
+    let trade = trade::section(&summary);
+    let rules = if trade.is_empty() { String::new() } else { trade::rules() };
     let mut out = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"data:,\">\n\
-         <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n"
+         <title>{title}</title>\n<style>\n{STYLE}{rules}</style>\n</head>\n<body>\n<main>\n"
     );
     out.push_str(&head(&summary, run, &title));
     out.push_str(&first(&summary));
     for group in &summary.groups {
         let _ = writeln!(out, "<section>\n<h2>{}</h2>", escape(&group.title()));
         out.push_str(&settings::sentence(group));
+        out.push_str(&not_first(group));
         out.push_str(&bars::section(group, &summary.engines));
         out.push_str(&series::section(group));
         out.push_str(&latency::section(group, &summary.engines));
         out.push_str(&triangle::section(group, &summary.engines));
         out.push_str(&cost::linkbench(group));
+        out.push_str(&cost::benchmark(group));
         out.push_str(&cost::section(group));
         out.push_str("</section>\n");
     }
+    out.push_str(&trade);
     out.push_str(&settings::section(run, &summary));
     out.push_str("</main>\n</body>\n</html>\n");
     out
@@ -102,6 +108,12 @@ fn first(summary: &Summary<'_>) -> String {
     }
     let marks: String = summary.marks.iter().map(|mark| format!("<li>{}</li>\n", escape(mark))).collect();
     format!("<aside class=\"marks\">\n<h2>Before you read</h2>\n<ul>\n{marks}</ul>\n</aside>\n")
+}
+
+/// The rows in which another engine is faster than AshlarDB.
+fn not_first(group: &Group<'_>) -> String {
+    let sentence = group.standing();
+    if sentence.is_empty() { sentence } else { format!("<p>{}</p>\n", escape(&sentence)) }
 }
 
 /// The heading of a row: its name in the document, if it has one, and its description.

@@ -70,7 +70,7 @@ pub fn section(group: &Group<'_>, engines: &[&str]) -> String {
 }
 
 /// The row that shows most: random writes over old data, else random ones, else any that has the figure.
-fn row_like<'a, 'b>(group: &'b Group<'a>, has: impl Fn(&Record) -> bool) -> Option<&'b Row<'a>> {
+pub(super) fn row_like<'a, 'b>(group: &'b Group<'a>, has: impl Fn(&Record) -> bool) -> Option<&'b Row<'a>> {
     let known = |row: &&Row<'_>| row.cells.iter().flat_map(|cell| &cell.runs).any(|run| has(run));
     let named = |word: &str| {
         let of = |run: &&Record| run.workload.contains(word);
@@ -80,8 +80,9 @@ fn row_like<'a, 'b>(group: &'b Group<'a>, has: impl Fn(&Record) -> bool) -> Opti
 }
 
 /// Directions of write (up), space (right below), read (left below).
-const AXES: [(f64, f64); 3] = [(0.0, -1.0), (0.866, 0.5), (-0.866, 0.5)];
-const RADIUS: f64 = 62.0;
+pub(super) const AXES: [(f64, f64); 3] = [(0.0, -1.0), (0.866, 0.5), (-0.866, 0.5)];
+/// The length of an axis.
+pub(super) const RADIUS: f64 = 62.0;
 
 fn triangle(engine: &str, corners: &Corners, theory: Option<&Predicted>, scale: [f64; 3]) -> String {
     let point = |axis: usize, value: f64| {

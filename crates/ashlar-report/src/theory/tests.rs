@@ -99,3 +99,21 @@ fn predictions_of_runs() {
     assert!(near(wa(&packed), 2.0 * 78.0 / 128.0));
     assert!(near(predicted(&packed).unwrap().sa, 10.0 / 9.0 * 78.0 / 128.0));
 }
+
+#[test]
+fn a_choice_trades_writes_for_space_and_runs() {
+    let gib = (1_u64 << 30) as f64;
+    let leveled = Choice { style: Style::Leveled, ratio: 10.0, stored: 1.0, memtable: gib / 1024.0 };
+    // 1 GiB over a memtable of 1 MiB are 4 levels: log, flush, level 1, and 7 for each of three more.
+    let trade = leveled.trade(gib);
+    assert_eq!((trade.write, trade.runs), (3.0 + 3.0 * 7.0, Some(8.0)));
+    assert!((trade.space - 10.0 / 9.0).abs() < 1e-9);
+    let tiered = Choice { style: Style::Tiered, ..leveled }.trade(gib);
+    assert_eq!(tiered, Trade { write: 6.0, space: 2.0, runs: Some(41.0) });
+    // A codec does not shrink the log.
+    let packed = Choice { stored: 0.5, ..leveled }.trade(2.0 * gib);
+    assert_eq!((packed.write, packed.runs), (1.0 + 23.0 / 2.0, Some(8.0)));
+    let larger = Choice { memtable: gib / 16.0, ..leveled }.trade(gib);
+    assert!(larger.write < trade.write && larger.space == trade.space);
+    assert_eq!(leveled.trade(0.0).write, 3.0, "less than a memtable");
+}
