@@ -36,7 +36,7 @@ impl Work for On<'_> {
 
 fn on<P: Peer>(job: &Job) -> Result<()> {
     let dir = Path::new(&job.dir);
-    let mut held = Held::enter(&job.settings, job.keys, job.group.as_deref())?;
+    let mut held = Held::enter(job.engine, &job.settings, job.keys, job.group.as_deref())?;
     let peer = P::open(job.engine, dir, &job.settings, job.shared_object.as_deref())?;
     if job.probe {
         return probe(peer, job);

@@ -128,9 +128,6 @@ pub trait Form {
     where
         Self: 'a;
 
-    /// Bytes of memory that the engine needs beside its caches and memtables, and this program does not.
-    const BESIDE: u64 = 0;
-
     /// What the graph takes in the directory `dir`.
     fn taken(_peer: &Self::Peer, dir: &Path) -> Taken {
         taken(dir)
@@ -173,9 +170,6 @@ impl Form for Sql {
     {
         Tables::new(client)
     }
-
-    /// A server without tables has about so much, of threads, dictionaries and code.
-    const BESIDE: u64 = 128 << 20;
 
     fn taken(peer: &MariaDb, dir: &Path) -> Taken {
         peer.taken(dir)

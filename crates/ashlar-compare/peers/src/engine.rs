@@ -125,6 +125,16 @@ impl EngineName {
         }
     }
 
+    /// Bytes that the engine takes for threads, sessions and dictionaries, beside its cache and its memtables. The process gets them in
+    /// addition to the limit on memory.
+    pub fn own_bytes(self) -> u64 {
+        match self {
+            server if server.is_server() => 128 << 20,
+            EngineName::Wiredtiger | EngineName::WiredtigerLsm => 96 << 20,
+            _ => 0,
+        }
+    }
+
     /// The settings that the engine has no equivalent for.
     pub fn lacks(self, settings: &Settings) -> Option<&'static str> {
         let ours = self == EngineName::Ashlardb || self.spoilt().is_some();

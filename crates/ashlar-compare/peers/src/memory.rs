@@ -4,10 +4,11 @@
 //! 1. `--memory-group` names a memory control group, of cgroup v1 or v2, that is delegated to this program. The driver
 //!    creates a group below it for each process. The process enters its group before it opens a file, so that the page
 //!    cache of its files is charged to the group.
-//! 2. During a measured step the group has just the limit, the engine's memtables, the memory of the oracle, and 64 MiB for
-//!    the program. At other times the group is large enough for the oracle to grow.
+//! 2. During a measured step the group has just the limit, the engine's memtables, [`EngineName::own_bytes`], the memory of the oracle,
+//!    and 64 MiB for the program. At other times the group is large enough for the oracle to grow.
 //! 3. Without such a group there is no limit, and the record says so: its regime follows from the machine's memory.
 
+use crate::engine::EngineName;
 use crate::settings::Settings;
 use ashlar_report::record::{Params, Record};
 use std::fs;
@@ -86,25 +87,19 @@ impl Held {
     ///
     /// # Errors
     /// The process cannot enter.
-    pub fn enter(settings: &Settings, keys: u64, group: Option<&Path>) -> Result<Held, String> {
-        Held::enter_with(settings, keys, 0, group)
-    }
-
-    /// As [`Held::enter`], for an engine that needs `server` bytes beside its caches and memtables, in a process that this one starts.
-    ///
-    /// # Errors
-    /// The process cannot enter.
-    pub fn enter_with(
+    pub fn enter(
+        engine: EngineName,
         settings: &Settings,
         keys: u64,
-        server: u64,
         group: Option<&Path>,
     ) -> Result<Held, String> {
         let group = group.map(Path::to_path_buf);
         let held = Held {
             group: group.filter(|_| settings.memory_limit_bytes.is_some()),
             limit: settings.memory_limit_bytes,
-            beside: settings.write_buffer_bytes * u64::from(settings.write_buffers) + PROGRAM_BYTES + server,
+            beside: settings.write_buffer_bytes * u64::from(settings.write_buffers)
+                + PROGRAM_BYTES
+                + engine.own_bytes(),
             oracle_most: keys * ORACLE_BYTES,
             oracle: 0,
         };
@@ -207,7 +202,7 @@ mod tests {
         let read = |name: &str| fs::read_to_string(path.join(name)).unwrap();
         assert_eq!(fs::read_to_string(parent.path().join("cgroup.subtree_control")).unwrap(), "+memory");
         let settings = Settings { memory_limit_bytes: Some(10 << 20), ..Settings::default() };
-        let held = Held::enter(&settings, 1 << 16, Some(&path)).unwrap();
+        let held = Held::enter(EngineName::Ashlardb, &settings, 1 << 16, Some(&path)).unwrap();
         let beside = (2 + 64) << 20;
         let wide = (10_u64 << 20) + beside + (10 << 20);
         assert_eq!((read("cgroup.procs"), read("memory.max")), ("0".into(), wide.to_string()));
@@ -231,7 +226,7 @@ mod tests {
         let settings = Settings { memory_limit_bytes: Some(1), ..Settings::default() };
         let mut record = Record { params: settings.params(1), ..Record::default() };
         record.space.du = Some(90 << 20);
-        let held = Held::enter(&settings, 5000, None).unwrap();
+        let held = Held::enter(EngineName::Ashlardb, &settings, 5000, None).unwrap();
         held.note(&mut record);
         assert_eq!(record.params.options["memory limit"], "not held: no --memory-group was given");
         assert_eq!((record.params.regime.as_deref(), record.params.memory_limit_bytes), (Some("os"), None));

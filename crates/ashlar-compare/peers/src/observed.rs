@@ -34,9 +34,9 @@ pub struct Observed {
     pub settled: Passed,
     /// At the end.
     pub memory: Memory,
-    /// The bytes that the engine reported as written before the work.
+    /// What the engine reported of its writes before the work.
     pub wrote: Written,
-    /// The bytes that the engine reports as written after the work.
+    /// What the engine reports of its writes after the work.
     pub written: Written,
     /// Tables per level.
     pub levels: Vec<u64>,
@@ -124,9 +124,11 @@ impl Observed {
         let more = |now: Option<u64>, then: Option<u64>| {
             now.zip(then).filter(|_| writes).map(|(now, then)| now.saturating_sub(then))
         };
+        let stalled = self.written.stalled.zip(self.wrote.stalled);
         Counters {
             flush_bytes: more(self.written.flush, self.wrote.flush),
             compact_write_bytes: more(self.written.compaction, self.wrote.compaction),
+            stall_s: stalled.filter(|_| writes).map(|(now, then)| (now - then).max(0.0)),
             levels: self.levels.clone(),
             ..Counters::default()
         }

@@ -14,13 +14,15 @@ pub fn not_driven<T>(what: &str) -> Result<T> {
     Err(format!("not offered: {what}; of the peers it is driven on RocksDB only"))
 }
 
-/// Bytes that an engine reports as written. `None`: the engine has no such report.
+/// What an engine reports of its writes since the open. `None`: the engine has no such report.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Written {
-    /// By flushes.
+    /// Bytes written by flushes.
     pub flush: Option<u64>,
-    /// By compactions.
+    /// Bytes written by compactions.
     pub compaction: Option<u64>,
+    /// Seconds that writers waited for flushes and compactions.
+    pub stalled: Option<f64>,
 }
 
 /// Entries of one length for one batch, lying one after the other: a key, its value, the next key.

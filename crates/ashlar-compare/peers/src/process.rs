@@ -99,12 +99,17 @@ pub fn end_with_parent() {
     let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
 }
 
+/// Milliseconds after which this program's allocator, mimalloc, gives freed memory back. Its own default of a second keeps up to 100 MB
+/// of freed buffers under a load.
+const PURGE_DELAY: &str = "10";
+
 /// This program again, as the process of `engine`: RocksDB with jemalloc if `jemalloc` and if it is installed.
 ///
 /// # Errors
 /// The path of this program is unknown.
 pub fn command(engine: EngineName, jemalloc: bool) -> Result<Command, Status> {
     let mut command = Command::new(std::env::current_exe().map_err(|e| failed(e.to_string()))?);
+    command.env("MIMALLOC_PURGE_DELAY", PURGE_DELAY);
     if engine == EngineName::Rocksdb
         && jemalloc
         && let Some(path) = shared_jemalloc()

@@ -131,7 +131,9 @@ pub fn make<P: Peer>(peer: &P, job: &Job, step: &Step) -> Result<()> {
 /// Does one step, measured by `meter`. A step that is given no time limit and the same job does the same on every engine.
 pub fn run<P: Peer>(peer: &P, job: &Job, step: &Step, meter: &mut Meter) -> Result<Done> {
     match step.workload {
-        Workload::Fillrandom | Workload::Fillsync if step.threads > 1 => threads::put(peer, job, step, meter),
+        Workload::Fillrandom | Workload::Fillsync | Workload::Overwrite if step.threads > 1 => {
+            threads::put(peer, job, step, meter)
+        }
         Workload::Fillseq
         | Workload::Fillrandom
         | Workload::Fillbatch
@@ -200,7 +202,7 @@ pub fn replay<P: Peer>(peer: &P, job: &Job, step: &Step, done: &Done) -> Result<
     let exactly = Step { ops: done.ops, seconds: 0.0, batch: 1, ..step.clone() };
     make(peer, job, step)?;
     match step.workload {
-        Workload::Fillrandom | Workload::Fillsync if step.threads > 1 => {
+        Workload::Fillrandom | Workload::Fillsync | Workload::Overwrite if step.threads > 1 => {
             threads::replay(peer, job, step, &done.each)
         }
         Workload::Fillseq | Workload::Fillrandom | Workload::Fillbatch | Workload::Bulkload => {

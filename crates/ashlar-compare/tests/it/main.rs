@@ -180,7 +180,12 @@ fn the_tables_of_documents_are_those_of_the_records() {
         let entry = entry.unwrap();
         std::fs::copy(entry.path(), results.join(entry.file_name())).unwrap();
     }
-    for document in ["README.md", "docs/results/README.md", "docs/results/linkbench-smoke.md"] {
+    for document in [
+        "README.md",
+        "docs/results/README.md",
+        "docs/results/linkbench-smoke.md",
+        "docs/results/linkbench-quarter.md",
+    ] {
         let text = std::fs::read_to_string(root.join(document)).unwrap();
         let copy = dir.path().join(document);
         std::fs::write(&copy, &text).unwrap();

@@ -223,7 +223,7 @@ impl Peer for MariaDb {
             return Written::default();
         }
         let of = |names| self.status(names).ok();
-        Written { flush: of(FLUSHED), compaction: of(COMPACTED) }
+        Written { flush: of(FLUSHED), compaction: of(COMPACTED), stalled: None }
     }
 
     fn close(self) -> Result<()> {

@@ -135,7 +135,7 @@ impl Peer for Shim {
         // SAFETY: the database is live, the two numbers are ours.
         let known = unsafe { (self.f.written)(self.db, &raw mut flush, &raw mut compaction) };
         let of = |bytes| (known == 1).then_some(bytes);
-        Written { flush: of(flush), compaction: of(compaction) }
+        Written { flush: of(flush), compaction: of(compaction), stalled: None }
     }
 
     fn levels(&self) -> Vec<u64> {
