@@ -36,7 +36,8 @@ impl Work for On<'_> {
 
 fn on<P: Peer>(job: &Job) -> Result<()> {
     let dir = Path::new(&job.dir);
-    let mut held = Held::enter(job.engine, &job.settings, job.keys, job.group.as_deref())?;
+    let threads = job.steps.iter().map(|step| step.threads).max().unwrap_or(1);
+    let mut held = Held::enter(job.engine, &job.settings, (job.keys, threads), job.group.as_deref())?;
     let peer = P::open(job.engine, dir, &job.settings, job.shared_object.as_deref())?;
     if job.probe {
         return probe(peer, job);

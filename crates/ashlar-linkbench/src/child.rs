@@ -53,7 +53,7 @@ fn on<F: Form>(job: &Job) -> Result<()> {
     let config = job.source.config()?;
     let mut settings = job.settings.clone();
     settings.clients = job.clients(config.loaders);
-    let held = Held::enter(job.engine, &settings, 0, job.group.as_deref())?;
+    let held = Held::enter(job.engine, &settings, (0, 0), job.group.as_deref())?;
     let peer = F::Peer::open(job.engine, Path::new(&job.dir), &settings, job.shared_object.as_deref())?;
     let options = F::options(&peer);
     let database = Database::<F> {

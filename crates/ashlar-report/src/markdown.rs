@@ -278,7 +278,7 @@ fn plain<'a>(head: &[&str], lines: impl Iterator<Item = &'a [String]>) -> String
     out + "\n"
 }
 
-/// Published figures, a line per engine. The table of [`benchmark`] has the figures of its document already.
+/// Published figures, a line per engine. The table of [`benchmark()`] has the figures of its document already.
 fn past(group: &Group<'_>) -> String {
     if group.experiment == BENCHMARK {
         return String::new();

@@ -4,8 +4,9 @@
 //! 1. `--memory-group` names a memory control group, of cgroup v1 or v2, that is delegated to this program. The driver
 //!    creates a group below it for each process. The process enters its group before it opens a file, so that the page
 //!    cache of its files is charged to the group.
-//! 2. During a measured step the group has just the limit, the engine's memtables, [`EngineName::own_bytes`], the memory of the oracle,
-//!    and 64 MiB for the program. At other times the group is large enough for the oracle to grow.
+//! 2. During a measured step the group has just the limit, the engine's memtables, [`EngineName::own_bytes`], and the memory of the oracle.
+//!    The program has 64 MiB in addition, and 2 MiB for each of its threads. At other times the group is large enough for the
+//!    oracle to grow.
 //! 3. Without such a group there is no limit, and the record says so: its regime follows from the machine's memory.
 
 use crate::engine::EngineName;
@@ -16,6 +17,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 const PROGRAM_BYTES: u64 = 64 << 20;
+/// What a thread that reads or writes takes: the random values that it puts, its stack, its part of the allocator.
+const THREAD_BYTES: u64 = 2 << 20;
 /// The oracle's map, per key.
 pub const ORACLE_BYTES: u64 = 160;
 
@@ -83,14 +86,15 @@ pub struct Held {
 }
 
 impl Held {
-    /// Enters `group`, if there is one and `settings` have a limit. The oracle holds up to `keys` keys.
+    /// Enters `group`, if there is one and `settings` have a limit. The oracle holds up to `keys` keys, and a step has up to `threads`
+    /// threads.
     ///
     /// # Errors
     /// The process cannot enter.
     pub fn enter(
         engine: EngineName,
         settings: &Settings,
-        keys: u64,
+        (keys, threads): (u64, u32),
         group: Option<&Path>,
     ) -> Result<Held, String> {
         let group = group.map(Path::to_path_buf);
@@ -99,6 +103,7 @@ impl Held {
             limit: settings.memory_limit_bytes,
             beside: settings.write_buffer_bytes * u64::from(settings.write_buffers)
                 + PROGRAM_BYTES
+                + THREAD_BYTES * u64::from(threads)
                 + engine.own_bytes(),
             oracle_most: keys * ORACLE_BYTES,
             oracle: 0,
@@ -202,7 +207,7 @@ mod tests {
         let read = |name: &str| fs::read_to_string(path.join(name)).unwrap();
         assert_eq!(fs::read_to_string(parent.path().join("cgroup.subtree_control")).unwrap(), "+memory");
         let settings = Settings { memory_limit_bytes: Some(10 << 20), ..Settings::default() };
-        let held = Held::enter(EngineName::Ashlardb, &settings, 1 << 16, Some(&path)).unwrap();
+        let held = Held::enter(EngineName::Ashlardb, &settings, (1 << 16, 0), Some(&path)).unwrap();
         let beside = (2 + 64) << 20;
         let wide = (10_u64 << 20) + beside + (10 << 20);
         assert_eq!((read("cgroup.procs"), read("memory.max")), ("0".into(), wide.to_string()));
@@ -226,7 +231,7 @@ mod tests {
         let settings = Settings { memory_limit_bytes: Some(1), ..Settings::default() };
         let mut record = Record { params: settings.params(1), ..Record::default() };
         record.space.du = Some(90 << 20);
-        let held = Held::enter(EngineName::Ashlardb, &settings, 5000, None).unwrap();
+        let held = Held::enter(EngineName::Ashlardb, &settings, (5000, 0), None).unwrap();
         held.note(&mut record);
         assert_eq!(record.params.options["memory limit"], "not held: no --memory-group was given");
         assert_eq!((record.params.regime.as_deref(), record.params.memory_limit_bytes), (Some("os"), None));
