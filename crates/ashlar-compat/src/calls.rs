@@ -198,7 +198,6 @@ impl ReadOptions {
             verify: self.flag("verify_checksums"),
             cached_only: self.texts.get_named("read_tier", READ_TIER) == 1,
             limit,
-            ..ReadHow::default()
         })
     }
 

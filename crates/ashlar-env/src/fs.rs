@@ -159,6 +159,13 @@ pub trait ReadFile: Send + Sync + Debug {
     /// The path it was opened by.
     fn path(&self) -> &Path;
 
+    /// Tells the system that reads come in no order, so that it reads nothing ahead by itself. Here: nothing.
+    fn expect_random(&self) {}
+
+    /// Asks the system to read these bytes in the background, because they will be read soon. Does not wait, and hides errors: the
+    /// read meets them. Here: nothing.
+    fn will_read(&self, _offset: u64, _len: u64) {}
+
     /// Fills all of `buf` from `offset` on.
     ///
     /// # Errors

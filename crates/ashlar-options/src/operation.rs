@@ -87,7 +87,6 @@ impl ReadOptions {
             fill_cache: self.fill_cache,
             verify: self.verify_checksums,
             cached_only: self.tier == ReadTier::BlockCache,
-            readahead: 0,
             limit,
         })
     }

@@ -23,14 +23,11 @@ pub struct ReadHow {
     /// Whether the read must do without files. What is neither in the pool nor part of an open table answers
     /// `Busy(NotCached)`.
     pub cached_only: bool,
-    /// Bytes to read ahead once blocks are read in order; 0 = none.
-    pub readahead: usize,
     /// How long the read may take; `None`: any time.
     pub limit: Option<Arc<ReadLimit>>,
 }
 
-static PLAIN: ReadHow =
-    ReadHow { fill_cache: true, verify: true, cached_only: false, readahead: 0, limit: None };
+static PLAIN: ReadHow = ReadHow { fill_cache: true, verify: true, cached_only: false, limit: None };
 
 impl Default for ReadHow {
     fn default() -> Self {

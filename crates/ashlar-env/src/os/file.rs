@@ -11,10 +11,11 @@ use crate::PreparedPiece;
 use crate::{ReadFile, WriteFile};
 use ashlar_base::error::IoKind;
 use ashlar_base::{Error, ErrorKind, Result};
-use rustix::fs::{AtFlags, FallocateFlags, FileType, Mode, OFlags};
+use rustix::fs::{Advice, AtFlags, FallocateFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io;
+use std::num::NonZeroU64;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
@@ -111,6 +112,18 @@ impl ReadFile for OsReadFile {
 
     fn path(&self) -> &Path {
         &self.path
+    }
+
+    fn expect_random(&self) {
+        // A system that does not take the advice reads ahead as it likes.
+        let _ = rustix::fs::fadvise(&self.file, 0, None, Advice::Random);
+    }
+
+    fn will_read(&self, offset: u64, len: u64) {
+        // A length of zero would mean all of the file.
+        if let Some(len) = NonZeroU64::new(len) {
+            let _ = rustix::fs::fadvise(&self.file, offset, Some(len), Advice::WillNeed);
+        }
     }
 }
 

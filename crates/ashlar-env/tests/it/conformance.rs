@@ -56,6 +56,11 @@ fn bytes_come_back() {
         for (offset, len) in [(0, 13), (5, 1 << 30), (u64::MAX, 1), (1, u64::MAX)] {
             file.begin_writeback(offset, len);
         }
+        let reader = fs.open_read(&path).unwrap();
+        reader.expect_random();
+        for (offset, len) in [(0, 13), (5, 1 << 30), (u64::MAX, 1), (1, u64::MAX), (0, 0)] {
+            reader.will_read(offset, len);
+        }
         assert_eq!(read_all(&**fs, &path).unwrap(), b"Jello\0\0\0\0\0end");
         file.truncate(4).unwrap();
         file.truncate(6).unwrap();

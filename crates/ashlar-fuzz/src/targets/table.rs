@@ -67,8 +67,7 @@ type Sample = (InternalKeyBuf, u64);
 
 /// Hashes of all entries, and the first few themselves.
 fn scan(table: &Arc<TableReader>, reverse: bool) -> (Result<Vec<(u64, u64)>>, Vec<Sample>) {
-    let readahead = if reverse { 4096 } else { 0 };
-    let mut iter = table.iter(ReadHow { fill_cache: !reverse, readahead, ..ReadHow::default() });
+    let mut iter = table.iter(ReadHow { fill_cache: !reverse, ..ReadHow::default() });
     let (mut all, mut some) = (Vec::new(), Vec::new());
     let mut moved = if reverse { iter.last() } else { iter.first() };
     while let Some(entry) = iter.entry().filter(|_| moved.is_ok() && all.len() < MOST_ENTRIES) {

@@ -119,7 +119,7 @@ pub(super) const DATABASE: &[Row<Options>] = &[
     ignored!("use_fsync", "false", open, "The environment chooses the system call that syncs a file's data and size. Directories are synced after a rename."),
     ignored!("bytes_per_sync", "0", live, "A table is synced once, when it is complete."),
     ignored!("strict_bytes_per_sync", "false", live, "A table is synced once, when it is complete."),
-    ignored!("advise_random_on_open", "true", open, "The engine itself reads ahead where it reads in order."),
+    ignored!("advise_random_on_open", "true", open, "Tables are always read with this advice. The engine itself reads ahead where it reads in order."),
     ignored!("compaction_readahead_size", "2097152", live, "Compaction reads its inputs in large pieces of a fixed size."),
     ignored!("read_io_executor_threads", "1", open, "Reads run on the caller's thread."),
     ignored!("writable_file_max_buffer_size", "1048576", live, "Tables are written in pieces of a fixed size."),

@@ -12,11 +12,11 @@ use std::sync::Arc;
 #[derive(Debug)]
 struct TableRunCursor {
     table: Arc<TableReader>,
-    readahead: Readahead,
     /// The ordinal of `block`; `None` past the last.
     at: Option<BlockAt>,
-    /// Windows hold its buffer as long as they have its entries.
+    /// Windows hold its buffer as long as they have its entries. Dropped before `readahead`, which hands the buffer on.
     block: SharedBlock,
+    readahead: Readahead,
     cursor: BlockCursor,
     /// The file offset of `block`.
     base: u64,

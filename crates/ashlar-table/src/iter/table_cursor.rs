@@ -8,7 +8,7 @@
 //! 3. The cursor is off the end exactly when it pins no block. After an error it is off the end.
 
 use crate::read_how::ReadHow;
-use crate::reader::{BlockAt, Readahead, TableReader, opened};
+use crate::reader::{Ahead, BlockAt, TableReader, opened};
 use ashlar_base::key::Sharing;
 use ashlar_base::{Entry, InternalKey, InternalKeyBuf, Malformed, Order, Result, SeqNum, Trailer};
 use ashlar_cache::FramePin;
@@ -41,7 +41,7 @@ pub struct TableCursor {
     global_seq: Option<SeqNum>,
     /// The key with that sequence number, for such a table.
     presented: Option<InternalKeyBuf>,
-    readahead: Option<Readahead>,
+    ahead: Ahead,
     /// The number of blocks that the cursor has walked into since its last seek.
     walked: u32,
 }
@@ -50,7 +50,7 @@ impl TableCursor {
     /// Leaves the table. The cursor is off the end, and the next positioning call may give another table.
     pub fn leave_table(&mut self) {
         self.leave();
-        self.readahead = None;
+        self.ahead = Ahead::default();
     }
 
     /// Bytes of the current block; 0 off the end.
@@ -363,10 +363,7 @@ impl TableCursor {
         }
         self.at = at;
         self.global_seq = table.global_seq();
-        if how.readahead > 0 && self.readahead.is_none() {
-            self.readahead = Some(Readahead::new(how.readahead, table.charge_buffer()));
-        }
-        self.pin = Some(table.block(at, how, self.readahead.as_mut())?);
+        self.pin = Some(table.block(at, how, Some(&mut self.ahead))?);
         Ok(())
     }
 

@@ -20,7 +20,7 @@ use ashlar_format::compress::{Compression, Dictionary, decompress_into, raw_len}
 use ashlar_format::table::{BlockChecksum, BlockHandle, TableKind};
 use std::borrow::Cow;
 use std::mem;
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -69,6 +69,7 @@ impl BlockFile {
         kind: TableKind,
         verify: bool,
     ) -> Self {
+        file.expect_random();
         let (data, statistics, budget) = (DataForm::default(), None, None);
         BlockFile { file, limit, checksum, kind, verify, data, statistics, budget }
     }
@@ -102,6 +103,11 @@ impl BlockFile {
     /// Bytes before the footer.
     pub(crate) fn size(&self) -> u64 {
         self.limit
+    }
+
+    /// Asks the system to read this place in the background.
+    pub(crate) fn will_read(&self, place: Range<u64>) {
+        self.file.will_read(place.start, place.end.saturating_sub(place.start));
     }
 
     pub(crate) fn path(&self) -> &Path {

@@ -10,7 +10,7 @@
 use crate::read_how::ReadHow;
 use crate::reader::scratch::{BlockId, Scratch, with_scratch};
 use crate::reader::table_index::Partition;
-use crate::reader::{BlockAt, Readahead, TableReader};
+use crate::reader::{Ahead, BlockAt, TableReader};
 use ashlar_base::bytes::copied;
 use ashlar_base::kept::with_kept;
 use ashlar_base::stats::Ticker;
@@ -63,13 +63,8 @@ impl Held<'_> {
 impl TableReader {
     /// The data block, from the pool or the file.
     #[inline]
-    pub(crate) fn block(
-        &self,
-        at: BlockAt,
-        how: &ReadHow,
-        readahead: Option<&mut Readahead>,
-    ) -> Result<FramePin> {
-        self.block_of(self.partition(at, how)?, at, how, readahead)
+    pub(crate) fn block(&self, at: BlockAt, how: &ReadHow, ahead: Option<&mut Ahead>) -> Result<FramePin> {
+        self.block_of(self.partition(at, how)?, at, how, ahead)
     }
 
     #[inline]
@@ -78,11 +73,11 @@ impl TableReader {
         part: &Partition,
         at: BlockAt,
         how: &ReadHow,
-        readahead: Option<&mut Readahead>,
+        ahead: Option<&mut Ahead>,
     ) -> Result<FramePin> {
         match self.hit(part, at) {
             Some(pin) => Ok(pin),
-            None => self.load(part, at.block(), how, readahead),
+            None => self.load(part, at.block(), how, ahead),
         }
     }
 
@@ -131,14 +126,16 @@ impl TableReader {
         part: &Partition,
         block: u32,
         how: &ReadHow,
-        readahead: Option<&mut Readahead>,
+        ahead: Option<&mut Ahead>,
     ) -> Result<FramePin> {
         let handle = self.missed(part, block)?;
         let file = self.file.reading(how);
-        let bytes = match readahead {
-            Some(window) => window.read(file, handle)?,
-            None => file.read_data(handle)?,
-        };
+        if let Some(ahead) = ahead
+            && !how.cached_only
+        {
+            ahead.reads(&file, handle.offset..handle.offset.saturating_add(file.stored_len(handle)? as u64));
+        }
+        let bytes = file.read_data(handle)?;
         DataBlock::parse(&bytes).map_err(|e| e.in_file(self.path(), handle.offset))?;
         if !how.fill_cache || !self.is_trusted(how) {
             return Ok(part.slots.hold(bytes));

@@ -1,5 +1,6 @@
 //! Opens a table and finds keys in it.
 
+mod ahead;
 mod block_file;
 mod blocks;
 mod bounds;
@@ -13,6 +14,7 @@ mod table_reader;
 mod tombstones;
 mod windows;
 
+pub(crate) use ahead::Ahead;
 pub(crate) use block_file::{BlockFile, MAX_BLOCK, Reading};
 pub(crate) use blocks::opened;
 pub use lookup::Ask;

@@ -88,6 +88,8 @@ impl Readahead {
         resize(&mut bytes, wanted)?;
         self.charge.set(bytes.capacity());
         file.read_raw(&mut bytes, handle.offset)?;
+        let next = handle.offset.saturating_add(wanted as u64);
+        file.will_read(next..next.saturating_add(self.size as u64).min(file.size()));
         (self.bytes, self.start) = (Arc::new(bytes), handle.offset);
         Ok(0..len)
     }

@@ -2,13 +2,14 @@
 
 use crate::fixture::{Entries, identity, key, open_with, write};
 use ashlar_base::memory::{MemoryBudget, MemoryUse};
-use ashlar_base::{FileNumber, InternalKey, LookupKey, Order, SeqNum, ValueType};
+use ashlar_base::{FileNumber, InternalKey, LookupKey, Order, SeqNum, ValueType, Window};
 use ashlar_cache::FramePool;
 use ashlar_env::Env;
 use ashlar_format::compress::Compression;
 use ashlar_format::table::IndexKind;
-use ashlar_table::{ReaderOptions, TableBuilder, TableOptions};
+use ashlar_table::{ReaderOptions, TableBuilder, TableOptions, Windows};
 use std::path::Path;
+use std::sync::Arc;
 
 fn numbered(count: u32) -> Entries {
     let entry = |i| {
@@ -72,4 +73,38 @@ fn a_table_in_the_making_is_charged() {
         builder.finish().unwrap();
         assert_eq!(budget.held(MemoryUse::Buffers), 0);
     }
+}
+
+#[test]
+fn a_cursor_hands_its_buffer_on_with_the_charge() {
+    const READAHEAD: usize = 1 << 16;
+    let entries = numbered(10_000);
+    let (bytes, _) =
+        write(&TableOptions { compression: Compression::None, ..TableOptions::default() }, &entries);
+    let budget = MemoryBudget::new(1 << 30);
+    let pool = FramePool::within(1 << 20, &budget);
+    let table = open_with(&bytes, ReaderOptions::new(Order::Bytewise, pool, FileNumber(9))).unwrap();
+    let windows = Arc::new(Windows::new(1 << 20));
+    let held = || budget.held(MemoryUse::Buffers);
+    // One cursor reads to the end, the next one stops in the middle.
+    for most in [usize::MAX, 100] {
+        let mut cursor = table.cursor_within(READAHEAD, &windows);
+        cursor.seek(None).unwrap();
+        let (mut window, mut seen) = (Window::default(), 0);
+        while seen < most && cursor.window(&mut window).unwrap() {
+            for at in 0..window.len() {
+                let entry = window.entry(at).unwrap();
+                let (key, value) = entries.get(seen).unwrap();
+                assert_eq!((entry.key.encoded(), entry.value), (&key[..], &value[..]));
+                seen += 1;
+            }
+            assert!((READAHEAD..2 * READAHEAD).contains(&held()), "one buffer: {}", held());
+        }
+        assert!(seen == entries.len() || seen >= most);
+        window.clear();
+        drop(cursor);
+        assert!((READAHEAD..2 * READAHEAD).contains(&held()), "it waits for the next cursor: {}", held());
+    }
+    windows.clear();
+    assert_eq!(held(), 0);
 }

@@ -86,7 +86,7 @@ pub fn forward(table: &Arc<TableReader>) -> Result<Entries> {
 
 /// All entries, back to front, past the pool; in forward order.
 pub fn backward(table: &Arc<TableReader>) -> Result<Entries> {
-    let mut iter = table.iter(ReadHow { fill_cache: false, readahead: 1 << 14, ..ReadHow::default() });
+    let mut iter = table.iter(ReadHow { fill_cache: false, ..ReadHow::default() });
     let mut entries = Vec::new();
     iter.last()?;
     while let Some(entry) = iter.entry() {

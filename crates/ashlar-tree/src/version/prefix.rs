@@ -34,4 +34,12 @@ impl ReadFile for Prefix {
     fn path(&self) -> &Path {
         self.file.path()
     }
+
+    fn expect_random(&self) {
+        self.file.expect_random();
+    }
+
+    fn will_read(&self, offset: u64, len: u64) {
+        self.file.will_read(offset, len);
+    }
 }
