@@ -4,7 +4,7 @@
 //! ```text
 //! | 0 | chunk: 12 bits | unit: 19 bits |      4096 chunks of at most 4 MiB = 16 GiB
 //! ```
-//! 1. Unit 0 of a chunk holds its length in units, so no returned address is zero.
+//! 1. Unit 0 of a chunk holds its length in units and whether it is a mapping, so no returned address is zero.
 //! 2. A chunk's pointer is stored before an address in the chunk is returned, and never changes.
 //! 3. `tail` holds the current chunk and its fill level. One thread at a time writes to a memtable: it holds the
 //!    [`Turn`], and only a `Turn` allocates. Taking the turn is one locked operation, an allocation has none.
@@ -12,8 +12,9 @@
 //!    pointers of the first chunks only, and allocates the list of the others when needed. So an empty memtable takes
 //!    little more than 1 KiB, and a database may have thousands. An allocation larger than 1 MiB gets a chunk of its
 //!    own size, because only its start needs an address.
-//! 5. Chunks of 64 KiB and more are separate mappings, so their memory returns to the system with the memtable. On the
-//!    heap, chunks of forty different lengths would leave holes.
+//! 5. Chunks of 32 KiB and more are separate mappings, so their memory returns to the system with the memtable. On the heap, chunks of
+//!    forty different lengths would leave holes. And the thread that leads allocates a chunk, while the flush frees it: an allocator with
+//!    a heap for each thread keeps such memory for the first thread. Where the system gives no mapping, a chunk is on the heap.
 //! 6. Entries leave an eighth of the chunks to nodes, because an insert of prepared entries must find room for its nodes.
 //! 7. The arena requests no huge pages. In a measurement they saved 3 % of a random insert, and cost stalls of
 //!    milliseconds when the kernel had to make them.
@@ -53,7 +54,9 @@ const UNIT_MASK: usize = (1 << UNIT_BITS) - 1;
 /// Above this an allocation gets its own chunk.
 const OWN_CHUNK_UNITS: u64 = CHUNK_UNITS_MAX / 4;
 /// From this size on a chunk is a mapping of whole pages.
-const MAPPED_UNITS: u64 = 1 << 13;
+const MAPPED_UNITS: u64 = 1 << 12;
+/// The bit of unit 0 that a mapped chunk has.
+const IS_MAPPED: u64 = 1 << 63;
 const PAGE_UNITS: u64 = 1 << 9;
 
 /// The current chunk and its fill level, packed in one word.
@@ -181,6 +184,10 @@ impl Arena {
 
     /// Maps whole pages. They do not move while the mapping is in `maps`.
     fn map(&self, bytes: usize) -> Result<NonNull<u64>, MemoryLimit> {
+        #[cfg(test)]
+        if tests::NO_MAPPINGS.get() {
+            return Err(MemoryLimit);
+        }
         let map = MmapRaw::from(MmapMut::map_anon(bytes).map_err(|_| MemoryLimit)?);
         let base = NonNull::new(map.as_mut_ptr().cast::<u64>()).ok_or(MemoryLimit)?;
         self.maps.lock().push(map);
@@ -262,7 +269,7 @@ impl<'a> Turn<'a> {
     fn grow(&self, old: Tail, units: u64, chunks: usize) -> Result<Tail, MemoryLimit> {
         // An eighth of the arena's size, so at most that part of a large arena is empty.
         let eighth = (self.arena.retired_bytes.load(Ordering::Relaxed) / UNIT / 8) as u64;
-        let least = (8 * old.capacity).clamp(FIRST_CHUNK_UNITS, CHUNK_UNITS_MIN);
+        let least = (4 * old.capacity).clamp(FIRST_CHUNK_UNITS, CHUNK_UNITS_MIN);
         let sized = eighth.clamp(least, CHUNK_UNITS_MAX);
         let capacity = whole_pages(sized.max((units + 1).next_power_of_two()));
         let (chunk, _) = self.new_chunk(capacity, chunks)?;
@@ -279,15 +286,18 @@ impl<'a> Turn<'a> {
         }
         let slot = arena.slot_or_list(chunk)?;
         let layout = chunk_layout(units).ok_or(MemoryLimit)?;
-        let base = if units < MAPPED_UNITS {
-            // SAFETY: the layout's size is not zero, as a chunk has at least two units. Checked by: miri `arena_*`.
-            NonNull::new(unsafe { alloc(layout) }.cast::<u64>()).ok_or(MemoryLimit)?
-        } else {
-            arena.map(layout.size())?
+        let mapped = if units < MAPPED_UNITS { None } else { arena.map(layout.size()).ok() };
+        let (base, mark) = match mapped {
+            Some(base) => (base, IS_MAPPED),
+            None => {
+                // SAFETY: the layout's size is not zero, as a chunk has at least two units. Checked by: miri `arena_*`.
+                let base = unsafe { alloc(layout) };
+                (NonNull::new(base.cast::<u64>()).ok_or(MemoryLimit)?, 0)
+            }
         };
         // SAFETY: bounds, alignment: `base` starts a fresh block of at least two aligned units. Aliasing: no other thread
         // has the pointer yet. Checked by: miri `arena_*`.
-        unsafe { base.as_ptr().write(units) };
+        unsafe { base.as_ptr().write(units | mark) };
         slot.store(base.as_ptr(), Ordering::Relaxed);
         arena.next_chunk.store(chunk + 1, Ordering::Relaxed);
         arena.charge.grow(layout.size());
@@ -333,10 +343,10 @@ pub(crate) fn unit_of(base: NonNull<u64>, unit: usize) -> NonNull<u64> {
 
 /// Frees a chunk, unless it is mapped.
 fn free_allocated(base: NonNull<u64>) {
-    // SAFETY: initialised: `new_chunk` wrote the length into unit 0, and no address of unit 0 is ever handed out.
+    // SAFETY: initialised: `new_chunk` wrote the length and the mark into unit 0, and no address of unit 0 is ever handed out.
     // Checked by: miri `arena_*`.
     let units = unsafe { base.as_ptr().read() };
-    if units < MAPPED_UNITS
+    if units & IS_MAPPED == 0
         && let Some(layout) = chunk_layout(units)
     {
         // SAFETY: allocated by `new_chunk` with this very layout; the drop of the arena owns the chunk alone.
@@ -360,7 +370,28 @@ mod tests {
     use super::*;
     use ashlar_base::error::BusyKind;
     use ashlar_base::{Error, ErrorKind};
+    use std::cell::Cell;
     use std::collections::BTreeSet;
+
+    thread_local! {
+        /// True while the system gives this thread no mappings.
+        pub(super) static NO_MAPPINGS: Cell<bool> = const { Cell::new(false) };
+    }
+
+    #[test]
+    fn arena_takes_the_heap_where_the_system_gives_no_mapping() {
+        let arena = Arena::new(MemoryCharge::none());
+        let turn = arena.turn();
+        let lengths = [OWN_CHUNK_UNITS + 1, MAPPED_UNITS - 2, OWN_CHUNK_UNITS + 2];
+        for (refused, units) in [true, false, true].into_iter().zip(lengths) {
+            NO_MAPPINGS.set(refused);
+            let (at, base) = turn.alloc(units).unwrap();
+            // SAFETY: the last unit of what we were given.
+            unsafe { unit_of(base, to_usize(units) - 1).as_ptr().write(7) };
+            assert_eq!(arena.resolve(at), base);
+        }
+        assert!(arena.maps.lock().len() <= 1, "two of the three chunks are on the heap");
+    }
 
     #[test]
     fn arena_hands_out_disjoint_memory_to_threads() {
