@@ -5,8 +5,8 @@
 //!    creates a group below it for each process. The process enters its group before it opens a file, so that the page
 //!    cache of its files is charged to the group.
 //! 2. During a measured step the group has just the limit, the engine's memtables, [`EngineName::own_bytes`], and the memory of the oracle.
-//!    The program has 64 MiB in addition, and 2 MiB for each of its threads. At other times the group is large enough for the
-//!    oracle to grow.
+//!    The program has 64 MiB in addition, and 2 MiB for each of its threads: a smaller experiment has a smaller limit, but as many
+//!    threads. At other times the group is large enough for the oracle to grow.
 //! 3. Without such a group there is no limit, and the record says so: its regime follows from the machine's memory.
 
 use crate::engine::EngineName;
@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 const PROGRAM_BYTES: u64 = 64 << 20;
-/// What a thread that reads or writes takes: the random values that it puts, its stack, its part of the allocator.
+/// What a thread that reads or writes takes: its stack, and the pages that an allocator keeps for it.
 const THREAD_BYTES: u64 = 2 << 20;
 /// The oracle's map, per key.
 pub const ORACLE_BYTES: u64 = 160;

@@ -19,12 +19,13 @@ struct Share {
 }
 
 impl Share {
-    fn new(job: &Job, step: &Step, index: u64) -> Share {
+    /// The share of thread `index`, which takes its values from the buffer of `values`.
+    fn new(job: &Job, step: &Step, values: &Values, index: u64) -> Share {
         let s = &job.settings;
         let threads = u64::from(step.threads);
         Share {
             maker: s.keys(),
-            values: Values::new(s.seed + index, s.compress_ratio, s.value_bytes),
+            values: values.for_thread(usize::try_from(index).unwrap_or_default()),
             random: Random::new(s.seed, Stream::Threads as u64 + (index << 8)),
             value_bytes: s.value_bytes,
             index,
@@ -46,10 +47,13 @@ impl Share {
 /// "not offered:" if the peer is not driven by several writing threads.
 pub fn put<P: Peer>(peer: &P, job: &Job, step: &Step, meter: &mut Meter) -> Result<Done> {
     let writers = (0..step.threads).map(|_| peer.writer()).collect::<Result<Vec<_>>>()?;
+    let values = &values(job);
     let each: Vec<_> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0_u64..)
             .zip(writers)
-            .map(|(index, writer)| scope.spawn(move || one(writer, job, step, index)))
+            .map(|(index, writer)| {
+                scope.spawn(move || one(writer, job, step, Share::new(job, step, values, index)))
+            })
             .collect();
         let ended = threads.into_iter();
         ended.map(|t| t.join().unwrap_or_else(|_| Err("a writer panicked".into()))).collect()
@@ -58,8 +62,13 @@ pub fn put<P: Peer>(peer: &P, job: &Job, step: &Step, meter: &mut Meter) -> Resu
     Ok(Done { each: ops, ..together(each, meter)? })
 }
 
-fn one<W: Write>(mut writer: W, job: &Job, step: &Step, index: u64) -> Result<(Done, Meter)> {
-    let mut share = Share::new(job, step, index);
+/// The buffer of values that all threads share.
+fn values(job: &Job) -> Values {
+    let s = &job.settings;
+    Values::new(s.seed, s.compress_ratio, s.value_bytes)
+}
+
+fn one<W: Write>(mut writer: W, job: &Job, step: &Step, mut share: Share) -> Result<(Done, Meter)> {
     let mut done = Done::default();
     let mut meter = Meter::new(step.seconds);
     meter.begin();
@@ -78,8 +87,9 @@ fn one<W: Write>(mut writer: W, job: &Job, step: &Step, index: u64) -> Result<(D
 
 /// Puts the first `each[t]` entries of every thread `t`, one thread after the other.
 pub fn replay<P: Peer>(peer: &P, job: &Job, step: &Step, each: &[u64]) -> Result<()> {
+    let values = values(job);
     for (index, &ops) in (0_u64..).zip(each) {
-        let mut share = Share::new(job, step, index);
+        let mut share = Share::new(job, step, &values, index);
         for _ in 0..ops {
             let (_, key, value) = share.next();
             peer.put(key, value)?;
