@@ -37,6 +37,7 @@ use ashlar_format::filename::FileKind;
 use ashlar_format::log_record::{LogLink, PredecessorInfo, decode_timestamp_sizes};
 use ashlar_format::write_batch::{BatchOp, BatchReader};
 use ashlar_log::{LogEnd, LogReader, LogRecord, LogRecordKind, RecoveryMode, Skipped};
+use ashlar_tree::files::in_place_of_wals;
 use ashlar_tree::logs::{Marks, ends_a_part, goes_back_to, has_marks, has_transactions, link_of};
 use ashlar_tree::version::{FamilyState, VersionSet};
 use std::cmp::Ordering;
@@ -254,18 +255,11 @@ impl FoundWals {
         let (prev, keep) = (facts.prev_log, facts.min_log_to_keep);
         let mut wals = Vec::new();
         let entries = env.fs.list(dir)?;
-        let files = entries.iter().filter(|entry| entry.kind != EntryKind::Dir);
-        let newest = files.filter_map(|entry| FileKind::parse_exact(&entry.name)?.number()).max();
-        for entry in entries {
+        if let Some((_, name)) = in_place_of_wals(&entries, min).next() {
+            return Err(not_a_log(&env.fs.real_path(&dir.join(name))));
+        }
+        for entry in entries.into_iter().filter(|entry| entry.kind != EntryKind::Dir) {
             let Some(FileKind::Wal(number)) = FileKind::parse(&entry.name) else { continue };
-            if entry.kind == EntryKind::Dir {
-                // The numbers of WAL files are not above all others.
-                let is_needed = number == min || number > min && newest.is_some_and(|newest| number < newest);
-                if is_needed {
-                    return Err(not_a_log(&env.fs.real_path(&dir.join(&entry.name))));
-                }
-                continue;
-            }
             // RocksDB does not always record the oldest WAL file that it keeps, so every older file is searched for
             // transactions.
             let kept = (keep..min).contains(&number);

@@ -12,8 +12,8 @@ pub type Lent<'a> = (&'a [u8], &'a [u8]);
 /// A position in a family: on an entry, or off the end. Each call that moves the cursor returns its new entry, or `None` when
 /// it is off the end.
 ///
-/// After an error the cursor is off the end until [`Cursor::first`], [`Cursor::last`] or a seek. A cursor still works after
-/// the database is closed or its family dropped. The next open of the directory removes replaced files. An older cursor that
+/// After an error, or a panic in a callback, the cursor is off the end until [`Cursor::first`], [`Cursor::last`] or a seek. A
+/// loop that goes on after such a panic must begin with one of these calls. A cursor still works after the database is closed or its family dropped. The next open of the directory removes replaced files. An older cursor that
 /// needs one then answers `Io(NotFound)` for a table, and `Corruption` for a blob file.
 ///
 /// It shows one moment. A [tailing cursor](crate::Scan::tailing) shows later writes too.

@@ -16,7 +16,8 @@ use std::sync::Arc;
 /// The entries of a range of keys, an iterator from both ends. Nothing is read before the first entry is asked for.
 ///
 /// Each entry is a copy; a [`Scan::cursor`] lends its entries without a copy. The scan shows one moment: that of its snapshot, or
-/// that of its first entry. It keeps its snapshot until it is dropped. After an error it ends.
+/// that of its first entry. It keeps its snapshot until it is dropped. After an error,
+/// or a panic in a callback, it ends.
 ///
 /// ```
 /// # use ashlardb::{Db, Read, Write};
@@ -308,13 +309,14 @@ impl Scan {
     }
 
     fn entry(&mut self, end: End) -> Option<Result<(Vec<u8>, Vec<u8>)>> {
-        if self.ended {
+        // A panic in a callback leaves it so.
+        if std::mem::replace(&mut self.ended, true) {
             return None;
         }
         let entry = self.step(end).transpose();
-        if !matches!(entry, Some(Ok(_))) {
-            self.ended = true;
-            (self.front, self.back) = (None, None);
+        match entry {
+            Some(Ok(_)) => self.ended = false,
+            _ => (self.front, self.back) = (None, None),
         }
         entry
     }

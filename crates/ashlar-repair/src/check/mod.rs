@@ -28,7 +28,7 @@ use ashlar_options::find_latest_options;
 use ashlar_table::Anatomy;
 use ashlar_tree::check::{CheckReport, Damage, Progress, Risk, check_files};
 use ashlar_tree::files::{
-    DirState, RepairMark, hold_directory, in_quarantine, lost_is_usable, misnamed, survey,
+    DirState, RepairMark, hold_directory, in_place_of_wals, in_quarantine, lost_is_usable, misnamed, survey,
 };
 use ashlar_tree::places::{PlaceSettings, Purpose, enter};
 use ashlar_tree::version::{
@@ -230,6 +230,10 @@ pub(crate) fn check_logs(
         }
     }
     found.sort();
+    for (number, _) in in_place_of_wals(&fs.list(dir)?, needed.from) {
+        let cause = "a directory is in the place of the WAL file, which the database may need".to_owned();
+        report.damages.push(Damage::of_log(number, None, cause, needed.first()));
+    }
     for number in needed.tracked.keys().filter(|number| **number >= needed.from) {
         if found.iter().all(|(there, _)| there != number) {
             let cause = "WAL file is missing, which the MANIFEST tracks".to_owned();

@@ -4,8 +4,8 @@
 use super::LOST;
 use super::unlink::begins_as_log;
 use ashlar_base::error::IoKind;
-use ashlar_base::{Error, ErrorKind, Result};
-use ashlar_env::{EntryKind, Env, Fs};
+use ashlar_base::{Error, ErrorKind, FileNumber, Result};
+use ashlar_env::{EntryKind, Env, Fs, FsEntry};
 use ashlar_format::filename::FileKind;
 use std::path::Path;
 
@@ -63,6 +63,22 @@ pub fn misnamed(fs: &dyn Fs, dir: &Path) -> Result<Vec<String>> {
     Ok(named
         .map(|entry| format!("{} is a directory, not a file of the database: it is left alone", entry.name))
         .collect())
+}
+
+/// The subdirectories that are in the place of a WAL file which the database may need, with the file's number. `from`: the first WAL
+/// file that it needs.
+pub fn in_place_of_wals(entries: &[FsEntry], from: FileNumber) -> impl Iterator<Item = (FileNumber, &str)> {
+    let files = entries.iter().filter(|entry| entry.kind != EntryKind::Dir);
+    let newest = files.filter_map(|entry| FileKind::parse_exact(&entry.name)?.number()).max();
+    // The numbers of WAL files are not above all others.
+    let is_needed =
+        move |number| number == from || number > from && newest.is_some_and(|newest| number < newest);
+    entries.iter().filter(|entry| entry.kind == EntryKind::Dir).filter_map(
+        move |entry| match FileKind::parse(&entry.name) {
+            Some(FileKind::Wal(number)) if is_needed(number) => Some((number, &*entry.name)),
+            _ => None,
+        },
+    )
 }
 
 /// Whether `dir` holds a file of a database: a file that only databases make, or a nonempty table, blob file or WAL

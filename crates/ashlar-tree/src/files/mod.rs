@@ -23,7 +23,9 @@ pub use checksum::{
 pub use copy::{copy_file, copy_options, copy_with, link_or_copy, options_of_copy, read_pieces, write_file};
 pub use create::{Settled, create_database, make_directory, settle_identity};
 pub use directory::hold_directory;
-pub use directory::{check_lost, check_named, check_there, holds_remains, lost_is_usable, misnamed};
+pub use directory::{
+    check_lost, check_named, check_there, holds_remains, in_place_of_wals, lost_is_usable, misnamed,
+};
 pub use log_tail::{TAIL_MAX, keep_tail, used_end};
 pub use lost::{LOST, leave_in_lost};
 pub use obsolete::{Action, Live, Obsolete, Spared, find_obsolete};

@@ -433,6 +433,9 @@ fn a_directory_in_the_place_of_a_needed_log_is_refused() {
         let e = result.unwrap_err();
         assert_eq!((e.kind(), e.path()), (ErrorKind::InvalidArgument, Some(&*log)), "{e}");
     }
+    let report = check_database(&Env::os().unwrap(), &dir, &mut |_| {}).unwrap();
+    let name = log.file_name().unwrap().to_str().unwrap();
+    assert!(report.damages.len() == 1 && report.damages[0].file == name, "{report}");
     std::fs::remove_dir(&log).unwrap();
     std::fs::rename(&kept, &log).unwrap();
     assert_eq!(keys(&dir, "a"), (100, 100));

@@ -69,6 +69,35 @@ fn a_damaged_table_costs_its_own_keys_only() {
 
 /// The open failed as a whole, and every key was unreadable.
 #[test]
+fn a_table_of_the_wrong_length_costs_its_own_keys_only() {
+    let _readers = crate::beside_others();
+    for len in [0, 100, 10_000] {
+        let sim = SimEnv::new(8);
+        let db = open(sim.env());
+        put(&db, &db.family("default").unwrap(), "k", "sound");
+        db.flush(&db.families()).unwrap();
+        let before = names(&sim, ".sst");
+        put(&db, &db.family("one").unwrap(), "k", "damaged");
+        db.flush(&db.families()).unwrap();
+        db.close().unwrap();
+        let name = names(&sim, ".sst").into_iter().find(|name| !before.contains(name)).unwrap();
+        let file = sim.env().fs.open_write(&dir().join(&name)).unwrap();
+        file.truncate(len).unwrap();
+        file.sync_all().unwrap();
+        let reader = open_read_only(sim.env(), dir()).unwrap();
+        let report = reader.recovery();
+        assert!(report.damaged.len() == 1 && report.damaged[0].file == name, "{report}");
+        assert_eq!(read(&reader, "default", "k").unwrap().as_deref(), Some(&b"sound"[..]));
+        let e = read(&reader, "one", "k").unwrap_err();
+        assert!(e.kind() == ErrorKind::Corruption && e.to_string().contains(&name), "{e}");
+        // An open that writes is refused, as RocksDB's is.
+        let e = Db::open(sim.env(), dir(), DbOptions::default(), vec![], small()).unwrap_err();
+        assert!(e.kind() == ErrorKind::Corruption && e.to_string().contains(&name), "{e}");
+    }
+}
+
+/// The open failed as a whole, and every key was unreadable.
+#[test]
 fn a_blob_file_of_the_wrong_size_costs_its_own_keys_only() {
     let _readers = crate::beside_others();
     let sim = SimEnv::new(9);

@@ -112,6 +112,35 @@ fn a_merge_operator_that_panics_in_a_read_fails_that_read_only() {
 }
 
 /// The close advised to close the database.
+/// The scan began again from its first entry.
+#[test]
+fn a_scan_ends_at_a_merge_operator_that_panics() {
+    let (_dir, trap, db) = opened(Callback::MergeOperator);
+    (0..9).for_each(|n| db.merge(format!("k{n}"), "v").unwrap());
+    let cut = |step: &mut dyn FnMut() -> Option<Vec<u8>>, seen: [&[u8]; 2]| {
+        for key in seen {
+            assert_eq!(step().unwrap(), key);
+        }
+        trap.panics();
+        assert!(panics(|| drop(step())));
+        assert!(step().is_none() && step().is_none());
+    };
+    let mut scan = db.scan(..);
+    cut(&mut || scan.next().map(|entry| entry.unwrap().0), [b"k0", b"k1"]);
+    assert!(scan.next_back().is_none());
+    let mut scan = db.scan(..);
+    cut(&mut || scan.next_back().map(|entry| entry.unwrap().0), [b"k8", b"k7"]);
+    assert!(scan.next().is_none());
+    // A cursor is off the end, and goes on from where it is put.
+    let mut cursor = db.scan(..).cursor().unwrap();
+    assert_eq!(cursor.next().unwrap().unwrap().0, b"k0");
+    trap.panics();
+    assert!(panics(|| drop(cursor.next())));
+    assert!(cursor.entry().is_none() && cursor.next().unwrap().is_none());
+    assert_eq!(cursor.seek("k4").unwrap().unwrap().0, b"k4");
+    assert_eq!(cursor.next().unwrap().unwrap().0, b"k5");
+}
+
 #[test]
 fn a_flush_that_panics_in_a_close_is_an_error_that_names_the_loss() {
     let (_dir, trap, db) = opened(Callback::MergeOperator);
