@@ -177,6 +177,19 @@ mod tests {
     }
 
     #[test]
+    fn what_waits_for_a_table_is_charged() {
+        let all = [("a", "m", 3), ("c", "f", 5), ("d", "z", 9)];
+        let fragments = retention(&all, &[4], Beneath::Unknown).surviving_tombstones(&Order::Bytewise);
+        let least = fragments.len() * size_of::<Fragment>();
+        let budget = MemoryBudget::new(1 << 20);
+        let carried = Carried::new(fragments, 1000, Some(&budget));
+        let held = budget.held(MemoryUse::Buffers);
+        assert!((1000 + least..1000 + 4 * least).contains(&held), "{held} where {least} are sure");
+        drop(carried);
+        assert_eq!(budget.held(MemoryUse::Buffers), 0);
+    }
+
+    #[test]
     fn tables_share_what_reaches_over_their_border() {
         let all = [("b", "d", 3), ("e", "k", 5), ("m", "n", 1)];
         let mut carried = Carried::new(

@@ -3,6 +3,7 @@
 //! Every drawing is in or beside a table with the same figures. Order: remarks, rates, course over time, latencies,
 //! amplification beside theory, cost, the trade that the reader moves, settings, every run.
 
+mod axes;
 mod bars;
 mod cost;
 mod latency;

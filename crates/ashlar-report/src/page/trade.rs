@@ -3,8 +3,9 @@
 //!
 //! The page has no script. Every combination has its own panel, and a rule of the style sheet shows the panel of the checked buttons.
 
+use super::axes::{VIEW, labels, shape};
 use super::name;
-use super::triangle::{AXES, RADIUS, row_like};
+use super::triangle::row_like;
 use crate::record::Record;
 use crate::summary::{Cell, OURS, REFERENCE, Row, Summary};
 use crate::theory::{Choice, Style, Trade};
@@ -99,9 +100,12 @@ fn class([s, r, c, m]: &[usize; 4]) -> String {
     format!("p{s}{r}{c}{m}")
 }
 
-/// The style rules, for the head of the page: no panel is shown but that of the checked buttons. A browser without `:has` shows the panel of the defaults.
+/// The style rules, for the head of the page: no panel is shown but that of the checked buttons. A browser without `:has` shows the
+/// panel of the defaults.
 pub fn rules() -> String {
-    let mut out = ".choice{display:none}\n.choice.first{display:block}\n@supports selector(:has(a)){.choice.first{display:none}}\n".to_owned();
+    let mut out = ".choice{display:none}\n.choice.first{display:block}\n\
+        @supports selector(:has(a)){.choice.first{display:none}}\n"
+        .to_owned();
     for (which @ [s, r, c, m], _) in choices(1.0) {
         let _ = writeln!(
             out,
@@ -129,36 +133,18 @@ fn corners(trade: &Trade) -> [Option<f64>; 3] {
     [Some(trade.write), Some(trade.space), trade.runs]
 }
 
-/// A triangle, or with an unknown corner a line to the middle.
-fn shape(corners: [Option<f64>; 3], most: [f64; 3], class: &str) -> String {
-    let point = |(axis, value): (usize, Option<f64>)| {
-        let part = (value.unwrap_or(0.0).ln_1p() / most[axis].max(f64::MIN_POSITIVE).ln_1p()).clamp(0.0, 1.0)
-            * RADIUS;
-        format!("{:.1},{:.1}", 80.0 + AXES[axis].0 * part, 82.0 + AXES[axis].1 * part)
-    };
-    let points: Vec<String> = corners.into_iter().enumerate().map(point).collect();
-    format!("<polygon class=\"{class}\" points=\"{}\"/>", points.join(" "))
-}
-
 fn panel(which: &[usize; 4], trade: &Trade, most: [f64; 3], background: &str) -> String {
     let first = if *which == CHECKED { " first" } else { "" };
-    let text = |x: u32, y: u32, anchor: &str, what: &str, value: Option<f64>| {
-        format!(
-            "<text x=\"{x}\" y=\"{y}\" text-anchor=\"{anchor}\">{what} <tspan>{}</tspan></text>",
-            known(value, factor)
-        )
-    };
     format!(
-        "<figure class=\"choice {}{first}\"><svg viewBox=\"0 0 160 136\" role=\"img\" aria-label=\"write {}, space {}, runs {}\">{}{background}{}{}{}{}</svg></figure>\n",
+        "<figure class=\"choice {}{first}\"><svg viewBox=\"{VIEW}\" role=\"img\" \
+         aria-label=\"write {}, space {}, runs {}\">{}{background}{}{}</svg></figure>\n",
         class(which),
         factor(trade.write),
         factor(trade.space),
         known(trade.runs, factor),
         shape(most.map(Some), most, "frame"),
         shape(corners(trade), most, "chosen"),
-        text(80, 13, "middle", "write", Some(trade.write)),
-        text(159, 131, "end", "space", Some(trade.space)),
-        text(1, 131, "start", "runs", trade.runs),
+        labels(["write", "space", "runs"], corners(trade)),
     )
 }
 

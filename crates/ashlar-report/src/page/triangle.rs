@@ -1,8 +1,9 @@
 //! Amplification: a triangle per engine with write, space and read at its corners, all on the same axes, theory dashed
 //! within; and the figures, theory beside practice.
 //!
-//! Small is good: a corner near the middle means little amplification. An unknown corner is left open.
+//! Small is good: a corner near the middle means little amplification. An unknown corner lies in the middle.
 
+use super::axes::{VIEW, labels, shape};
 use super::name;
 use crate::record::Record;
 use crate::summary::{Cell, Group, OURS, Row};
@@ -79,42 +80,15 @@ pub(super) fn row_like<'a, 'b>(group: &'b Group<'a>, has: impl Fn(&Record) -> bo
     named("overwrite").or_else(|| named("rand")).or_else(|| group.rows.iter().find(known))
 }
 
-/// Directions of write (up), space (right below), read (left below).
-pub(super) const AXES: [(f64, f64); 3] = [(0.0, -1.0), (0.866, 0.5), (-0.866, 0.5)];
-/// The length of an axis.
-pub(super) const RADIUS: f64 = 62.0;
-
 fn triangle(engine: &str, corners: &Corners, theory: Option<&Predicted>, scale: [f64; 3]) -> String {
-    let point = |axis: usize, value: f64| {
-        let part = if scale[axis] > 0.0 {
-            (value.ln_1p() / scale[axis].ln_1p()).clamp(0.0, 1.15) * RADIUS
-        } else {
-            0.0
-        };
-        format!("{:.1},{:.1}", 80.0 + AXES[axis].0 * part, 82.0 + AXES[axis].1 * part)
-    };
-    let shape = |values: [Option<f64>; 3], class: &str| {
-        let points: Vec<String> =
-            values.iter().enumerate().filter_map(|(axis, value)| Some(point(axis, (*value)?))).collect();
-        let middle = if points.len() < 3 { " 80,82" } else { "" };
-        format!("<polygon class=\"{class}\" points=\"{}{middle}\"/>", points.join(" "))
-    };
-    let frame = shape(scale.map(Some), "frame");
     let values = [corners.write, corners.space, corners.read];
-    let drawn = shape(values, if engine == OURS { "tri ours" } else { "tri" });
-    let said = theory.map_or(String::new(), |t| shape([t.wa, Some(t.sa), None], "said"));
-    let text = |x: u32, y: u32, anchor: &str, what: &str, value: Option<f64>| {
-        format!(
-            "<text x=\"{x}\" y=\"{y}\" text-anchor=\"{anchor}\">{what} <tspan>{}</tspan></text>",
-            known(value, factor)
-        )
-    };
+    let frame = shape(scale.map(Some), scale, "frame");
+    let drawn = shape(values, scale, if engine == OURS { "tri ours" } else { "tri" });
+    let said = theory.map_or(String::new(), |t| shape([t.wa, Some(t.sa), None], scale, "said"));
     format!(
-        "<figure class=\"triangle\"><svg viewBox=\"0 0 160 136\" aria-hidden=\"true\">{frame}{drawn}{said}{}{}{}</svg>\
+        "<figure class=\"triangle\"><svg viewBox=\"{VIEW}\" aria-hidden=\"true\">{frame}{drawn}{said}{}</svg>\
          <figcaption>{}</figcaption></figure>\n",
-        text(80, 13, "middle", "write", corners.write),
-        text(159, 131, "end", "space", corners.space),
-        text(1, 131, "start", "read", corners.read),
+        labels(["write", "space", "read"], values),
         escape(name(engine))
     )
 }

@@ -1,11 +1,13 @@
 //! What a database tells about itself, through the door: counts on small workloads, to the last one.
 
 use ashlardb::{
-    Builder, Db, Distribution, ErrorKind, Event, EventListener, Metric, PerfLevel, Read as _, SizeOptions,
-    StallCondition, Statistics, StatsLevel, Ticker, Write as _, WriteOptions,
+    Builder, Db, Distribution, ErrorKind, Event, EventListener, MemoryClass, MergeOperator, Metric,
+    PerfLevel, Read as _, Result, SizeOptions, StallCondition, Statistics, StatsLevel, Ticker, Write as _,
+    WriteOptions,
 };
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// A database that compacts only when told.
 fn quiet(path: &Path) -> Builder {
@@ -296,4 +298,63 @@ fn what_counting_costs_a_get() {
         part(3),
         part(4)
     ));
+}
+
+/// Joins operands, and notes how much memory the report gives to operands meanwhile.
+#[derive(Debug, Default)]
+struct Weighs {
+    db: OnceLock<Db>,
+    operands: AtomicU64,
+}
+
+impl MergeOperator for Weighs {
+    fn name(&self) -> &str {
+        "Weighs"
+    }
+
+    fn full_merge(&self, _: &[u8], _: Option<&[u8]>, operands: &[&[u8]]) -> Result<Vec<u8>> {
+        let bytes = self.db.get().map_or(0, |db| db.memory_report().of(MemoryClass::Operands));
+        self.operands.fetch_max(bytes, Ordering::Relaxed);
+        Ok(operands.concat())
+    }
+}
+
+#[test]
+fn operands_are_in_the_report_of_memory_while_a_read_folds_them() {
+    const OPERANDS: usize = 300;
+    let dir = tempfile::tempdir().unwrap();
+    let weighs = Arc::new(Weighs::default());
+    let db = quiet(dir.path()).default_family(|family| family.merge_operator(weighs.clone())).open().unwrap();
+    (0..OPERANDS).for_each(|_| db.merge(b"k", [7; 1000]).unwrap());
+    db.flush().unwrap();
+    weighs.db.set(db.clone()).unwrap();
+    let least = OPERANDS as u64 * 1000;
+    let told = || weighs.operands.swap(0, Ordering::Relaxed);
+    assert_eq!(db.get(b"k").unwrap().unwrap().len(), OPERANDS * 1000);
+    let by_get = told();
+    assert_eq!(db.scan(..).map(|entry| entry.unwrap().1.len()).sum::<usize>(), OPERANDS * 1000);
+    let by_scan = told();
+    for bytes in [by_get, by_scan] {
+        assert!((least..3 * least).contains(&bytes), "{bytes} of {least} bytes");
+    }
+    assert_eq!(db.memory_report().of(MemoryClass::Operands), 0);
+}
+
+#[test]
+fn the_tables_that_versions_know_are_in_the_report_of_memory() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = quiet(dir.path()).open().unwrap();
+    let told = || db.memory_report().of(MemoryClass::Files);
+    assert_eq!(told(), 0);
+    let long_key = |n: u8| [vec![n], vec![0; 10_000]].concat();
+    for n in 0..20 {
+        db.put(long_key(n), b"v").unwrap();
+        db.flush().unwrap();
+    }
+    // Each table has a smallest and a largest key.
+    let many = told();
+    assert!((400_000..500_000).contains(&many), "{many} bytes for 20 tables");
+    db.compact().unwrap();
+    let few = told();
+    assert!((20_000..30_000).contains(&few), "{few} bytes for one table");
 }
