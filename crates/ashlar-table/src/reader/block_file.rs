@@ -62,6 +62,7 @@ pub(crate) struct DataForm {
 }
 
 impl BlockFile {
+    /// A file that is read at random: what is read in order asks for itself ([`BlockFile::will_read`]).
     pub(crate) fn new(
         file: Arc<dyn ReadFile>,
         limit: u64,

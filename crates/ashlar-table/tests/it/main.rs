@@ -16,3 +16,4 @@ mod model;
 mod shape;
 mod stripped;
 mod tombstones;
+mod walks;

@@ -7,7 +7,7 @@ use ashlardb::{
 };
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 
 /// A database that compacts only when told.
 fn quiet(path: &Path) -> Builder {
@@ -303,7 +303,7 @@ fn what_counting_costs_a_get() {
 /// Joins operands, and notes how much memory the report gives to operands meanwhile.
 #[derive(Debug, Default)]
 struct Weighs {
-    db: OnceLock<Db>,
+    db: Mutex<Option<Db>>,
     operands: AtomicU64,
 }
 
@@ -313,7 +313,8 @@ impl MergeOperator for Weighs {
     }
 
     fn full_merge(&self, _: &[u8], _: Option<&[u8]>, operands: &[&[u8]]) -> Result<Vec<u8>> {
-        let bytes = self.db.get().map_or(0, |db| db.memory_report().of(MemoryClass::Operands));
+        let bytes =
+            self.db.lock().unwrap().as_ref().map_or(0, |db| db.memory_report().of(MemoryClass::Operands));
         self.operands.fetch_max(bytes, Ordering::Relaxed);
         Ok(operands.concat())
     }
@@ -327,7 +328,7 @@ fn operands_are_in_the_report_of_memory_while_a_read_folds_them() {
     let db = quiet(dir.path()).default_family(|family| family.merge_operator(weighs.clone())).open().unwrap();
     (0..OPERANDS).for_each(|_| db.merge(b"k", [7; 1000]).unwrap());
     db.flush().unwrap();
-    weighs.db.set(db.clone()).unwrap();
+    *weighs.db.lock().unwrap() = Some(db.clone());
     let least = OPERANDS as u64 * 1000;
     let told = || weighs.operands.swap(0, Ordering::Relaxed);
     assert_eq!(db.get(b"k").unwrap().unwrap().len(), OPERANDS * 1000);
@@ -338,6 +339,7 @@ fn operands_are_in_the_report_of_memory_while_a_read_folds_them() {
         assert!((least..3 * least).contains(&bytes), "{bytes} of {least} bytes");
     }
     assert_eq!(db.memory_report().of(MemoryClass::Operands), 0);
+    *weighs.db.lock().unwrap() = None;
 }
 
 #[test]

@@ -44,20 +44,26 @@ fn reads_as_an_ordinary_open(sim: &SimEnv, name: &str) {
     ordinary.close().unwrap();
 }
 
+/// A database whose families have a table each, and the name of the table of "one".
+fn with_a_table_each() -> (SimEnv, String) {
+    let sim = SimEnv::new(8);
+    let db = open(sim.env());
+    put(&db, &db.family("default").unwrap(), "k", "sound");
+    db.flush(&db.families()).unwrap();
+    let before = names(&sim, ".sst");
+    put(&db, &db.family("one").unwrap(), "k", "damaged");
+    db.flush(&db.families()).unwrap();
+    db.close().unwrap();
+    let name = names(&sim, ".sst").into_iter().find(|name| !before.contains(name)).unwrap();
+    (sim, name)
+}
+
 /// The open failed as a whole, and every key was unreadable.
 #[test]
 fn a_damaged_table_costs_its_own_keys_only() {
     let _readers = crate::beside_others();
     for from_end in [1, 53] {
-        let sim = SimEnv::new(8);
-        let db = open(sim.env());
-        put(&db, &db.family("default").unwrap(), "k", "sound");
-        db.flush(&db.families()).unwrap();
-        let before = names(&sim, ".sst");
-        put(&db, &db.family("one").unwrap(), "k", "damaged");
-        db.flush(&db.families()).unwrap();
-        db.close().unwrap();
-        let name = names(&sim, ".sst").into_iter().find(|name| !before.contains(name)).unwrap();
+        let (sim, name) = with_a_table_each();
         harm(&sim, &name, from_end);
         reads_as_an_ordinary_open(&sim, &name);
         // The damage is gone: nothing is reported.
@@ -72,15 +78,7 @@ fn a_damaged_table_costs_its_own_keys_only() {
 fn a_table_of_the_wrong_length_costs_its_own_keys_only() {
     let _readers = crate::beside_others();
     for len in [0, 100, 10_000] {
-        let sim = SimEnv::new(8);
-        let db = open(sim.env());
-        put(&db, &db.family("default").unwrap(), "k", "sound");
-        db.flush(&db.families()).unwrap();
-        let before = names(&sim, ".sst");
-        put(&db, &db.family("one").unwrap(), "k", "damaged");
-        db.flush(&db.families()).unwrap();
-        db.close().unwrap();
-        let name = names(&sim, ".sst").into_iter().find(|name| !before.contains(name)).unwrap();
+        let (sim, name) = with_a_table_each();
         let file = sim.env().fs.open_write(&dir().join(&name)).unwrap();
         file.truncate(len).unwrap();
         file.sync_all().unwrap();
