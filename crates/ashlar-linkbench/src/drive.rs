@@ -17,7 +17,7 @@ use ashlar_peers::records::Records;
 use ashlar_peers::shown::Shown;
 use ashlar_peers::stop::Stop;
 use ashlar_peers::{memory, place};
-use ashlar_report::record::{Line, Record, Run, Status};
+use ashlar_report::record::{CHECKED, Line, Record, Run, Status};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -227,7 +227,7 @@ fn verify(record: &mut Record, mode: Mode, checked: Option<&Checked>, failure: O
         return make_void(record, format!("not checked, because a later step failed: {why}"));
     };
     let options = &mut record.params.options;
-    options.insert("link lists checked at the end".into(), checked.fans.to_string());
+    options.insert(CHECKED.into(), checked.fans.to_string());
     if !checked.totals {
         let why = "not known: an earlier request phase was interrupted or failed, so the check cannot see lost batches";
         options.insert("totals".into(), why.to_owned());

@@ -2,7 +2,7 @@
 
 use crate::history;
 use crate::page::name;
-use crate::record::{Class, From, Limit, Published, Record, Run, Status};
+use crate::record::{CHECKED, Class, From, Limit, Published, Record, Run, Status};
 use crate::words::factor;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -344,6 +344,7 @@ fn marks(groups: &[Group<'_>], records: &[Record]) -> Vec<String> {
         let rows = rows.iter().copied().collect::<Vec<_>>().join(", ");
         marks.push(if all { format!("{engine}: {why}") } else { format!("{engine}, {rows}: {why}") });
     }
+    marks.extend(checked(records));
     marks.extend(beside(records));
     let (mut cells, mut wide, mut least) = (0, 0, usize::MAX);
     for group in groups {
@@ -370,6 +371,17 @@ fn marks(groups: &[Group<'_>], records: &[Record]) -> Vec<String> {
         marks.push("smoke size: shows that everything works; its figures are not to be quoted".to_owned());
     }
     marks
+}
+
+/// The remark on the consistency checks of databases after their last row. `None`: there were none.
+fn checked(records: &[Record]) -> Option<String> {
+    let all: Vec<&Record> =
+        records.iter().filter(|record| record.params.options.contains_key(CHECKED)).collect();
+    let passed: Vec<&Record> = all.iter().copied().filter(|record| record.status == Status::Ok).collect();
+    let engines = passed.iter().map(|record| &record.engine.name).collect::<BTreeSet<_>>().len();
+    let (passed, count) = (passed.len(), all.len());
+    (count > 0)
+        .then(|| format!("the consistency check passed in {passed} of {count} runs, of {engines} engines"))
 }
 
 /// The remark that others used the processors beside records whose figures count, with the largest share.

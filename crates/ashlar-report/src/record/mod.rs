@@ -13,6 +13,9 @@ use std::collections::BTreeMap;
 /// Version of the form of these lines.
 pub const SCHEMA: u32 = 1;
 
+/// The option of a run whose database was checked after the last row: how many link lists the check compared.
+pub const CHECKED: &str = "link lists checked at the end";
+
 /// One workload, one engine, one repetition.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Record {
