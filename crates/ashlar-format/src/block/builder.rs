@@ -5,6 +5,9 @@ use super::hash_index::HashIndexBuilder;
 use super::index::{offset32, put_restarts};
 use ashlar_base::bytes::{common_prefix, put_varint32, varint_len};
 
+/// The most room for entries that stays for the next block.
+const ROOM_KEPT: usize = 2 << 20;
+
 /// Builds a block. The order of keys is the caller's duty; the bytes equal those of RocksDB's builder.
 #[derive(Clone, Debug)]
 pub struct BlockBuilder {
@@ -128,8 +131,16 @@ impl BlockBuilder {
         &self.out
     }
 
-    /// Starts a new block in the same memory. The last key stays, for a caller that compares the next key with it.
+    /// Bytes of memory that the entries take.
+    pub fn memory(&self) -> usize {
+        self.out.capacity()
+    }
+
+    /// Starts a new block in the same memory, unless it is more than [`ROOM_KEPT`]. The last key stays, for a caller that compares the next key with it.
     pub fn reset(&mut self) {
+        if self.out.capacity() > ROOM_KEPT {
+            self.out = Vec::new();
+        }
         self.out.clear();
         self.restarts.clear();
         self.restarts.push(0);

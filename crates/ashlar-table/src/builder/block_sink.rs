@@ -10,6 +10,8 @@ use std::sync::Arc;
 
 /// Bytes gathered before they are written.
 const PIECE: usize = 256 << 10;
+/// The most room for a compressed block that stays for the next one.
+const ROOM_KEPT: usize = 2 << 20;
 /// Written bytes that the device gets at once, while later blocks are made.
 const WRITEBACK: u64 = 4 << 20;
 
@@ -122,7 +124,9 @@ impl BlockSink {
         }
         self.compressed |= form != Compression::None;
         let handle = self.put(&stored, form);
-        self.stored = stored;
+        if stored.capacity() <= ROOM_KEPT {
+            self.stored = stored;
+        }
         Ok((handle?, form))
     }
 
@@ -134,7 +138,13 @@ impl BlockSink {
     fn put(&mut self, stored: &[u8], form: Compression) -> Result<BlockHandle> {
         let handle = BlockHandle { offset: self.offset(), size: stored.len() as u64 };
         let trailer = self.checksum.trailer(handle.offset, stored, form.byte());
-        self.pending.extend_from_slice(stored);
+        if stored.len() < PIECE {
+            self.pending.extend_from_slice(stored);
+        } else {
+            self.flush()?;
+            self.file.write_at(stored, self.written)?;
+            self.written += stored.len() as u64;
+        }
         self.pending.extend_from_slice(&trailer);
         if self.pending.len() >= PIECE {
             self.flush()?;

@@ -197,7 +197,7 @@ impl TableBuilder {
         let filter = self.filter.as_ref().map_or(0, FilterKeys::memory);
         let waiting = self.waiting.as_ref().map_or(0, WaitingBlocks::bytes);
         let now = self.sink.memory()
-            + self.block.size_estimate()
+            + self.block.memory()
             + self.separators.memory()
             + self.tombstones.size_estimate()
             + self.dictionary.len()
@@ -237,6 +237,9 @@ impl TableBuilder {
             self.smallest = Some(key.to_buf());
         }
         self.count(value_type, trailer.seq(), key.encoded().len(), value.len());
+        if value.len() >= CHARGE_STEP {
+            self.settle_charge();
+        }
         Ok(())
     }
 

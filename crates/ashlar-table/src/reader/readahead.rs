@@ -3,7 +3,7 @@
 use crate::reader::{Reading, Windows};
 use ashlar_base::Result;
 use ashlar_base::bytes::{copied, resize};
-use ashlar_base::memory::MemoryCharge;
+use ashlar_base::memory::{MemoryCharge, MemoryUse};
 use ashlar_format::table::BlockHandle;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -27,7 +27,12 @@ pub(crate) struct SharedBlock {
     pub(crate) buffer: Arc<Vec<u8>>,
     /// The place of the block in it.
     pub(crate) range: Range<usize>,
+    /// The charge for a large buffer of the block's own.
+    _charge: Option<MemoryCharge>,
 }
+
+/// A buffer that holds one block alone is charged from this length on.
+const CHARGED: usize = 64 << 10;
 
 impl SharedBlock {
     /// The block.
@@ -62,13 +67,23 @@ impl Readahead {
     /// next read of the file takes another buffer.
     pub(crate) fn read_shared(&mut self, file: Reading<'_>, handle: BlockHandle) -> Result<SharedBlock> {
         let stored = self.stored(file, handle)?;
-        let start = stored.start;
-        Ok(match file.unpack_data(self.bytes.get(stored).unwrap_or_default(), handle)? {
+        let (start, is_window) = (stored.start, stored.len() <= self.size);
+        match file.unpack_data(self.bytes.get(stored).unwrap_or_default(), handle)? {
             Cow::Borrowed(block) => {
-                SharedBlock { range: start..start + block.len(), buffer: Arc::clone(&self.bytes) }
+                let range = start..start + block.len();
+                Ok(SharedBlock { range, buffer: Arc::clone(&self.bytes), _charge: None })
             }
-            Cow::Owned(block) => SharedBlock { range: 0..block.len(), buffer: Arc::new(block) },
-        })
+            Cow::Owned(block) => {
+                if !is_window {
+                    // The buffer holds the stored form of this block and nothing else.
+                    self.bytes = Arc::default();
+                    self.charge.set(0);
+                }
+                let budget = self.charge.budget().filter(|_| block.capacity() >= CHARGED);
+                let charge = budget.map(|budget| budget.charge(MemoryUse::Buffers, block.capacity()));
+                Ok(SharedBlock { range: 0..block.len(), buffer: Arc::new(block), _charge: charge })
+            }
+        }
     }
 
     /// The place of the stored block in the window, which is moved to the block if it does not hold the block.

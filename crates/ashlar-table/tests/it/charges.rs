@@ -108,3 +108,63 @@ fn a_cursor_hands_its_buffer_on_with_the_charge() {
     windows.clear();
     assert_eq!(held(), 0);
 }
+
+/// Half of it random, so that its stored form is about half as long.
+fn large_value() -> Vec<u8> {
+    let mut value = vec![0; 4 << 20];
+    let mut word = 1_u64;
+    for piece in value[..2 << 20].chunks_mut(8) {
+        word = word.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        piece.copy_from_slice(&word.to_le_bytes());
+    }
+    value
+}
+
+#[test]
+fn the_room_of_a_large_value_is_charged_and_goes_with_it() {
+    let value = large_value();
+    let env = Env::mem();
+    env.fs.create_dir_all(Path::new("/db")).unwrap();
+    let options = TableOptions { compression: Compression::Snappy, ..TableOptions::default() };
+    let file = env.fs.create(Path::new("/db/000009.sst")).unwrap();
+    let budget = MemoryBudget::new(1 << 30);
+    let held = || budget.held(MemoryUse::Buffers);
+    let mut builder = TableBuilder::new(file, options.clone(), identity())
+        .unwrap()
+        .charged_to(budget.charge(MemoryUse::Buffers, 0));
+    let entries: Entries = [("a", 10), ("b", value.len()), ("c", 10), ("d", 10)]
+        .map(|(name, len)| {
+            (key(name.as_bytes(), 5, ValueType::Put).as_key().encoded().to_vec(), value[..len].to_vec())
+        })
+        .into();
+    for (at, (key, value)) in entries.iter().enumerate() {
+        builder.add(InternalKey::decode(key).unwrap(), value).unwrap();
+        match at {
+            1 => assert!(held() >= value.len(), "with the value: {}", held()),
+            _ => assert!(held() < 1 << 20, "without it: {}", held()),
+        }
+    }
+    builder.finish().unwrap();
+
+    let (bytes, _) = write(&options, &entries);
+    let pool = FramePool::within(1 << 20, &budget);
+    let table = open_with(&bytes, ReaderOptions::new(Order::Bytewise, pool, FileNumber(9))).unwrap();
+    let windows = Arc::new(Windows::new(1 << 20));
+    let mut cursor = table.cursor_within(1 << 16, &windows);
+    cursor.seek(None).unwrap();
+    let (mut window, mut seen) = (Window::default(), 0);
+    while cursor.window(&mut window).unwrap() {
+        for at in 0..window.len() {
+            let entry = window.entry(at).unwrap();
+            let (key, value) = entries.get(seen).unwrap();
+            assert_eq!((entry.key.encoded(), entry.value), (&key[..], &value[..]));
+            seen += 1;
+        }
+        let large = if seen == 2 { value.len() } else { 0 };
+        assert!((large..large + (1 << 20)).contains(&held()), "after {seen} entries: {}", held());
+    }
+    assert_eq!(seen, entries.len());
+    drop((window, cursor, table));
+    windows.clear();
+    assert_eq!(held(), 0);
+}
