@@ -26,9 +26,9 @@ pub(super) struct Gauges {
     nanos: AtomicU64,
 }
 
-/// So much of the buffers of compactions over values of a MiB is accepted: two copies of a block, stored and decompressed, for each of
-/// ten inputs and for the output.
-const BUFFERS_OF_VALUES: u64 = 22 << 20;
+/// So much of the buffers of compactions over values of a MiB is accepted: a block of each of ten inputs, and the stored and the plain
+/// form of the output's.
+const BUFFERS_OF_VALUES: u64 = 12 << 20;
 
 /// A moment, and what the caller had and the database said then.
 #[derive(Clone, Debug, Default)]

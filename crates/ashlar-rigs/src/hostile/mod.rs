@@ -12,11 +12,12 @@
 //! operands that are being folded, a large batch, or compactions of values longer than a twentieth of the cap. A row is *admitted* if `docs/guarantees.md` admits the excess.
 //! Pages of files count up to `FILES`, because the code of a debug build is several times that of a release build.
 //!
-//! The row of `mixed` has a curve too, which must be flat.
+//! The row of `mixed` has a curve too, which must be flat. The rows of families show what families cost, beside RocksDB.
 //!
 //! `--replay=NAME@CAP` is one row, the cap in MiB, 0 for the default; `--replay=NAME` is the row under each cap. Without
 //! `--time` every row has little data, and without `--replay` only some rows run.
 
+mod families;
 mod gauge;
 mod mixed;
 mod rocks;
@@ -25,6 +26,7 @@ mod work;
 use ashlar_testkit::suite::{Budget, Length, Report, Watchdog, guarded};
 use ashlar_testkit::{children, turns};
 use comfy_table::{CellAlignment, Table, presets};
+use families::Cost;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -75,7 +77,7 @@ const ROWS: [Row; 30] = [
     row("range-deletions", ALL, &[16]),
     row("families-100", &[16], &[16]),
     row("families-300", &[16], &[]),
-    row("families-1000", &[16, 64], &[]),
+    row("families-1000", &[16, 64, 256], &[]),
     // Below about 400 MiB the memtables of so many families do not fit, so that writes go at the pace of flushes.
     row("families-10000", &[512, 0], &[]),
     row("snapshots-200", ALL, &[]),
@@ -93,8 +95,8 @@ struct Shown {
     /// Its line of the table.
     cells: Vec<String>,
     broken: Vec<String>,
-    /// Its curve, if it has one, as a table.
-    curve: String,
+    /// Its curve, or what its families cost, as a table.
+    more: String,
 }
 
 /// What a child says at its end: numbers by name.
@@ -115,7 +117,7 @@ pub fn run(budget: &Budget) -> Report {
     let given = if let Length::For(time) = budget.length { time } else { Duration::ZERO };
     let watchdog = Watchdog::new("limits --hostile", Duration::from_secs(1200) + given);
     let mut report = Report::new("limits --hostile", budget);
-    let (mut table, mut curves) = (Table::new(), String::new());
+    let (mut table, mut tables) = (Table::new(), String::new());
     table.load_preset(presets::NOTHING);
     table.set_header(
         "workload|cap|promise|peak|anon|caller|named|owned|at rest|RocksDB|refused|s|".split('|'),
@@ -135,7 +137,7 @@ pub fn run(budget: &Budget) -> Report {
                     report.count("rows", 1);
                     shown.broken.into_iter().for_each(|why| report.fail(&name, format!("{name}: {why}")));
                     table.add_row(shown.cells);
-                    curves += &shown.curve;
+                    tables += &shown.more;
                 }
                 Err(why) => report.fail(&name, format!("{name}: {why}")),
             }
@@ -144,7 +146,7 @@ pub fn run(budget: &Budget) -> Report {
     for column in table.column_iter_mut().filter(|column| column.index != 0) {
         column.set_cell_alignment(CellAlignment::Right);
     }
-    report.table = table.to_string() + &curves;
+    report.table = table.to_string() + &tables;
     drop(watchdog);
     report.done(budget)
 }
@@ -167,7 +169,7 @@ fn one(budget: &Budget, row: &Row, cap: u64, quick: bool) -> Result<Shown, Strin
     let text = children::answer(budget, &["hostile", row.name, &cap_bytes, &length, &place])?;
     let all = figures(&text).ok_or_else(|| format!("the child said {text:?}"))?;
     let of = |name: &str| all.get(name).copied().unwrap_or_default();
-    let theirs = if quick { None } else { rocks::peak(row.name, cap, folder.path()) };
+    let theirs = if quick { None } else { rocks::figures(row.name, of("cap"), folder.path()) };
     let promise = of("cap") + of("cap") / 10 + 32 * MIB;
     let (mut broken, within) = (Vec::new(), of("rss") <= promise + of("caller"));
     let admitted = row.admitted * MIB;
@@ -197,7 +199,7 @@ fn one(budget: &Budget, row: &Row, cap: u64, quick: bool) -> Result<Shown, Strin
     let mib = |name: &str| format!("{}", of(name) / MIB);
     let mut cells = vec![row.name.to_owned(), mib("cap"), (promise / MIB).to_string()];
     cells.extend(["rss", "anon", "caller", "named", "owned", "rest"].map(mib));
-    cells.push(theirs.map_or("-".to_owned(), |bytes| (bytes / MIB).to_string()));
+    cells.push(theirs.as_ref().map_or("-".to_owned(), |theirs| (theirs.peak / MIB).to_string()));
     cells.push(of("refused").to_string());
     cells.push(format!("{:.1}", of("millis") as f64 / 1000.0));
     let verdict = match (broken.is_empty(), within) {
@@ -212,9 +214,14 @@ fn one(budget: &Budget, row: &Row, cap: u64, quick: bool) -> Result<Shown, Strin
     }
     let curve = mixed::curve(&text);
     broken.extend(mixed::slope(&curve));
-    let curve = match curve.is_empty() {
-        true => String::new(),
-        false => format!("\n\n{} under {cap} MiB\n{}", row.name, mixed::table(&curve)),
-    };
-    Ok(Shown { cells, broken, curve })
+    let mut more = String::new();
+    if !curve.is_empty() {
+        more += &format!("\n\n{} under {cap} MiB\n{}", row.name, mixed::table(&curve));
+    }
+    if let Some(ours) = Cost::find(&text) {
+        let theirs = theirs.and_then(|theirs| theirs.families).map(|cost| ("RocksDB", cost));
+        let engines: Vec<_> = std::iter::once(("AshlarDB", ours)).chain(theirs).collect();
+        more += &format!("\n\n{} under {cap} MiB\n{}", row.name, families::table(&engines));
+    }
+    Ok(Shown { cells, broken, more })
 }

@@ -1,30 +1,67 @@
-//! RocksDB's peak at the workloads that a judge can do: in a child process, with a block cache of three quarters of the cap
-//! and memtables of a twelfth. A figure to compare with; no row fails by it.
+//! RocksDB's figures at the workloads that a judge can do: its peak, and what families cost. It runs in a child process, with a block
+//! cache of three quarters of the cap that holds indexes and filters too, and memtables of a quarter in all. Figures to compare with;
+//! no row fails by them.
 
+use super::families::{self, Cost, since, timed};
 use super::gauge::{Over, resident};
 use ashlar_testkit::judge::{Judge, JudgeError, JudgeVersion, MERGING, Opening};
-use ashlar_testkit::ops::{Bulk, BulkKind, BulkWrite};
+use ashlar_testkit::ops::{Bulk, BulkKind, BulkWrite, Op};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// The operations of a row: kind, bytes of a value, count; twice for an overwrite.
-fn operations(row: &str) -> Option<(BulkKind, u32, u32, u32)> {
+/// A judge makes the operations of a line before it does the first; a line has about so many bytes of values, so that the peak is
+/// RocksDB's.
+const LINE: u32 = 1 << 20;
+
+/// What a row does.
+struct Steps {
+    kind: BulkKind,
+    /// Bytes of a value.
+    bytes: u32,
+    /// Keys of a family.
+    keys: u32,
+    /// How often all keys are written.
+    rounds: u32,
+    /// Families that it makes; 0: it writes to the default family.
+    families: u32,
+    /// Whether it ends with a compaction of everything.
+    compacts: bool,
+}
+
+fn steps(row: &str) -> Option<Steps> {
+    let of = |kind, bytes, keys, rounds| Steps { kind, bytes, keys, rounds, families: 0, compacts: false };
+    let compacted = |steps: Steps| Steps { compacts: true, ..steps };
+    let families = |families: u32| Steps { families, ..of(BulkKind::Put, families::VALUE, 1, 1) };
     Some(match row {
-        "values-1k" => (BulkKind::Put, 1000, 200_000, 2),
-        "values-100k" => (BulkKind::Put, 100_000, 2000, 2),
-        "values-1m" => (BulkKind::Put, 1_000_000, 200, 2),
-        "merges-1000-keys" => (BulkKind::Merge, 100, 1000, 100),
-        "merges-10-keys-1k" => (BulkKind::Merge, 1000, 10, 10_000),
+        "values-1k" => of(BulkKind::Put, 1000, 200_000, 2),
+        "values-100k" => of(BulkKind::Put, 100_000, 2000, 2),
+        "values-1m" => of(BulkKind::Put, 1_000_000, 200, 2),
+        "merges-1-key" => compacted(of(BulkKind::Merge, 100, 1, 100_000)),
+        "merges-1000-keys" => compacted(of(BulkKind::Merge, 100, 1000, 100)),
+        "merges-10-keys-1k" => compacted(of(BulkKind::Merge, 1000, 10, 10_000)),
+        "compaction" => compacted(of(BulkKind::Put, 1000, 400_000, 1)),
+        "families-100" => families(100),
+        "families-300" => families(300),
+        "families-1000" => families(1000),
+        "families-10000" => families(10_000),
+        "index-17m" => compacted(of(BulkKind::Put, 100, 5_000_000, 1)),
+        "index-40m" => compacted(of(BulkKind::Put, 100, 12_000_000, 1)),
         _ => return None,
     })
 }
 
-/// The largest resident size of RocksDB at the row under a cap in MiB, in bytes. `None`: the row is not for a judge, the cap is
-/// the default, or there is no library.
-pub(super) fn peak(row: &str, cap: u64, folder: &Path) -> Option<u64> {
-    let (kind, bytes, count, rounds) = operations(row)?;
-    let cap = (cap << 20 > 0).then_some(cap << 20)?;
+/// RocksDB's figures.
+pub(super) struct Theirs {
+    /// The largest resident size, in bytes.
+    pub(super) peak: u64,
+    /// What families cost, in a row of families.
+    pub(super) families: Option<Cost>,
+}
+
+/// RocksDB's figures at the row under a cap in bytes. `None`: the row is not for a judge, or there is no library.
+pub(super) fn figures(row: &str, cap: u64, folder: &Path) -> Option<Theirs> {
+    let steps = steps(row)?;
     let mut judge = Judge::spawn(JudgeVersion::V11).ok()?;
     let (id, over, peak) = (judge.id(), AtomicBool::new(false), AtomicU64::new(0));
     let done = std::thread::scope(|scope| {
@@ -35,26 +72,67 @@ pub(super) fn peak(row: &str, cap: u64, folder: &Path) -> Option<u64> {
             }
         });
         let _over = Over(&over);
-        work(&mut judge, cap, folder, (kind, bytes, count, rounds))
+        work(&mut judge, cap, folder, &steps)
     });
-    done.ok().map(|()| peak.load(Ordering::Relaxed))
+    done.ok().map(|families| Theirs { peak: peak.load(Ordering::Relaxed), families })
 }
 
-fn work(
-    judge: &mut Judge,
-    cap: u64,
-    folder: &Path,
-    (kind, bytes, count, rounds): (BulkKind, u32, u32, u32),
-) -> Result<(), JudgeError> {
+fn work(judge: &mut Judge, cap: u64, folder: &Path, steps: &Steps) -> Result<Option<Cost>, JudgeError> {
     let options = format!(
-        "{MERGING};write_buffer_size={};block_based_table_factory={{block_cache={}}}",
+        "{MERGING};write_buffer_size={};db_write_buffer_size={};\
+         block_based_table_factory={{block_cache={};cache_index_and_filter_blocks=true}}",
         cap / 12,
+        cap / 4,
         cap / 4 * 3
     );
-    judge.open(&folder.join("rocksdb"), Opening::Create, &options)?;
-    for seed in 0..u64::from(rounds) {
-        let family = "default".to_owned();
-        judge.bulk(&Bulk { kind, family, first: 0, count, bytes, seed, write: BulkWrite::Plain })?;
+    let dir = folder.join("rocksdb");
+    judge.open(&dir, Opening::Create, &options)?;
+    if steps.families > 0 {
+        return with_families(judge, &dir, &options, steps.families).map(Some);
     }
-    judge.close()
+    let bulk = |first, count, seed| Bulk {
+        kind: steps.kind,
+        family: "default".to_owned(),
+        first,
+        count,
+        bytes: steps.bytes,
+        seed,
+        write: BulkWrite::Plain,
+    };
+    let line = (LINE / steps.bytes).max(1);
+    for seed in 0..u64::from(steps.rounds) {
+        for first in (0..steps.keys).step_by(line as usize) {
+            judge.bulk(&bulk(first, line.min(steps.keys - first), seed))?;
+        }
+    }
+    if steps.compacts {
+        judge.apply(&[Op::Compact { family: "default".to_owned() }])?;
+    }
+    judge.close().map(|()| None)
+}
+
+/// See [`super::families`]. A put is part of a line of [`families::TURN`] puts, so that the time of the line counts little.
+fn with_families(judge: &mut Judge, dir: &Path, options: &str, count: u32) -> Result<Cost, JudgeError> {
+    let mut cost = Cost::default();
+    let id = judge.id().to_string();
+    let anonymous = || resident(&id).map_or(0, |(_, anon)| anon);
+    let name = |n: u32| format!("family{n}");
+    let (before, began) = (anonymous(), Instant::now());
+    (0..count).try_for_each(|n| judge.create_family(&name(n)))?;
+    cost.create = since(began) / u64::from(count);
+    cost.idle = anonymous().saturating_sub(before) / u64::from(count);
+    cost.one_more = timed(|| judge.create_family(&name(count)))?;
+    let mut turns = |keys: u32| {
+        (0..=count).try_for_each(|n| {
+            let (kind, bytes, write) = (BulkKind::Put, families::VALUE, BulkWrite::Plain);
+            judge.bulk(&Bulk { kind, family: name(n), first: 0, count: keys, bytes, seed: 0, write })
+        })
+    };
+    for _ in 0..20_000 / count + 10 {
+        turns(1)?;
+    }
+    cost.put = timed(|| turns(families::TURN))? / (u64::from(families::TURN) * u64::from(count + 1));
+    cost.close = timed(|| judge.close())?;
+    cost.open = timed(|| judge.open(dir, Opening::Existing, options))?;
+    judge.close().map(|()| cost)
 }

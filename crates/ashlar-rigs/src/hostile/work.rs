@@ -1,6 +1,7 @@
 //! The workloads, each in a child process: `rel child hostile ROW CAP quick|full DIR`.
 
-use super::gauge::{Gauges, memtables};
+use super::families::{self, Cost, since, timed};
+use super::gauge::{Gauges, memtables, resident};
 use super::mixed::{self, Mixed};
 use ashlar_testkit::Rng;
 use ashlardb::prelude::*;
@@ -232,18 +233,39 @@ impl Work<'_> {
 
     fn families(&mut self, count: usize) -> Done {
         let db = self.open()?;
-        let began = Instant::now();
-        let families: Result<Vec<_>, _> =
-            (0..count).map(|n| db.create_family(&format!("family {n}"))).collect();
-        let families = families.map_err(text)?;
+        let mut cost = Cost::default();
+        let anonymous = || resident("self").map_or(0, |(_, anon)| anon);
+        let (before, began) = (anonymous(), Instant::now());
+        let families: Result<Vec<_>, _> = (0..count).map(|n| db.create_family(&family_name(n))).collect();
+        let mut families = families.map_err(text)?;
         self.gauges.each_took(began.elapsed(), count);
-        let mut value = vec![0; 100];
+        cost.create = since(began) / count as u64;
+        cost.idle = anonymous().saturating_sub(before) / count as u64;
+        let began = Instant::now();
+        families.push(db.create_family(&family_name(count)).map_err(text)?);
+        cost.one_more = since(began);
+        let mut value = vec![0; families::VALUE as usize];
         for round in 0..self.scaled(10, 20_000 / count + 10) {
             for family in &families {
                 fill(&mut self.rng, &mut value);
                 self.accept(&db, family.put(name(round), &value))?;
             }
         }
+        let began = Instant::now();
+        for family in &families {
+            for key in 0..families::TURN {
+                fill(&mut self.rng, &mut value);
+                self.accept(&db, family.put(name(key as usize), &value))?;
+            }
+        }
+        cost.put = since(began) / (u64::from(families::TURN) * families.len() as u64);
+        drop(families);
+        cost.close = timed(|| self.end(&db))?;
+        drop(db);
+        let began = Instant::now();
+        let db = self.open()?;
+        cost.open = since(began);
+        println!("{}", cost.line());
         self.end(&db)
     }
 
@@ -326,6 +348,8 @@ impl Work<'_> {
         }
         db.sync().map_err(text)?;
         let copy = self.dir.join("killed");
+        // No file may go while it is copied.
+        db.pause_background_work().map_err(text)?;
         copy_files(&self.dir.join("db"), &copy).map_err(|e| e.to_string())?;
         drop(db);
         self.gauges.restart();
@@ -371,6 +395,10 @@ fn fill(rng: &mut Rng, value: &mut [u8]) {
     for piece in value.chunks_mut(8) {
         piece.copy_from_slice(&rng.next_u64().to_le_bytes()[..piece.len()]);
     }
+}
+
+fn family_name(n: usize) -> String {
+    format!("family {n}")
 }
 
 /// A key of 16 bytes.
