@@ -51,6 +51,9 @@ use std::sync::Arc;
 /// The number of entries of one user key that the cursor steps over one by one.
 const SKIPS_MAX: usize = 8;
 
+/// The most deleted keys between two tries to pass many of them at once.
+const WAIT_MAX: usize = 1024;
+
 /// A value of the cursor's own is charged from this length on.
 const CHARGED: usize = 16 << 10;
 
@@ -393,17 +396,20 @@ impl DbIter {
         self.at_path(e)
     }
 
-    /// Skips the keys that range tombstones cover around the deleted key `self.key`. The cursor meets and counts the
-    /// remaining ones as before.
+    /// Skips the keys that range tombstones cover around the deleted key `self.key`, and returns whether there are such range
+    /// tombstones. The cursor meets and counts the remaining keys as before.
     #[cold]
-    fn pass_covered(&mut self, direction: Direction) -> Result<()> {
-        let Some(Stretch { run, forward, backward }) = self.cx.mask.stretch(&self.key) else { return Ok(()) };
+    fn pass_covered(&mut self, direction: Direction) -> Result<bool> {
+        let Some(Stretch { run, forward, backward }) = self.cx.mask.stretch(&self.key) else {
+            return Ok(false);
+        };
         perf::add(Metric::InternalRangeDelReseekCount, 1);
         match (direction, forward, backward) {
-            (Direction::Forward, Some(to), _) => self.merge.pass_forward(&mut self.cx, run, to.as_key()),
-            (Direction::Backward, _, Some(to)) => self.merge.pass_backward(&mut self.cx, run, to.as_key()),
-            _ => Ok(()),
+            (Direction::Forward, Some(to), _) => self.merge.pass_forward(&mut self.cx, run, to.as_key())?,
+            (Direction::Backward, _, Some(to)) => self.merge.pass_backward(&mut self.cx, run, to.as_key())?,
+            _ => {}
         }
+        Ok(true)
     }
 
     #[cold]

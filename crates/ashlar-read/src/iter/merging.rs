@@ -442,13 +442,16 @@ impl MergingIter {
             let (user_key, trailer) = key.split();
             is_visible(trailer, seq) && matches!(entry_kind(trailer, user_key), Ok(EntryKind::Deleted))
         };
-        let Some(key) = self.key().filter(|key| deletes(*key)).map(InternalKey::to_buf) else { return Ok(0) };
+        let Some(key) = self.key().filter(|key| deletes(*key)) else { return Ok(0) };
+        if self.root().and_then(Run::in_file).is_none() {
+            return Ok(0);
+        }
         let order = &self.order;
         let limit = match (self.second_key(), upper) {
             (Some(next), Some(upper)) if order.compare(upper, next).is_lt() => Some(upper),
             (next, upper) => next.or(upper),
         };
-        if limit.is_some_and(|limit| order.compare(key.as_key().user_key(), limit).is_ge()) {
+        if limit.is_some_and(|limit| order.compare(key.user_key(), limit).is_ge()) {
             return Ok(0);
         }
         let limit = limit.map(<[u8]>::to_vec);

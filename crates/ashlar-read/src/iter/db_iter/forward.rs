@@ -4,13 +4,35 @@
 //! the step skips them without a comparison. Elsewhere, and after the first entry that is not simply shown, `show_forward`
 //! compares with a copy of the key.
 
-use super::{DbIter, Passed, SKIPS_MAX, Shown, replace};
+use super::{DbIter, Passed, SKIPS_MAX, Shown, WAIT_MAX, replace};
 use crate::iter::merging::Stepped;
 use crate::iter::tally::Call;
 use crate::visibility::{EntryKind, entry_kind, is_visible};
 use ashlar_base::stats::perf::Metric;
 use ashlar_base::{Direction, InternalKey, InternalKeyBuf, Result, SeqNum, Trailer, ValueType};
 use std::cmp::Ordering;
+
+/// When a cursor tries to pass many deleted keys at once. A try has its price, so the cursor waits for twice as many keys after one that
+/// has passed nothing.
+struct Tries {
+    wait: usize,
+    /// The number of deleted keys after which the next try comes.
+    next: usize,
+}
+
+impl Default for Tries {
+    fn default() -> Self {
+        Tries { wait: SKIPS_MAX, next: SKIPS_MAX }
+    }
+}
+
+impl Tries {
+    /// A try ended after `gone` deleted keys.
+    fn tried(&mut self, gone: usize, success: bool) {
+        self.wait = if success { SKIPS_MAX } else { (2 * self.wait).min(WAIT_MAX) };
+        self.next = gone + self.wait;
+    }
+}
 
 impl DbIter {
     /// Moves to the first key at or after `key`.
@@ -231,6 +253,7 @@ impl DbIter {
     fn show_forward(&mut self, mut skip: bool) -> Result<()> {
         self.row = None;
         let (mut steps, mut gone) = (0, 0);
+        let mut tries = Tries::default();
         // How the merge came from the entry of `self.key` to its entry. At first, `self.key` counts only if it is skipped.
         let mut stepped = if skip { Stepped::Unknown } else { Stepped::Later };
         // Entries after a hidden entry of the same key are skipped with it.
@@ -267,14 +290,15 @@ impl DbIter {
                         (skip, steps, gone) = (true, 0, gone + 1);
                         self.passed.gone = gone;
                         behind = Metric::InternalDeleteSkippedCount;
-                        if gone % SKIPS_MAX == 0 {
-                            self.pass_covered(Direction::Forward)?;
-                            gone += self.pass_deletions()?;
+                        if gone >= tries.next {
+                            let covered = self.pass_covered(Direction::Forward)?;
+                            let passed = self.pass_deletions()?;
+                            gone += passed;
+                            tries.tried(gone, covered || passed > 0);
                             self.passed.gone = gone;
                             stepped = Stepped::Unknown;
                         } else {
-                            self.tally.passed(behind);
-                            stepped = self.merge_next()?;
+                            (steps, stepped) = self.pass_deleted()?;
                         }
                     }
                     Err(e) => return Err(self.at_path(e)),
@@ -293,6 +317,20 @@ impl DbIter {
             (steps, stepped) = self.pass_newer(steps)?;
         }
         Ok(())
+    }
+
+    /// Skips a deletion, and the first [`SKIPS_MAX`] older entries of its key as far as the merge knows them by their steps. Returns
+    /// the number of those entries, and the last step.
+    #[inline]
+    fn pass_deleted(&mut self) -> Result<(usize, Stepped)> {
+        let mut older = 0;
+        let mut stepped = self.merge_next()?;
+        while stepped == Stepped::Same && older < SKIPS_MAX {
+            older += 1;
+            stepped = self.merge_next()?;
+        }
+        self.tally.passed_many(Metric::InternalDeleteSkippedCount, 1 + older as u64);
+        Ok((older, stepped))
     }
 
     /// Skips deletions behind the deleted key `self.key` that no other run has entries between. The cursor meets and counts the
