@@ -9,7 +9,6 @@
 //! `Writers` the queue of writers. I/O happens only under `Lifecycle`, which a close holds until it has released the LOCK, and
 //! under the log writer's own locks of rank `Log`.
 
-mod events;
 pub mod health;
 pub mod column_family;
 pub mod batch;

@@ -9,13 +9,13 @@
 //!
 //! Source: RocksDB `include/rocksdb/listener.h`, `logging/event_logger.h` (names of events and fields).
 
+use crate::info_log::InfoLog;
 use ashlar_base::panics::contained;
 use ashlar_env::{DatabaseId, Env};
-use ashlar_observe::InfoLog;
 use ashlar_options::{Event, InfoLogLevel, Listeners};
 
 /// The receivers of events.
-pub(crate) struct Events {
+pub struct Events {
     database: DatabaseId,
     listeners: Listeners,
     log: Option<InfoLog>,
@@ -23,33 +23,34 @@ pub(crate) struct Events {
 }
 
 impl Events {
-    pub(crate) fn new(env: &Env, listeners: Listeners, log: Option<InfoLog>, database: DatabaseId) -> Events {
+    /// The receivers of a database's events.
+    pub fn new(env: &Env, listeners: Listeners, log: Option<InfoLog>, database: DatabaseId) -> Events {
         Events { database, listeners, log, env: env.clone() }
     }
 
     /// Writes a text to the log. Never called under a lock.
-    pub(crate) fn note(&self, text: &str) {
+    pub fn note(&self, text: &str) {
         if let Some(log) = self.log.as_ref().filter(|log| log.takes(InfoLogLevel::Info)) {
             log.write(&self.env, InfoLogLevel::Info, text);
         }
     }
 
     /// Writes each text to the log as a line. Never called under a lock.
-    pub(crate) fn note_lines(&self, texts: &[String]) {
+    pub fn note_lines(&self, texts: &[String]) {
         if let Some(log) = self.log.as_ref().filter(|log| log.takes(InfoLogLevel::Header)) {
             log.write_lines(&self.env, InfoLogLevel::Header, texts);
         }
     }
 
     /// Ends the log: another process may own the directory after this call.
-    pub(crate) fn close(&self) {
+    pub fn close(&self) {
         if let Some(log) = &self.log {
             log.close();
         }
     }
 
     /// Reports an event. Never called under a lock.
-    pub(crate) fn tell(&self, event: &Event) {
+    pub fn tell(&self, event: &Event) {
         debug_assert!(ashlar_sync::holds_no_lock(), "{} is reported under a lock", event.name());
         for listener in self.listeners.iter() {
             let _inside = self.database.enter();

@@ -8,7 +8,7 @@
 //! | `work`, `stats_text` | flushes and compactions by level, and the texts made from them |
 //! | `counters` | the sums since the open, and what the last text reported of them |
 //! | `write_tally` | the counts of the write path |
-//! | `info_log` | the file `LOG` |
+//! | `info_log`, `events` | the file `LOG`; events on their way to listeners and to that file |
 //!
 //! The values and the lines come from the engine; this crate gives them names, sums, texts and a file.
 //!
@@ -17,6 +17,7 @@
 mod human;
 mod lines;
 mod info_log;
+mod events;
 mod catalog;
 mod levels;
 mod aggregate;
@@ -32,6 +33,7 @@ pub use aggregate::TableSums;
 pub use cache_roles::CacheRoles;
 pub use catalog::{Answer, PROPERTIES, Property, find_property};
 pub use counters::{Counters, Scrubbed, StallCause};
+pub use events::Events;
 pub use human::bytes as human_bytes;
 pub use info_log::InfoLog;
 pub use levels::{FamilyShape, levelstats, live_data_bytes, tables_text};

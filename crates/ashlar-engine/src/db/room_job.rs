@@ -74,7 +74,7 @@ impl Run for RoomJob {
     fn failed(&mut self, core: &Arc<Core>, cause: &Error) -> Duration {
         let pause = core.report(Source::LogRoom, cause);
         // The space that the attempt has asked for counts until the next listing, although the disk did not have it.
-        core.state().purge_wanted = true;
+        core.state().want_purge();
         core.schedule();
         core.progress.notify();
         pause

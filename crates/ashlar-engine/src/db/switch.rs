@@ -40,7 +40,8 @@ impl Core {
         WriteSet::new(wal, families, memory.active_limit(state.live_memtable_bytes()))
     }
 
-    /// Seals the non-empty memtables of `families` and begins a new WAL file. Called by a leader.
+    /// Seals the non-empty memtables of `families` and begins a new WAL file, unless nothing was logged in the present one. Called by a
+    /// leader.
     pub(crate) fn switch(self: &Arc<Self>, families: &[FamilyId]) -> Result<()> {
         let all: Vec<FamilyId>;
         let families = match self.options().atomic_flush {
@@ -53,22 +54,13 @@ impl Core {
         let last = self.visible();
         let next = last.checked_add(1).unwrap_or(last);
         let before = self.committer.current();
-        // Only the current WAL file may buffer records. The space reserved ahead is released for the next file.
+        // Only the current WAL file may buffer records.
         self.committer.flush()?;
-        before.wal.log().give_back();
-        let undecided = self.prepared();
-        if !undecided.is_empty() {
-            // The next file begins with a synced copy of them: no earlier byte may be lost behind it.
-            self.committer.sync_files()?;
-        }
-        let wal = self.tables.give_way_to(|| {
-            let draw = || self.versions.new_file_number();
-            let number = self.committer.wals().number_after(before.wal.number(), draw);
-            Wal::create_after(&self.env, &before.wal, number, (next, &undecided)).map(Arc::new)
-        })?;
-        if let Err(e) = wal.log().ask_room(0, ROOM_FOR_DELETIONS) {
-            self.log_lacks_room(&e);
-        }
+        // A limit on disk space is asked by a new file.
+        let wal = match before.wal.is_unused() && !self.disk.is_limited() {
+            true => Arc::clone(&before.wal),
+            false => self.next_wal(&before.wal, next)?,
+        };
         let number = wal.number();
         let sealed;
         {
@@ -76,7 +68,9 @@ impl Core {
             sealed = Self::sealed_events(&state, families, last);
             self.seal_memtables(&mut state, families, number, last);
             let set = Core::write_set(&state, &self.memory, wal);
-            self.committer.wals().closed(Arc::clone(&before.wal));
+            if number != before.wal.number() {
+                self.committer.wals().closed(Arc::clone(&before.wal));
+            }
             self.committer.install(set);
             for family in families {
                 self.publish(&mut state, *family);
@@ -86,6 +80,26 @@ impl Core {
         self.health.succeeded(Source::NextLog);
         self.schedule();
         Ok(())
+    }
+
+    /// Creates the WAL file that continues `before` with the sequence `next`.
+    fn next_wal(self: &Arc<Self>, before: &Wal, next: SeqNum) -> Result<Arc<Wal>> {
+        // The space reserved ahead is released for the next file.
+        before.log().give_back();
+        let undecided = self.prepared();
+        if !undecided.is_empty() {
+            // The next file begins with a synced copy of them: no earlier byte may be lost behind it.
+            self.committer.sync_files()?;
+        }
+        let wal = self.tables.give_way_to(|| {
+            let draw = || self.versions.new_file_number();
+            let number = self.committer.wals().number_after(before.number(), draw);
+            Wal::create_after(&self.env, before, number, (next, &undecided)).map(Arc::new)
+        })?;
+        if let Err(e) = wal.log().ask_room(0, ROOM_FOR_DELETIONS) {
+            self.log_lacks_room(&e);
+        }
+        Ok(wal)
     }
 
     /// Records that the next WAL file cannot be created for full memtables: writes fail until one of them creates it. A failed

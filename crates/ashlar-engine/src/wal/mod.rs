@@ -23,7 +23,7 @@ use ashlar_recovery::PreparedSet;
 use ashlar_sync::{Mutex, Rank};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Space that a WAL file reserves behind its records for deletions, which can free space on a full disk. It holds some
 /// thousand deletions, or range deletions of any number of keys.
@@ -49,6 +49,8 @@ pub(crate) struct Wal {
     log: LogWriter,
     dir: PathBuf,
     shape: WalShape,
+    /// The end of the batch with which the file begins, if it begins with one.
+    begun: OnceLock<u64>,
 }
 
 impl Wal {
@@ -63,14 +65,15 @@ impl Wal {
         let make = if shape.compressed { LogWriter::create_compressed } else { LogWriter::create };
         let log = make(Arc::clone(&env.fs), &path, number, Framing::Legacy)?;
         let log = log.buffering(if shape.buffered { BUFFER_BYTES } else { 0 }).mapped(shape.mapped);
-        Ok(Wal { log, dir: dir.to_path_buf(), shape })
+        Ok(Wal { log, dir: dir.to_path_buf(), shape, begun: OnceLock::new() })
     }
 
     /// An in-memory WAL that receives no record, for a database that takes no writes.
     pub(crate) fn idle(dir: &Path) -> Result<Wal> {
         let number = FileNumber(0);
         let log = LogWriter::create(Arc::new(MemFs::new()), Path::new("/idle"), number, Framing::Legacy)?;
-        Ok(Wal { log, dir: dir.to_path_buf(), shape: WalShape::default() })
+        let (shape, begun) = (WalShape::default(), OnceLock::new());
+        Ok(Wal { log, dir: dir.to_path_buf(), shape, begun })
     }
 
     /// Creates the file that continues `before`; its first batch has the sequence `next`. Recovery ignores the remains
@@ -101,10 +104,16 @@ impl Wal {
         }
         undecided.copy_to(&mut mark)?;
         self.log.append(mark.finish(next), false)?;
+        self.begun.get_or_init(|| self.log.position());
         if !undecided.is_empty() && !planted(Bug::PreparedCopyUnsynced) {
             self.sync_to(self.log.position())?;
         }
         Ok(())
+    }
+
+    /// Whether no write was logged in the file.
+    pub(crate) fn is_unused(&self) -> bool {
+        self.begun.get().copied().unwrap_or_default() == self.log.position()
     }
 
     /// The link of a file that continues this one at its present end.

@@ -100,3 +100,38 @@ fn a_close_takes_a_log_that_was_begun_in_vain_with_it() {
     }
     assert!(failed > 3, "{failed}");
 }
+
+/// The numbers of the WAL files in the directory.
+fn wal_files(sim: &SimEnv) -> Vec<String> {
+    let files = sim.env().fs.list(Path::new("/db")).unwrap();
+    files.into_iter().map(|file| file.name).filter(|name| name.ends_with(".log")).collect()
+}
+
+#[test]
+fn flushes_of_unlogged_writes_begin_no_wal_file() {
+    let _readers = crate::beside_others();
+    let sim = SimEnv::new(5);
+    let db = open(&sim, Compression::None).unwrap();
+    let family = db.family("default").unwrap();
+    let unlogged = |key: &[u8]| {
+        let mut batch = WriteBatch::new();
+        batch.put(family.id(), key, &[7; 700]).unwrap();
+        db.write(&mut batch, WriteOptions { disable_wal: true, ..WriteOptions::default() }).unwrap();
+        db.flush(std::slice::from_ref(&family)).unwrap();
+    };
+    let first = wal_files(&sim);
+    for key in [b"a", b"b", b"c"] {
+        unlogged(key);
+        assert_eq!(wal_files(&sim), first);
+    }
+    // A record of either family makes the next switch begin a file.
+    put(&db, &["other"], b"logged", true);
+    unlogged(b"d");
+    let second = wal_files(&sim);
+    assert_ne!(second, first);
+    put(&db, &["default"], b"e", true);
+    for key in [b"a", b"b", b"c", b"d", b"e"] {
+        survives(&sim, Compression::None, &["default"], key, "after flushes of unlogged writes");
+    }
+    survives(&sim, Compression::None, &["other"], b"logged", "after flushes of unlogged writes");
+}
