@@ -14,15 +14,43 @@
 //! 4. A piece lies within the reserved space (`room`), so preparing it takes no space that was not there. On a full disk,
 //!    where there is no such space, the log writes.
 //! 5. The piece is dropped before the file is cut within it.
+//! 6. A log that is synced often writes over the zeros instead of storing, because a sync of mapped pages takes some four times as long:
+//!    what fits of a publish with zeros in the place of the headers, and then the same with the headers.
 
 use super::{LogWriter, Tail};
 use ashlar_base::Result;
-use ashlar_env::STORE_HEAD;
+use ashlar_env::{PreparedPiece, STORE_HEAD};
 use ashlar_format::log_record::{BLOCK_SIZE, first_physical};
+use ashlar_sync::atomic::Ordering;
+use std::ops::Range;
 
-/// A piece is prepared when it has space for this many publishes like the present one. Preparing costs as much as some
+/// A mapped piece is prepared when it has space for this many publishes like the present one. Preparing costs as much as some
 /// ten writes.
 const WORTH: u64 = 16;
+/// The same for a piece that is written: its zeros cost as much as a write.
+const WORTH_WRITING: u64 = 2;
+
+/// A log whose last sync was fewer publishes ago than this is synced often. A sync of mapped pages costs as much more as some hundred
+/// publishes cost less.
+const OFTEN: u32 = 64;
+
+/// The zeros behind the records, up to the end of a block.
+#[derive(Debug)]
+pub(super) enum Piece {
+    /// Records are stored into the mapping.
+    Mapped(Box<dyn PreparedPiece>),
+    /// Records are written over the zeros of this range.
+    Written(Range<u64>),
+}
+
+impl Piece {
+    fn end(&self) -> u64 {
+        match self {
+            Piece::Mapped(piece) => piece.range().end,
+            Piece::Written(range) => range.end,
+        }
+    }
+}
 
 impl LogWriter {
     /// Stores records into mapped pieces of the file where it can. Where the file system offers no mappings, the log
@@ -37,41 +65,95 @@ impl LogWriter {
     /// `Io`: a page of the file was missing. The log is poisoned.
     #[inline]
     pub(super) fn store(&self, tail: &mut Tail, len: usize) -> Result<usize> {
-        if !self.maps || (tail.piece.is_none() && !self.prepare(tail, len as u64)) {
+        if !self.maps {
             return Ok(0);
         }
-        let Tail { piece: Some(piece), bytes, base, .. } = tail else { return Ok(0) };
-        let (end, mut at, mut done) = (piece.range().end, *base, 0);
-        let frames = bytes.get(..len).unwrap_or_default();
-        let mut failed = None;
-        while let Some(fragment) = first_physical(frames.get(done..).unwrap_or_default(), self.framing) {
-            let next = at.saturating_add(fragment.len() as u64);
-            if next > end || fragment.len() < STORE_HEAD {
-                break;
-            }
-            failed = piece.store(at, fragment).err();
-            if failed.is_some() {
-                break;
-            }
-            (at, done) = (next, done + fragment.len());
+        let often = self.is_synced_often(tail);
+        if tail.piece.is_none() && !self.prepare(tail, len as u64, often) {
+            return Ok(0);
         }
-        if failed.is_some() || base.saturating_add(len as u64) >= end {
+        if often && let Some(Piece::Mapped(piece)) = &tail.piece {
+            tail.piece = Some(Piece::Written(piece.range()));
+        }
+        let Tail { piece: Some(piece), bytes, base, .. } = tail else { return Ok(0) };
+        let (end, frames) = (piece.end(), bytes.get(..len).unwrap_or_default());
+        let stored = match piece {
+            Piece::Mapped(piece) => self.store_each(&mut **piece, *base, frames),
+            Piece::Written(range) => self.write_over(range, *base, frames),
+        };
+        if stored.is_err() || base.saturating_add(len as u64) >= end {
             tail.piece = None;
         }
-        failed.map_or(Ok(done), |e| Err(self.poison(e)))
+        stored.map_err(|e| self.poison(e))
     }
 
-    /// Prepares the rest of the block, if that is worth it for a publish of `len` bytes.
+    /// The fragments at the beginning of `frames` that fit before `end` when the first one is at `at`.
+    fn fitting<'f>(&self, frames: &'f [u8], at: u64, end: u64) -> impl Iterator<Item = &'f [u8]> {
+        let (mut rest, mut at, framing) = (frames, at, self.framing);
+        std::iter::from_fn(move || {
+            let fragment = first_physical(rest, framing)?;
+            at = at.saturating_add(fragment.len() as u64);
+            rest = rest.get(fragment.len()..)?;
+            (at <= end && fragment.len() >= STORE_HEAD).then_some(fragment)
+        })
+    }
+
+    /// Stores each fragment that fits into the mapping. Returns the number of bytes.
+    #[inline]
+    fn store_each(&self, piece: &mut dyn PreparedPiece, base: u64, frames: &[u8]) -> Result<usize> {
+        let mut done = 0;
+        for fragment in self.fitting(frames, base, piece.range().end) {
+            piece.store(base.saturating_add(done as u64), fragment)?;
+            done += fragment.len();
+        }
+        Ok(done)
+    }
+
+    /// Writes all fragments that fit over the zeros of `range`: without their first [`STORE_HEAD`] bytes, and then whole. A process that is
+    /// killed in between, or in the second write, leaves whole fragments and zeros in the place of the next header. Returns the number
+    /// of bytes.
+    fn write_over(&self, range: &Range<u64>, base: u64, frames: &[u8]) -> Result<usize> {
+        let mut headless = Vec::with_capacity(frames.len());
+        for fragment in self.fitting(frames, base, range.end) {
+            headless.extend_from_slice(&[0; STORE_HEAD]);
+            headless.extend_from_slice(fragment.get(STORE_HEAD..).unwrap_or_default());
+        }
+        let done = headless.len();
+        if let Some(whole) = frames.get(..done).filter(|_| done > 0) {
+            self.file.write_at(&headless, base)?;
+            self.file.write_at(whole, base)?;
+        }
+        Ok(done)
+    }
+
+    /// Whether the last sync was few publishes ago. Called once for each publish.
+    #[inline]
+    fn is_synced_often(&self, tail: &mut Tail) -> bool {
+        // Orders nothing: a sync that is seen late is seen by the next publish.
+        let syncs = self.syncs.load(Ordering::Relaxed);
+        tail.unsynced = if syncs == tail.syncs { tail.unsynced.saturating_add(1) } else { 0 };
+        tail.syncs = syncs;
+        syncs > 0 && tail.unsynced < OFTEN
+    }
+
+    /// Prepares the rest of the block, if that is worth it for a publish of `len` bytes. `written`: without a mapping.
     #[cold]
-    fn prepare(&self, tail: &mut Tail, len: u64) -> bool {
+    fn prepare(&self, tail: &mut Tail, len: u64, written: bool) -> bool {
         let left = BLOCK_SIZE as u64 - tail.base % BLOCK_SIZE as u64;
         let end = tail.base.saturating_add(left);
-        if tail.unmapped || end > tail.room || len.saturating_mul(WORTH) > left {
+        let worth = if written { WORTH_WRITING } else { WORTH };
+        if tail.unmapped || end > tail.room || len.saturating_mul(worth) > left {
             return false;
         }
         let Ok(bytes) = usize::try_from(left) else { return false };
-        if let Ok(Some(piece)) = self.file.prepare(tail.base, bytes) {
-            tail.piece = Some(piece);
+        let piece = match written {
+            true => {
+                self.file.write_at(&vec![0; bytes], tail.base).ok().map(|()| Piece::Written(tail.base..end))
+            }
+            false => self.file.prepare(tail.base, bytes).ok().flatten().map(Piece::Mapped),
+        };
+        tail.piece = piece;
+        if tail.piece.is_some() {
             return true;
         }
         // An error of the device also meets the next write, which reports it.

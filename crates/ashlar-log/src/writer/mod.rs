@@ -28,7 +28,7 @@ mod room;
 use ashlar_base::error::IoKind;
 use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{Error, ErrorKind, FileNumber, Result};
-use ashlar_env::{Fs, PreparedPiece, WriteFile, folder_of};
+use ashlar_env::{Fs, WriteFile, folder_of};
 use ashlar_format::log_record::{
     COMPRESSION_ZSTD, Framing, encode_compression_record, frame_end, record_end,
 };
@@ -36,6 +36,7 @@ use ashlar_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use ashlar_sync::{Mutex, Rank};
 use deflate::RecordDeflater;
 pub use group::LogGroup;
+use mapped::Piece;
 pub use room::RoomLimit;
 use std::fmt;
 use std::path::Path;
@@ -68,8 +69,11 @@ struct Tail {
     room: u64,
     /// The error of the last failed reservation.
     lack: Option<Error>,
-    /// The mapped end of the file. While there is one, the file ends with it, and not at `base`.
-    piece: Option<Box<dyn PreparedPiece>>,
+    /// The zeros at the end of the file. While there are some, the file ends with them, and not at `base`.
+    piece: Option<Piece>,
+    /// The number of syncs that the last publish saw, and of publishes since it grew.
+    syncs: u64,
+    unsynced: u32,
     /// The file cannot be mapped.
     unmapped: bool,
     /// Present if the log begins with a set-compression record.
@@ -99,6 +103,8 @@ pub struct LogWriter {
     written: AtomicU64,
     /// True once the directory entry was synced.
     syncing: Mutex<bool>,
+    /// How often the file was synced.
+    syncs: AtomicU64,
     /// End of the durable part. Release under `syncing`, Acquire by readers.
     durable: AtomicU64,
     poison: OnceLock<Error>,
@@ -175,6 +181,8 @@ impl LogWriter {
             room: 0,
             lack: None,
             piece: None,
+            syncs: 0,
+            unsynced: 0,
             unmapped: false,
             deflater: None,
         };
@@ -190,6 +198,7 @@ impl LogWriter {
             published: AtomicU64::new(position),
             written: AtomicU64::new(position),
             syncing: Mutex::new(Rank::Log, false),
+            syncs: AtomicU64::new(0),
             durable: AtomicU64::new(0),
             poison: OnceLock::new(),
             limit: OnceLock::new(),
@@ -351,6 +360,7 @@ impl LogWriter {
             *directory_synced = true;
         }
         self.durable.store(target, Ordering::Release);
+        self.syncs.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
 }

@@ -223,3 +223,35 @@ fn a_buffering_log_stores_its_flushes() {
     log.close().unwrap();
     assert!(read(&machine, RecoveryMode::Absolute) == (all, LogEnd::Clean));
 }
+
+/// A log that is synced writes over the zeros; after many publishes without a sync the next block is mapped again.
+#[test]
+fn a_log_that_is_synced_often_is_not_mapped() {
+    let machine = SimEnv::new(3);
+    let log = log(&machine, Framing::Legacy, false);
+    let is_mapped = || match &log.tail.lock().piece {
+        Some(Piece::Mapped(_)) => Some(true),
+        Some(Piece::Written(_)) => Some(false),
+        None => None,
+    };
+    let mut records = Vec::new();
+    let mut put = || {
+        records.push(vec![7; 93]);
+        add(&log, &[vec![7; 93]]).unwrap()
+    };
+    let end = put();
+    assert_eq!(is_mapped(), Some(true));
+    log.sync_to(end).unwrap();
+    for _ in 0..OFTEN - 1 {
+        put();
+        assert_eq!(is_mapped(), Some(false));
+    }
+    // The rest of the block, and a record in the next one.
+    while log.position() < BLOCK_SIZE as u64 {
+        assert_ne!(is_mapped(), Some(true));
+        put();
+    }
+    put();
+    assert_eq!(is_mapped(), Some(true));
+    assert!(read(&machine, RecoveryMode::Absolute) == (records, LogEnd::Clean));
+}
