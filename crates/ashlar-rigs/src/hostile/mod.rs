@@ -73,7 +73,7 @@ const ROWS: [Row; 30] = [
     row("multi-get-10k", ALL, &[]),
     row("merges-1-key", ALL, &[16]),
     row("merges-1000-keys", ALL, &[]),
-    row("merges-10-keys-1k", ALL, &[16]),
+    Row { admitted: 32, ..row("merges-10-keys-1k", ALL, &[16]) },
     row("range-deletions", ALL, &[16]),
     row("families-100", &[16], &[16]),
     row("families-300", &[16], &[]),

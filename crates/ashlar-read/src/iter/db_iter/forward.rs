@@ -12,9 +12,10 @@ use ashlar_base::stats::perf::Metric;
 use ashlar_base::{Direction, InternalKey, InternalKeyBuf, Result, SeqNum, Trailer, ValueType};
 use std::cmp::Ordering;
 
-/// When a cursor tries to pass many deleted keys at once. A try has its price, so the cursor waits for twice as many keys after one that
-/// has passed nothing.
+/// When a cursor tries to pass many deleted keys at once. A try has its price, so the cursor waits for twice as many keys after each try
+/// that has passed nothing.
 struct Tries {
+    /// The number of deleted keys between the last try and the next one.
     wait: usize,
     /// The number of deleted keys after which the next try comes.
     next: usize,
@@ -29,7 +30,7 @@ impl Default for Tries {
 impl Tries {
     /// A try ended after `gone` deleted keys.
     fn tried(&mut self, gone: usize, success: bool) {
-        self.wait = if success { SKIPS_MAX } else { (2 * self.wait).min(WAIT_MAX) };
+        self.wait = if success { 1 } else { (2 * self.wait).min(WAIT_MAX) };
         self.next = gone + self.wait;
     }
 }
