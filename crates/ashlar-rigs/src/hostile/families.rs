@@ -1,7 +1,8 @@
 //! What many families cost beside RocksDB: to create, to keep idle, to write to, to close and to open.
 //!
 //! Both engines do the same, in a process of their own:
-//! 1. They create the families of a row, one by one, and one more.
+//! 1. They create the families of a row, one by one, or together if there are more than [`ONE_BY_ONE`], and one more. AshlarDB creates
+//!    them together in an open, RocksDB by its call for several.
 //! 2. They put one entry into each family, and then [`TURN`] entries into each, a family after the other. The second part is the time
 //!    of a put.
 //! 3. They close the database and open it with all families.
@@ -10,6 +11,8 @@ use super::MIB;
 use comfy_table::{CellAlignment, Table, presets};
 use std::time::{Duration, Instant};
 
+/// The most families that are created one by one: each of them writes the OPTIONS file with all.
+pub(super) const ONE_BY_ONE: u32 = 1000;
 /// Puts into one family before the next one has its turn.
 pub(super) const TURN: u32 = 20;
 /// Bytes of a value.

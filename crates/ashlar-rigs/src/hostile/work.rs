@@ -232,11 +232,24 @@ impl Work<'_> {
     }
 
     fn families(&mut self, count: usize) -> Done {
-        let db = self.open()?;
         let mut cost = Cost::default();
         let anonymous = || resident("self").map_or(0, |(_, anon)| anon);
+        let names: Vec<String> = (0..count).map(family_name).collect();
+        let together = count > families::ONE_BY_ONE as usize;
+        let opened = if together { None } else { Some(self.open()?) };
         let (before, began) = (anonymous(), Instant::now());
-        let families: Result<Vec<_>, _> = (0..count).map(|n| db.create_family(&family_name(n))).collect();
+        let db = match opened {
+            Some(db) => db,
+            None => {
+                let builder = Db::builder(self.dir.join("db")).memory(self.cap);
+                let builder = names.iter().fold(builder, |builder, name| builder.family(name, |f| f));
+                let db = builder.open().map_err(text)?;
+                self.gauges.opened(&db);
+                db
+            }
+        };
+        let family = |name: &String| if together { db.family(name) } else { db.create_family(name) };
+        let families: Result<Vec<_>, _> = names.iter().map(family).collect();
         let mut families = families.map_err(text)?;
         self.gauges.each_took(began.elapsed(), count);
         cost.create = since(began) / count as u64;

@@ -329,6 +329,14 @@ impl Judge {
         self.say(&format!("create {name}")).map(|_| ())
     }
 
+    /// Adds the families `prefix0`, `prefix1` … by one call of RocksDB.
+    ///
+    /// # Errors
+    /// `Refused` with RocksDB's words, and by a version without the call.
+    pub fn create_families(&mut self, prefix: &str, count: u32) -> Result<(), JudgeError> {
+        self.say(&format!("create_families {prefix} {count}")).map(|_| ())
+    }
+
     /// Drops a family.
     pub fn drop_family(&mut self, name: &str) -> Result<(), JudgeError> {
         self.say(&format!("drop {name}")).map(|_| ())

@@ -379,6 +379,31 @@ impl Database {
         Ok(())
     }
 
+    /// Adds the families `prefix0`, `prefix1` … by one call.
+    pub fn create_families(&mut self, prefix: &str, count: usize) -> Result<(), String> {
+        let f = &self.functions;
+        let (create, destroy) = (f.extra.families_create()?, f.extra.families_create_destroy()?);
+        let names: Vec<String> = (0..count).map(|n| format!("{prefix}{n}")).collect();
+        let texts: Result<Vec<CString>, _> = names.iter().map(|name| CString::new(name.as_str())).collect();
+        let texts = texts.map_err(|e| e.to_string())?;
+        let pointers: Vec<Bytes> = texts.iter().map(|text| text.as_ptr()).collect();
+        let length = c_int::try_from(count).map_err(|e| e.to_string())?;
+        let (list, mut made) = (pointers.as_ptr(), 0_usize);
+        // SAFETY: database and options are live; the list has `length` NUL-terminated names; the output points to a live variable.
+        let handles =
+            f.checked(|e| unsafe { create(self.db, self.options, length, list, &raw mut made, e) })?;
+        for (index, name) in names.into_iter().enumerate().take(made) {
+            // SAFETY: the list has `made` handles.
+            let slot = unsafe { handles.add(index) };
+            // SAFETY: the library has initialised the slot.
+            let handle = unsafe { slot.read() };
+            self.families.insert(name, handle);
+        }
+        // SAFETY: the list is destroyed once; the handles stay.
+        unsafe { destroy(handles) };
+        Ok(())
+    }
+
     /// Drops a family.
     pub fn drop_family(&mut self, name: &str) -> Result<(), String> {
         let handle = self.family(name)?;

@@ -17,6 +17,7 @@
 //! undecided | decide commit|rollback 0xNAME         transactions that the opening found prepared
 //! close | reopen                                    in order, not by a kill
 //! families | create NAME | drop NAME                column families
+//! create_families PREFIX COUNT                      several by one call: PREFIX0, PREFIX1, …
 //! put … | delete … | single_delete … | merge … | delete_range … | batch … | flush … | compact … | get …    as in ashlar_testkit::ops
 //! dump NAME | rdump NAME | digest NAME              contents with every checksum verified
 //! probe NAME                                        gets and seeks keys, compared with a scan
@@ -94,9 +95,7 @@ impl Session {
                 }
                 Ok(String::new())
             }
-            "create" => {
-                self.database.as_mut().ok_or("nothing is open")?.create_family(rest).map(|()| String::new())
-            }
+            "create" | "create_families" => self.create(verb, rest).map(|()| String::new()),
             "drop" => {
                 self.database.as_mut().ok_or("nothing is open")?.drop_family(rest).map(|()| String::new())
             }
@@ -116,6 +115,17 @@ impl Session {
             "tables" => Ok(self.database()?.tables().to_string()),
             _ => self.operate(&line.parse()?),
         }
+    }
+
+    /// `create NAME`, or `create_families PREFIX COUNT`.
+    fn create(&mut self, verb: &str, rest: &str) -> Result<(), String> {
+        let database = self.database.as_mut().ok_or("nothing is open")?;
+        if verb == "create" {
+            return database.create_family(rest);
+        }
+        let (prefix, count) = rest.split_once(' ').ok_or("create_families PREFIX COUNT")?;
+        let count = count.parse().map_err(|_| format!("{count} is no number"))?;
+        database.create_families(prefix, count)
     }
 
     /// Lists the transactions that the opening found prepared, or decides on one.

@@ -129,6 +129,9 @@ extra! {
         fn(Opaque, Opaque, Bytes, usize, Bytes, usize, Bytes, usize);
     batch_delete_at = "rocksdb_writebatch_delete_cf_with_ts": fn(Opaque, Opaque, Bytes, usize, Bytes, usize);
     batch_of = "rocksdb_writebatch_create_from": fn(Bytes, usize) -> Opaque;
+    families_create = "rocksdb_create_column_families":
+        fn(Opaque, Opaque, c_int, *const Bytes, *mut usize, ErrorOut) -> *mut Opaque;
+    families_create_destroy = "rocksdb_create_column_families_destroy": fn(*mut Opaque);
     family_id = "rocksdb_column_family_handle_get_id": fn(Opaque) -> u32;
     without_log = "rocksdb_writeoptions_disable_WAL": fn(Opaque, c_int);
     low_priority = "rocksdb_writeoptions_set_low_pri": fn(Opaque, c_uchar);
