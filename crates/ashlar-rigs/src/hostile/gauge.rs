@@ -137,6 +137,8 @@ impl Gauges {
         let Some((rss, anon)) = resident("self") else { return };
         let caller = self.caller.load(Ordering::Relaxed);
         let rss = anon + rss.saturating_sub(anon).min(FILES);
+        // A database that is being opened has no handle yet, and reports nothing.
+        let asks = !self.open.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
         let mut peak = self.peak.lock().unwrap_or_else(PoisonError::into_inner);
         if peak.rss.is_below(rss) || peak.anon.is_below(anon) {
             let (named, owned, said) = self.asked();
@@ -145,12 +147,14 @@ impl Gauges {
             if peak.rss.is_below(rss) {
                 peak.rss = Moment { bytes: rss, asked_at: rss, ..now.clone() };
             }
-            if peak.anon.is_below(anon) {
+            if asks && peak.anon.is_below(anon) {
                 peak.anon = Moment { bytes: anon, asked_at: anon, ..now };
             }
         }
         peak.rss.bytes = peak.rss.bytes.max(rss);
-        peak.anon.bytes = peak.anon.bytes.max(anon);
+        if asks {
+            peak.anon.bytes = peak.anon.bytes.max(anon);
+        }
     }
 
     /// What the databases name, the part of it that a row may have beyond the promise, and their reports as text.

@@ -71,7 +71,7 @@ const ROWS: [Row; 30] = [
     row("batches-100k", ALL, &[16]),
     row("batches-100b", ALL, &[]),
     row("multi-get-10k", ALL, &[]),
-    row("merges-1-key", ALL, &[16]),
+    Row { admitted: 32, ..row("merges-1-key", ALL, &[16]) },
     row("merges-1000-keys", ALL, &[]),
     Row { admitted: 32, ..row("merges-10-keys-1k", ALL, &[16]) },
     row("range-deletions", ALL, &[16]),

@@ -12,6 +12,8 @@ use std::sync::Arc;
 const PIECE: usize = 256 << 10;
 /// The most room for a compressed block that stays for the next one.
 const ROOM_KEPT: usize = 2 << 20;
+/// The longest index block that is compressed. Every reader of ours takes a block of this length.
+const INDEX_COMPRESSED: usize = 32 << 20;
 /// Written bytes that the device gets at once, while later blocks are made.
 const WRITEBACK: u64 = 4 << 20;
 
@@ -98,8 +100,12 @@ impl BlockSink {
         Ok(handle)
     }
 
-    /// Appends an index block: as a data block, but never with a dictionary.
+    /// Appends an index block: as a data block, but never with a dictionary, and a very long one as it is. Readers refuse blocks that
+    /// are much longer than their stored form, and an index of long keys that begin alike would be.
     pub(super) fn put_index(&mut self, raw: &[u8]) -> Result<BlockHandle> {
+        if raw.len() > INDEX_COMPRESSED {
+            return self.put_raw(raw);
+        }
         self.put_smaller(raw, false).map(|(handle, _)| handle)
     }
 

@@ -177,3 +177,25 @@ fn blocks_are_kept_in_the_pool_and_leave_with_the_table() {
     }
     assert_eq!(pool.usage().used, 0);
 }
+
+/// Regression: keys of many KB that begin alike made an index that the reader took for damage, because its compressed form was so short.
+#[test]
+fn an_index_that_is_much_longer_than_its_file_is_read_back() {
+    let long = |n: u32| {
+        let mut user_key = vec![b'7'; 32 << 10];
+        user_key.extend_from_slice(&n.to_be_bytes());
+        user_key
+    };
+    let count = 2200;
+    let entries: Entries =
+        (0..count).map(|n| (key(&long(n), 5, ValueType::Put).as_key().encoded().to_vec(), vec![7])).collect();
+    for compression in [Compression::Lz4, Compression::Zstd] {
+        let (bytes, _) = write(&TableOptions { compression, ..TableOptions::default() }, &entries);
+        let pool = FramePool::new(1 << 20);
+        let table = open_with(&bytes, ReaderOptions::new(Order::Bytewise, pool, FileNumber(9))).unwrap();
+        for n in [0, count / 2, count - 1] {
+            let found = table.get(&LookupKey { user_key: &long(n), seq: SeqNum::MAX }).unwrap();
+            assert!(found.is_some(), "{compression:?}: key {n}");
+        }
+    }
+}
