@@ -169,6 +169,14 @@ impl DiskSpace {
         Ok(())
     }
 
+    /// Asks for `bytes` that skip the WAL, and are among the `active` ones afterwards.
+    ///
+    /// # Errors
+    /// As [`DiskSpace::check`].
+    pub fn check_unlogged(&self, bytes: u64, active: u64, refused: bool) -> Result<()> {
+        self.look(active).check(bytes, refused)
+    }
+
     /// True if a limit is set, and a write of `bytes` that was refused before would be accepted.
     pub fn has_room_again(&self, bytes: u64, active: u64) -> bool {
         let now = self.look(active);

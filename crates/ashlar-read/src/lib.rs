@@ -6,6 +6,7 @@
 //! | [`iter`] | cursors: merge the runs in order, and combine versions to entries |
 //! | [`merge`], [`range_del`], [`visibility`] | the result of several entries of one key |
 //! | [`snapshot`] | the sequence numbers that reads may still use |
+//! | [`overlap`] | what memtables have in the ranges of files that are ingested |
 //! | [`expiry`] | values that end in the time of their write, and are hidden when they are over |
 //!
 //! This crate writes nothing, waits for no writer, and knows no background work.
@@ -16,6 +17,7 @@ pub mod merge;
 pub mod range_del;
 pub mod visibility;
 pub mod expiry;
+pub mod overlap;
 pub mod super_version;
 pub mod snapshot;
 pub mod iter;

@@ -52,6 +52,12 @@ impl Core {
         self.disk.check(bytes, self.active_bytes(), refused)
     }
 
+    /// Asks the limits for `bytes` that skip the log. The lock of the log may be held.
+    pub(super) fn check_unlogged(&self, bytes: u64) -> Result<()> {
+        let refused = self.health.is_failing(Source::LogRoom);
+        self.disk.check_unlogged(bytes, self.active_bytes(), refused)
+    }
+
     /// The bytes of the memtables that take writes. Needs no lock.
     fn active_bytes(&self) -> u64 {
         self.committer.current().families.iter().map(|slot| slot.mem.filled() as u64).sum()

@@ -116,12 +116,14 @@ impl Parts {
         Arc::new_cyclic(|weak: &Weak<Core>| {
             committer.current().wal.log().limit_room(room_limit(weak));
             let pressure = Arc::new(Pressure::new());
-            committer.attach(Box::new(Host::new(weak.clone(), Arc::clone(&pressure))));
+            let disk = DiskSpace::new(&self.env.fs, &self.dir, &self.options);
+            let host = Host::new(weak.clone(), Arc::clone(&pressure), Arc::clone(&disk));
+            committer.attach(Box::new(host));
             Core {
                 archive: archive_of(&self.options, &self.dir),
                 database,
                 progress: self.env.jobs.signal(),
-                disk: DiskSpace::new(&self.env.fs, &self.dir, &self.options),
+                disk,
                 env: self.env,
                 places: self.places,
                 dir: self.dir,

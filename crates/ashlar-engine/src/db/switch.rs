@@ -8,7 +8,7 @@ use super::core::{Core, State};
 use super::pins::Retired;
 use crate::column_family::{LiveFamily, new_memtable};
 use crate::health::{Severity, Source, lacks_space};
-use crate::pressure::{Memory, Pace, Pressure, largest};
+use crate::pressure::{DiskSpace, Memory, Pace, Pressure, largest};
 use crate::wal::{ROOM_FOR_DELETIONS, Wal};
 use crate::write::{Asked, Deadline, FamilySlot, Unfit, WriteHost, WriteSet};
 use ashlar_base::memory::{MemoryCharge, MemoryUse};
@@ -378,11 +378,12 @@ enum Room {
 pub(crate) struct Host {
     core: Weak<Core>,
     pressure: Arc<Pressure>,
+    disk: Arc<DiskSpace>,
 }
 
 impl Host {
-    pub(super) fn new(core: Weak<Core>, pressure: Arc<Pressure>) -> Host {
-        Host { core, pressure }
+    pub(super) fn new(core: Weak<Core>, pressure: Arc<Pressure>, disk: Arc<DiskSpace>) -> Host {
+        Host { core, pressure, disk }
     }
 }
 
@@ -485,6 +486,11 @@ impl WriteHost for Host {
     fn charge_batches(&self, bytes: usize) -> MemoryCharge {
         let core = self.core.upgrade();
         core.map_or_else(MemoryCharge::none, |core| core.memory.account().charge(MemoryUse::Batches, bytes))
+    }
+
+    fn check_unlogged(&self, bytes: usize) -> Result<()> {
+        let core = if self.disk.is_limited() { self.core.upgrade() } else { None };
+        core.map_or(Ok(()), |core| core.check_unlogged(bytes as u64))
     }
 
     fn log_lacks_room(&self, cause: Error) -> Error {

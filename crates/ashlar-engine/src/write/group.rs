@@ -377,6 +377,10 @@ impl Committer {
                 continue;
             };
             if m.options.disable_wal {
+                if let Err(e) = self.admit_unlogged(log, &mut records, m.batch.finish(first)) {
+                    m.outcome = Some(Err(e));
+                    continue;
+                }
                 self.unlogged.store(true, Ordering::Relaxed);
             } else {
                 match self.log_one(log, &mut records, m.batch.finish(first)) {
@@ -397,6 +401,24 @@ impl Committer {
             m.outcome = Some(Ok(Receipt { last, log_end: (set.wal.number(), end) }));
         }
         (records, size)
+    }
+
+    /// Asks the limits on disk space for a batch that skips the WAL. Only deletions pass them.
+    #[inline]
+    fn admit_unlogged<'l>(
+        &self,
+        log: &'l LogWriter,
+        records: &mut Option<LogGroup<'l>>,
+        batch: &[u8],
+    ) -> Result<()> {
+        let asked = self.host.get().map_or(Ok(()), |host| host.check_unlogged(batch.len()));
+        let Err(lack) = asked else { return Ok(()) };
+        // As in `log_one`.
+        let began = records.take().is_some();
+        let reader = BatchReader::new(batch).map_err(|e| e.into_error());
+        let admitted = reader.and_then(|reader| self.check_without_room(&lack, &reader));
+        *records = began.then(|| log.begin());
+        admitted
     }
 
     /// Frames a batch for the WAL file. A failure leaves no trace in the file.

@@ -23,7 +23,6 @@
 //! Source: RocksDB `db/external_sst_file_ingestion_job.cc`, `db/db_impl/db_impl.cc` (`IngestExternalFiles`), behaviour.
 
 mod bring;
-mod overlap;
 mod place;
 #[cfg(test)]
 mod tests;
@@ -42,8 +41,8 @@ use ashlar_base::{Error, ErrorKind, FamilyId, FileNumber, Level, Result, SeqNum}
 use ashlar_env::folder_of;
 use ashlar_format::version_edit::VersionEdit;
 use ashlar_options::{Event, FamilyOptions, FormatLevel, IngestEvent};
+use ashlar_read::overlap::memtables_overlap;
 use ashlar_tree::external::{Inspected, Taker, Takes, inspect, survey};
-use overlap::memtables_overlap;
 use place::LevelClaims;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

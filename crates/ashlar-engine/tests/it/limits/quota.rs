@@ -380,6 +380,30 @@ fn writes_without_the_log_and_ingestions_are_refused_too() {
     ingest().unwrap();
 }
 
+/// Regression: a whole memtable of writes without the log went in before the first refusal, up to 63 times a small quota.
+#[test]
+fn writes_without_the_log_keep_to_a_quota_below_a_memtable() {
+    let _alone = crate::alone();
+    let (sim, mut rng) = (SimEnv::new(10), Rng::new(10));
+    const QUOTA: u64 = 1 << 20;
+    let family = FamilyOptions { write_buffer_bytes: 64 << 20, ..FamilyOptions::default() };
+    let db = Db::open(sim.env(), Path::new(DIR), limited(QUOTA, 0), Vec::new(), family).unwrap();
+    let unlogged = WriteOptions { disable_wal: true, ..WriteOptions::default() };
+    let mut put = |n| {
+        let value = rng.bytes(1000);
+        write(&db, unlogged, |b, family| b.put(family, &key(n), &value).unwrap())
+    };
+    let accepted = (0..5000).find(|n| put(*n).is_err()).expect("the quota holds");
+    assert!((500..1100).contains(&accepted), "{accepted}");
+    // Deletions pass, and what is accepted fits.
+    write(&db, unlogged, |b, family| b.delete(family, &key(0)).unwrap()).unwrap();
+    db.flush(&db.families()).unwrap();
+    assert!(sim.used_bytes() < QUOTA + (256 << 10), "{}", sim.used_bytes());
+    db.limit_disk(DiskLimits::default()).unwrap();
+    settle(&sim, &db);
+    put(1).unwrap();
+}
+
 /// Failed ingestions take no space. What a full disk did not give counts until the next listing only.
 #[test]
 fn what_failed_calls_have_taken_is_forgotten() {

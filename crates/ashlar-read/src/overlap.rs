@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// `Corruption`: an entry of a memtable with checksums has changed in memory.
 /// # Cost
 /// A search in each memtable for each range.
-pub(super) fn memtables_overlap<'s>(
+pub fn memtables_overlap<'s>(
     order: &Order,
     memtables: &[Arc<dyn MemtableRep>],
     spans: impl Iterator<Item = &'s Span>,
