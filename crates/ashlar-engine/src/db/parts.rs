@@ -83,9 +83,14 @@ pub(super) fn archive_of(options: &DbOptions, dir: &Path) -> Option<Archive> {
     Archive::new(wal_dir_of(options, dir), ArchiveLimits { secs: options.wal_archive_secs, bytes })
 }
 
+fn disk_space(parts: &Parts) -> Arc<DiskSpace> {
+    DiskSpace::new(&parts.env.fs, &parts.dir, &parts.options)
+}
+
 impl Parts {
     pub(super) fn assemble(mut self, settings: &Settings) -> Arc<Core> {
         let (mut state, database) = (State::default(), DatabaseId::fresh());
+        let (pressure, disk) = (Arc::new(Pressure::new()), disk_space(&self));
         let last_sequence = self.versions.last_sequence();
         for family in self.versions.families() {
             let order = &family.version.order;
@@ -115,10 +120,7 @@ impl Parts {
         let events = Events::new(&self.env, self.options.listeners.clone(), self.info_log, database);
         Arc::new_cyclic(|weak: &Weak<Core>| {
             committer.current().wal.log().limit_room(room_limit(weak));
-            let pressure = Arc::new(Pressure::new());
-            let disk = DiskSpace::new(&self.env.fs, &self.dir, &self.options);
-            let host = Host::new(weak.clone(), Arc::clone(&pressure), Arc::clone(&disk));
-            committer.attach(Box::new(host));
+            committer.attach(Box::new(Host::new(weak.clone(), Arc::clone(&pressure), Arc::clone(&disk))));
             Core {
                 archive: archive_of(&self.options, &self.dir),
                 database,

@@ -27,7 +27,7 @@ pub(super) struct Cost {
     pub(super) one_more: u64,
     /// Bytes of anonymous memory that an idle one takes.
     pub(super) idle: u64,
-    /// Nanoseconds of a put.
+    /// Nanoseconds of a put; 0: not known.
     pub(super) put: u64,
     /// Nanoseconds to close the database.
     pub(super) close: u64,
@@ -70,7 +70,10 @@ pub(super) fn table(engines: &[(&str, Cost)]) -> String {
     table.load_preset(presets::NOTHING);
     table.set_header("engine|create µs|one more ms|idle KiB|put µs|close s|open s".split('|'));
     for (engine, cost) in engines {
-        let time = |nanos: u64, unit: Duration| format!("{:.2}", nanos as f64 / unit.as_nanos() as f64);
+        let time = |nanos: u64, unit: Duration| match nanos {
+            0 => "-".to_owned(),
+            nanos => format!("{:.2}", nanos as f64 / unit.as_nanos() as f64),
+        };
         table.add_row([
             (*engine).to_owned(),
             time(cost.create, Duration::from_micros(1)),
