@@ -377,7 +377,10 @@ impl Committer {
                 continue;
             };
             if m.options.disable_wal {
-                if let Err(e) = self.admit_unlogged(log, &mut records, m.batch.finish(first)) {
+                let asked = self.host.get().map_or(Ok(()), |host| host.check_unlogged(m.batch.byte_len()));
+                if let Err(lack) = asked
+                    && let Err(e) = self.admit_unlogged(log, &mut records, m.batch.finish(first), &lack)
+                {
                     m.outcome = Some(Err(e));
                     continue;
                 }
@@ -403,20 +406,19 @@ impl Committer {
         (records, size)
     }
 
-    /// Asks the limits on disk space for a batch that skips the WAL. Only deletions pass them.
-    #[inline]
+    /// A limit on disk space has no room for a batch that skips the WAL, because of `lack`. Deletions pass all the same.
+    #[cold]
     fn admit_unlogged<'l>(
         &self,
         log: &'l LogWriter,
         records: &mut Option<LogGroup<'l>>,
         batch: &[u8],
+        lack: &Error,
     ) -> Result<()> {
-        let asked = self.host.get().map_or(Ok(()), |host| host.check_unlogged(batch.len()));
-        let Err(lack) = asked else { return Ok(()) };
         // As in `log_one`.
         let began = records.take().is_some();
         let reader = BatchReader::new(batch).map_err(|e| e.into_error());
-        let admitted = reader.and_then(|reader| self.check_without_room(&lack, &reader));
+        let admitted = reader.and_then(|reader| self.check_without_room(lack, &reader));
         *records = began.then(|| log.begin());
         admitted
     }
