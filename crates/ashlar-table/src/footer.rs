@@ -39,8 +39,11 @@ pub(crate) fn read_footer(file: &Arc<dyn ReadFile>) -> Result<(Footer, u64)> {
     }
 }
 
-/// The file with the version and the magic that its other parts prove, if the stored ones are damaged. `None`: the footer
-/// is right, or nothing is proved.
+/// Bytes behind a footer that are looked through for it.
+const REST: usize = 64 << 10;
+
+/// The file with the version and the magic that its other parts prove, if the stored ones are damaged, or without bytes that follow its
+/// footer. `None`: the footer is right, or nothing is proved.
 ///
 /// # Errors
 /// `Io`.
@@ -48,8 +51,30 @@ pub fn mended(file: &Arc<dyn ReadFile>) -> Result<Option<Arc<dyn ReadFile>>> {
     let (tail, _) = read_tail(&**file)?;
     match Footer::decode(&tail, file.len()) {
         Ok(_) => Ok(None),
-        Err(_) => Ok(mended_as(file)?.map(|(_, file)| file)),
+        Err(_) => match mended_as(file)? {
+            Some((_, file)) => Ok(Some(file)),
+            None => without_rest(file),
+        },
     }
+}
+
+/// The file up to the last footer that its other parts prove, if at most [`REST`] bytes follow it.
+fn without_rest(file: &Arc<dyn ReadFile>) -> Result<Option<Arc<dyn ReadFile>>> {
+    let size = file.len();
+    let start = size.saturating_sub((REST + Footer::LEN) as u64);
+    let mut bytes = vec![0; usize::try_from(size - start).unwrap_or_default()];
+    file.read_exact_at(&mut bytes, start)?;
+    for rest in 1..=REST.min(bytes.len()) {
+        let table = bytes.get(..bytes.len() - rest).unwrap_or_default();
+        let tail = table.get(table.len().saturating_sub(Footer::LEN)..).unwrap_or_default();
+        let len = size - rest as u64;
+        let Ok((footer, at)) = Footer::decode(tail, len) else { continue };
+        let beginning: Arc<dyn ReadFile> = Arc::new(Beginning { file: Arc::clone(file), len });
+        if proves(&beginning, footer, at)? {
+            return Ok(Some(beginning));
+        }
+    }
+    Ok(None)
 }
 
 fn mended_as(file: &Arc<dyn ReadFile>) -> Result<Option<(u32, Arc<dyn ReadFile>)>> {
@@ -89,6 +114,29 @@ fn read_tail(file: &dyn ReadFile) -> Result<(Vec<u8>, u64)> {
     let mut tail = vec![0; tail_len];
     file.read_exact_at(&mut tail, tail_at)?;
     Ok((tail, tail_at))
+}
+
+/// A file without its last bytes.
+#[derive(Debug)]
+struct Beginning {
+    file: Arc<dyn ReadFile>,
+    len: u64,
+}
+
+impl ReadFile for Beginning {
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> Result<usize> {
+        let left = usize::try_from(self.len.saturating_sub(offset)).unwrap_or(usize::MAX);
+        let wanted = buf.len().min(left);
+        self.file.read_at(buf.get_mut(..wanted).unwrap_or_default(), offset)
+    }
+
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn path(&self) -> &Path {
+        self.file.path()
+    }
 }
 
 /// A file with other last bytes.

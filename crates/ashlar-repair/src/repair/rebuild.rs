@@ -135,11 +135,11 @@ impl Repair<'_> {
         report: &mut RepairReport,
     ) -> Result<SeqNum> {
         let file = self.env.fs.open_read(&self.dir.join(name))?;
-        let size = file.len();
         let (file, wrong) = match mended(&file)? {
             Some(whole) => (whole, Anatomy::open(file).err()),
             None => (file, None),
         };
+        let size = file.len();
         let said = Anatomy::open(Arc::clone(&file)).map_err(if_damaged)?.properties()?.clone();
         // As in RocksDB's repair, `default` gets a table that was written for no particular family.
         let id = said.known_family();

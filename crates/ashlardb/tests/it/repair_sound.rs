@@ -161,6 +161,21 @@ fn a_footer_that_the_rest_of_its_table_contradicts_is_damage_and_loses_nothing()
     }
 }
 
+/// Regression: a byte behind a table cost a repair all its entries.
+#[test]
+fn bytes_behind_a_table_cost_a_repair_nothing() {
+    for more in [1, 4096] {
+        let temp = tempfile::tempdir().unwrap();
+        let all = two_tables(temp.path(), 5);
+        let table = &files(temp.path(), ".sst")[0];
+        let mut bytes = std::fs::read(table).unwrap();
+        bytes.resize(bytes.len() + more, 0);
+        std::fs::write(table, bytes).unwrap();
+        assert!(!check(temp.path()).damages.is_empty());
+        assert_eq!(repaired(temp.path(), &all, &format!("{more} bytes more")), 0);
+    }
+}
+
 /// A version that nothing contradicts: the table may be of a newer release.
 #[test]
 fn a_table_of_an_unknown_version_is_refused_and_nothing_changes() {
