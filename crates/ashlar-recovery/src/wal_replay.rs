@@ -190,7 +190,7 @@ fn replay_all(
         }
     }
     if let Some(damaged) = replay.stopped {
-        check_consistency(dir, &families, wals, damaged)?;
+        check_consistency(dir, &families, wals, (damaged, &replay.report.dropped))?;
     }
     replay.tell_undecided()?;
     if policy == Policy::BeforeCommit {
@@ -215,17 +215,24 @@ fn check_consistency(
     dir: &Path,
     families: &[Arc<FamilyState>],
     wals: &[WalFile],
-    damaged: FileNumber,
+    (damaged, dropped): (FileNumber, &[DroppedRange]),
 ) -> Result<()> {
     let ahead = families.iter().find(|f| f.log_number > damaged && f.version.file_count() != 0);
     let Some(family) = ahead else { return Ok(()) };
+    let name = FileKind::Wal(damaged).name();
+    let path = wals.iter().find(|wal| wal.number == damaged).map(|wal| wal.path.clone());
+    let path = path.unwrap_or_else(|| dir.join(&name));
     let what = format!(
         "column family inconsistency: family {:?} has tables with data from behind the damage",
         family.name
     );
-    let path = wals.iter().find(|wal| wal.number == damaged).map(|wal| wal.path.clone());
-    let e = Error::corruption(what).at_path(&path.unwrap_or_else(|| dir.join(FileKind::Wal(damaged).name())));
-    Err(e.hint("Restore the WAL file from a backup, or open with a recovery mode that drops the difference"))
+    let e = match dropped.iter().rfind(|range| range.file == name) {
+        Some(range) => Error::corruption(format!("{what}: {}", range.reason)).at(&path, range.offset),
+        None => Error::corruption(what).at_path(&path),
+    };
+    Err(e.hint(
+        "Restore the WAL file from a backup, repair the database, or open with the recovery mode that skips what is damaged",
+    ))
 }
 
 /// An open WAL file.

@@ -231,7 +231,9 @@ fn a_family_ahead_of_the_damage() {
     v.commit(vec![VersionEdit { family: one.id, log_number, ..flush_edit(number, "x", 6) }]).unwrap();
     let mut r = recover(&env).unwrap();
     let e = replay_into(&env, &mut r, PointInTime).unwrap_err();
-    assert!(e.to_string().contains("column family inconsistency: family \"one\""), "{e}");
+    let text = e.to_string();
+    assert!(text.contains("column family inconsistency: family \"one\""), "{e}");
+    assert!(text.contains("000010.log at offset") && text.contains("checksum"), "{e}");
 }
 
 #[test]
