@@ -33,8 +33,6 @@ const MAX_META_BLOCK: u64 = 64 << 20;
 /// Such a block may have this many times the length of its file, because separators and tombstones describe the file's
 /// contents.
 const META_RATIO: u64 = 64;
-/// Or this many times the length of its stored form: keys of many KB that begin alike make such an index.
-const STORED_RATIO: u64 = 4096;
 /// Smaller blocks are not charged while they are decompressed.
 const CHARGED: u64 = 1 << 20;
 
@@ -209,8 +207,7 @@ impl Reading<'_> {
     /// Reads one block of another kind. Always verifies its checksum.
     pub(crate) fn read_verified(&self, handle: BlockHandle) -> Result<Vec<u8>> {
         let mut stored = self.read_stored(handle)?;
-        let max = self.limit.saturating_mul(META_RATIO).max(handle.size.saturating_mul(STORED_RATIO));
-        let max = max.clamp(MAX_META_BLOCK, MAX_BLOCK as u64);
+        let max = self.limit.saturating_mul(META_RATIO).clamp(MAX_META_BLOCK, MAX_BLOCK as u64);
         let (block, compression) = self.check(&stored, handle, true)?;
         if compression != 0 {
             let mut raw = Vec::new();
