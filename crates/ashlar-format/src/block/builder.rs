@@ -136,7 +136,7 @@ impl BlockBuilder {
         self.out.capacity()
     }
 
-    /// Starts a new block in the same memory, unless it is more than [`ROOM_KEPT`]. The last key stays, for a caller that compares the next key with it.
+    /// Starts a new block in the same memory, unless it is more than 2 MiB. The last key stays, for a caller that compares the next key with it.
     pub fn reset(&mut self) {
         if self.out.capacity() > ROOM_KEPT {
             self.out = Vec::new();
