@@ -373,15 +373,15 @@ fn marks(groups: &[Group<'_>], records: &[Record]) -> Vec<String> {
     marks
 }
 
-/// The remark on the consistency checks of databases after their last row. `None`: there were none.
+/// The remark on the consistency checks of databases after their last row, which make a row void if they fail. `None`: there were none.
 fn checked(records: &[Record]) -> Option<String> {
-    let all: Vec<&Record> =
-        records.iter().filter(|record| record.params.options.contains_key(CHECKED)).collect();
-    let passed: Vec<&Record> = all.iter().copied().filter(|record| record.status == Status::Ok).collect();
-    let engines = passed.iter().map(|record| &record.engine.name).collect::<BTreeSet<_>>().len();
-    let (passed, count) = (passed.len(), all.len());
-    (count > 0)
-        .then(|| format!("the consistency check passed in {passed} of {count} runs, of {engines} engines"))
+    let has_passed =
+        |record: &&Record| record.status == Status::Ok && record.params.options.contains_key(CHECKED);
+    let engines: Vec<&String> = records.iter().filter(has_passed).map(|record| &record.engine.name).collect();
+    let (runs, engines) = (engines.len(), engines.into_iter().collect::<BTreeSet<_>>().len());
+    (runs > 0).then(|| {
+        format!("the consistency check passed after each of the {runs} runs that count, of {engines} engines")
+    })
 }
 
 /// The remark that others used the processors beside records whose figures count, with the largest share.
