@@ -7,15 +7,16 @@
 //! ```
 //! 1. A piece reaches from the end of the records to the end of their block. The file's length is then the piece's end: the
 //!    zeros behind the records are what a reader takes for the end of a log.
-//! 2. A fragment lies in one block. One inside the piece is stored, its header last. So a killed process leaves whole
-//!    fragments, in order, and zeros.
+//! 2. A fragment lies in one block. One inside the piece that has a payload is stored, its header last. So a killed process leaves
+//!    whole fragments, in order, and zeros.
 //! 3. Everything else is written, from the end of the piece on: so a torn write ends with the file, as in a log without
 //!    a mapping. Then the piece is of no more use, and the next small publish prepares the next one.
 //! 4. A piece lies within the reserved space (`room`), so preparing it takes no space that was not there. On a full disk,
 //!    where there is no such space, the log writes.
 //! 5. The piece is dropped before the file is cut within it.
 //! 6. A log that is synced often writes over the zeros instead of storing, because a sync of mapped pages takes some four times as long:
-//!    what fits of a publish with zeros in the place of the headers, and then the same with the headers.
+//!    what fits of a publish with zeros in the place of the headers, and then the same with the headers. If a header lies in two pages,
+//!    the zeros are cut off and the publish is appended.
 
 use super::{LogWriter, Tail};
 use ashlar_base::Result;
@@ -27,8 +28,11 @@ use std::ops::Range;
 /// A mapped piece is prepared when it has space for this many publishes like the present one. Preparing costs as much as some
 /// ten writes.
 const WORTH: u64 = 16;
-/// The same for a piece that is written: its zeros cost as much as a write.
+/// The same for a log that is synced often: its publishes wait for the device anyway.
 const WORTH_WRITING: u64 = 2;
+
+/// Where a write of a killed process may end, at any multiple.
+const PAGE: u64 = 4 << 10;
 
 /// A log whose last sync was fewer publishes ago than this is synced often. A sync of mapped pages costs as much more as some hundred
 /// publishes cost less.
@@ -79,12 +83,19 @@ impl LogWriter {
         let (end, frames) = (piece.end(), bytes.get(..len).unwrap_or_default());
         let stored = match piece {
             Piece::Mapped(piece) => self.store_each(&mut **piece, *base, frames),
-            Piece::Written(range) => self.write_over(range, *base, frames),
+            Piece::Written(range) => match self.write_over(range, *base, frames) {
+                Ok(None) => {
+                    // Appended instead.
+                    self.cut(tail);
+                    return Ok(0);
+                }
+                written => written.map(Option::unwrap_or_default),
+            },
         };
         if stored.is_err() || base.saturating_add(len as u64) >= end {
             tail.piece = None;
         }
-        stored.map_err(|e| self.poison(e))
+        stored.map_err(|e| self.poison(self.given_back(e, tail)))
     }
 
     /// The fragments at the beginning of `frames` that fit before `end` when the first one is at `at`.
@@ -111,10 +122,15 @@ impl LogWriter {
 
     /// Writes all fragments that fit over the zeros of `range`: without their first [`STORE_HEAD`] bytes, and then whole. A process that is
     /// killed in between, or in the second write, leaves whole fragments and zeros in the place of the next header. Returns the number
-    /// of bytes.
-    fn write_over(&self, range: &Range<u64>, base: u64, frames: &[u8]) -> Result<usize> {
-        let mut headless = Vec::with_capacity(frames.len());
+    /// of bytes. `None`, and nothing is written: a kill could leave half of a header, because a write ends early only between two pages.
+    fn write_over(&self, range: &Range<u64>, base: u64, frames: &[u8]) -> Result<Option<usize>> {
+        let room = usize::try_from(range.end.saturating_sub(base)).unwrap_or(usize::MAX);
+        let mut headless = Vec::with_capacity(frames.len().min(room));
         for fragment in self.fitting(frames, base, range.end) {
+            let in_page = base.saturating_add(headless.len() as u64) % PAGE;
+            if in_page > PAGE - STORE_HEAD as u64 {
+                return Ok(None);
+            }
             headless.extend_from_slice(&[0; STORE_HEAD]);
             headless.extend_from_slice(fragment.get(STORE_HEAD..).unwrap_or_default());
         }
@@ -123,7 +139,7 @@ impl LogWriter {
             self.file.write_at(&headless, base)?;
             self.file.write_at(whole, base)?;
         }
-        Ok(done)
+        Ok(Some(done))
     }
 
     /// Whether the last sync was few publishes ago. Called once for each publish.
@@ -136,24 +152,18 @@ impl LogWriter {
         syncs > 0 && tail.unsynced < OFTEN
     }
 
-    /// Prepares the rest of the block, if that is worth it for a publish of `len` bytes. `written`: without a mapping.
+    /// Prepares the rest of the block, if that is worth it for a publish of `len` bytes. `often`: the log is synced often.
     #[cold]
-    fn prepare(&self, tail: &mut Tail, len: u64, written: bool) -> bool {
+    fn prepare(&self, tail: &mut Tail, len: u64, often: bool) -> bool {
         let left = BLOCK_SIZE as u64 - tail.base % BLOCK_SIZE as u64;
         let end = tail.base.saturating_add(left);
-        let worth = if written { WORTH_WRITING } else { WORTH };
+        let worth = if often { WORTH_WRITING } else { WORTH };
         if tail.unmapped || end > tail.room || len.saturating_mul(worth) > left {
             return false;
         }
         let Ok(bytes) = usize::try_from(left) else { return false };
-        let piece = match written {
-            true => {
-                self.file.write_at(&vec![0; bytes], tail.base).ok().map(|()| Piece::Written(tail.base..end))
-            }
-            false => self.file.prepare(tail.base, bytes).ok().flatten().map(Piece::Mapped),
-        };
-        tail.piece = piece;
-        if tail.piece.is_some() {
+        if let Ok(Some(piece)) = self.file.prepare(tail.base, bytes) {
+            tail.piece = Some(Piece::Mapped(piece));
             return true;
         }
         // An error of the device also meets the next write, which reports it.
