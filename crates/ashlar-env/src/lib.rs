@@ -11,6 +11,7 @@ mod fs;
 pub mod jobs;
 mod mem;
 mod os;
+mod prefix;
 mod rand;
 pub mod sim;
 
@@ -21,4 +22,5 @@ pub use fs::{EntryKind, FileLock, Fs, FsEntry, PreparedPiece, ReadFile, STORE_HE
 pub use jobs::{Job, JobExecutor, JobId, JobKind, Lane, StepBudget, StepResult, ThreadExecutor};
 pub use mem::MemFs;
 pub use os::{OsClock, OsFs, OsRand, Process, memory_limit, uncompressed_max};
+pub use prefix::Prefix;
 pub use rand::{Rand, SeededRand};

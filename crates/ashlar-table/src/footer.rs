@@ -6,11 +6,12 @@
 //! - up to version 5: the metaindex, the properties and the index have the right checksums;
 //! - from version 6 on: the footer, the metaindex and the properties have the right checksums.
 //!
-//! Without the proof the table is of a kind that is not read, which is no damage.
+//! Without the proof the table is of a kind that is not read, which is no damage. A file that ends in other bytes may have a whole table
+//! in front of them: its footer is looked for, and needs the same proof.
 
 use crate::anatomy::Anatomy;
-use ashlar_base::{Error, Result};
-use ashlar_env::ReadFile;
+use ashlar_base::{Error, ErrorKind, Result};
+use ashlar_env::{Prefix, ReadFile};
 use ashlar_format::Unreadable;
 use ashlar_format::table::Footer;
 use std::path::Path;
@@ -41,6 +42,8 @@ pub(crate) fn read_footer(file: &Arc<dyn ReadFile>) -> Result<(Footer, u64)> {
 
 /// Bytes behind a footer that are looked through for it.
 const REST: usize = 64 << 10;
+/// What looks like a footer in these bytes is tried so often at most: each try reads an index.
+const TRIES: usize = 8;
 
 /// The file with the version and the magic that its other parts prove, if the stored ones are damaged, or without bytes that follow its
 /// footer. `None`: the footer is right, or nothing is proved.
@@ -64,14 +67,19 @@ fn without_rest(file: &Arc<dyn ReadFile>) -> Result<Option<Arc<dyn ReadFile>>> {
     let start = size.saturating_sub((REST + Footer::LEN) as u64);
     let mut bytes = vec![0; usize::try_from(size - start).unwrap_or_default()];
     file.read_exact_at(&mut bytes, start)?;
-    for rest in 1..=REST.min(bytes.len()) {
-        let table = bytes.get(..bytes.len() - rest).unwrap_or_default();
-        let tail = table.get(table.len().saturating_sub(Footer::LEN)..).unwrap_or_default();
+    let decoded = (1..=REST.min(bytes.len())).filter_map(|rest| {
+        let table = bytes.get(..bytes.len() - rest)?;
+        let tail = table.get(table.len().saturating_sub(Footer::LEN)..)?;
         let len = size - rest as u64;
-        let Ok((footer, at)) = Footer::decode(tail, len) else { continue };
-        let beginning: Arc<dyn ReadFile> = Arc::new(Beginning { file: Arc::clone(file), len });
-        if proves(&beginning, footer, at)? {
-            return Ok(Some(beginning));
+        Footer::decode(tail, len).ok().map(|(footer, at)| (len, footer, at))
+    });
+    for (len, footer, at) in decoded.take(TRIES) {
+        let table = Prefix::of(Arc::clone(file), len);
+        match proves(&table, footer, at) {
+            Ok(true) => return Ok(Some(table)),
+            Err(e) if matches!(e.kind(), ErrorKind::Io(_)) => return Err(e),
+            // Bytes that look like a footer lead anywhere.
+            Ok(false) | Err(_) => {}
         }
     }
     Ok(None)
@@ -97,7 +105,7 @@ fn proves(file: &Arc<dyn ReadFile>, footer: Footer, start: u64) -> Result<bool> 
     let proved = Anatomy::with_footer(Arc::clone(file), footer, start).and_then(|table| {
         table.properties()?;
         match footer.index {
-            Some(index) => Ok(table.block(index)?.checksum_holds),
+            Some(index) => table.checksum_holds(index),
             None => Ok(true),
         }
     });
@@ -114,29 +122,6 @@ fn read_tail(file: &dyn ReadFile) -> Result<(Vec<u8>, u64)> {
     let mut tail = vec![0; tail_len];
     file.read_exact_at(&mut tail, tail_at)?;
     Ok((tail, tail_at))
-}
-
-/// A file without its last bytes.
-#[derive(Debug)]
-struct Beginning {
-    file: Arc<dyn ReadFile>,
-    len: u64,
-}
-
-impl ReadFile for Beginning {
-    fn read_at(&self, buf: &mut [u8], offset: u64) -> Result<usize> {
-        let left = usize::try_from(self.len.saturating_sub(offset)).unwrap_or(usize::MAX);
-        let wanted = buf.len().min(left);
-        self.file.read_at(buf.get_mut(..wanted).unwrap_or_default(), offset)
-    }
-
-    fn len(&self) -> u64 {
-        self.len
-    }
-
-    fn path(&self) -> &Path {
-        self.file.path()
-    }
 }
 
 /// A file with other last bytes.

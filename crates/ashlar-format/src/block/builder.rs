@@ -5,9 +5,6 @@ use super::hash_index::HashIndexBuilder;
 use super::index::{offset32, put_restarts};
 use ashlar_base::bytes::{common_prefix, put_varint32, varint_len};
 
-/// The most room for entries that stays for the next block.
-const ROOM_KEPT: usize = 2 << 20;
-
 /// Builds a block. The order of keys is the caller's duty; the bytes equal those of RocksDB's builder.
 #[derive(Clone, Debug)]
 pub struct BlockBuilder {
@@ -24,6 +21,8 @@ pub struct BlockBuilder {
 impl BlockBuilder {
     /// The interval of properties blocks: one restart point whatever comes.
     pub const ONE_RESTART: usize = usize::MAX;
+    /// The most room for entries that stays for the next block.
+    pub const ROOM_KEPT: usize = 2 << 20;
 
     /// An empty block with a restart point every `interval` entries (0 counts as 1).
     pub fn new(interval: usize) -> Self {
@@ -136,9 +135,9 @@ impl BlockBuilder {
         self.out.capacity()
     }
 
-    /// Starts a new block in the same memory, unless it is more than 2 MiB. The last key stays, for a caller that compares the next key with it.
+    /// Starts a new block in the same memory, unless that is more than [`BlockBuilder::ROOM_KEPT`]. The last key stays, for a caller that compares the next key with it.
     pub fn reset(&mut self) {
-        if self.out.capacity() > ROOM_KEPT {
+        if self.out.capacity() > Self::ROOM_KEPT {
             self.out = Vec::new();
         }
         self.out.clear();

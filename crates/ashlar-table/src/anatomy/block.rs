@@ -64,11 +64,7 @@ impl Anatomy {
     /// # Errors
     /// `Corruption`: it would reach into the footer. `Io`. The block itself reports what is wrong with its bytes.
     pub fn block(&self, handle: BlockHandle) -> Result<StoredBlock> {
-        let len = handle
-            .len_with_trailer(self.footer_start)
-            .map_err(|e| Error::corruption(e.what).at(self.path(), handle.offset))?;
-        let mut with_trailer = zeroed(len)?;
-        self.file.read_exact_at(&mut with_trailer, handle.offset)?;
+        let with_trailer = self.stored(handle)?;
         let checked = self.footer.checksum.verify(handle.offset, &with_trailer);
         let [.., compression, _, _, _, _] = with_trailer.as_slice() else {
             return Err(Error::corruption("block without trailer").at(self.path(), handle.offset));
@@ -84,6 +80,24 @@ impl Anatomy {
             compression,
             with_trailer,
         })
+    }
+
+    /// Whether the checksum of the block at `handle` holds. Does not decompress the block.
+    ///
+    /// # Errors
+    /// As [`Anatomy::block`].
+    pub fn checksum_holds(&self, handle: BlockHandle) -> Result<bool> {
+        Ok(self.footer.checksum.verify(handle.offset, &self.stored(handle)?).is_ok())
+    }
+
+    /// The block at `handle` as it is stored, with its trailer.
+    fn stored(&self, handle: BlockHandle) -> Result<Vec<u8>> {
+        let len = handle
+            .len_with_trailer(self.footer_start)
+            .map_err(|e| Error::corruption(e.what).at(self.path(), handle.offset))?;
+        let mut with_trailer = zeroed(len)?;
+        self.file.read_exact_at(&mut with_trailer, handle.offset)?;
+        Ok(with_trailer)
     }
 
     fn expand(&self, stored: &[u8], compression: u8) -> Result<Vec<u8>> {

@@ -1,19 +1,17 @@
 //! Writes blocks to a file: compressed, with checksums, in large pieces.
 
+use crate::reader::MAX_META_BLOCK;
 use ashlar_base::Result;
 use ashlar_base::stats::{Distribution, Statistics, Ticker};
 use ashlar_env::WriteFile;
 use ashlar_format::Unreadable;
+use ashlar_format::block::BlockBuilder;
 use ashlar_format::compress::{Compression, Compressor};
 use ashlar_format::table::{BlockChecksum, BlockHandle};
 use std::sync::Arc;
 
 /// Bytes gathered before they are written.
 const PIECE: usize = 256 << 10;
-/// The most room for a compressed block that stays for the next one.
-const ROOM_KEPT: usize = 2 << 20;
-/// The longest index block that is compressed. Every reader of ours takes a block of this length.
-const INDEX_COMPRESSED: usize = 32 << 20;
 /// Written bytes that the device gets at once, while later blocks are made.
 const WRITEBACK: u64 = 4 << 20;
 
@@ -101,9 +99,9 @@ impl BlockSink {
     }
 
     /// Appends an index block: as a data block, but never with a dictionary, and a very long one as it is. Readers refuse blocks that
-    /// are much longer than their stored form, and an index of long keys that begin alike would be.
+    /// would grow beyond [`MAX_META_BLOCK`] in a short file, as an index of long keys that begin alike does.
     pub(super) fn put_index(&mut self, raw: &[u8]) -> Result<BlockHandle> {
-        if raw.len() > INDEX_COMPRESSED {
+        if raw.len() as u64 > MAX_META_BLOCK {
             return self.put_raw(raw);
         }
         self.put_smaller(raw, false).map(|(handle, _)| handle)
@@ -130,7 +128,7 @@ impl BlockSink {
         }
         self.compressed |= form != Compression::None;
         let handle = self.put(&stored, form);
-        if stored.capacity() <= ROOM_KEPT {
+        if stored.capacity() <= BlockBuilder::ROOM_KEPT {
             self.stored = stored;
         }
         Ok((handle?, form))
@@ -166,6 +164,9 @@ impl BlockSink {
     }
 
     fn flush(&mut self) -> Result<()> {
+        if self.pending.is_empty() {
+            return Ok(());
+        }
         self.file.write_at(&self.pending, self.written)?;
         self.written += self.pending.len() as u64;
         self.pending.clear();

@@ -237,7 +237,7 @@ impl TableBuilder {
             self.smallest = Some(key.to_buf());
         }
         self.count(value_type, trailer.seq(), key.encoded().len(), value.len());
-        if value.len() >= CHARGE_STEP {
+        if key.encoded().len() + value.len() >= CHARGE_STEP {
             self.settle_charge();
         }
         Ok(())

@@ -29,7 +29,7 @@ use std::sync::Arc;
 pub(crate) const MAX_BLOCK: usize = u32::MAX as usize;
 /// The greatest length of a decompressed block other than a data block (index, filter, dictionary, properties, range
 /// deletions). A long file may have longer ones: see [`META_RATIO`].
-const MAX_META_BLOCK: u64 = 64 << 20;
+pub(crate) const MAX_META_BLOCK: u64 = 64 << 20;
 /// Such a block may have this many times the length of its file, because separators and tombstones describe the file's
 /// contents.
 const META_RATIO: u64 = 64;

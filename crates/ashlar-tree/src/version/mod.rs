@@ -18,7 +18,6 @@ mod levels;
 mod manifest;
 mod open_tables;
 mod plan;
-mod prefix;
 mod queue;
 mod replay;
 mod replayed;

@@ -16,10 +16,9 @@
 use super::DbFacts;
 use super::comparators;
 use super::current::{candidates, read_current};
-use super::prefix::Prefix;
 use super::replayed::{DroppedTail, Replayed, ReplayedFamily};
 use ashlar_base::{Error, ErrorKind, FamilyId, FileNumber, Result, SeqNum};
-use ashlar_env::{Fs, ReadFile};
+use ashlar_env::{Fs, Prefix, ReadFile};
 use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::VersionEdit;
 use ashlar_log::{CutReason, LogEnd, LogReader, LogRecordKind, RecoveryMode, record_behind};

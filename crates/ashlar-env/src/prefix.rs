@@ -1,19 +1,20 @@
-//! The first bytes of a file to which another process may append.
+//! The first bytes of a file.
 
+use crate::ReadFile;
 use ashlar_base::Result;
-use ashlar_env::ReadFile;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The first bytes of a file. Bytes that a writer appends later are not visible.
+/// The first bytes of a file. Bytes behind them, and bytes that a writer appends later, are not visible.
 #[derive(Debug)]
-pub(super) struct Prefix {
+pub struct Prefix {
     file: Arc<dyn ReadFile>,
     bytes: u64,
 }
 
 impl Prefix {
-    pub(super) fn of(file: Arc<dyn ReadFile>, bytes: u64) -> Arc<dyn ReadFile> {
+    /// The first `bytes` of `file`.
+    pub fn of(file: Arc<dyn ReadFile>, bytes: u64) -> Arc<dyn ReadFile> {
         Arc::new(Prefix { file, bytes })
     }
 }
