@@ -396,8 +396,8 @@ impl DbIter {
         self.at_path(e)
     }
 
-    /// Skips the keys that range tombstones cover around the deleted key `self.key`, and returns whether there are such range
-    /// tombstones. The cursor meets and counts the remaining keys as before.
+    /// Skips the keys that range tombstones cover around the deleted key `self.key`, and returns whether there were such keys in older
+    /// runs. The cursor meets and counts the remaining keys as before.
     #[cold]
     fn pass_covered(&mut self, direction: Direction) -> Result<bool> {
         let Some(Stretch { run, forward, backward }) = self.cx.mask.stretch(&self.key) else {
@@ -405,11 +405,10 @@ impl DbIter {
         };
         perf::add(Metric::InternalRangeDelReseekCount, 1);
         match (direction, forward, backward) {
-            (Direction::Forward, Some(to), _) => self.merge.pass_forward(&mut self.cx, run, to.as_key())?,
-            (Direction::Backward, _, Some(to)) => self.merge.pass_backward(&mut self.cx, run, to.as_key())?,
-            _ => {}
+            (Direction::Forward, Some(to), _) => self.merge.pass_forward(&mut self.cx, run, to.as_key()),
+            (Direction::Backward, _, Some(to)) => self.merge.pass_backward(&mut self.cx, run, to.as_key()),
+            _ => Ok(false),
         }
-        Ok(true)
     }
 
     #[cold]

@@ -395,14 +395,15 @@ impl MergingIter {
         Ok(if self.root().is_some() { Stepped::Unknown } else { Stepped::Off })
     }
 
-    /// Going forward: moves each run older than `run` that is before `to` on to `to`. The winner may be one of them.
+    /// Going forward: moves each run older than `run` that is before `to` on to `to`, and returns whether there was one. The winner
+    /// may be one of them.
     #[cold]
     pub(crate) fn pass_forward(
         &mut self,
         cx: &mut RunContext,
         run: usize,
         to: InternalKey<'_>,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         debug_assert_eq!(self.direction, Direction::Forward);
         self.pass(run, |order, run| match run.key() {
             Some(key) if order.compare_internal(key, to) == Ordering::Less => Some(run.seek(cx, to)),
@@ -410,14 +411,14 @@ impl MergingIter {
         })
     }
 
-    /// Going backward: moves each run older than `run` that is after `to` back to `to`, or before it.
+    /// Going backward: moves each run older than `run` that is after `to` back to `to`, or before it, and returns whether there was one.
     #[cold]
     pub(crate) fn pass_backward(
         &mut self,
         cx: &mut RunContext,
         run: usize,
         to: InternalKey<'_>,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         debug_assert_eq!(self.direction, Direction::Backward);
         self.pass(run, |order, run| match run.key() {
             Some(key) if order.compare_internal(key, to) == Ordering::Greater => {
@@ -465,12 +466,13 @@ impl MergingIter {
         passed
     }
 
-    /// Calls `step` for each run older than `run`. `step` returns `None` if it did not move the run.
+    /// Calls `step` for each run older than `run`, and returns whether some run was moved. `step` returns `None` if it did not move the
+    /// run.
     fn pass(
         &mut self,
         run: usize,
         mut step: impl FnMut(&Order, &mut Run) -> Option<Result<()>>,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         let mut moved = false;
         for run in self.runs.iter_mut().skip(run + 1) {
             match step(&self.order, run) {
@@ -485,7 +487,7 @@ impl MergingIter {
         if moved {
             self.restart();
         }
-        Ok(())
+        Ok(moved)
     }
 }
 
