@@ -65,7 +65,7 @@ impl MemtableList {
         }
     }
 
-    /// An empty current memtable has no data in the WAL files before `wal`, which was just created.
+    /// An empty current memtable has no data in the WAL files before `wal`, the current one.
     pub fn advance_empty(&mut self, wal: FileNumber) {
         if self.current.rep.is_empty() {
             self.current.first_wal = wal;

@@ -4,10 +4,10 @@
 //! quota ≥ files + what unflushed memtables will take as tables + what running compactions will write
 //! free space of the file system ≥ reserve + the last two
 //! ```
-//! 1. Two sides ask before they take space. The WAL asks before it reserves its next piece for writes other than deletions
-//!    ([`DiskSpace::check`]). A compaction asks before it begins ([`DiskSpace::claim`]). Both are refused with `Io(NoSpace)`, and
-//!    then go the way of a full disk.
-//! 2. Flushes never ask. Their tables were counted when the WAL took the writes, so a flush keeps the limits.
+//! 1. Three sides ask before they take space. The WAL asks before it reserves its next piece for writes other than deletions
+//!    ([`DiskSpace::check`]), and so does each group of writes that skip the WAL ([`DiskSpace::check_unlogged`]). A compaction asks
+//!    before it begins ([`DiskSpace::claim`]). All are refused with `Io(NoSpace)`, and then go the way of a full disk.
+//! 2. Flushes never ask. Their tables were counted when the writes were taken, so a flush keeps the limits.
 //! 3. The bytes of files are those of the last listing of the directory, which each purge makes anyway, and what was taken
 //!    since. Between two listings the sum may be too high. The sum is too low by what deletions logged, and by what the
 //!    MANIFEST, OPTIONS files and info logs grew.
@@ -169,7 +169,7 @@ impl DiskSpace {
         Ok(())
     }
 
-    /// Asks for `bytes` that skip the WAL, and are among the `active` ones afterwards.
+    /// Asks for `bytes` that skip the WAL, and are in none of the `active` memtables yet.
     ///
     /// # Errors
     /// As [`DiskSpace::check`].

@@ -121,7 +121,7 @@ impl AtomicFlushJob {
         self.left.clear();
         if !self.done.is_empty() {
             self.done.clear();
-            core.state().want_purge();
+            core.state().purge_wanted = true;
         }
     }
 }

@@ -45,7 +45,7 @@ impl Drop for Claim {
             let mut state = self.core.state();
             self.files.iter().for_each(|file| file.set_compacting(false));
             // The replaced files, or new files that were not installed, may be obsolete.
-            state.want_purge();
+            state.purge_wanted = true;
             state.job_ended();
         }
         self.core.after_job();

@@ -153,12 +153,8 @@ impl Core {
         if self.health.severity() >= Severity::Fatal || self.health.is_read_only() {
             return;
         }
-        {
-            let mut state = self.state();
-            if state.file_holds > 0 {
-                return;
-            }
-            state.files_went = true;
+        if self.state().file_holds > 0 {
+            return;
         }
         if let Err(cause) = self.purge() {
             self.events.tell(&Event::BackgroundError { work: Source::Purge.name(), cause });

@@ -351,7 +351,7 @@ impl Shared {
             state.note_failure((self.family.id(), JobKind::Compaction), &why);
         }
         self.plan.set_compacting(false);
-        state.want_purge();
+        state.purge_wanted = true;
         let Some(claims) = state.running.get_mut(&self.family.id()) else { return };
         if let Some(at) = claims.iter().position(|c| Some(c) == self.claim.as_ref()) {
             claims.swap_remove(at);

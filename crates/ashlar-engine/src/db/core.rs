@@ -128,12 +128,8 @@ pub(crate) struct State {
     pub(crate) failed: BTreeMap<(FamilyId, JobKind), Failed>,
     /// The OPTIONS file could not be written and is out of date; the purge rewrites it.
     pub(crate) options_stale: bool,
-    /// Super versions were replaced, or files became obsolete, since the last purge began.
+    /// Files became obsolete since the last purge began.
     pub(crate) purge_wanted: bool,
-    /// Files may have become obsolete since the last purge began, other than WAL files and MANIFESTs.
-    pub(super) files_went: bool,
-    /// The oldest needed WAL file and the current MANIFEST at the last purge: older ones are gone.
-    pub(super) purged: (FileNumber, FileNumber),
     /// A thread held a replaced version when the last purge began: the purge may have kept files of that version.
     pub(super) purge_met_holders: bool,
     /// The number of callers that keep all files. No purge begins meanwhile.
@@ -149,11 +145,6 @@ impl State {
     /// True if no job of any kind exists.
     pub(crate) fn is_quiet(&self) -> bool {
         self.jobs == 0 && self.work.are_free()
-    }
-
-    /// Asks for a purge, because files may have become obsolete.
-    pub(super) fn want_purge(&mut self) {
-        (self.purge_wanted, self.files_went) = (true, true);
     }
 
     /// Whether a purge runs or is due. A purge that waits to retry, or for callers that keep all files, does not count.

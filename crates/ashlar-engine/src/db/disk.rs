@@ -1,7 +1,8 @@
 //! The limits on disk space: the callers of [`DiskSpace`](crate::pressure::DiskSpace), and the bytes that they report.
 //!
 //! 1. The WAL asks in front of each piece that it reserves for writes other than deletions. A refusal is a lack of space for the
-//!    WAL (`Source::LogRoom`): puts are refused, deletions go on, memtables are flushed, and the room job asks again.
+//!    WAL (`Source::LogRoom`): puts are refused, deletions go on, memtables are flushed, and the room job asks again. So do writes
+//!    that skip the WAL, each before it is copied into its memtable.
 //! 2. A compaction asks before it begins. A refusal is a failure of that compaction for lack of space.
 //! 3. An ingestion or an import asks before it brings a file.
 //! 4. A purge lists the directory, and a commit tells the files that it adds.
@@ -52,7 +53,10 @@ impl Core {
         self.disk.check(bytes, self.active_bytes(), refused)
     }
 
-    /// Asks the limits for `bytes` that skip the log. The lock of the log may be held.
+    /// Whether the limits have room for `bytes` that skip the log.
+    ///
+    /// # Errors
+    /// `Io(NoSpace)`.
     pub(super) fn check_unlogged(&self, bytes: u64) -> Result<()> {
         let refused = self.health.is_failing(Source::LogRoom);
         self.disk.check_unlogged(bytes, self.active_bytes(), refused)
@@ -65,8 +69,17 @@ impl Core {
 
     /// Whether a limit has refused one write that is too large, and has room for others.
     pub(super) fn refuses_this_write_only(&self) -> bool {
-        let wal = Arc::clone(&self.committer.current().wal);
-        self.disk.is_limited() && wal.log().ask_room(ROOM_FOR_OTHERS, ROOM_FOR_DELETIONS).is_ok()
+        self.disk.is_limited() && self.ask_room_for_others().is_ok()
+    }
+
+    /// Asks for room for some writes other than deletions: in the WAL, and within the limits for those that skip the WAL.
+    ///
+    /// # Errors
+    /// `Io(NoSpace)`.
+    pub(super) fn ask_room_for_others(&self) -> Result<()> {
+        let set = self.committer.current();
+        set.wal.log().ask_room(ROOM_FOR_OTHERS, ROOM_FOR_DELETIONS)?;
+        if self.disk.is_limited() { self.check_unlogged(ROOM_FOR_OTHERS) } else { Ok(()) }
     }
 
     /// Tells how much waits for a flush, after a change of the memtables.

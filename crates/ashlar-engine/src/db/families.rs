@@ -220,7 +220,7 @@ impl Core {
             }
             let set = Core::write_set(&state, &self.memory, Arc::clone(&self.committer.current().wal));
             self.committer.install(set);
-            state.want_purge();
+            state.purge_wanted = true;
             drop(state);
             // The memtables and tables of the family are freed here, outside the lock.
             drop(dropped);
@@ -245,8 +245,7 @@ impl Core {
             self.report(Source::Options, e);
         });
         let mut state = self.state();
-        state.options_stale = failed.is_err();
-        state.want_purge();
+        (state.options_stale, state.purge_wanted) = (failed.is_err(), true);
     }
 
     /// Rewrites OPTIONS if the last attempt failed. The old file lacks changed settings. After a drop it still has a section of the

@@ -159,7 +159,7 @@ impl Drop for Hold {
         }
         let mut state = self.0.state();
         state.file_holds -= 1;
-        state.want_purge();
+        state.purge_wanted = true;
     }
 }
 

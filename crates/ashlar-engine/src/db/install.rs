@@ -46,13 +46,11 @@ impl Core {
     pub(super) fn apply(self: &Arc<Self>, change: Change) -> Result<()> {
         let Change { edits, flushed, counts, pending, space, filtered, raised, log } = change;
         let (core, is_flush) = (Arc::clone(self), !flushed.is_empty());
-        let removes = edits.iter().any(VersionEdit::removes_files);
         let added = edits.iter().map(VersionEdit::bytes_added).fold(0, u64::saturating_add);
         let install = move |changed: &[Arc<FamilyState>]| {
             note_counts(changed, &counts);
             // Before the memtables go: their space counts until then.
             core.disk.take(added);
-            core.state().files_went |= removes;
             core.install(changed, &flushed, (&filtered, raised), log);
         };
         self.versions.commit_with(edits, Box::new(install))?;
@@ -115,8 +113,7 @@ impl Core {
         {
             let mut state = self.state();
             state.note_failure((family, kind), cause);
-            // The work may have left files, and readers may have released some since the last purge.
-            state.files_went = true;
+            // Readers may have released files since the last purge.
             state.purge_wanted |= cause.kind() == ErrorKind::Io(IoKind::NoSpace);
         }
         self.schedule();

@@ -328,7 +328,7 @@ fn begin_log(
     let mapped = options.mapped_wal && options.recovery_mode != RecoveryMode::Absolute;
     let buffered = options.manual_wal_flush;
     let shape = WalShape { compressed, buffered, mapped };
-    let wal = Wal::create(env, dir, versions.new_file_number(), shape)?;
+    let mut wal = Wal::create(env, dir, versions.new_file_number(), shape)?;
     if cut || !undecided.is_empty() {
         let next = versions.last_sequence().checked_add(1).unwrap_or(versions.last_sequence());
         wal.begin_at(next, before.filter(|_| !undecided.is_empty()), undecided)?;

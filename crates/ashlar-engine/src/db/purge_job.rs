@@ -53,7 +53,6 @@ impl Run for PurgeJob {
 
     fn failed(&mut self, core: &Arc<Core>, cause: &Error) -> Duration {
         let pause = core.report(self.source, cause);
-        core.state().files_went = true;
         core.state().work.set_awaited(Work::Purge, false);
         core.progress.notify();
         pause
@@ -66,9 +65,7 @@ impl Core {
         let mut state = self.state();
         let free = state.file_holds == 0;
         state.work.set_awaited(Work::Purge, free);
-        if !free {
-            state.want_purge();
-        }
+        state.purge_wanted |= !free;
         free
     }
 
@@ -94,7 +91,7 @@ impl Core {
     /// beginning. False when the purge cannot run or fails: the job retries, without the caller.
     fn purge_met_holders(self: &Arc<Self>) -> bool {
         self.let_go();
-        self.state().want_purge();
+        self.state().purge_wanted = true;
         self.schedule();
         let mut met = false;
         // The caller's work has succeeded: an error here is not the caller's.
@@ -106,32 +103,20 @@ impl Core {
         met && waited.is_ok()
     }
 
-    /// Frees what no reader holds, and removes obsolete files. Lists no directory, which may have many files, if none can be obsolete.
     pub(super) fn purge(&self) -> Result<()> {
         self.let_go();
-        let (min_wal, manifest) = (self.versions.min_wal(), self.versions.manifest_number());
-        {
-            let mut state = self.state();
-            let went = std::mem::take(&mut state.files_went);
-            let went = went || state.purge_met_holders || self.archive.is_some();
-            let before = std::mem::replace(&mut state.purged, (min_wal, manifest));
-            if before == (min_wal, manifest) && !went {
-                return Ok(());
-            }
-        }
         // Asked before the live files: a version that is released in between keeps no file.
         let held = self.versions.holds_replaced();
         self.state().purge_met_holders = held;
-        let begun = self.begin_listing();
+        let (min_wal, begun) = (self.versions.min_wal(), self.begin_listing());
         let live = Live::now(&self.versions, &self.pending, Spared::Nothing);
         // Read after the live files: a number is in this set before its file becomes obsolete.
         let quarantined = self.state().quarantined.clone();
         let live = Live { quarantined, ..live };
         let archive = self.archive.as_ref();
         let done = remove_obsolete(&*self.env.fs, &self.dir, &self.versions, &live, archive)?;
-        match done.stays {
-            Some(bytes) => self.note_listing(bytes, begun),
-            None => self.state().files_went = true,
+        if let Some(bytes) = done.stays {
+            self.note_listing(bytes, begun);
         }
         self.notify_deleted(&done.removed);
         archive.map_or(Ok(()), |archive| archive.trim(&*self.env.fs, self.unix_secs()))?;

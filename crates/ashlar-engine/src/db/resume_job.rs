@@ -117,7 +117,7 @@ impl ResumeJob {
             None => {
                 let number = core.versions.new_file_number();
                 let before = Arc::clone(&core.committer.current().wal);
-                let made = Wal::create(&core.env, &core.dir, number, before.shape())?;
+                let mut made = Wal::create(&core.env, &core.dir, number, before.shape())?;
                 made.log().limit_room_as(before.log());
                 let (last, undecided) = (core.committer.last_reserved(), core.prepared());
                 if !undecided.is_empty() {

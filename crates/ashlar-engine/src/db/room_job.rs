@@ -10,7 +10,6 @@ use super::core::Core;
 use super::job::Run;
 use super::work::Work;
 use crate::health::{Severity, Source};
-use crate::wal::ROOM_FOR_DELETIONS;
 use ashlar_base::{Error, FamilyId, Result};
 use ashlar_env::{JobKind, Lane, StepBudget, StepResult};
 use std::sync::Arc;
@@ -26,7 +25,7 @@ const SOON: Duration = Duration::from_millis(1);
 pub(super) struct RoomJob;
 
 impl RoomJob {
-    /// Begins a new WAL file and schedules a flush of the memtables; false when all are empty, or some already wait for
+    /// Seals the memtables and schedules their flush; false when all are empty, or some already wait for
     /// their flush.
     fn seal(core: &Arc<Core>) -> Result<bool> {
         let families: Vec<FamilyId> = {
@@ -56,9 +55,8 @@ impl Run for RoomJob {
 
     fn advance(&mut self, core: &Arc<Core>, _: StepBudget) -> Result<StepResult> {
         let Some(lead) = core.committer.try_lead() else { return Ok(StepResult::Wait(SOON)) };
-        let set = core.committer.current();
-        let asked = match set.wal.log().ask_room(ROOM_FOR_OTHERS, ROOM_FOR_DELETIONS) {
-            Ok(_) => {
+        let asked = match core.ask_room_for_others() {
+            Ok(()) => {
                 core.succeeded(Source::LogRoom);
                 Ok(StepResult::Done)
             }
@@ -74,7 +72,7 @@ impl Run for RoomJob {
     fn failed(&mut self, core: &Arc<Core>, cause: &Error) -> Duration {
         let pause = core.report(Source::LogRoom, cause);
         // The space that the attempt has asked for counts until the next listing, although the disk did not have it.
-        core.state().want_purge();
+        core.state().purge_wanted = true;
         core.schedule();
         core.progress.notify();
         pause

@@ -45,7 +45,7 @@ impl Core {
             kept |= self.submit_compactions(candidate, now, &look);
         }
         if kept {
-            self.state().want_purge();
+            self.state().purge_wanted = true;
             drop(self.submit_due(severity));
         }
     }

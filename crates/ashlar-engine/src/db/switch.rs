@@ -1,7 +1,7 @@
 //! What a leader does before it commits a group: back-pressure, and the switch to a new memtable and WAL file.
 //!
 //! No write is in progress meanwhile. The WAL file is closed, full memtables are sealed at the last sequence, a new WAL
-//! file and new memtables are installed, and flushes are submitted. The closed WAL file is synced by the next synced
+//! file and new memtables are installed, and flushes are submitted. A WAL file in which nothing was logged stays. The closed WAL file is synced by the next synced
 //! write, or by the next flush if there are several families.
 
 use super::core::{Core, State};
@@ -56,7 +56,7 @@ impl Core {
         let before = self.committer.current();
         // Only the current WAL file may buffer records.
         self.committer.flush()?;
-        // A limit on disk space is asked by a new file.
+        // A new file asks the limits on disk space, so under a limit each switch begins one.
         let wal = match before.wal.is_unused() && !self.disk.is_limited() {
             true => Arc::clone(&before.wal),
             false => self.next_wal(&before.wal, next)?,
@@ -488,9 +488,12 @@ impl WriteHost for Host {
         core.map_or_else(MemoryCharge::none, |core| core.memory.account().charge(MemoryUse::Batches, bytes))
     }
 
+    fn limits_disk(&self) -> bool {
+        self.disk.is_limited()
+    }
+
     fn check_unlogged(&self, bytes: usize) -> Result<()> {
-        let core = if self.disk.is_limited() { self.core.upgrade() } else { None };
-        core.map_or(Ok(()), |core| core.check_unlogged(bytes as u64))
+        self.core.upgrade().map_or(Ok(()), |core| core.check_unlogged(bytes as u64))
     }
 
     fn log_lacks_room(&self, cause: Error) -> Error {

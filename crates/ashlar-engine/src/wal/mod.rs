@@ -23,7 +23,7 @@ use ashlar_recovery::PreparedSet;
 use ashlar_sync::{Mutex, Rank};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 /// Space that a WAL file reserves behind its records for deletions, which can free space on a full disk. It holds some
 /// thousand deletions, or range deletions of any number of keys.
@@ -49,8 +49,8 @@ pub(crate) struct Wal {
     log: LogWriter,
     dir: PathBuf,
     shape: WalShape,
-    /// The end of the batch with which the file begins, if it begins with one.
-    begun: OnceLock<u64>,
+    /// The end of what the file begins with: no write.
+    begun: u64,
 }
 
 impl Wal {
@@ -65,15 +65,15 @@ impl Wal {
         let make = if shape.compressed { LogWriter::create_compressed } else { LogWriter::create };
         let log = make(Arc::clone(&env.fs), &path, number, Framing::Legacy)?;
         let log = log.buffering(if shape.buffered { BUFFER_BYTES } else { 0 }).mapped(shape.mapped);
-        Ok(Wal { log, dir: dir.to_path_buf(), shape, begun: OnceLock::new() })
+        let begun = log.position();
+        Ok(Wal { log, dir: dir.to_path_buf(), shape, begun })
     }
 
     /// An in-memory WAL that receives no record, for a database that takes no writes.
     pub(crate) fn idle(dir: &Path) -> Result<Wal> {
         let number = FileNumber(0);
         let log = LogWriter::create(Arc::new(MemFs::new()), Path::new("/idle"), number, Framing::Legacy)?;
-        let (shape, begun) = (WalShape::default(), OnceLock::new());
-        Ok(Wal { log, dir: dir.to_path_buf(), shape, begun })
+        Ok(Wal { log, dir: dir.to_path_buf(), shape: WalShape::default(), begun: 0 })
     }
 
     /// Creates the file that continues `before`; its first batch has the sequence `next`. Recovery ignores the remains
@@ -84,7 +84,7 @@ impl Wal {
         number: FileNumber,
         (next, undecided): (SeqNum, &PreparedSet),
     ) -> Result<Wal> {
-        let wal = Wal::create(env, &before.dir, number, before.shape)?;
+        let mut wal = Wal::create(env, &before.dir, number, before.shape)?;
         wal.log.limit_room_as(&before.log);
         wal.begin_at(next, Some(before.link()), undecided)?;
         Ok(wal)
@@ -93,7 +93,7 @@ impl Wal {
     /// Writes a batch that stores the next sequence, the link to the continued file, and copies of the undecided transactions.
     /// Syncs the file if there are any: the older file with their data may go from then on.
     pub(crate) fn begin_at(
-        &self,
+        &mut self,
         next: SeqNum,
         link: Option<LogLink>,
         undecided: &PreparedSet,
@@ -104,7 +104,7 @@ impl Wal {
         }
         undecided.copy_to(&mut mark)?;
         self.log.append(mark.finish(next), false)?;
-        self.begun.get_or_init(|| self.log.position());
+        self.begun = self.log.position();
         if !undecided.is_empty() && !planted(Bug::PreparedCopyUnsynced) {
             self.sync_to(self.log.position())?;
         }
@@ -113,7 +113,7 @@ impl Wal {
 
     /// Whether no write was logged in the file.
     pub(crate) fn is_unused(&self) -> bool {
-        self.begun.get().copied().unwrap_or_default() == self.log.position()
+        self.begun == self.log.position()
     }
 
     /// The link of a file that continues this one at its present end.

@@ -41,13 +41,13 @@ pub(crate) trait WriteHost: Send + Sync {
     fn log_failed(&self, cause: &Error);
     /// True when the leader must call [`WriteHost::make_room`].
     fn wants_room(&self) -> bool;
-    /// Called with a write of `bytes` that skips the WAL.
+    /// Whether there is a limit on disk space, so that [`WriteHost::check_unlogged`] is called.
+    fn limits_disk(&self) -> bool;
+    /// Called before `bytes` that skip the WAL are copied into memtables.
     ///
     /// # Errors
-    /// `Io(NoSpace)`: a limit on disk space has no room for the table that the write will be part of.
-    fn check_unlogged(&self, _bytes: usize) -> Result<()> {
-        Ok(())
-    }
+    /// `Io(NoSpace)`: a limit on disk space has no room for the table that they will be part of.
+    fn check_unlogged(&self, bytes: usize) -> Result<()>;
     /// Called when the WAL cannot reserve disk space ahead. Returns the error for writes other than deletions.
     fn log_lacks_room(&self, cause: Error) -> Error;
 }

@@ -257,6 +257,7 @@ impl Committer {
         if is_large {
             self.ask_room(set, group);
         }
+        self.ask_limits(group);
         let charge = is_large.then(|| self.charge_batches(bytes));
         scratch.slots.resize_with(set.families.len(), Default::default);
         scratch.prepared.clear();
@@ -283,6 +284,23 @@ impl Committer {
             let Err(lack) = set.wal.log().ask_room(bytes, ROOM_FOR_DELETIONS) else { continue };
             if let Err(refusal) = self.check_without_room(&lack, &member.batch.reader()) {
                 member.outcome = Some(Err(refusal));
+            }
+        }
+    }
+
+    /// Refuses batches that skip the WAL and for which the limits on disk space have no room, before they are copied into memtables.
+    fn ask_limits(&self, group: &mut [Member<'_>]) {
+        let Some(host) = self.host.get().filter(|host| host.limits_disk()) else { return };
+        let mut bytes = 0;
+        for member in group.iter_mut().filter(|m| m.outcome.is_none() && m.options.disable_wal) {
+            let with = bytes + member.batch.byte_len();
+            match host.check_unlogged(with) {
+                Ok(()) => bytes = with,
+                Err(lack) => {
+                    if let Err(refusal) = self.check_without_room(&lack, &member.batch.reader()) {
+                        member.outcome = Some(Err(refusal));
+                    }
+                }
             }
         }
     }
@@ -377,13 +395,6 @@ impl Committer {
                 continue;
             };
             if m.options.disable_wal {
-                let asked = self.host.get().map_or(Ok(()), |host| host.check_unlogged(m.batch.byte_len()));
-                if let Err(lack) = asked
-                    && let Err(e) = self.admit_unlogged(log, &mut records, m.batch.finish(first), &lack)
-                {
-                    m.outcome = Some(Err(e));
-                    continue;
-                }
                 self.unlogged.store(true, Ordering::Relaxed);
             } else {
                 match self.log_one(log, &mut records, m.batch.finish(first)) {
@@ -404,23 +415,6 @@ impl Committer {
             m.outcome = Some(Ok(Receipt { last, log_end: (set.wal.number(), end) }));
         }
         (records, size)
-    }
-
-    /// A limit on disk space has no room for a batch that skips the WAL, because of `lack`. Deletions pass all the same.
-    #[cold]
-    fn admit_unlogged<'l>(
-        &self,
-        log: &'l LogWriter,
-        records: &mut Option<LogGroup<'l>>,
-        batch: &[u8],
-        lack: &Error,
-    ) -> Result<()> {
-        // As in `log_one`.
-        let began = records.take().is_some();
-        let reader = BatchReader::new(batch).map_err(|e| e.into_error());
-        let admitted = reader.and_then(|reader| self.check_without_room(lack, &reader));
-        *records = began.then(|| log.begin());
-        admitted
     }
 
     /// Frames a batch for the WAL file. A failure leaves no trace in the file.

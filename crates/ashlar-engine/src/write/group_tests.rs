@@ -27,6 +27,12 @@ impl WriteHost for Open {
     fn wants_room(&self) -> bool {
         false
     }
+    fn limits_disk(&self) -> bool {
+        false
+    }
+    fn check_unlogged(&self, _: usize) -> Result<()> {
+        Ok(())
+    }
     fn log_lacks_room(&self, cause: Error) -> Error {
         cause
     }

@@ -107,31 +107,72 @@ fn wal_files(sim: &SimEnv) -> Vec<String> {
     files.into_iter().map(|file| file.name).filter(|name| name.ends_with(".log")).collect()
 }
 
+fn unlogged(db: &Db, key: &[u8]) {
+    let family = db.family("default").unwrap();
+    let mut batch = WriteBatch::new();
+    batch.put(family.id(), key, &[7; 700]).unwrap();
+    db.write(&mut batch, WriteOptions { disable_wal: true, ..WriteOptions::default() }).unwrap();
+    db.flush(&[family]).unwrap();
+}
+
 #[test]
 fn flushes_of_unlogged_writes_begin_no_wal_file() {
     let _readers = crate::beside_others();
-    let sim = SimEnv::new(5);
+    for compression in [Compression::None, Compression::Zstd] {
+        for buffered in [false, true] {
+            let sim = SimEnv::new(5);
+            let db = open(&sim, compression).unwrap();
+            db.close().unwrap();
+            let options = DbOptions {
+                wal_compression: compression,
+                manual_wal_flush: buffered,
+                ..DbOptions::default()
+            };
+            let family = FamilyOptions::default();
+            let listed = FAMILIES.map(|name| OpenFamily { name: name.to_owned(), options: family.clone() });
+            let db = Db::open(sim.env(), Path::new("/db"), options, listed.into(), family.clone()).unwrap();
+            let first = wal_files(&sim);
+            for key in [b"a", b"b", b"c"] {
+                unlogged(&db, key);
+                assert_eq!(wal_files(&sim), first);
+            }
+            // A record of either family makes the next switch begin a file.
+            put(&db, &["other"], b"logged", false);
+            unlogged(&db, b"d");
+            let second = wal_files(&sim);
+            assert_ne!(second, first);
+            unlogged(&db, b"e");
+            assert_eq!(wal_files(&sim), second);
+            put(&db, &["default"], b"f", true);
+            let what = format!("{compression:?}, buffered {buffered}");
+            for key in [b"a", b"b", b"c", b"d", b"e", b"f"] {
+                survives(&sim, compression, &["default"], key, &what);
+            }
+            survives(&sim, compression, &["other"], b"logged", &what);
+        }
+    }
+}
+
+/// A WAL file that begins with a copy of an undecided transaction stays too, and the transaction with it.
+#[test]
+fn a_kept_wal_file_has_the_undecided_transactions() {
+    let _readers = crate::beside_others();
+    let sim = SimEnv::new(7);
     let db = open(&sim, Compression::None).unwrap();
     let family = db.family("default").unwrap();
-    let unlogged = |key: &[u8]| {
-        let mut batch = WriteBatch::new();
-        batch.put(family.id(), key, &[7; 700]).unwrap();
-        db.write(&mut batch, WriteOptions { disable_wal: true, ..WriteOptions::default() }).unwrap();
-        db.flush(std::slice::from_ref(&family)).unwrap();
-    };
-    let first = wal_files(&sim);
-    for key in [b"a", b"b", b"c"] {
-        unlogged(key);
-        assert_eq!(wal_files(&sim), first);
+    let mut batch = WriteBatch::new();
+    batch.put(family.id(), b"undecided", b"v").unwrap();
+    let synced = WriteOptions { sync: true, ..WriteOptions::default() };
+    db.prepare(b"name", &mut batch, synced, &mut || Ok(()), &mut || ()).unwrap();
+    put(&db, &FAMILIES, b"logged", true);
+    db.flush(&db.families()).unwrap();
+    let files = wal_files(&sim);
+    for key in [b"a", b"b"] {
+        unlogged(&db, key);
+        assert_eq!(wal_files(&sim).last(), files.last());
     }
-    // A record of either family makes the next switch begin a file.
-    put(&db, &["other"], b"logged", true);
-    unlogged(b"d");
-    let second = wal_files(&sim);
-    assert_ne!(second, first);
-    put(&db, &["default"], b"e", true);
-    for key in [b"a", b"b", b"c", b"d", b"e"] {
-        survives(&sim, Compression::None, &["default"], key, "after flushes of unlogged writes");
+    for mode in CrashMode::all() {
+        let again = open(&sim.crash(mode), Compression::None).unwrap();
+        assert_eq!(again.prepared().names().count(), 1, "{mode:?}");
     }
-    survives(&sim, Compression::None, &["other"], b"logged", "after flushes of unlogged writes");
 }

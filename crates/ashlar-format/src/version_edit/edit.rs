@@ -85,11 +85,6 @@ impl VersionEdit {
         tables.chain(self.blob_added.iter().map(|blob| blob.bytes)).fold(0, u64::saturating_add)
     }
 
-    /// True when files may become obsolete by the edit: tables, blob files, or all files of a family.
-    pub fn removes_files(&self) -> bool {
-        !self.deleted.is_empty() || !self.blob_garbage.is_empty() || self.family_drop
-    }
-
     /// True when the edit adds, drops or changes a family's tables, blobs or cursors.
     pub fn changes_files(&self) -> bool {
         !(self.added.is_empty()

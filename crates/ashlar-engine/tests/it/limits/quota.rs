@@ -351,7 +351,7 @@ fn the_count_is_what_the_files_take() {
     assert!(db.disk_use().expected > 100_000, "{}", db.disk_use());
 }
 
-/// Writes that skip the WAL are checked whenever a memtable is full, and an ingestion before it brings a file.
+/// Writes that skip the WAL are checked one by one, and an ingestion before it brings a file.
 #[test]
 fn writes_without_the_log_and_ingestions_are_refused_too() {
     let _alone = crate::alone();
@@ -389,19 +389,36 @@ fn writes_without_the_log_keep_to_a_quota_below_a_memtable() {
     let family = FamilyOptions { write_buffer_bytes: 64 << 20, ..FamilyOptions::default() };
     let db = Db::open(sim.env(), Path::new(DIR), limited(QUOTA, 0), Vec::new(), family).unwrap();
     let unlogged = WriteOptions { disable_wal: true, ..WriteOptions::default() };
-    let mut put = |n| {
+    // The WAL has its first piece.
+    put(&db, 0, &mut rng).unwrap();
+    // A batch of nearly half the quota counts once.
+    let large = |b: &mut WriteBatch, family| {
+        (1..401).for_each(|n| b.put(family, &key(n), &rng.bytes(1000)).unwrap());
+    };
+    write(&db, unlogged, large).unwrap();
+    let mut one = |n| {
         let value = rng.bytes(1000);
         write(&db, unlogged, |b, family| b.put(family, &key(n), &value).unwrap())
     };
-    let accepted = (0..5000).find(|n| put(*n).is_err()).expect("the quota holds");
-    assert!((500..1100).contains(&accepted), "{accepted}");
-    // Deletions pass, and what is accepted fits.
-    write(&db, unlogged, |b, family| b.delete(family, &key(0)).unwrap()).unwrap();
+    let end = (401..5000).find(|n| one(*n).is_err()).expect("the quota holds");
+    assert!((700..1000).contains(&end), "{end}");
+    assert_eq!(db.health().severity, Severity::Full);
+    // What is refused takes no memory.
+    let before = db.disk_use().expected;
+    for n in 5000..10_000 {
+        assert_eq!(one(n).unwrap_err().kind(), NO_SPACE);
+    }
+    assert_eq!(db.disk_use().expected, before);
+    // Deletions pass. They and the compaction that they make possible bring writes back.
+    let mut none = |n| write(&db, unlogged, |b, family| b.delete(family, &key(n)).unwrap()).unwrap();
+    (0..end).for_each(&mut none);
+    settle(&sim, &db);
     db.flush(&db.families()).unwrap();
     assert!(sim.used_bytes() < QUOTA + (256 << 10), "{}", sim.used_bytes());
-    db.limit_disk(DiskLimits::default()).unwrap();
+    db.compact_range(&db.family("default").unwrap(), None, None).unwrap();
     settle(&sim, &db);
-    put(1).unwrap();
+    one(1).unwrap();
+    assert_eq!(db.health().severity, Severity::Healthy);
 }
 
 /// Failed ingestions take no space. What a full disk did not give counts until the next listing only.
