@@ -375,8 +375,7 @@ fn marks(groups: &[Group<'_>], records: &[Record]) -> Vec<String> {
 
 /// The remark on the consistency checks of databases after their last row, which make a row void if they fail. `None`: there were none.
 fn checked(records: &[Record]) -> Option<String> {
-    let has_passed =
-        |record: &&Record| record.status == Status::Ok && record.params.options.contains_key(CHECKED);
+    let has_passed = |record: &&Record| record.counts() && record.params.options.contains_key(CHECKED);
     let engines: Vec<&String> = records.iter().filter(has_passed).map(|record| &record.engine.name).collect();
     let (runs, engines) = (engines.len(), engines.into_iter().collect::<BTreeSet<_>>().len());
     (runs > 0).then(|| {

@@ -3,8 +3,8 @@
 //! Both engines do the same, in a process of their own:
 //! 1. They create the families of a row, one by one, or together if there are more than [`ONE_BY_ONE`], and one more. AshlarDB creates
 //!    them together in an open, RocksDB by its call for several.
-//! 2. They put one entry into each family, and then [`TURN`] entries into each, a family after the other. The second part is the time
-//!    of a put.
+//! 2. They put some entries into each family, one family after the other for each key, and then [`TURN`] entries into each. The second
+//!    part is the time of a put; RocksDB's is not known, because the judge takes longer than RocksDB.
 //! 3. They close the database and open it with all families.
 
 use super::MIB;

@@ -15,37 +15,33 @@ use std::time::{Duration, Instant};
 const LINE: u32 = 1 << 20;
 
 /// What a row does.
-struct Steps {
-    kind: BulkKind,
-    /// Bytes of a value.
-    bytes: u32,
-    /// Keys of a family.
-    keys: u32,
-    /// How often all keys are written.
-    rounds: u32,
-    /// Families that it makes; 0: it writes to the default family.
-    families: u32,
-    /// Whether it ends with a compaction of everything.
-    compacts: bool,
+#[derive(Clone, Copy)]
+enum Steps {
+    /// Writes all keys so often, and compacts everything in the end if it says so.
+    Writes { kind: BulkKind, bytes: u32, keys: u32, rounds: u32, compacts: bool },
+    /// Makes so many families; see [`families`].
+    Families(u32),
 }
 
 fn steps(row: &str) -> Option<Steps> {
-    let of = |kind, bytes, keys, rounds| Steps { kind, bytes, keys, rounds, families: 0, compacts: false };
-    let compacted = |steps: Steps| Steps { compacts: true, ..steps };
-    let families = |families: u32| Steps { families, ..of(BulkKind::Put, families::VALUE, 1, 1) };
+    let put =
+        |bytes, keys, rounds| Steps::Writes { kind: BulkKind::Put, bytes, keys, rounds, compacts: false };
+    let load = |bytes, keys| Steps::Writes { kind: BulkKind::Put, bytes, keys, rounds: 1, compacts: true };
+    let merge =
+        |bytes, keys, rounds| Steps::Writes { kind: BulkKind::Merge, bytes, keys, rounds, compacts: true };
     Some(match row {
-        "values-1k" => of(BulkKind::Put, 1000, 200_000, 2),
-        "values-100k" => of(BulkKind::Put, 100_000, 2000, 2),
-        "values-1m" => of(BulkKind::Put, 1_000_000, 200, 2),
-        "merges-1-key" => compacted(of(BulkKind::Merge, 100, 1, 100_000)),
-        "merges-1000-keys" => compacted(of(BulkKind::Merge, 100, 1000, 100)),
-        "merges-10-keys-1k" => compacted(of(BulkKind::Merge, 1000, 10, 10_000)),
-        "compaction" => compacted(of(BulkKind::Put, 1000, 400_000, 1)),
-        "families-100" => families(100),
-        "families-300" => families(300),
-        "families-1000" => families(1000),
-        "families-10000" => families(10_000),
-        "index-17m" => compacted(of(BulkKind::Put, 100, 5_000_000, 1)),
+        "values-1k" => put(1000, 200_000, 2),
+        "values-100k" => put(100_000, 2000, 2),
+        "values-1m" => put(1_000_000, 200, 2),
+        "merges-1-key" => merge(100, 1, 100_000),
+        "merges-1000-keys" => merge(100, 1000, 100),
+        "merges-10-keys-1k" => merge(1000, 10, 10_000),
+        "compaction" => load(1000, 400_000),
+        "index-17m" => load(100, 5_000_000),
+        "families-100" => Steps::Families(100),
+        "families-300" => Steps::Families(300),
+        "families-1000" => Steps::Families(1000),
+        "families-10000" => Steps::Families(10_000),
         _ => return None,
     })
 }
@@ -71,12 +67,12 @@ pub(super) fn figures(row: &str, cap: u64, folder: &Path) -> Option<Theirs> {
             }
         });
         let _over = Over(&over);
-        work(&mut judge, cap, folder, &steps)
+        work(&mut judge, cap, folder, steps)
     });
     done.ok().map(|families| Theirs { peak: peak.load(Ordering::Relaxed), families })
 }
 
-fn work(judge: &mut Judge, cap: u64, folder: &Path, steps: &Steps) -> Result<Option<Cost>, JudgeError> {
+fn work(judge: &mut Judge, cap: u64, folder: &Path, steps: Steps) -> Result<Option<Cost>, JudgeError> {
     let options = format!(
         "{MERGING};write_buffer_size={};db_write_buffer_size={};\
          block_based_table_factory={{block_cache={};cache_index_and_filter_blocks=true}}",
@@ -86,26 +82,21 @@ fn work(judge: &mut Judge, cap: u64, folder: &Path, steps: &Steps) -> Result<Opt
     );
     let dir = folder.join("rocksdb");
     judge.open(&dir, Opening::Create, &options)?;
-    if steps.families > 0 {
-        return with_families(judge, &dir, &options, steps.families).map(Some);
-    }
-    let bulk = |first, count, seed| Bulk {
-        kind: steps.kind,
-        family: "default".to_owned(),
-        first,
-        count,
-        bytes: steps.bytes,
-        seed,
-        write: BulkWrite::Plain,
+    let (kind, bytes, keys, rounds, compacts) = match steps {
+        Steps::Families(count) => return with_families(judge, &dir, &options, count).map(Some),
+        Steps::Writes { kind, bytes, keys, rounds, compacts } => (kind, bytes, keys, rounds, compacts),
     };
-    let line = (LINE / steps.bytes).max(1);
-    for seed in 0..u64::from(steps.rounds) {
-        for first in (0..steps.keys).step_by(line as usize) {
-            judge.bulk(&bulk(first, line.min(steps.keys - first), seed))?;
+    let family = || "default".to_owned();
+    let line = (LINE / bytes).max(1);
+    for seed in 0..u64::from(rounds) {
+        for first in (0..keys).step_by(line as usize) {
+            let count = line.min(keys - first);
+            let write = BulkWrite::Plain;
+            judge.bulk(&Bulk { kind, family: family(), first, count, bytes, seed, write })?;
         }
     }
-    if steps.compacts {
-        judge.apply(&[Op::Compact { family: "default".to_owned() }])?;
+    if compacts {
+        judge.apply(&[Op::Compact { family: family() }])?;
     }
     judge.close().map(|()| None)
 }
@@ -124,16 +115,14 @@ fn with_families(judge: &mut Judge, dir: &Path, options: &str, count: u32) -> Re
     cost.create = since(began) / u64::from(count);
     cost.idle = anonymous().saturating_sub(before) / u64::from(count);
     cost.one_more = timed(|| judge.create_family(&name(count)))?;
-    let mut turns = |keys: u32| {
+    let mut turns = |first: u32, keys: u32| {
         (0..=count).try_for_each(|n| {
             let (kind, bytes, write) = (BulkKind::Put, families::VALUE, BulkWrite::Plain);
-            judge.bulk(&Bulk { kind, family: name(n), first: 0, count: keys, bytes, seed: 0, write })
+            judge.bulk(&Bulk { kind, family: name(n), first, count: keys, bytes, seed: 0, write })
         })
     };
-    for _ in 0..20_000 / count + 10 {
-        turns(1)?;
-    }
-    turns(families::TURN)?;
+    (0..20_000 / count + 10).try_for_each(|round| turns(round, 1))?;
+    turns(0, families::TURN)?;
     cost.close = timed(|| judge.close())?;
     cost.open = timed(|| judge.open(dir, Opening::Existing, options))?;
     judge.close().map(|()| cost)

@@ -177,6 +177,27 @@ fn a_killed_writer_loses_nothing_acknowledged() {
     killed().unwrap_or_else(|skip| skip.announce("a_killed_writer_loses_nothing_acknowledged"));
 }
 
+fn several_families() -> Result<(), Skip> {
+    let dir = tempfile::tempdir().unwrap();
+    let mut judge = start(JudgeVersion::V11)?;
+    judge.open(dir.path(), Opening::Create, "").unwrap();
+    judge.create_families("family", 3).unwrap();
+    let put = Change::Put { family: "family2".into(), key: b"k".to_vec(), value: b"v".to_vec() };
+    judge.write(&[put], false).unwrap();
+    assert_eq!(judge.get("family2", b"k").unwrap().as_deref(), Some(&b"v"[..]));
+    judge.close().unwrap();
+    judge.open(dir.path(), Opening::Existing, "").unwrap();
+    assert_eq!(judge.families().unwrap(), ["default", "family0", "family1", "family2"]);
+    assert!(matches!(judge.create_families("family", 1), Err(JudgeError::Refused(_))));
+    judge.close().unwrap();
+    Ok(())
+}
+
+#[test]
+fn a_judge_makes_several_families_by_one_call() {
+    several_families().unwrap_or_else(|skip| skip.announce("several_families"));
+}
+
 fn refusals() -> Result<(), Skip> {
     let dir = tempfile::tempdir().unwrap();
     for version in JudgeVersion::ALL {

@@ -390,6 +390,7 @@ impl Database {
         let length = c_int::try_from(count).map_err(|e| e.to_string())?;
         let (list, mut made) = (pointers.as_ptr(), 0_usize);
         // SAFETY: database and options are live; the list has `length` NUL-terminated names; the output points to a live variable.
+        // Checked by: tests/it/judge.rs.
         let handles =
             f.checked(|e| unsafe { create(self.db, self.options, length, list, &raw mut made, e) })?;
         for (index, name) in names.into_iter().enumerate().take(made) {
