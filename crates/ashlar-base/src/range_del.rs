@@ -16,19 +16,34 @@
 //!
 //! Source: RocksDB `db/range_tombstone_fragmenter.h` for the idea of fragments.
 
+mod listed;
+
+pub use listed::ListedTombstones;
+
 use crate::ext::comparator::{BytewiseOrder, KeyOrder, ReverseBytewiseOrder};
 use crate::{Order, SeqNum};
 use std::cmp::Ordering;
 
-/// One range tombstone as written.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RangeTombstone {
+/// One range tombstone as written. Its keys are owned, or borrowed where there are many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RangeTombstone<K = Vec<u8>> {
     /// The first user key deleted.
-    pub begin: Vec<u8>,
+    pub begin: K,
     /// The first user key not deleted.
-    pub end: Vec<u8>,
+    pub end: K,
     /// When.
     pub seq: SeqNum,
+}
+
+impl<K: AsRef<[u8]>> RangeTombstone<K> {
+    fn ends(&self) -> [&[u8]; 2] {
+        [self.begin.as_ref(), self.end.as_ref()]
+    }
+
+    fn covers_something(&self, order: &Order) -> bool {
+        let [begin, end] = self.ends();
+        order.compare(begin, end) == Ordering::Less
+    }
 }
 
 /// A piece of the key space with its own tombstones.
@@ -82,18 +97,23 @@ struct Span {
 
 impl FragmentedTombstones {
     /// Cuts `tombstones`; those with `begin >= end` cover nothing and are left out.
-    pub fn new(order: &Order, tombstones: &[RangeTombstone]) -> Self {
-        let live: Vec<&RangeTombstone> =
-            tombstones.iter().filter(|t| order.compare(&t.begin, &t.end) == Ordering::Less).collect();
-        let mut borders: Vec<&[u8]> = live.iter().flat_map(|t| [&t.begin[..], &t.end[..]]).collect();
+    pub fn new<K: AsRef<[u8]>>(order: &Order, tombstones: &[RangeTombstone<K>]) -> Self {
+        let live: Vec<_> = tombstones.iter().filter(|t| t.covers_something(order)).collect();
+        let mut borders: Vec<&[u8]> = Vec::with_capacity(2 * live.len());
+        live.iter().for_each(|t| borders.extend(t.ends()));
         order.sort_by(&mut borders, |a, b| order.compare(a, b));
         borders.dedup_by(|a, b| order.compare(a, b) == Ordering::Equal);
         let rank =
             |key: &[u8]| borders.partition_point(|border| order.compare(border, key) == Ordering::Less);
-        let mut spans: Vec<Span> =
-            live.iter().map(|t| Span { from: rank(&t.begin), to: rank(&t.end), seq: t.seq }).collect();
+        let span = |t: &&RangeTombstone<K>| {
+            let [from, to] = t.ends().map(rank);
+            Span { from, to, seq: t.seq }
+        };
+        let mut spans: Vec<Span> = live.iter().map(span).collect();
         spans.sort_unstable_by_key(|span| (std::cmp::Reverse(span.seq), span.from, span.to));
         let mut cut = FragmentedTombstones { order: order.clone(), ..Self::default() };
+        cut.keys.reserve_exact(borders.iter().map(|border| border.len()).sum());
+        cut.ends.reserve_exact(borders.len());
         for border in &borders {
             cut.keys.extend_from_slice(border);
             cut.ends.push(cut.keys.len());
@@ -123,6 +143,7 @@ impl FragmentedTombstones {
             add(span.to, -1);
         }
         let (mut open, mut numbers) = (0, Vec::with_capacity(borders));
+        self.pieces.reserve_exact(borders);
         for (border, change) in change.into_iter().enumerate() {
             open += change;
             numbers.push(self.pieces.len());
@@ -134,6 +155,7 @@ impl FragmentedTombstones {
             let number = |border: usize| numbers.get(border).copied().unwrap_or(0);
             (span.from, span.to) = (number(span.from), number(span.to));
         }
+        self.pieces.shrink_to_fit();
     }
 
     /// Takes the words of all pieces.
@@ -226,10 +248,10 @@ impl FragmentedTombstones {
     }
 
     /// The tombstones that were cut, newest first.
-    pub fn tombstones(&self) -> impl Iterator<Item = RangeTombstone> + '_ {
+    pub fn tombstones(&self) -> impl Iterator<Item = RangeTombstone<&[u8]>> {
         self.spans.iter().filter_map(|span| {
             let (first, last) = (self.fragment(span.from)?, self.fragment(span.to.checked_sub(1)?)?);
-            Some(RangeTombstone { begin: first.begin.to_vec(), end: last.end.to_vec(), seq: span.seq })
+            Some(RangeTombstone { begin: first.begin, end: last.end, seq: span.seq })
         })
     }
 
@@ -379,5 +401,4 @@ impl FragmentRef<'_> {
 }
 
 #[cfg(test)]
-#[path = "range_del_tests.rs"]
 mod tests;

@@ -6,9 +6,8 @@
 use crate::level_run::LevelRun;
 use crate::plan::Compaction;
 use crate::split::{KeyRange, Stretch, split};
-use ashlar_base::range_del::RangeTombstone;
 use ashlar_base::{InternalKey, Level, LookupKey, Result, RunCursor, SeqNum};
-use ashlar_read::range_del::Bounds;
+use ashlar_read::range_del::{Bounds, CutTombstones};
 use ashlar_tree::version::Version;
 use std::sync::Arc;
 
@@ -66,15 +65,20 @@ pub(super) fn runs(
 }
 
 /// The range tombstones of all inputs, cut to the bounds of their tables.
-pub(super) fn tombstones(version: &Version, plan: &Compaction) -> Result<Vec<RangeTombstone>> {
+pub(super) fn tombstones(version: &Version, plan: &Compaction) -> Result<Vec<CutTombstones>> {
     let mut all = Vec::new();
     for (level, file) in plan.files() {
         let bounds = Bounds::new(file.smallest(), file.largest());
         let open = if level == Level::ZERO { Some(version.table(file)?) } else { file.table.get() };
         match open {
             Some(table) if table.range_tombstones().is_empty() => {}
-            Some(table) => all.extend(bounds.cut(&version.order, table.range_tombstones())),
-            None => all.extend(bounds.cut(&version.order, &version.survey(file)?)),
+            Some(table) => all.push(bounds.cut(&version.order, Arc::clone(table.range_tombstones()))),
+            None => {
+                let found = version.survey(file)?;
+                if !found.is_empty() {
+                    all.push(bounds.cut(&version.order, Arc::new(found)));
+                }
+            }
         }
     }
     Ok(all)

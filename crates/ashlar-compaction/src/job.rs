@@ -17,7 +17,7 @@ use crate::rewrite::{
     BlobCounters, Filtering, OutputPlan, Progress, Rewrite, RewriteCounters, TableOutputs, shared_prefix,
     start_filtered,
 };
-use crate::split::KeyRange;
+use crate::split::{KeyRange, cut_tombstones};
 use ashlar_base::ext::compaction_filter::FilterContext;
 use ashlar_base::ext::sst_partitioner::SstPartitionerFactory;
 use ashlar_base::{Error, FamilyId, FileNumber, FilterSource, Result, SeqNum};
@@ -115,12 +115,13 @@ impl CompactionPart {
         let newest = plan.files().map(|(_, f)| f.file.largest_seq).max();
         let all_seen = snapshots.first().is_none_or(|oldest| newest.is_none_or(|newest| newest <= *oldest));
         let spent = plan.is_bottommost() && all_seen;
-        let all = tombstones(&version, &plan)?;
+        let tombstones = tombstones(&version, &plan)?;
         let ranges = parts(&version, &plan, parts_max)?;
         let count = ranges.len();
-        let part = |range: KeyRange| {
+        let tombstones = cut_tombstones(&order, &ranges, tombstones);
+        let part = |(range, tombstones): (KeyRange, _)| {
             let retention = plan
-                .retention(snapshots.clone(), range.cut(&order, &all))
+                .retention(snapshots.clone(), tombstones)
                 .with_operator(output.merge_operator.clone())
                 .with_blobs(Arc::clone(version.blobs()));
             let is_full = plan.files().count() == version.files().count();
@@ -129,14 +130,14 @@ impl CompactionPart {
             let sink = TableOutputs::new(output.clone(), plan.cut_limits(), Arc::clone(&numbers))
                 .partitioned_by(partitioning)
                 .with_index_limit(index_limit(&version, &plan))
-                .with_tombstones(retention.surviving_tombstones(&order), retention.tombstones.memory());
+                .with_tombstones(retention.survivors(&order), retention.tombstones.memory());
             let runs = runs(&version, &plan, &range, count)?;
             let filter = filter.as_ref().map(|source| filter_of(source, &plan, &version, &output.identity));
             let filter = filter.transpose()?.flatten();
             let rewrite = start_filtered(&order, skip, runs, retention, filter, sink)?;
             Ok(CompactionPart { rewrite, spent })
         };
-        ranges.into_iter().map(part).collect()
+        ranges.into_iter().zip(tombstones).map(part).collect()
     }
 
     /// Rewrites about `budget_bytes` of entries. A step may fsync an output; the last one does.

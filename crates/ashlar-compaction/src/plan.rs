@@ -159,11 +159,11 @@ impl Compaction {
     }
 
     /// What the rewrite must keep, given the live snapshots (ascending) and the range tombstones of the inputs.
-    pub fn retention(&self, snapshots: Vec<SeqNum>, tombstones: FragmentedTombstones) -> Retention {
+    pub fn retention(&self, snapshots: Vec<SeqNum>, tombstones: Arc<FragmentedTombstones>) -> Retention {
         Retention {
             snapshots,
             beneath: Beneath::Ranges(self.beneath.clone()),
-            tombstones: Arc::new(tombstones),
+            tombstones,
             operator: None,
             blobs: None,
         }

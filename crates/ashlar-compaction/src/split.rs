@@ -9,6 +9,8 @@
 
 use ashlar_base::Order;
 use ashlar_base::range_del::{FragmentedTombstones, RangeTombstone};
+use ashlar_read::range_del::CutTombstones;
+use std::sync::Arc;
 
 /// User keys from `begin` on and before `end`; `None`: unbounded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -51,6 +53,21 @@ pub(super) fn split(order: &Order, mut stretches: Vec<Stretch>, parts: usize) ->
     begins.zip(ends).map(|(begin, end)| KeyRange { begin, end }).collect()
 }
 
+/// The tombstones within each of the ranges, which are adjacent and together unbounded.
+pub(super) fn cut_tombstones(
+    order: &Order,
+    ranges: &[KeyRange],
+    tombstones: Vec<CutTombstones>,
+) -> Vec<Arc<FragmentedTombstones>> {
+    if let ([_], [only]) = (ranges, &tombstones[..])
+        && let Some(whole) = only.whole(order)
+    {
+        return vec![Arc::clone(whole)];
+    }
+    let all: Vec<_> = tombstones.iter().flat_map(|of_table| of_table.iter(order)).collect();
+    ranges.iter().map(|range| Arc::new(range.cut(order, &all))).collect()
+}
+
 impl KeyRange {
     /// Whether a key is at or past the end.
     pub(super) fn ends_before(&self, order: &Order, user_key: &[u8]) -> bool {
@@ -58,12 +75,12 @@ impl KeyRange {
     }
 
     /// The tombstones within the range, cut at its ends.
-    pub(super) fn cut(&self, order: &Order, all: &[RangeTombstone]) -> FragmentedTombstones {
+    fn cut(&self, order: &Order, all: &[RangeTombstone<&[u8]>]) -> FragmentedTombstones {
         let less = |a: &[u8], b: &[u8]| order.compare(a, b).is_lt();
         let inside = all.iter().filter_map(|t| {
-            let begin = self.begin.as_ref().filter(|begin| less(&t.begin, begin)).unwrap_or(&t.begin);
-            let end = self.end.as_ref().filter(|end| less(end, &t.end)).unwrap_or(&t.end);
-            less(begin, end).then(|| RangeTombstone { begin: begin.clone(), end: end.clone(), seq: t.seq })
+            let begin = self.begin.as_deref().filter(|begin| less(t.begin, begin)).unwrap_or(t.begin);
+            let end = self.end.as_deref().filter(|end| less(end, t.end)).unwrap_or(t.end);
+            less(begin, end).then_some(RangeTombstone { begin, end, seq: t.seq })
         });
         FragmentedTombstones::new(order, &inside.collect::<Vec<_>>())
     }
@@ -117,7 +134,8 @@ mod tests {
             let ranges = split(&order, stretches, most);
             assert!(!ranges.is_empty() && ranges.len() <= most);
             let whole = FragmentedTombstones::new(&order, &all);
-            let cut: Vec<_> = ranges.iter().map(|r| r.cut(&order, &all)).collect();
+            let inside: Vec<_> = whole.tombstones().collect();
+            let cut: Vec<_> = ranges.iter().map(|r| r.cut(&order, &inside)).collect();
             for key in (0..40u8).map(|key| [key]) {
                 let after_begin =
                     |r: &KeyRange| r.begin.as_ref().is_none_or(|b| order.compare(b, &key).is_le());

@@ -14,15 +14,12 @@
 //! Source: RocksDB `db/memtable.cc` (the idea of a separate list, and of a cached fragmentation).
 
 use crate::entry::{MemoryLimit, Op, TombstoneParts};
-use ashlar_base::range_del::{FragmentedTombstones, RangeTombstone};
+use ashlar_base::range_del::{FragmentedTombstones, ListedTombstones, RangeTombstone};
 use ashlar_base::{Order, SeqNum};
 use ashlar_sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use ashlar_sync::{EpochCell, Mutex, Rank, ReadPin};
 use std::cmp::Ordering as KeyOrdering;
 use std::sync::Arc;
-
-/// Bytes of a tombstone in the list beside its keys, which are two allocations.
-const LISTED: usize = size_of::<RangeTombstone>() + 2 * 16;
 
 /// Bytes of a tombstone in the fragments beside its keys, about: two pieces with their begins, ends and nodes, a span, and its
 /// sequence number in two nodes.
@@ -77,7 +74,7 @@ impl Cut {
     }
 
     /// The first `kept` parts, and one part of `tail`: the tombstones from `start` to the end of the list.
-    fn extended(&self, order: &Order, (kept, start): (usize, usize), tail: &[RangeTombstone]) -> Cut {
+    fn extended(&self, order: &Order, (kept, start): (usize, usize), tail: &[RangeTombstone<&[u8]>]) -> Cut {
         let mut ends = self.ends.clone();
         ends.truncate(kept);
         ends.push(start + tail.len());
@@ -88,7 +85,7 @@ impl Cut {
 
 #[derive(Debug, Default)]
 struct All {
-    list: Vec<RangeTombstone>,
+    list: ListedTombstones,
     /// The newest parts, for threads that waited for the lock while another thread made them.
     newest: Arc<Cut>,
 }
@@ -139,8 +136,8 @@ impl TombstoneList {
                 let Some(seq) = first.checked_add(u64::from(seq_delta)) else {
                     panic!("a sequence number over 56 bits")
                 };
-                bytes += LISTED + CUT + 2 * (begin.len() + end.len());
-                all.list.push(RangeTombstone { begin, end, seq });
+                bytes += ListedTombstones::BYTES_EACH + CUT + 2 * (begin.len() + end.len());
+                all.list.push(&begin, &end, seq);
             }
         }
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
@@ -185,8 +182,7 @@ impl TombstoneList {
         let mut all = self.all.lock();
         if all.newest.count() < all.list.len() {
             let kept = all.newest.kept(all.list.len());
-            let tail = all.list.get(kept.1..).unwrap_or(&[]);
-            all.newest = Arc::new(all.newest.extended(&self.order, kept, tail));
+            all.newest = Arc::new(all.newest.extended(&self.order, kept, &all.list.since(kept.1)));
         }
         Arc::clone(&all.newest)
     }
@@ -200,9 +196,10 @@ impl TombstoneList {
                 return Arc::clone(&all.newest);
             }
             let kept = all.newest.kept(all.list.len());
-            (Arc::clone(&all.newest), kept, all.list.get(kept.1..).unwrap_or(&[]).to_vec())
+            let tail: ListedTombstones = all.list.since(kept.1).into_iter().collect();
+            (Arc::clone(&all.newest), kept, tail)
         };
-        let cut = Arc::new(newest.extended(&self.order, kept, &tail));
+        let cut = Arc::new(newest.extended(&self.order, kept, &tail.since(0)));
         let mut all = self.all.lock();
         if all.newest.count() < cut.count() {
             all.newest = Arc::clone(&cut);

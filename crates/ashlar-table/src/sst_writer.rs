@@ -10,7 +10,7 @@
 
 use crate::builder::{CollectorFailure, MAX_KEY_BYTES, TableBuilder};
 use crate::options::{TableIdentity, TableOptions};
-use ashlar_base::range_del::{FragmentedTombstones, RangeTombstone};
+use ashlar_base::range_del::{FragmentedTombstones, ListedTombstones};
 use ashlar_base::{Error, FileNumber, InternalKeyBuf, Order, Result, SeqNum, Trailer, ValueType};
 use ashlar_env::{Fs, WriteFile, folder_of};
 use ashlar_format::table::Properties;
@@ -71,7 +71,7 @@ pub struct SstWriter {
     builder: Option<TableBuilder>,
     /// The last key. `None` before the first.
     last: Option<Vec<u8>>,
-    tombstones: Vec<RangeTombstone>,
+    tombstones: ListedTombstones,
     key: InternalKeyBuf,
     finished: bool,
 }
@@ -118,7 +118,7 @@ impl SstWriter {
             order,
             builder: Some(builder),
             last: None,
-            tombstones: Vec::new(),
+            tombstones: ListedTombstones::default(),
             key: InternalKeyBuf::new(&[], Trailer::LAST),
             finished: false,
         })
@@ -177,11 +177,7 @@ impl SstWriter {
         match self.order.compare(begin, end) {
             Ordering::Equal => Ok(()),
             Ordering::Less => {
-                self.tombstones.push(RangeTombstone {
-                    begin: begin.to_vec(),
-                    end: end.to_vec(),
-                    seq: SeqNum::ZERO,
-                });
+                self.tombstones.push(begin, end, SeqNum::ZERO);
                 Ok(())
             }
             Ordering::Greater => {
@@ -206,7 +202,7 @@ impl SstWriter {
     /// failed sync of the directory: then the file is whole, and a power cut may take its name.
     pub fn finish(mut self) -> Result<SstSummary> {
         let Some(mut builder) = self.builder.take() else { return Err(given_up(&self.path)) };
-        let pieces = FragmentedTombstones::new(&self.order, &self.tombstones);
+        let pieces = FragmentedTombstones::new(&self.order, &self.tombstones.since(0));
         for piece in pieces.fragments() {
             builder.add_range_tombstone(piece.begin, piece.end, SeqNum::ZERO)?;
         }

@@ -77,8 +77,9 @@ impl FlushRun {
         let count = memtables.len();
         let order = output.table.order.clone();
         let skip = common_prefix(&order, &memtables);
-        let retention = Retention::above_unknown(snapshots, tombstones(&order, &memtables))
-            .with_operator(output.merge_operator.clone());
+        let (tombstones, added) = tombstones(&order, &memtables);
+        let retention =
+            Retention::above_unknown(snapshots, tombstones).with_operator(output.merge_operator.clone());
         let mut runs: Vec<Box<dyn RunCursor>> = Vec::with_capacity(count);
         for memtable in memtables {
             let mut cursor = memtable.cursor();
@@ -86,7 +87,7 @@ impl FlushRun {
             runs.push(cursor);
         }
         let sink = TableOutputs::new(output, CutLimits::none(), numbers)
-            .with_tombstones(retention.surviving_tombstones(&order), retention.tombstones.memory());
+            .with_tombstones(retention.survivors(&order), added);
         let rewrite = start(&order, skip, runs, retention, sink)?;
         Ok(FlushRun { job, family, memtables: count, rewrite })
     }
@@ -149,11 +150,17 @@ impl FlushRun {
     }
 }
 
-/// The range tombstones of all memtables.
-fn tombstones(order: &Order, memtables: &[Arc<dyn MemtableRep>]) -> FragmentedTombstones {
+/// The range tombstones of all memtables, and the memory that they take beside the memtables.
+fn tombstones(order: &Order, memtables: &[Arc<dyn MemtableRep>]) -> (Arc<FragmentedTombstones>, usize) {
     let parts: Vec<_> = memtables.iter().filter_map(|m| m.range_tombstones()).collect();
-    let all: Vec<_> = parts.iter().flat_map(|p| p.iter()).flat_map(|part| part.tombstones()).collect();
-    FragmentedTombstones::new(order, &all)
+    let parts: Vec<_> = parts.iter().flat_map(|parts| parts.iter()).collect();
+    if let [one] = parts[..] {
+        return (Arc::clone(one), 0);
+    }
+    let all: Vec<_> = parts.iter().flat_map(|part| part.tombstones()).collect();
+    let joined = FragmentedTombstones::new(order, &all);
+    let added = joined.memory();
+    (Arc::new(joined), added)
 }
 
 /// The length of the prefix that all keys share.

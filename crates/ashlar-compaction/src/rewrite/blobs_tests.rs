@@ -4,7 +4,6 @@ use super::super::drive::tests::MemoryRun;
 use super::super::fixture::{TestDir, trailer};
 use super::super::{CutLimits, EntrySink, OutputPlan, Progress, Retention, TableOutputs, start};
 use super::*;
-use ashlar_base::range_del::FragmentedTombstones;
 use ashlar_base::{InternalKeyBuf, Order, RunCursor, Window};
 use ashlar_env::Env;
 use ashlar_format::version_edit::{NewFile, VersionEdit};
@@ -213,7 +212,7 @@ fn an_entry_that_is_there_twice_makes_no_garbage() {
         let blobs = BlobPlan::new(FamilyId::DEFAULT, &BlobOptions::default(), 6)
             .with_inputs(Arc::clone(version.blobs()));
         let sink = TableOutputs::new(plan(&place, blobs), CutLimits::none(), place.numbers());
-        let retention = Retention::above_unknown(vec![], FragmentedTombstones::default());
+        let retention = Retention::above_unknown(vec![], Arc::default());
         let mut rewrite = start(&Order::Bytewise, 0, runs, retention, sink).unwrap();
         assert_eq!(rewrite.step(usize::MAX).unwrap(), Progress::Done);
         let outcome = rewrite.sink().take_blobs();

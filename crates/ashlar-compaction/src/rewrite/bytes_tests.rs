@@ -154,8 +154,8 @@ fn write(
     keep: Retention,
 ) -> Vec<NewFile> {
     let plan = OutputPlan { table: table.clone(), ..place.plan() };
-    let sink = TableOutputs::new(plan, limits, place.numbers())
-        .with_tombstones(keep.surviving_tombstones(&table.order), 0);
+    let sink =
+        TableOutputs::new(plan, limits, place.numbers()).with_tombstones(keep.survivors(&table.order), 0);
     let mut work = start(&table.order, 0, runs, keep, sink).unwrap();
     while work.step(5000).unwrap() == Progress::More {}
     work.sink().take().into_iter().map(|output| output.file).collect()
@@ -171,7 +171,7 @@ fn draw(seed: u64) -> String {
     for entries in &runs {
         let run = MemoryRun { entries: entries.clone(), at: 0, width: 1 + rng.below(80) };
         let all = (1..4000).map(|seq| SeqNum::new(seq).unwrap()).collect();
-        let keep = Retention::above_unknown(all, FragmentedTombstones::default());
+        let keep = Retention::above_unknown(all, Arc::default());
         inputs.extend(write(&place, &table, CutLimits::none(), vec![Box::new(run)], keep));
     }
     let version = place.empty();

@@ -271,8 +271,9 @@ fn every_live_reader_sees_the_same() {
         let after = rewrite(&order, skip, &runs, width, &keep);
         assert_eq!(after, sorted(&order, after.clone()), "case {case}: out of order");
 
-        let tombstones = keep.surviving_tombstones(&order);
-        let tombstones = tombstones.iter().flat_map(|f| {
+        let tombstones = keep.survivors(&order);
+        let fragments: Vec<_> = tombstones.collect();
+        let tombstones = fragments.iter().flat_map(|f| {
             f.seqs.iter().map(|s| RangeTombstone { begin: f.begin.clone(), end: f.end.clone(), seq: *s })
         });
         let left = Data { versions: after.clone(), tombstones: tombstones.collect() };

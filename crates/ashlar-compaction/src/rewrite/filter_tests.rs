@@ -9,7 +9,7 @@ use super::super::{Progress, RewriteCounters, start_filtered};
 use super::*;
 use ashlar_base::ext::compaction_filter::CompactionFilterFactory;
 use ashlar_base::ext::merge_operator::standard_operator;
-use ashlar_base::range_del::{FragmentedTombstones, RangeTombstone};
+use ashlar_base::range_del::RangeTombstone;
 use ashlar_base::{FamilyId, FileNumber, Level, Order, RunCursor};
 use ashlar_env::sim::SimEnv;
 use ashlar_format::blob::{BlobIndex, BlobPlace};
@@ -94,7 +94,7 @@ fn at(key: &str, seq: u64, kind: ValueType, value: &str) -> Version {
 
 fn keep(snapshots: &[u64], beneath: Beneath) -> Retention {
     let snapshots = snapshots.iter().map(|s| SeqNum::new(*s).unwrap()).collect();
-    let above = Retention::above_unknown(snapshots, FragmentedTombstones::default());
+    let above = Retention::above_unknown(snapshots, Arc::default());
     Retention { beneath, operator: standard_operator("stringappend"), ..above }
 }
 
@@ -338,8 +338,9 @@ fn random_runs_read_as_the_model() {
         let keep = draw_retention(&mut dice, &order, 3, &deeper, &data);
         let (after, counters) = rewritten(&order, &runs, &keep, DRAWN).unwrap();
         assert_eq!(counters.entries_out, after.len() as u64, "case {case}");
-        let tombstones = keep.surviving_tombstones(&order);
-        let tombstones = tombstones.iter().flat_map(|f| {
+        let tombstones = keep.survivors(&order);
+        let fragments: Vec<_> = tombstones.collect();
+        let tombstones = fragments.iter().flat_map(|f| {
             f.seqs.iter().map(|s| RangeTombstone { begin: f.begin.clone(), end: f.end.clone(), seq: *s })
         });
         let left = Data { versions: after.clone(), tombstones: tombstones.collect() };

@@ -31,6 +31,7 @@ pub use partitions::Partitioning;
 pub(crate) use partitions::may_move;
 pub use retention::{Beneath, Retention, Rule, Verdict};
 pub use sink::{EntrySink, RewriteCounters};
+pub use tombstones::Survivors;
 
 #[cfg(test)]
 mod bytes_tests;

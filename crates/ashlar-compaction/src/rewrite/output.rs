@@ -16,10 +16,9 @@ use super::blobs::{BlobOutcome, BlobOutputs, BlobPlan};
 use super::cut::{Cut, CutLimits};
 use super::partitions::Partitioning;
 use super::sink::EntrySink;
-use super::tombstones::Carried;
+use super::tombstones::{Carried, Survivors};
 use ashlar_base::memory::{MemoryBudget, MemoryCharge, MemoryUse};
 use ashlar_base::planted::{Bug, planted};
-use ashlar_base::range_del::Fragment;
 use ashlar_base::stats::Statistics;
 use ashlar_base::{
     Error, FileNumber, InternalKey, InternalKeyBuf, MergeOperator, Result, Trailer, ValueType,
@@ -121,8 +120,7 @@ impl TableOutputs {
         let cut = Cut::new(limits, plan.table.order.clone());
         let sums = plan.checks.file_checksums;
         let blobs = BlobOutputs::new(plan.blobs.clone(), Arc::clone(&plan.fs), plan.blob_dir.clone(), sums);
-        let (tombstones, scratch) =
-            (Carried::new(Vec::new(), 0, None), InternalKeyBuf::new(&[], Trailer::LAST));
+        let (tombstones, scratch) = (Carried::default(), InternalKeyBuf::new(&[], Trailer::LAST));
         let (open, done, index_bytes_max) = (None, Vec::new(), usize::MAX);
         TableOutputs { plan, cut, numbers, tombstones, blobs, open, done, index_bytes_max, scratch }
     }
@@ -134,12 +132,9 @@ impl TableOutputs {
         self
     }
 
-    /// Adds range tombstones to write: ascending and disjoint, as [`Retention::surviving_tombstones`] returns them. `beside`: bytes of
-    /// the tombstones that they were cut from, if the rewrite holds these.
-    ///
-    /// [`Retention::surviving_tombstones`]: super::Retention::surviving_tombstones
-    pub fn with_tombstones(mut self, fragments: Vec<Fragment>, beside: usize) -> Self {
-        self.tombstones = Carried::new(fragments, beside, self.plan.budget.as_ref());
+    /// Adds range tombstones to write. `bytes`: what the rewrite holds of the tombstones that they are cut from, to be charged.
+    pub fn with_tombstones(mut self, survivors: Survivors, bytes: usize) -> Self {
+        self.tombstones = Carried::new(survivors, bytes, self.plan.budget.as_ref());
         self
     }
 

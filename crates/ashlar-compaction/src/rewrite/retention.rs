@@ -60,9 +60,8 @@ pub struct Retention {
 
 impl Retention {
     /// For flushes: any key may lie beneath.
-    pub fn above_unknown(snapshots: Vec<SeqNum>, tombstones: FragmentedTombstones) -> Self {
-        let (beneath, tombstones) = (Beneath::Unknown, Arc::new(tombstones));
-        Retention { snapshots, beneath, tombstones, operator: None, blobs: None }
+    pub fn above_unknown(snapshots: Vec<SeqNum>, tombstones: Arc<FragmentedTombstones>) -> Self {
+        Retention { snapshots, beneath: Beneath::Unknown, tombstones, operator: None, blobs: None }
     }
 
     /// Sets the operator that folds merge operands.

@@ -9,32 +9,78 @@
 use super::retention::{Beneath, Retention, stripe};
 use ashlar_base::memory::{MemoryBudget, MemoryCharge, MemoryUse};
 use ashlar_base::planted::{Bug, planted};
-use ashlar_base::range_del::Fragment;
+use ashlar_base::range_del::{Fragment, FragmentedTombstones};
 use ashlar_base::{Order, Result, SeqNum};
 use std::sync::Arc;
 
 impl Retention {
-    /// The range tombstones that the outputs must hold: ascending and disjoint.
-    pub fn surviving_tombstones(&self, order: &Order) -> Vec<Fragment> {
-        let mut snapshots = self.snapshots.clone();
+    /// The range tombstones that the outputs must hold.
+    pub fn survivors(&self, order: &Order) -> Survivors {
+        let (snapshots, beneath) = (self.snapshots.clone(), self.beneath.clone());
+        Survivors::new(order, Arc::clone(&self.tombstones), snapshots, beneath)
+    }
+}
+
+/// The range tombstones that the outputs of a rewrite must hold: ascending and disjoint. Each is made when it is asked for.
+#[derive(Debug)]
+pub struct Survivors {
+    order: Order,
+    tombstones: Arc<FragmentedTombstones>,
+    /// Ascending.
+    snapshots: Vec<SeqNum>,
+    beneath: Beneath,
+    /// The fragment to look at next.
+    at: usize,
+    /// The survivor after the one that was returned last.
+    ahead: Option<Fragment>,
+}
+
+impl Survivors {
+    fn new(
+        order: &Order,
+        tombstones: Arc<FragmentedTombstones>,
+        mut snapshots: Vec<SeqNum>,
+        beneath: Beneath,
+    ) -> Survivors {
         snapshots.sort_unstable();
-        let mut survivors: Vec<Fragment> = Vec::new();
-        for f in self.tombstones.fragments() {
+        Survivors { order: order.clone(), tombstones, snapshots, beneath, at: 0, ahead: None }
+    }
+
+    /// What reads of the newest state need of `tombstones`.
+    pub fn of_newest(order: &Order, tombstones: Arc<FragmentedTombstones>) -> Survivors {
+        Survivors::new(order, tombstones, Vec::new(), Beneath::Unknown)
+    }
+
+    /// The survivor of the next fragment that has one.
+    fn next_cut(&mut self) -> Option<Fragment> {
+        while let Some(f) = self.tombstones.fragment(self.at) {
+            self.at += 1;
             let needed =
-                self.beneath.meets(order, f.begin, f.end) && !planted(Bug::RangeTombstoneDroppedEarly);
-            let mut seqs = f.newest_per_stripe(&snapshots);
-            seqs.retain(|seq| needed || stripe(&snapshots, *seq) > 0);
-            match survivors.last_mut() {
-                _ if seqs.is_empty() => {}
-                // Adjacent fragments whose remaining sequences are equal are joined.
-                Some(last) if last.end == f.begin && last.seqs == seqs => {
-                    last.end.clear();
-                    last.end.extend_from_slice(f.end);
-                }
-                _ => survivors.push(Fragment { begin: f.begin.to_vec(), end: f.end.to_vec(), seqs }),
+                self.beneath.meets(&self.order, f.begin, f.end) && !planted(Bug::RangeTombstoneDroppedEarly);
+            let mut seqs = f.newest_per_stripe(&self.snapshots);
+            seqs.retain(|seq| needed || stripe(&self.snapshots, *seq) > 0);
+            if !seqs.is_empty() {
+                return Some(Fragment { begin: f.begin.to_vec(), end: f.end.to_vec(), seqs });
             }
         }
-        survivors
+        None
+    }
+}
+
+impl Iterator for Survivors {
+    type Item = Fragment;
+
+    fn next(&mut self) -> Option<Fragment> {
+        let mut joined = self.ahead.take().or_else(|| self.next_cut())?;
+        while let Some(next) = self.next_cut() {
+            // Adjacent fragments whose remaining sequences are equal are joined.
+            if joined.end != next.begin || joined.seqs != next.seqs {
+                self.ahead = Some(next);
+                break;
+            }
+            joined.end = next.end;
+        }
+        Some(joined)
     }
 }
 
@@ -62,24 +108,29 @@ pub(super) struct Piece<'a> {
 /// The tombstones that no table has taken yet.
 #[derive(Debug)]
 pub(super) struct Carried {
-    fragments: Vec<Fragment>,
-    at: usize,
+    /// The first one; `None`: all are taken.
+    first: Option<Fragment>,
+    rest: Option<Survivors>,
     _charge: MemoryCharge,
 }
 
+impl Default for Carried {
+    fn default() -> Self {
+        Carried { first: None, rest: None, _charge: MemoryCharge::none() }
+    }
+}
+
 impl Carried {
-    /// Charges the memory of `fragments` to `budget`, and `beside`: bytes of the tombstones that they were cut from, which the rewrite
-    /// holds as long.
-    pub(super) fn new(fragments: Vec<Fragment>, beside: usize, budget: Option<&Arc<MemoryBudget>>) -> Self {
-        let bytes = beside + fragments.iter().map(memory).sum::<usize>();
+    /// Charges `bytes` of the tombstones that the survivors are cut from to `budget`.
+    pub(super) fn new(mut survivors: Survivors, bytes: usize, budget: Option<&Arc<MemoryBudget>>) -> Self {
         let charge =
             budget.map_or_else(MemoryCharge::none, |budget| budget.charge(MemoryUse::Buffers, bytes));
-        Carried { fragments, at: 0, _charge: charge }
+        Carried { first: survivors.next(), rest: Some(survivors), _charge: charge }
     }
 
     /// True when all tombstones are taken.
     pub(super) fn is_empty(&self) -> bool {
-        self.at >= self.fragments.len()
+        self.first.is_none()
     }
 
     /// Passes everything before `next` (`None`: everything) to `take`, in the order in which tables store tombstones.
@@ -92,7 +143,7 @@ impl Carried {
         next: Option<&[u8]>,
         mut take: impl FnMut(Piece<'_>) -> Result<()>,
     ) -> Result<()> {
-        while let Some(f) = self.fragments.get_mut(self.at) {
+        while let Some(f) = &mut self.first {
             let cut = next.filter(|next| order.compare(next, &f.end).is_lt());
             if cut.is_some_and(|cut| order.compare(cut, &f.begin).is_le()) {
                 break;
@@ -101,34 +152,25 @@ impl Carried {
             f.seqs.iter().try_for_each(|&seq| take(Piece { begin: &f.begin, end, seq }))?;
             match cut {
                 Some(cut) => f.begin = cut.to_vec(),
-                None => self.at += 1,
+                None => self.first = self.rest.as_mut().and_then(Iterator::next),
             }
         }
         Ok(())
     }
 }
 
-/// Bytes of a fragment and of its three allocations, about.
-fn memory(f: &Fragment) -> usize {
-    /// What an allocator adds to a short allocation, about.
-    const ADDED: usize = 16;
-    size_of::<Fragment>() + f.begin.capacity() + f.end.capacity() + size_of_val(f.seqs.as_slice()) + 3 * ADDED
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ashlar_base::range_del::{FragmentedTombstones, RangeTombstone};
+    use ashlar_base::range_del::RangeTombstone;
 
     fn seq(n: u64) -> SeqNum {
         SeqNum::new(n).unwrap()
     }
 
     fn retention(all: &[(&str, &str, u64)], snapshots: &[u64], beneath: Beneath) -> Retention {
-        let all: Vec<_> = all
-            .iter()
-            .map(|(b, e, s)| RangeTombstone { begin: (*b).into(), end: (*e).into(), seq: seq(*s) })
-            .collect();
+        let all: Vec<_> =
+            all.iter().map(|(b, e, s)| RangeTombstone { begin: *b, end: *e, seq: seq(*s) }).collect();
         let tombstones = Arc::new(FragmentedTombstones::new(&Order::Bytewise, &all));
         Retention {
             snapshots: snapshots.iter().map(|s| seq(*s)).collect(),
@@ -145,8 +187,8 @@ mod tests {
     }
 
     fn survivors(all: &[(&str, &str, u64)], snapshots: &[u64], beneath: Beneath) -> Vec<String> {
-        let left = retention(all, snapshots, beneath).surviving_tombstones(&Order::Bytewise);
-        left.iter().map(|f| text(&f.begin, &f.end, &f.seqs)).collect()
+        let left = retention(all, snapshots, beneath).survivors(&Order::Bytewise);
+        left.map(|f| text(&f.begin, &f.end, &f.seqs)).collect()
     }
 
     fn ranges(ranges: &[(&str, &str)]) -> Beneath {
@@ -179,12 +221,10 @@ mod tests {
     #[test]
     fn what_waits_for_a_table_is_charged() {
         let all = [("a", "m", 3), ("c", "f", 5), ("d", "z", 9)];
-        let fragments = retention(&all, &[4], Beneath::Unknown).surviving_tombstones(&Order::Bytewise);
-        let least = fragments.len() * size_of::<Fragment>();
+        let survivors = retention(&all, &[4], Beneath::Unknown).survivors(&Order::Bytewise);
         let budget = MemoryBudget::new(1 << 20);
-        let carried = Carried::new(fragments, 1000, Some(&budget));
-        let held = budget.held(MemoryUse::Buffers);
-        assert!((1000 + least..1000 + 4 * least).contains(&held), "{held} where {least} are sure");
+        let carried = Carried::new(survivors, 1000, Some(&budget));
+        assert_eq!(budget.held(MemoryUse::Buffers), 1000);
         drop(carried);
         assert_eq!(budget.held(MemoryUse::Buffers), 0);
     }
@@ -192,11 +232,8 @@ mod tests {
     #[test]
     fn tables_share_what_reaches_over_their_border() {
         let all = [("b", "d", 3), ("e", "k", 5), ("m", "n", 1)];
-        let mut carried = Carried::new(
-            retention(&all, &[], Beneath::Unknown).surviving_tombstones(&Order::Bytewise),
-            0,
-            None,
-        );
+        let mut carried =
+            Carried::new(retention(&all, &[], Beneath::Unknown).survivors(&Order::Bytewise), 0, None);
         let mut table = |next: Option<&str>| {
             let mut got = vec![];
             let mut take = |t: Piece<'_>| {

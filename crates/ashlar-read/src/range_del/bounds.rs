@@ -7,6 +7,7 @@
 use ashlar_base::range_del::{FragmentedTombstones, RangeTombstone};
 use ashlar_base::{InternalKey, Order, Trailer};
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 /// The user keys between which a table's range tombstones apply.
 #[derive(Clone, Debug)]
@@ -40,26 +41,43 @@ impl Bounds {
         }
     }
 
-    /// The tombstones, cut at the bounds. If the largest key is inside the bounds, a tombstone that reaches past it
+    /// The tombstones, to be cut at the bounds. If the largest key is inside the bounds, a tombstone that reaches past it
     /// must end right after it. If the order has no key right after it, the tombstone ends before it. The next table,
     /// which begins with the same user key, then covers that key.
-    pub fn cut(&self, order: &Order, all: &FragmentedTombstones) -> Vec<RangeTombstone> {
-        let mut behind = self.largest.clone();
-        if !self.exclusive && matches!(order, Order::Bytewise) {
-            behind.push(0);
+    pub fn cut(self, order: &Order, all: Arc<FragmentedTombstones>) -> CutTombstones {
+        let Bounds { smallest: begin, largest: mut end, exclusive } = self;
+        if !exclusive && matches!(order, Order::Bytewise) {
+            end.push(0);
         }
+        CutTombstones { all, begin, end }
+    }
+}
+
+/// The range tombstones of a table within its bounds.
+#[derive(Clone, Debug)]
+pub struct CutTombstones {
+    all: Arc<FragmentedTombstones>,
+    begin: Vec<u8>,
+    end: Vec<u8>,
+}
+
+impl CutTombstones {
+    /// The tombstones of the table, if none reaches beyond the bounds.
+    pub fn whole(&self, order: &Order) -> Option<&Arc<FragmentedTombstones>> {
+        let (first, last) = (self.all.fragment(0)?, self.all.fragment(self.all.len() - 1)?);
+        let is_within =
+            order.compare(&self.begin, first.begin).is_le() && order.compare(last.end, &self.end).is_le();
+        is_within.then_some(&self.all)
+    }
+
+    /// The tombstones, each cut at the bounds. No key is copied.
+    pub fn iter<'a>(&'a self, order: &'a Order) -> impl Iterator<Item = RangeTombstone<&'a [u8]>> {
         let less = |a: &[u8], b: &[u8]| order.compare(a, b) == Ordering::Less;
-        all.tombstones()
-            .filter_map(|mut t| {
-                if less(&t.begin, &self.smallest) {
-                    t.begin.clone_from(&self.smallest);
-                }
-                if less(&behind, &t.end) {
-                    t.end.clone_from(&behind);
-                }
-                less(&t.begin, &t.end).then_some(t)
-            })
-            .collect()
+        self.all.tombstones().filter_map(move |t| {
+            let begin = if less(t.begin, &self.begin) { &self.begin } else { t.begin };
+            let end = if less(&self.end, t.end) { &self.end } else { t.end };
+            less(begin, end).then_some(RangeTombstone { begin, end, seq: t.seq })
+        })
     }
 }
 
@@ -91,11 +109,14 @@ mod tests {
     #[test]
     fn tombstones_are_cut_to_the_bounds() {
         let cut = |b: &Bounds, order: &Order, begin: &str, end: &str| {
-            let t = RangeTombstone { begin: begin.into(), end: end.into(), seq: SeqNum::new(9).unwrap() };
-            let all = FragmentedTombstones::new(order, &[t]);
+            let t = RangeTombstone { begin, end, seq: SeqNum::new(9).unwrap() };
+            let all = Arc::new(FragmentedTombstones::new(order, &[t]));
+            let cut = b.clone().cut(order, all);
+            let first = cut.iter(order).next();
+            let is_whole = first.is_some_and(|t| (t.begin, t.end) == (begin.as_bytes(), end.as_bytes()));
+            assert_eq!(cut.whole(order).is_some(), is_whole);
             let text = |b: &[u8]| b.escape_ascii().to_string();
-            let cut = b.cut(order, &all).pop();
-            cut.map_or("nothing".into(), |t| format!("{}..{}", text(&t.begin), text(&t.end)))
+            first.map_or("nothing".into(), |t| format!("{}..{}", text(t.begin), text(t.end)))
         };
         let (inside, outside) = (bounds("c", "k", false), bounds("c", "k", true));
         let forward = Order::Bytewise;

@@ -10,5 +10,5 @@
 mod bounds;
 mod mask;
 
-pub use bounds::Bounds;
+pub use bounds::{Bounds, CutTombstones};
 pub use mask::{Mask, Stretch};

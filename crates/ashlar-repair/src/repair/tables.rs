@@ -3,10 +3,9 @@
 use super::blobs::BadBlobs;
 use super::report::RepairReport;
 use super::state::{Begun, LEVELS_MAX, Repair};
-use ashlar_base::range_del::{Fragment, FragmentRef};
 use ashlar_base::{Error, ErrorKind, FamilyId, FileNumber, InternalKey, Level, Order, Result, SeqNum};
 use ashlar_compaction::Writer;
-use ashlar_compaction::rewrite::{BlobOutcome, CutLimits, EntrySink, Output, TableOutputs};
+use ashlar_compaction::rewrite::{BlobOutcome, CutLimits, EntrySink, Output, Survivors, TableOutputs};
 use ashlar_format::filename::FileKind;
 use ashlar_format::version_edit::VersionEdit;
 use ashlar_options::FamilyOptions;
@@ -58,14 +57,9 @@ impl Outputs<'_> {
         plan.blobs = bad.plan(id, &options.blob);
         plan.identity.level = None;
         // After a repair nothing reads at a sequence older than the newest.
-        let newest = |f: FragmentRef<'_>| Fragment {
-            begin: f.begin.to_vec(),
-            end: f.end.to_vec(),
-            seqs: f.newest_per_stripe(&[]),
-        };
-        let fragments: Vec<Fragment> = table.range_tombstones().fragments().map(newest).collect();
+        let tombstones = Survivors::of_newest(order, Arc::clone(table.range_tombstones()));
         let mut sink = TableOutputs::new(plan, CutLimits::none(), Arc::clone(&self.numbers))
-            .with_tombstones(fragments, 0);
+            .with_tombstones(tombstones, 0);
         let (mut last, mut dropped) = (None::<Vec<u8>>, Vec::new());
         let mut entries = 0;
         let lost = read_around(table, &mut |key, value| {

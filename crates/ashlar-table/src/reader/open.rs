@@ -8,7 +8,7 @@ use crate::reader::table_index::{IndexShape, TableIndex};
 use crate::reader::tombstones::decode_tombstones;
 use crate::reader::{BlockFile, TableReader, charge_table};
 use ashlar_base::planted::{Bug, planted};
-use ashlar_base::range_del::FragmentedTombstones;
+use ashlar_base::range_del::{FragmentedTombstones, ListedTombstones};
 use ashlar_base::{Error, Result, SeqNum};
 use ashlar_env::ReadFile;
 use ashlar_format::Unreadable;
@@ -269,15 +269,11 @@ impl Opening {
                 _ => Ok(FragmentedTombstones::default()),
             };
         };
-        let mut all = match self.decode(handle, |block| decode_tombstones(block, global_seq)) {
-            Err(_) if planted(Bug::RangeDeletionsIgnored) => Vec::new(),
+        let stored = match self.decode(handle, |block| decode_tombstones(block, global_seq, stripped)) {
+            Err(_) if planted(Bug::RangeDeletionsIgnored) => ListedTombstones::default(),
             other => other?,
         };
-        for tombstone in all.iter_mut().filter(|_| stripped > 0) {
-            tombstone.begin.resize(tombstone.begin.len() + stripped, 0);
-            tombstone.end.resize(tombstone.end.len() + stripped, 0);
-        }
-        Ok(FragmentedTombstones::new(&self.options.order, &all))
+        Ok(FragmentedTombstones::new(&self.options.order, &stored.since(0)))
     }
 
     /// The filter, if it is one that answers for user keys.
