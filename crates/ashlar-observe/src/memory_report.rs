@@ -96,13 +96,16 @@ pub struct MemoryReport {
     pub cap: u64,
     /// Bytes in use within the writable memtables; the rest of them is reserved.
     pub used_in_memtables: u64,
+    /// Bytes that the allocator of the process keeps after they were freed, by the database or by other code: under no cap and in no
+    /// class. 0 with allocators other than that of glibc 2.33 and later.
+    pub kept_by_allocator: u64,
     held: BTreeMap<MemoryClass, u64>,
 }
 
 impl MemoryReport {
     /// A report of these classes.
     pub fn new(cap: u64, used_in_memtables: u64, held: impl IntoIterator<Item = (MemoryClass, u64)>) -> Self {
-        MemoryReport { cap, used_in_memtables, held: held.into_iter().collect() }
+        MemoryReport { cap, used_in_memtables, held: held.into_iter().collect(), kept_by_allocator: 0 }
     }
 
     /// Bytes of a class.
@@ -121,33 +124,41 @@ impl MemoryReport {
         held.map(|class| self.of(class)).iter().sum()
     }
 
-    /// Bytes by name: `cap`, `total`, `used-in-memtables` and every class.
+    /// Bytes by name: `cap`, `total`, `used-in-memtables`, `kept-by-allocator` and every class.
     pub fn map(&self) -> BTreeMap<String, String> {
-        let sums =
-            [("cap", self.cap), ("total", self.total()), ("used-in-memtables", self.used_in_memtables)];
+        let sums = [
+            ("cap", self.cap),
+            ("total", self.total()),
+            ("used-in-memtables", self.used_in_memtables),
+            ("kept-by-allocator", self.kept_by_allocator),
+        ];
         let classes = MemoryClass::ALL.map(|class| (class.name(), self.of(class)));
         sums.into_iter().chain(classes).map(|(name, n)| (name.to_owned(), n.to_string())).collect()
     }
 
-    /// A line for each class: its bytes and its owner.
+    /// A line for each class, its bytes and its owner, and a line for what the allocator keeps.
     pub fn text(&self) -> String {
         let mut text = format!("memory: {} of a cap of {}\n", bytes(self.total()), bytes(self.cap));
         for class in MemoryClass::ALL {
             let (name, held, owner) = (class.name(), bytes(self.of(class)), class.owner());
             text += &format!("  {name:<20} {held:>12}  {owner}\n");
         }
-        text
+        let kept = bytes(self.kept_by_allocator);
+        text + &format!("beside it, freed but kept by the allocator of the process: {kept}\n")
     }
 }
 
-/// One line, without the classes that hold nothing.
+/// One line, without what has no bytes.
 impl fmt::Display for MemoryReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "memory {} of {}", bytes(self.total()), bytes(self.cap))?;
         for class in MemoryClass::ALL.into_iter().filter(|class| self.of(*class) > 0) {
             write!(f, ", {} {}", class.name(), bytes(self.of(class)))?;
         }
-        Ok(())
+        match self.kept_by_allocator {
+            0 => Ok(()),
+            kept => write!(f, ", and {} kept by the allocator", bytes(kept)),
+        }
     }
 }
 
@@ -158,16 +169,20 @@ mod tests {
     #[test]
     fn classes_add_up_and_have_owners() {
         let held = [(MemoryClass::CachedBlocks, 3 << 20), (MemoryClass::HeldBlocks, 1 << 20)];
-        let report = MemoryReport::new(16 << 20, 0, held);
+        let mut report = MemoryReport::new(16 << 20, 0, held);
         assert_eq!((report.total(), report.held_by_readers()), (4 << 20, 1 << 20));
         assert_eq!(
             report.to_string(),
             "memory 4.00 MB of 16.00 MB, cached-blocks 3.00 MB, held-blocks 1.00 MB"
         );
-        assert_eq!(report.map().len(), 3 + MemoryClass::ALL.len());
+        report.kept_by_allocator = 5 << 20;
+        assert!(report.to_string().ends_with("held-blocks 1.00 MB, and 5.00 MB kept by the allocator"));
+        assert_eq!((report.map()["kept-by-allocator"].as_str(), report.total()), ("5242880", 4 << 20));
+        assert_eq!(report.map().len(), 4 + MemoryClass::ALL.len());
         assert_eq!(report.map()["held-blocks"], "1048576");
         let text = report.text();
-        assert!(text.contains("cursors and views") && text.lines().count() == 1 + MemoryClass::ALL.len());
+        assert!(text.contains("cursors and views") && text.lines().count() == 2 + MemoryClass::ALL.len());
+        assert!(text.ends_with("of the process: 5.00 MB\n"));
         let names: std::collections::BTreeSet<_> = MemoryClass::ALL.map(MemoryClass::name).into();
         assert_eq!(names.len(), MemoryClass::ALL.len());
     }

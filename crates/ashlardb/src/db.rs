@@ -203,7 +203,7 @@ impl Db {
     /// ```
     ///
     /// # Cost
-    /// A look at every family, and at every block in the cache.
+    /// A look at every family, at every block in the cache, and at what the allocator keeps.
     pub fn memory_report(&self) -> crate::MemoryReport {
         self.engine.memory_report()
     }

@@ -31,7 +31,7 @@ impl Db {
     /// memtables of the others count as held.
     ///
     /// # Cost
-    /// A look at every family, and at every block in the cache.
+    /// A look at every family, at every block in the cache, and at what the allocator keeps.
     pub fn memory_report(&self) -> MemoryReport {
         self.core().memory_report()
     }
@@ -159,7 +159,10 @@ impl Core {
             (MemoryClass::Buffers, of(MemoryUse::Buffers)),
             (MemoryClass::Operands, of(MemoryUse::Operands)),
         ];
-        MemoryReport::new(budget.cap() as u64, used as u64, held.map(|(class, bytes)| (class, bytes as u64)))
+        let held = held.map(|(class, bytes)| (class, bytes as u64));
+        let mut report = MemoryReport::new(budget.cap() as u64, used as u64, held);
+        report.kept_by_allocator = ashlar_env::kept_by_allocator();
+        report
     }
 
     /// The present versions of all families. A copy of a super version would count as a reader once it is replaced.

@@ -5,6 +5,7 @@ mod file;
 mod fs;
 #[cfg(target_arch = "x86_64")]
 mod guard;
+mod heap;
 mod lock;
 mod memory;
 #[cfg(target_arch = "x86_64")]
@@ -16,6 +17,7 @@ mod sync;
 
 pub use clock::OsClock;
 pub use fs::OsFs;
+pub use heap::kept_by_allocator;
 pub use memory::{memory_limit, uncompressed_max};
 pub use process::Process;
 pub use rand::OsRand;

@@ -130,6 +130,12 @@ impl Compressor {
             Engine::Bzip2 => raw.len() + (raw.len() >> 6) + 600,
             Engine::Zstd(_) => zstd::zstd_safe::compress_bound(raw.len()),
         };
+        if out.capacity() < start + bound {
+            // Fresh zeros: their pages take no memory until something is written there.
+            let mut roomy = vec![0; start + bound];
+            roomy.iter_mut().zip(&*out).for_each(|(to, from)| *to = *from);
+            *out = roomy;
+        }
         out.resize(start + bound, 0);
         let room = out.get_mut(start..).unwrap_or_default();
         let len = match &mut self.engine {

@@ -41,6 +41,8 @@ struct Moment {
     named: u64,
     /// What readers, merge operands, large batches and compactions of large values hold.
     owned: u64,
+    /// What the allocator kept.
+    kept: u64,
     said: String,
 }
 
@@ -119,13 +121,15 @@ impl Gauges {
             nanos => format!(" nanos={nanos}"),
         };
         println!(
-            "ROW cap={cap} rss={} caller={} owned={} anon={} anon-caller={} named={} rest={rest} refused={} unfounded={} millis={}{nanos}",
+            "ROW cap={cap} rss={} caller={} owned={} kept={} anon={} anon-caller={} named={} anon-kept={} rest={rest} refused={} unfounded={} millis={}{nanos}",
             peak.rss.bytes,
             peak.rss.caller,
             peak.rss.owned,
+            peak.rss.kept,
             peak.anon.bytes,
             peak.anon.caller,
             peak.anon.named,
+            peak.anon.kept,
             self.refused.load(Ordering::Relaxed),
             self.unfounded.load(Ordering::Relaxed),
             began.elapsed().as_millis(),
@@ -141,9 +145,9 @@ impl Gauges {
         let asks = !self.open.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
         let mut peak = self.peak.lock().unwrap_or_else(PoisonError::into_inner);
         if peak.rss.is_below(rss) || peak.anon.is_below(anon) {
-            let (named, owned, said) = self.asked();
+            let (named, owned, kept, said) = self.asked();
             let said = format!("{said}(resident {} MiB, anonymous {} MiB)", rss / MIB, anon / MIB);
-            let now = Moment { caller, named, owned, said, ..Moment::default() };
+            let now = Moment { caller, named, owned, kept, said, ..Moment::default() };
             if peak.rss.is_below(rss) {
                 peak.rss = Moment { bytes: rss, asked_at: rss, ..now.clone() };
             }
@@ -157,13 +161,15 @@ impl Gauges {
         }
     }
 
-    /// What the databases name, the part of it that a row may have beyond the promise, and their reports as text.
-    fn asked(&self) -> (u64, u64, String) {
+    /// What the databases name, the part of it that a row may have beyond the promise, what the allocator keeps, and their reports as
+    /// text.
+    fn asked(&self) -> (u64, u64, u64, String) {
         let open = self.open.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let (mut named, mut owned, mut said) = (0, 0, String::new());
+        let (mut named, mut owned, mut kept, mut said) = (0, 0, 0, String::new());
         for db in &open {
             let now = db.memory_report();
             named += now.total();
+            kept = kept.max(now.kept_by_allocator);
             // A batch is in the WAL's buffer while it is logged, and in its memtable until that is flushed.
             let of_batch = match self.has_large_batches.load(Ordering::Relaxed) {
                 true => now.of(MemoryClass::Batches) + memtables(&now).saturating_sub(now.cap / 4),
@@ -176,7 +182,7 @@ impl Gauges {
             owned += now.held_by_readers() + now.of(MemoryClass::Operands) + of_batch + of_values;
             said += &format!("{now} ");
         }
-        (named, owned, said)
+        (named, owned, kept, said)
     }
 
     /// From now on asks `db` too.

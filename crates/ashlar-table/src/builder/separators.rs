@@ -97,7 +97,7 @@ impl Separators {
     }
 
     /// An index block over all blocks.
-    pub(super) fn whole(&self, format: IndexEntries, interval: usize) -> Vec<u8> {
+    pub(super) fn whole(self, format: IndexEntries, interval: usize) -> Vec<u8> {
         self.block(0, usize::MAX, format, interval).0
     }
 

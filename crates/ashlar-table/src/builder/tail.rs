@@ -122,7 +122,9 @@ impl TableBuilder {
         let interval = self.options.index_restart_interval;
         properties.index_key_is_user_key = Some(u64::from(format.user_keys));
         if self.options.index != IndexKind::TwoLevel {
-            let index = self.sink.put_index(&self.separators.whole(format, interval))?;
+            // The separators go before the index is compressed.
+            let index = std::mem::take(&mut self.separators).whole(format, interval);
+            let index = self.sink.put_index(&index)?;
             properties.index_size = Some(index.size + BLOCK_TRAILER_LEN as u64);
             return Ok(index);
         }

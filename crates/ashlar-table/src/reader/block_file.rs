@@ -345,8 +345,13 @@ impl Reading<'_> {
                 Error::new(ErrorKind::Busy(BusyKind::Memory), text).hint("Give the process more memory")
             );
         };
-        let budget = self.budget.as_ref().filter(|_| len >= CHARGED);
-        Ok(budget.map(|budget| budget.charge(MemoryUse::Buffers, bytes)))
+        Ok(self.charge_made(bytes))
+    }
+
+    /// Charges what is made of a block of `bytes`, if that is much, while the result is held.
+    pub(crate) fn charge_made(&self, bytes: usize) -> Option<MemoryCharge> {
+        let budget = self.budget.as_ref().filter(|_| bytes as u64 >= CHARGED);
+        budget.map(|budget| budget.charge(MemoryUse::Buffers, bytes))
     }
 
     fn expand(

@@ -58,6 +58,8 @@ impl IndexShape {
     pub(super) fn read(&self, file: Reading<'_>, block: BlockHandle) -> Result<FlatIndex> {
         let misread = |e: Unreadable| e.in_file(file.path(), block.offset);
         let bytes = file.read_verified(block)?;
+        // The block and its keys, or the keys and their pages.
+        let _made = file.charge_made(2 * bytes.len());
         let parsed = DataBlock::parse(&bytes).map_err(misread)?;
         let mut cursor = IndexCursor::new(self.format);
         let mut parts = IndexParts::default();
@@ -92,6 +94,7 @@ impl IndexShape {
             }
             cursor.next(&parsed).map_err(|e| misread(e.into()))?;
         }
+        drop(bytes);
         parts.finish(self.order.clone(), !self.format.user_keys).map_err(|at| {
             let text = format!("separator {at} of the index is out of order");
             Error::corruption(text).at(file.path(), block.offset)
