@@ -67,7 +67,7 @@ pub(super) fn timed<E>(work: impl FnOnce() -> Result<(), E>) -> Result<u64, E> {
 /// The costs of the engines, a line for each, as a table.
 pub(super) fn table(engines: &[(&str, Cost)]) -> String {
     let mut table = Table::new();
-    table.load_preset(presets::NOTHING);
+    table.load_preset(presets::ASCII_MARKDOWN);
     table.set_header("engine|create µs|one more ms|idle KiB|put µs|close s|open s".split('|'));
     for (engine, cost) in engines {
         let time = |nanos: u64, unit: Duration| match nanos {

@@ -64,7 +64,7 @@ pub(super) fn curve(text: &str) -> Vec<Point> {
 /// The curve as a table.
 pub(super) fn table(curve: &[Point]) -> String {
     let mut table = Table::new();
-    table.load_preset(presets::NOTHING);
+    table.load_preset(presets::ASCII_MARKDOWN);
     table.set_header("seconds|resident MiB|anonymous|named|held by readers|operations a second".split('|'));
     let mut before = Point::default();
     for point in curve {

@@ -118,7 +118,7 @@ pub fn run(budget: &Budget) -> Report {
     let watchdog = Watchdog::new("limits --hostile", Duration::from_secs(1200) + given);
     let mut report = Report::new("limits --hostile", budget);
     let (mut table, mut tables) = (Table::new(), String::new());
-    table.load_preset(presets::NOTHING);
+    table.load_preset(presets::ASCII_MARKDOWN);
     table.set_header(
         "workload|cap|promise|peak|anon|caller|named|owned|kept|at rest|RocksDB|refused|s|".split('|'),
     );
