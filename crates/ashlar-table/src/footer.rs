@@ -29,7 +29,7 @@ pub(crate) fn read_footer(file: &Arc<dyn ReadFile>) -> Result<(Footer, u64)> {
     let (tail, tail_at) = read_tail(&**file)?;
     match Footer::decode(&tail, file.len()) {
         Ok(found) => Ok(found),
-        Err(e @ Unreadable::NotSupported(what)) => match mended_as(file)? {
+        Err(e @ Unreadable::NotSupported(what)) => match mended_as(file, file.len())? {
             None => Err(e.in_file(file.path(), tail_at)),
             Some((version, _)) => {
                 let text = format!("the footer says {what}, and all else format version {version}");
@@ -40,58 +40,86 @@ pub(crate) fn read_footer(file: &Arc<dyn ReadFile>) -> Result<(Footer, u64)> {
     }
 }
 
-/// Bytes behind a footer that are looked through for it.
-const REST: usize = 64 << 10;
-/// What looks like a footer in these bytes is tried so often at most: each try reads an index.
+/// Bytes that are read at once when a footer is looked for.
+const STRETCH: usize = 256 << 10;
+/// What looks like a footer is tried so often at most: each try reads an index.
 const TRIES: usize = 8;
+/// The version and the magic, which the other parts of a table prove: so many bytes of a cut file can be put back.
+const PROVED: u64 = 12;
 
-/// The file with the version and the magic that its other parts prove, if the stored ones are damaged, or without bytes that follow its
-/// footer. `None`: the footer is right, or nothing is proved.
+/// The file with the version and the magic that its other parts prove, if the stored ones are damaged or cut off, or without bytes that
+/// follow its footer. `recorded`: the length of the table, if it is known. `None`: the footer is right, or nothing is proved.
 ///
 /// # Errors
 /// `Io`.
-pub fn mended(file: &Arc<dyn ReadFile>) -> Result<Option<Arc<dyn ReadFile>>> {
+/// # Cost
+/// A file that ends in other bytes is read backward up to its footer.
+pub fn mended(file: &Arc<dyn ReadFile>, recorded: Option<u64>) -> Result<Option<Arc<dyn ReadFile>>> {
+    let len = file.len();
+    let recorded = recorded.unwrap_or(len);
+    if recorded < len {
+        let table = Prefix::of(Arc::clone(file), recorded);
+        let (tail, _) = read_tail(&*table)?;
+        let is_whole = match Footer::decode(&tail, recorded) {
+            Ok((footer, at)) => proves(&table, footer, at)?,
+            Err(_) => false,
+        };
+        if is_whole {
+            return Ok(Some(table));
+        }
+    }
+    if (len + 1..=len + PROVED).contains(&recorded) {
+        return Ok(mended_as(file, recorded)?.map(|(_, file)| file));
+    }
     let (tail, _) = read_tail(&**file)?;
-    match Footer::decode(&tail, file.len()) {
+    match Footer::decode(&tail, len) {
         Ok(_) => Ok(None),
-        Err(_) => match mended_as(file)? {
+        Err(_) => match mended_as(file, len)? {
             Some((_, file)) => Ok(Some(file)),
             None => without_rest(file),
         },
     }
 }
 
-/// The file up to the last footer that its other parts prove, if at most [`REST`] bytes follow it.
+/// The file up to the last footer that its other parts prove.
 fn without_rest(file: &Arc<dyn ReadFile>) -> Result<Option<Arc<dyn ReadFile>>> {
-    let size = file.len();
-    let start = size.saturating_sub((REST + Footer::LEN) as u64);
-    let mut bytes = vec![0; usize::try_from(size - start).unwrap_or_default()];
-    file.read_exact_at(&mut bytes, start)?;
-    let decoded = (1..=REST.min(bytes.len())).filter_map(|rest| {
-        let table = bytes.get(..bytes.len() - rest)?;
-        let tail = table.get(table.len().saturating_sub(Footer::LEN)..)?;
-        let len = size - rest as u64;
-        Footer::decode(tail, len).ok().map(|(footer, at)| (len, footer, at))
-    });
-    for (len, footer, at) in decoded.take(TRIES) {
-        let table = Prefix::of(Arc::clone(file), len);
-        match proves(&table, footer, at) {
-            Ok(true) => return Ok(Some(table)),
-            Err(e) if matches!(e.kind(), ErrorKind::Io(_)) => return Err(e),
-            // Bytes that look like a footer lead anywhere.
-            Ok(false) | Err(_) => {}
+    let (mut end, mut tries) = (file.len().saturating_sub(1), 0);
+    while end >= Footer::LEVELDB_LEN as u64 && tries < TRIES {
+        // Footers that end within the last `STRETCH` bytes before `end`.
+        let start = end.saturating_sub((STRETCH + Footer::LEN) as u64);
+        let mut bytes = vec![0; usize::try_from(end - start).unwrap_or_default()];
+        file.read_exact_at(&mut bytes, start)?;
+        let shortest = if start == 0 { 0 } else { Footer::LEN };
+        for len in (shortest..=bytes.len()).rev() {
+            let tail = bytes.get(len.saturating_sub(Footer::LEN)..len).unwrap_or_default();
+            let table_len = start + len as u64;
+            let Ok((footer, at)) = Footer::decode(tail, table_len) else { continue };
+            let table = Prefix::of(Arc::clone(file), table_len);
+            if proves(&table, footer, at)? {
+                return Ok(Some(table));
+            }
+            tries += 1;
+            if tries == TRIES {
+                break;
+            }
         }
+        end = if start == 0 { 0 } else { start + Footer::LEN as u64 - 1 };
     }
     Ok(None)
 }
 
-fn mended_as(file: &Arc<dyn ReadFile>) -> Result<Option<(u32, Arc<dyn ReadFile>)>> {
+/// The file of `len` bytes with a version and a magic that its other parts prove.
+fn mended_as(file: &Arc<dyn ReadFile>, len: u64) -> Result<Option<(u32, Arc<dyn ReadFile>)>> {
     for version in TRIED {
-        let (mut tail, tail_at) = read_tail(&**file)?;
+        let tail_at = len.saturating_sub(Footer::LEN as u64);
+        let mut tail = vec![0; usize::try_from(len - tail_at).unwrap_or_default()];
+        let there = file.len().min(len).saturating_sub(tail_at);
+        let there = tail.get_mut(..usize::try_from(there).unwrap_or_default()).unwrap_or_default();
+        file.read_exact_at(there, tail_at)?;
         if !Footer::set_version(&mut tail, version) {
             return Ok(None);
         }
-        let Ok((footer, start)) = Footer::decode(&tail, file.len()) else { continue };
+        let Ok((footer, start)) = Footer::decode(&tail, len) else { continue };
         let mended: Arc<dyn ReadFile> = Arc::new(Mended { file: Arc::clone(file), tail, tail_at });
         if proves(&mended, footer, start)? {
             return Ok(Some((version, mended)));
@@ -110,7 +138,9 @@ fn proves(file: &Arc<dyn ReadFile>, footer: Footer, start: u64) -> Result<bool> 
         }
     });
     match proved {
-        Err(e) if e.is_corruption() => Ok(false),
+        Err(e) if matches!(e.kind(), ErrorKind::Io(_)) => Err(e),
+        // What looks like a footer may lead to anything.
+        Err(_) => Ok(false),
         proved => proved,
     }
 }
@@ -124,7 +154,7 @@ fn read_tail(file: &dyn ReadFile) -> Result<(Vec<u8>, u64)> {
     Ok((tail, tail_at))
 }
 
-/// A file with other last bytes.
+/// A file up to `tail_at`, and then `tail`.
 #[derive(Debug)]
 struct Mended {
     file: Arc<dyn ReadFile>,
@@ -134,17 +164,17 @@ struct Mended {
 
 impl ReadFile for Mended {
     fn read_at(&self, buf: &mut [u8], offset: u64) -> Result<usize> {
-        let read = self.file.read_at(buf, offset)?;
-        let bytes = (offset..).zip(buf.iter_mut().take(read)).filter(|(at, _)| *at >= self.tail_at);
-        for (at, byte) in bytes {
-            let known = usize::try_from(at - self.tail_at).ok().and_then(|at| self.tail.get(at));
-            *byte = known.copied().unwrap_or(*byte);
-        }
-        Ok(read)
+        let Some(into) = offset.checked_sub(self.tail_at) else {
+            let before = usize::try_from(self.tail_at - offset).unwrap_or(usize::MAX).min(buf.len());
+            return self.file.read_at(buf.get_mut(..before).unwrap_or_default(), offset);
+        };
+        let tail = usize::try_from(into).ok().and_then(|into| self.tail.get(into..)).unwrap_or_default();
+        buf.iter_mut().zip(tail).for_each(|(to, from)| *to = *from);
+        Ok(buf.len().min(tail.len()))
     }
 
     fn len(&self) -> u64 {
-        self.file.len()
+        self.tail_at + self.tail.len() as u64
     }
 
     fn path(&self) -> &Path {

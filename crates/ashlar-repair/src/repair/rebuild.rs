@@ -11,7 +11,9 @@ use super::names::{Named, name_families, nameless};
 use super::report::RepairReport;
 use super::state::{Begun, Repair};
 use super::tables::{Copied, Kept, Outputs, if_damaged, read_around, refuse_udi_primary};
-use ashlar_base::{FamilyId, FileNumber, InternalKeyBuf, Level, Order, Result, SeqNum, Trailer, ValueType};
+use ashlar_base::{
+    Error, FamilyId, FileNumber, InternalKeyBuf, Level, Order, Result, SeqNum, Trailer, ValueType,
+};
 use ashlar_blob::{OldestBlobFile, blob_places};
 use ashlar_cache::FramePool;
 use ashlar_compaction::rewrite::{BlobPlan, Progress};
@@ -135,27 +137,31 @@ impl Repair<'_> {
         report: &mut RepairReport,
     ) -> Result<SeqNum> {
         let file = self.env.fs.open_read(&self.dir.join(name))?;
-        let (file, wrong) = match mended(&file)? {
+        let (file, wrong) = match mended(&file, None)? {
             Some(whole) => (whole, Anatomy::open(file).err()),
             None => (file, None),
         };
         let size = file.len();
         let said = Anatomy::open(Arc::clone(&file)).map_err(if_damaged)?.properties()?.clone();
         // As in RocksDB's repair, `default` gets a table that was written for no particular family.
-        let id = said.known_family();
-        let id = FamilyId(id.and_then(|id| u32::try_from(id).ok()).unwrap_or(0));
+        let known = said.known_family().and_then(|id| u32::try_from(id).ok());
+        let id = FamilyId(known.unwrap_or(0));
+        let is_ingested = said.external_version.is_some() && said.global_seqno.unwrap_or(0) == 0;
+        if is_ingested && known.is_none() {
+            self.refuse_a_guess(name, families, report)?;
+        }
         let told = said.column_family_name.filter(|told| !told.is_empty());
         let is_strange =
             |told: &String| !self.stored.is_empty() && self.stored.iter().all(|f| f.name != *told);
         let strange = told.clone().filter(is_strange);
-        let family_name = match (id, told) {
-            (FamilyId::DEFAULT, _) => DEFAULT_FAMILY.to_owned(),
-            (_, Some(told)) => told,
-            (id, None) => nameless(id),
+        let family_name = if id == FamilyId::DEFAULT {
+            DEFAULT_FAMILY.to_owned()
+        } else {
+            told.unwrap_or_else(|| nameless(id))
         };
         let order = self.order(&family_name, said.comparator.as_deref())?;
         let mut options = ReaderOptions::new(order.clone(), FramePool::new(POOL_BYTES), number);
-        if said.external_version.is_some() && said.global_seqno.unwrap_or(0) == 0 {
+        if is_ingested {
             options.largest_seq = Some(before);
             report.remarks.push(ingested(name, &family_name, before));
         }
@@ -165,11 +171,7 @@ impl Repair<'_> {
         wrong.iter().for_each(|e| report.lose(Damage::of(name, e, Risk::Nothing).in_family(&family_name)));
         let family = families.entry(id).or_insert_with(|| Gathered::empty(&family_name, order.clone()));
         family.blobs.extend(&seen.blobs);
-        // A table that a compaction had replaced may refer to blob files that are gone. Its entries must not hide those
-        // of its successor, which have lower sequences.
-        for &gone in seen.blobs.iter().filter(|number| !self.found.blobs.contains(number)) {
-            bad.look(&*self.env.fs, self.dir, gone, None)?;
-        }
+        self.look_at_gone(&seen.blobs, bad)?;
         if let Some(name) = strange {
             *family.strange.entry(name).or_default() += 1;
         }
@@ -194,6 +196,33 @@ impl Repair<'_> {
             }
         }
         Ok(seen.seqs.1)
+    }
+
+    /// A table that a compaction had replaced may refer to blob files that are gone. Its entries must not hide those of its successor,
+    /// which have lower sequences.
+    fn look_at_gone(&self, blobs: &BTreeSet<FileNumber>, bad: &mut BadBlobs) -> Result<()> {
+        let mut gone = blobs.iter().filter(|number| !self.found.blobs.contains(number));
+        gone.try_for_each(|gone| bad.look(&*self.env.fs, self.dir, *gone, None).map(drop))
+    }
+
+    /// # Errors
+    /// `Corruption`: there are several families, and an ingested table does not name its own.
+    fn refuse_a_guess(
+        &self,
+        name: &str,
+        families: &BTreeMap<FamilyId, Gathered>,
+        report: &mut RepairReport,
+    ) -> Result<()> {
+        if self.stored.len() <= 1 && families.keys().all(|id| *id == FamilyId::DEFAULT) {
+            return Ok(());
+        }
+        report.remarks.push(format!(
+            "{name} gets no family, because a guess could overwrite keys of another one: to have its entries, ingest lost/{name} \
+             into its family, where they are then the newest"
+        ));
+        let text =
+            "the table was ingested into one of several families, and only the lost MANIFEST had which";
+        Err(Error::corruption(text))
     }
 
     fn begin(&self, id: FamilyId, family: Gathered, bad: &BadBlobs, open: &Arc<OpenTables>) -> Result<Begun> {

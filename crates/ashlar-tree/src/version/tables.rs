@@ -137,12 +137,12 @@ impl Tables {
         Ok(table)
     }
 
-    /// The table, if its footer is damaged and the rest of the file proves what the footer said.
+    /// The table, if its footer is damaged, or the file has another length, and the rest of the file proves what the footer said.
     ///
     /// # Errors
     /// As [`Tables::open`].
     pub fn open_mended(&self, file: &NewFile) -> Result<Option<Arc<TableReader>>> {
-        let Some(whole) = mended(&self.open_file(file.number)?)? else { return Ok(None) };
+        let Some(whole) = mended(&self.open_file(file.number)?, Some(file.size))? else { return Ok(None) };
         let table = TableReader::open(whole, file.size, self.options(file))?;
         check_id(file, table.properties(), table.path())?;
         Ok(Some(table))

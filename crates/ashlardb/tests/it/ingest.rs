@@ -371,6 +371,40 @@ fn a_repair_without_a_manifest_keeps_ingested_tables_and_tells_what_it_cannot_kn
     assert_eq!(db.families().len(), 1);
 }
 
+/// Regression: the entries went to the family `default`, where a range deletion among them deleted other keys.
+#[test]
+fn a_repair_without_a_manifest_does_not_guess_the_family_of_an_ingested_table() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, file) = (dir.path().join("db"), dir.path().join("file.sst"));
+    let db = Db::builder(&path).family("other", |f| f).open().unwrap();
+    db.put("a", "of default").unwrap();
+    db.flush().unwrap();
+    let mut writer = SstWriter::create(&file).unwrap();
+    writer.delete_range("a", "z").unwrap();
+    writer.put("a", "ingested").unwrap();
+    writer.finish().unwrap();
+    let other = db.family("other").unwrap();
+    other.ingest(&[&file], IngestOptions::new()).unwrap();
+    assert!(other.get("a").unwrap().is_some());
+    db.close().unwrap();
+    for entry in std::fs::read_dir(&path).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        if name.starts_with("MANIFEST") || name == "CURRENT" {
+            std::fs::remove_file(path.join(name)).unwrap();
+        }
+    }
+    let report = Db::builder(&path).repair(|_| ()).unwrap().to_string();
+    assert!(report.contains("was ingested") && report.contains("ingest lost/"), "{report}");
+    let db = Db::open(&path).unwrap();
+    assert_eq!(db.get("a").unwrap().as_deref(), Some(&b"of default"[..]));
+    let (_, advice) = report.split_once("ingest lost/").unwrap();
+    let table = path.join("lost").join(advice.split(' ').next().unwrap());
+    // Nothing else was in the family.
+    let other = db.create_family("other").unwrap();
+    other.ingest(&[&table], IngestOptions::new()).unwrap();
+    assert_eq!(other.get("a").unwrap().as_deref(), Some(&b"ingested"[..]));
+}
+
 #[derive(Default)]
 struct Heard(std::sync::Mutex<Vec<String>>);
 

@@ -161,18 +161,46 @@ fn a_footer_that_the_rest_of_its_table_contradicts_is_damage_and_loses_nothing()
     }
 }
 
-/// Regression: a byte behind a table cost a repair all its entries.
+/// Regression: a byte behind a table cost a repair all its entries, and so did more bytes, another footer, and an end that was cut off.
 #[test]
-fn bytes_behind_a_table_cost_a_repair_nothing() {
-    for more in [1, 4096] {
-        let temp = tempfile::tempdir().unwrap();
-        let all = two_tables(temp.path(), 5);
-        let table = &files(temp.path(), ".sst")[0];
-        let mut bytes = std::fs::read(table).unwrap();
-        bytes.resize(bytes.len() + more, 0);
-        std::fs::write(table, bytes).unwrap();
-        assert!(!check(temp.path()).damages.is_empty());
-        assert_eq!(repaired(temp.path(), &all, &format!("{more} bytes more")), 0);
+fn another_end_of_a_table_costs_a_repair_nothing() {
+    let magic = 0x88e2_41b7_85f4_cff7_u64.to_le_bytes();
+    for version in [5, 6] {
+        for with_manifest in [true, false] {
+            for case in 0..9 {
+                let temp = tempfile::tempdir().unwrap();
+                let all = two_tables(temp.path(), version);
+                let table = &files(temp.path(), ".sst")[0];
+                let mut bytes = std::fs::read(table).unwrap();
+                let (len, footer) = (bytes.len(), bytes[bytes.len() - 53..].to_vec());
+                match case {
+                    0 => bytes.push(0),
+                    1 => bytes.resize(len + 4096, 0),
+                    2 => bytes.resize(len + 300_000, 7),
+                    3 => bytes.extend(&footer),
+                    4 => bytes.extend(footer.repeat(3000)),
+                    // The rest looks like a table of an unknown version.
+                    5 => bytes.extend([&[9; 90_000][..], &magic].concat()),
+                    6 => bytes.truncate(len - 1),
+                    7 => bytes.truncate(len - 12),
+                    _ => bytes.extend_from_within(..),
+                }
+                std::fs::write(table, bytes).unwrap();
+                let what =
+                    format!("format version {version}, case {case}, with the MANIFEST: {with_manifest}");
+                assert!(!check(temp.path()).damages.is_empty(), "{what}");
+                if !with_manifest {
+                    if matches!(case, 6 | 7) {
+                        // Only the MANIFEST knows the length.
+                        continue;
+                    }
+                    forget_tree(temp.path());
+                }
+                let report = Db::builder(temp.path()).repair(|_| {}).unwrap();
+                assert!(contents(temp.path()) == all, "{what}: {report}");
+                assert!(check(temp.path()).damages.is_empty(), "{what}");
+            }
+        }
     }
 }
 
