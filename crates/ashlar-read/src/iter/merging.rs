@@ -15,6 +15,8 @@
 //!
 //! Source: RocksDB `table/merging_iterator.cc` (idea of the direction change).
 
+mod shadowed;
+
 use super::code::{Code, Course};
 use super::{ReadState, Run, RunContext};
 use crate::visibility::{EntryKind, entry_kind, is_visible};
@@ -430,22 +432,19 @@ impl MergingIter {
 
     /// Going forward, if the winner is on a deletion that a read at `seq` sees: moves it to a later deletion, if all entries of
     /// the merge up to there are such deletions in the winner's run, of user keys before `upper`. Returns the number of entries
-    /// that it passed one by one. A key of another run ends the move, because the winner may not pass it.
+    /// that it passed one by one; `None`: the merge has not moved. A key of another run ends the move, because the winner may not
+    /// pass it.
     #[cold]
     pub(crate) fn pass_deletions(
         &mut self,
         cx: &mut RunContext,
         seq: SeqNum,
         upper: Option<&[u8]>,
-    ) -> Result<usize> {
+    ) -> Result<Option<usize>> {
         debug_assert_eq!(self.direction, Direction::Forward);
-        let deletes = |key: InternalKey<'_>| {
-            let (user_key, trailer) = key.split();
-            is_visible(trailer, seq) && matches!(entry_kind(trailer, user_key), Ok(EntryKind::Deleted))
-        };
-        let Some(key) = self.key().filter(|key| deletes(*key)) else { return Ok(0) };
+        let Some(key) = self.key().filter(|key| deletes(*key, seq)) else { return Ok(None) };
         if self.root().and_then(Run::in_file).is_none() {
-            return Ok(0);
+            return Ok(None);
         }
         let order = &self.order;
         let limit = match (self.second_key(), upper) {
@@ -453,7 +452,7 @@ impl MergingIter {
             (next, upper) => next.or(upper),
         };
         if limit.is_some_and(|limit| order.compare(key.user_key(), limit).is_ge()) {
-            return Ok(0);
+            return Ok(None);
         }
         let limit = limit.map(<[u8]>::to_vec);
         let root = self.runs.get_mut(self.winner);
@@ -463,7 +462,7 @@ impl MergingIter {
         } else {
             self.restart();
         }
-        passed
+        passed.map(Some)
     }
 
     /// Calls `step` for each run older than `run`, and returns whether some run was moved. `step` returns `None` if it did not move the
@@ -489,6 +488,13 @@ impl MergingIter {
         }
         Ok(moved)
     }
+}
+
+/// Whether the entry of `key` is a deletion that a read at `seq` sees.
+#[inline]
+fn deletes(key: InternalKey<'_>, seq: SeqNum) -> bool {
+    let (user_key, trailer) = key.split();
+    is_visible(trailer, seq) && matches!(entry_kind(trailer, user_key), Ok(EntryKind::Deleted))
 }
 
 /// An order of keys in the direction of the merge.

@@ -293,9 +293,9 @@ impl DbIter {
                         behind = Metric::InternalDeleteSkippedCount;
                         if gone >= tries.next {
                             let covered = self.pass_covered(Direction::Forward)?;
-                            let passed = self.pass_deletions()?;
+                            let passed = self.pass_many()?;
                             gone += passed;
-                            tries.tried(gone, covered || passed > 0);
+                            tries.tried(gone, covered || passed > 1);
                             self.passed.gone = gone;
                             stepped = Stepped::Unknown;
                         } else {
@@ -334,14 +334,19 @@ impl DbIter {
         Ok((older, stepped))
     }
 
-    /// Skips deletions behind the deleted key `self.key` that no other run has entries between. The cursor meets and counts the
-    /// remaining ones as before. Returns the number of deletions that it passed one by one.
+    /// Skips deletions behind the deleted key `self.key`: those that no other run has entries between, or else those of the same run
+    /// with what they hide. The cursor meets and counts the remaining ones as before. Returns the number of deletions that it passed
+    /// one by one.
     #[cold]
-    fn pass_deletions(&mut self) -> Result<usize> {
+    fn pass_many(&mut self) -> Result<usize> {
         let upper = self.range.upper.as_deref();
-        let passed = self.merge.pass_deletions(&mut self.cx, self.seq, upper)?;
-        self.tally.passed_many(Metric::InternalDeleteSkippedCount, passed as u64);
-        Ok(passed)
+        if let Some(alone) = self.merge.pass_deletions(&mut self.cx, self.seq, upper)? {
+            self.tally.passed_many(Metric::InternalDeleteSkippedCount, alone as u64);
+            return Ok(alone);
+        }
+        let passed = self.merge.pass_shadowed(&mut self.cx, self.seq, upper, &mut self.key)?;
+        self.tally.passed_many(Metric::InternalDeleteSkippedCount, passed.entries as u64);
+        if passed.misplaced { Err(self.out_of_order()) } else { Ok(passed.keys) }
     }
 
     /// Skips an entry that is too new for this read, and, after `steps` of one key, all such entries of `self.key`.
