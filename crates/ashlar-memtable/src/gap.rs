@@ -4,8 +4,8 @@
 //! them, in the memtable and in the tables. Instead, a cursor that has passed many deleted keys notes them as the gap,
 //! and later cursors begin at its end. A memtable has one gap, because a new entry of the family enters its memtable.
 //!
-//! 1. A gap holds for one state of the family's memtables and tables, and for reads at or above one sequence number.
-//!    The deleted keys may be in any memtable or table of that state.
+//! 1. A gap holds for reads at or above one sequence number, and as long as flushes and compactions keep what reads see. The deleted keys
+//!    may be in any memtable or table. The next memtable takes the gap over.
 //! 2. A deletion does not make a key visible. So among the entries written later, only a value can end a gap: it ends
 //!    at the key of the value. The writer knows only the first and the last key of its group. If the
 //!    group begins before the gap and reaches into it, the writer removes the gap.
@@ -23,12 +23,12 @@ use ashlar_sync::{Mutex, Rank};
 const NOTED: u64 = 1 << 63;
 
 /// The keys from `from` (`None`: the first of all) up to `to`, not included.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Range {
     from: Option<Vec<u8>>,
     to: Vec<u8>,
-    /// The number of the family's state in which the keys were passed.
-    state: u64,
+    /// The number of the family's contents in which the keys were passed.
+    contents: u64,
     /// The sequence number at which they were passed.
     seq: SeqNum,
 }
@@ -49,6 +49,15 @@ type From<'a> = Option<&'a [u8]>;
 impl Gap {
     pub(crate) fn new(order: Order) -> Self {
         Gap { order, front: AtomicU64::new(0), range: Mutex::new(Rank::Inner, None) }
+    }
+
+    /// Takes over the gap of the memtable before this one, which takes no more writes. This memtable has no entry yet.
+    pub(crate) fn take_over(&self, before: &Gap) {
+        let noted = before.range.lock().clone();
+        if noted.is_some() {
+            *self.range.lock() = noted;
+            self.front.fetch_or(NOTED, Ordering::AcqRel);
+        }
     }
 
     /// The largest sequence number of an entry that is no deletion; 0 without such an entry. A read sees the sequence numbers
@@ -94,26 +103,26 @@ impl Gap {
         self.front.fetch_and(!NOTED, Ordering::AcqRel);
     }
 
-    /// Whether `key` is in the gap, for a read at `seq` of the state `state`: then there is no visible key from `key` up
+    /// Whether `key` is in the gap, for a read at `seq` of these contents: then there is no visible key from `key` up
     /// to the one copied to `to`. One load when there is no gap.
     #[inline]
-    pub fn end_of(&self, key: From<'_>, (state, seq): (u64, SeqNum), to: &mut Vec<u8>) -> bool {
-        self.is_noted() && self.copy_end(key, (state, seq), to)
+    pub fn end_of(&self, key: From<'_>, (contents, seq): (u64, SeqNum), to: &mut Vec<u8>) -> bool {
+        self.is_noted() && self.copy_end(key, (contents, seq), to)
     }
 
     #[cold]
-    fn copy_end(&self, key: From<'_>, (state, seq): (u64, SeqNum), to: &mut Vec<u8>) -> bool {
+    fn copy_end(&self, key: From<'_>, (contents, seq): (u64, SeqNum), to: &mut Vec<u8>) -> bool {
         let range = self.range.lock();
-        let holds = |gap: &&Range| gap.state == state && gap.seq <= seq && gap.holds(&self.order, key);
+        let holds = |gap: &&Range| gap.contents == contents && gap.seq <= seq && gap.holds(&self.order, key);
         let Some(gap) = range.as_ref().filter(holds) else { return false };
         to.clear();
         to.extend_from_slice(&gap.to);
         true
     }
 
-    /// Notes that a read at `seq` of the state `state` found no visible key from `from` up to `to`, and met no entry
+    /// Notes that a read at `seq` of these contents found no visible key from `from` up to `to`, and met no entry
     /// newer than itself there. A gap that holds `from` becomes longer; any other one is replaced.
-    pub fn note(&self, from: From<'_>, to: &[u8], (state, seq): (u64, SeqNum)) {
+    pub fn note(&self, from: From<'_>, to: &[u8], (contents, seq): (u64, SeqNum)) {
         if matches!(self.order, Order::Custom(_)) {
             return;
         }
@@ -121,13 +130,13 @@ impl Gap {
         let newest = self.front.fetch_or(NOTED, Ordering::AcqRel) & !NOTED;
         if newest <= seq.get() {
             match &mut *range {
-                Some(gap) if gap.state == state && gap.reaches(&self.order, from) => {
+                Some(gap) if gap.contents == contents && gap.reaches(&self.order, from) => {
                     if self.order.compare(&gap.to, to).is_lt() {
                         gap.to = to.to_vec();
                     }
                     gap.seq = gap.seq.max(seq);
                 }
-                _ => *range = Some(Range { from: from.map(<[u8]>::to_vec), to: to.to_vec(), state, seq }),
+                _ => *range = Some(Range { from: from.map(<[u8]>::to_vec), to: to.to_vec(), contents, seq }),
             }
         } else if range.is_none() {
             self.front.fetch_and(!NOTED, Ordering::AcqRel);

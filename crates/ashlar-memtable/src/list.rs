@@ -56,8 +56,9 @@ impl MemtableList {
     }
 
     /// Seals the current memtable at `last`, if it has entries, and replaces it with `rep`, whose data starts in
-    /// `first_wal`.
+    /// `first_wal`. No write is in progress.
     pub fn switch(&mut self, rep: Arc<dyn MemtableRep>, first_wal: FileNumber, last: SeqNum) {
+        rep.gap().take_over(self.current.rep.gap());
         let before = std::mem::replace(&mut self.current, Memtable { rep, first_wal, since: last });
         if !before.rep.is_empty() {
             before.rep.seal(last);

@@ -26,6 +26,8 @@ pub struct SuperVersion {
     pub expiry: Option<Expiry>,
     /// The number of installations in the family so far.
     pub number: u64,
+    /// The last installation with which reads may see something else. A flush, and a compaction without a filter, keep what reads see.
+    pub contents: u64,
 }
 
 impl SuperVersion {

@@ -137,6 +137,16 @@ impl fmt::Debug for Family {
     }
 }
 
+/// Whether reads at one sequence number see the same before and after a change of memtables or tables.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Reads {
+    /// After a switch of memtables, a flush, or a compaction without a filter.
+    AsBefore,
+    /// Perhaps not.
+    #[default]
+    Other,
+}
+
 /// The state of a family that background changes work on.
 pub(crate) struct LiveFamily {
     pub(crate) family: Arc<Family>,
@@ -169,6 +179,7 @@ impl LiveFamily {
             merger: Arc::new(Merger::new(name, operator_of(&options))),
             expiry: Expiry::of(&options),
             number: 1,
+            contents: 1,
         };
         let family = Arc::new(Family {
             database,
@@ -198,15 +209,17 @@ impl LiveFamily {
 
     /// Shows readers the current memtables and version. Returns the replaced super version so that the caller can drop
     /// it outside the lock.
-    pub(crate) fn publish(&self) -> Arc<SuperVersion> {
+    pub(crate) fn publish(&self, reads: Reads) -> Arc<SuperVersion> {
         let before = self.family.super_version.get();
+        let number = before.number + 1;
         self.family.super_version.set(Arc::new(SuperVersion {
             mem: Arc::clone(&self.memtables.current().rep),
             imm: self.memtables.immutable_newest_first(),
             version: Arc::clone(&self.version),
             merger: Arc::clone(&before.merger),
             expiry: before.expiry,
-            number: before.number + 1,
+            number,
+            contents: if reads == Reads::AsBefore { before.contents } else { number },
         }));
         before
     }
@@ -222,6 +235,7 @@ impl LiveFamily {
             merger: Arc::clone(&before.merger),
             expiry: before.expiry,
             number: before.number + 1,
+            contents: before.number + 1,
         }));
         before
     }

@@ -12,7 +12,7 @@ use super::core::{Core, State};
 use super::install::Change;
 use super::job::Run;
 use super::limited::Limited;
-use crate::column_family::LiveFamily;
+use crate::column_family::{LiveFamily, Reads};
 use crate::health::{Severity, Source};
 use ashlar_base::{Error, FamilyId, Result};
 use ashlar_compaction::flush::{FlushOutcome, FlushRun};
@@ -109,7 +109,7 @@ impl AtomicFlushJob {
             }
         }
         core.committer.sync_closed()?;
-        core.apply(Change { edits, flushed, counts, pending, ..Change::default() })?;
+        core.apply(Change { edits, flushed, counts, pending, reads: Reads::AsBefore, ..Change::default() })?;
         for (edit, failures, counts) in told {
             core.notify_flushed(&edit, failures, counts, took);
         }

@@ -16,7 +16,7 @@ use super::install::Change;
 use super::job::{JobShell, Run};
 use super::limited::Limited;
 use super::notify::begun;
-use crate::column_family::Family;
+use crate::column_family::{Family, Reads};
 use crate::health::Source;
 use crate::pressure::DiskClaim;
 use ashlar_base::stats::{Distribution, Ticker};
@@ -197,7 +197,8 @@ impl Shared {
         let counters =
             CompactionCounters { tables_written: edit.added.len() as u64, ..CompactionCounters::default() };
         let made = edit.clone();
-        self.apply(Change { edits: vec![edit], ..Change::default() })?;
+        let reads = if self.plan.action == Action::Move { Reads::AsBefore } else { Reads::Other };
+        self.apply(Change { edits: vec![edit], reads, ..Change::default() })?;
         if self.plan.action == Action::Move {
             self.core.counters.moved(self.family.id(), &self.plan);
         }
@@ -316,7 +317,8 @@ impl Shared {
         let has_filtered = counters.entries.filtered + counters.entries.filter_changed > 0;
         let filtered = has_filtered.then(|| (family, self.parts.lock().newest_snapshot));
         let filtered = filtered.into_iter().collect();
-        self.apply(Change { edits: vec![edit], counts, pending, filtered, ..Change::default() })?;
+        let reads = if has_filtered { Reads::Other } else { Reads::AsBefore };
+        self.apply(Change { edits: vec![edit], counts, pending, filtered, reads, ..Change::default() })?;
         core.notify_created(&made);
         core.notify_uncollected(self.family.name(), collector_failures);
         if partitioner_failed {

@@ -4,7 +4,7 @@ use super::Db;
 use super::core::Core;
 use super::ingest::out_of_sequences;
 use super::open::refuse_timestamps;
-use crate::column_family::{Family, LiveFamily, new_memtable};
+use crate::column_family::{Family, LiveFamily, Reads, new_memtable};
 use crate::health::Source;
 use crate::wal::Wal;
 use ashlar_base::planted::{Bug, planted};
@@ -158,7 +158,7 @@ impl Core {
             self.snapshots.keep_views(made.id, &view, None, || {
                 // The number first: a reader that finds the tables reads up to it.
                 self.committer.take_sequences(last);
-                self.publish(&mut state, made.id);
+                self.publish(&mut state, made.id, Reads::Other);
             });
         }
         let set = Core::write_set(&state, &self.memory, wal);

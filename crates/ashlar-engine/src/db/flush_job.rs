@@ -8,7 +8,7 @@ use super::core::{Core, State};
 use super::install::Change;
 use super::job::Run;
 use super::limited::Limited;
-use crate::column_family::{Family, LiveFamily, Memtables};
+use crate::column_family::{Family, LiveFamily, Memtables, Reads};
 use crate::health::{Severity, Source};
 use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{Error, FamilyId, Result};
@@ -54,7 +54,14 @@ impl FlushJob {
         edit.min_log_to_keep = Some(min_log);
         let flushed = vec![(self.family, memtables)];
         let made = edit.clone();
-        core.apply(Change { edits: vec![edit], flushed, counts, pending, ..Change::default() })?;
+        core.apply(Change {
+            edits: vec![edit],
+            flushed,
+            counts,
+            pending,
+            reads: Reads::AsBefore,
+            ..Change::default()
+        })?;
         core.notify_flushed(&made, collector_failures, (job, memtables, counters.entries_in), took);
         Ok(())
     }

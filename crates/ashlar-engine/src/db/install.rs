@@ -1,6 +1,7 @@
 //! Installing: a commit makes a change of the tree durable, then readers see it.
 
 use super::core::{Core, Failed, State};
+use crate::column_family::Reads;
 use crate::health::{HealthState, Severity, Source};
 use crate::pressure::DiskClaim;
 use crate::wal::Wal;
@@ -15,6 +16,9 @@ use ashlar_tree::version::{FamilyState, TableCounts};
 use std::sync::Arc;
 use std::time::Duration;
 
+/// A family, and the sequence number above which its snapshots would see something else; `None`: all snapshots.
+pub(super) type Filtered = (FamilyId, Option<SeqNum>);
+
 /// A change of the tree.
 #[derive(Default)]
 pub(super) struct Change {
@@ -28,9 +32,10 @@ pub(super) struct Change {
     pub(super) pending: Vec<PendingFile>,
     /// The disk space of added files, until they count as files of the database.
     pub(super) space: Vec<DiskClaim>,
-    /// The families in which snapshots above this sequence (`None`: all snapshots) would see something else: a filter removed
-    /// or changed entries, or tables came behind them.
-    pub(super) filtered: Vec<(FamilyId, Option<SeqNum>)>,
+    /// The families in which snapshots would see something else: a filter removed or changed entries, or tables came behind them.
+    pub(super) filtered: Vec<Filtered>,
+    /// Whether reads see the same as before.
+    pub(super) reads: Reads,
     /// Readers see this sequence number with the change, so that snapshots from before have another one.
     pub(super) raised: Option<SeqNum>,
     /// Resumes writing with this WAL file. All earlier unflushed writes are in the added tables.
@@ -44,14 +49,14 @@ impl Core {
     /// # Errors
     /// Those of [`VersionSet::commit`](ashlar_tree::version::VersionSet::commit). Readers then keep the previous tree.
     pub(super) fn apply(self: &Arc<Self>, change: Change) -> Result<()> {
-        let Change { edits, flushed, counts, pending, space, filtered, raised, log } = change;
+        let Change { edits, flushed, counts, pending, space, filtered, reads, raised, log } = change;
         let (core, is_flush) = (Arc::clone(self), !flushed.is_empty());
         let added = edits.iter().map(VersionEdit::bytes_added).fold(0, u64::saturating_add);
         let install = move |changed: &[Arc<FamilyState>]| {
             note_counts(changed, &counts);
             // Before the memtables go: their space counts until then.
             core.disk.take(added);
-            core.install(changed, &flushed, (&filtered, raised), log);
+            core.install(changed, &flushed, (&filtered, raised, reads), log);
         };
         self.versions.commit_with(edits, Box::new(install))?;
         drop((pending, space));
@@ -65,7 +70,7 @@ impl Core {
         &self,
         changed: &[Arc<FamilyState>],
         flushed: &[(FamilyId, usize)],
-        (filtered, raised): (&[(FamilyId, Option<SeqNum>)], Option<SeqNum>),
+        (filtered, raised, reads): (&[Filtered], Option<SeqNum>, Reads),
         log: Option<Arc<Wal>>,
     ) {
         let mut state = self.state();
@@ -83,10 +88,10 @@ impl Core {
                     let view = live.family.super_version.get();
                     self.snapshots.keep_views(*id, &view, *seen, || {
                         raised.into_iter().for_each(|seq| self.committer.take_sequences(seq));
-                        self.publish(&mut state, *id);
+                        self.publish(&mut state, *id, Reads::Other);
                     });
                 }
-                None => self.publish(&mut state, family.id),
+                None => self.publish(&mut state, family.id, reads),
             }
         }
         state.purge_wanted = true;

@@ -17,6 +17,7 @@ use super::core::Core;
 use super::install::Change;
 use super::job::Run;
 use super::work::Work;
+use crate::column_family::Reads;
 use crate::health::{Severity, Source};
 use crate::wal::Wal;
 use ashlar_base::stats::Ticker;
@@ -80,7 +81,7 @@ impl ResumeJob {
         core.seal_memtables(&mut state, &families, number, last);
         let set = Core::write_set(&state, &core.memory, Arc::clone(&core.committer.current().wal));
         core.committer.install(set);
-        families.iter().for_each(|id| core.publish(&mut state, *id));
+        families.iter().for_each(|id| core.publish(&mut state, *id, Reads::Other));
         let waits = |id: &FamilyId| state.families.get(*id).is_some_and(|f| f.memtables.immutable_len() > 0);
         self.left = families.into_iter().filter(waits).collect();
         drop(state);

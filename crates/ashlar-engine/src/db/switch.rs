@@ -6,7 +6,7 @@
 
 use super::core::{Core, State};
 use super::pins::Retired;
-use crate::column_family::{LiveFamily, new_memtable};
+use crate::column_family::{LiveFamily, Reads, new_memtable};
 use crate::health::{Severity, Source, lacks_space};
 use crate::pressure::{DiskSpace, Memory, Pace, Pressure, largest};
 use crate::wal::{ROOM_FOR_DELETIONS, Wal};
@@ -73,7 +73,7 @@ impl Core {
             }
             self.committer.install(set);
             for family in families {
-                self.publish(&mut state, *family);
+                self.publish(&mut state, *family, Reads::AsBefore);
             }
         }
         sealed.iter().for_each(|event| self.events.tell(event));
@@ -140,9 +140,9 @@ impl Core {
     }
 
     /// Shows readers the current memtables and version of a family.
-    pub(crate) fn publish(&self, state: &mut State, family: FamilyId) {
+    pub(crate) fn publish(&self, state: &mut State, family: FamilyId, reads: Reads) {
         if let Some(family) = state.families.get(family) {
-            let before = Retired::new(family.publish());
+            let before = Retired::new(family.publish(reads));
             state.retired.push(before);
         }
     }

@@ -302,7 +302,15 @@ impl Family {
         version.levels = levels;
         let mem = ashlar_memtable::memtable(self.order.clone());
         let (imm, merger) = (Box::new([]), Arc::new(Merger::new("lone", None)));
-        Arc::new(SuperVersion { mem, imm, version: Arc::new(version), merger, expiry: None, number: 1 })
+        Arc::new(SuperVersion {
+            mem,
+            imm,
+            version: Arc::new(version),
+            merger,
+            expiry: None,
+            number: 1,
+            contents: 1,
+        })
     }
 
     /// Removes every file of the family that are not open yet.
@@ -362,6 +370,7 @@ impl Family {
             merger,
             expiry: None,
             number: 1,
+            contents: 1,
         })
     }
 
@@ -521,6 +530,7 @@ fn cursors_over_single_versions_show_what_the_model_shows() {
                     merger: Arc::clone(&held.merger),
                     expiry: None,
                     number: 1,
+                    contents: 1,
                 })
             }
         };

@@ -371,6 +371,32 @@ fn a_repair_without_a_manifest_keeps_ingested_tables_and_tells_what_it_cannot_kn
     assert_eq!(db.families().len(), 1);
 }
 
+/// Reads pass the keys at the head of a queue that earlier reads have found deleted. A file may bring such a key back.
+#[test]
+fn a_file_in_front_of_a_queue_is_seen() {
+    let dir = tempfile::tempdir().unwrap();
+    let (db, file) = (Db::open(dir.path().join("db")).unwrap(), dir.path().join("file.sst"));
+    let key = |n: u32| format!("{n:04}");
+    (0..1000).for_each(|n| db.put(key(n), "v").unwrap());
+    (0..900).for_each(|n| db.delete(key(n)).unwrap());
+    let first = || db.scan(..).next().unwrap().unwrap().0.to_vec();
+    for _ in 0..2 {
+        assert_eq!(first(), b"0900");
+    }
+    db.flush().unwrap();
+    assert_eq!(first(), b"0900");
+    let mut writer = SstWriter::create(&file).unwrap();
+    writer.put(key(450), "ingested").unwrap();
+    writer.finish().unwrap();
+    db.ingest(&[&file], IngestOptions::new()).unwrap();
+    assert_eq!(first(), b"0450");
+    db.delete(key(450)).unwrap();
+    assert_eq!(first(), b"0900");
+    db.flush().unwrap();
+    db.put(key(3), "v").unwrap();
+    assert_eq!(first(), b"0003");
+}
+
 /// Regression: the entries went to the family `default`, where a range deletion among them deleted other keys.
 #[test]
 fn a_repair_without_a_manifest_does_not_guess_the_family_of_an_ingested_table() {

@@ -56,7 +56,7 @@ impl DbIter {
         let (user_key, trailer) = self.target.as_key().split();
         // Behind the last entry of a key, the key itself may be visible.
         let gaps = self.whole && trailer != Trailer::LAST;
-        if gaps && self.cx.state.from.mem.gap().end_of(Some(user_key), self.state(), &mut self.key) {
+        if gaps && self.cx.state.from.mem.gap().end_of(Some(user_key), self.contents(), &mut self.key) {
             self.target.set(&self.key, Trailer::seek(self.seq));
         }
         let notes = gaps && self.may_note();
@@ -72,9 +72,9 @@ impl DbIter {
         Ok(())
     }
 
-    /// The state that the cursor reads, for the gap.
-    fn state(&self) -> (u64, SeqNum) {
-        (self.cx.state.from.number, self.seq)
+    /// The contents that the cursor reads, for the gap.
+    fn contents(&self) -> (u64, SeqNum) {
+        (self.cx.state.from.contents, self.seq)
     }
 
     /// Whether the read sees all values of the memtable. Otherwise it cannot note a gap.
@@ -86,7 +86,7 @@ impl DbIter {
     #[cold]
     fn note_gap(&self, from: Option<&[u8]>) {
         // Off the end, `self.key` is the last deleted key.
-        self.cx.state.from.mem.gap().note(from, self.key().unwrap_or(&self.key), self.state());
+        self.cx.state.from.mem.gap().note(from, self.key().unwrap_or(&self.key), self.contents());
     }
 
     /// Moves to the first key.
@@ -100,7 +100,7 @@ impl DbIter {
             return self.seek_past_gap();
         }
         let notes = self.whole && self.may_note();
-        if self.whole && self.cx.state.from.mem.gap().end_of(None, self.state(), &mut self.key) {
+        if self.whole && self.cx.state.from.mem.gap().end_of(None, self.contents(), &mut self.key) {
             self.target.set(&self.key, Trailer::FIRST);
             self.seek_on()?;
         } else {

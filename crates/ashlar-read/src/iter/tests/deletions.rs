@@ -57,6 +57,7 @@ fn deleted_series(family: &mut Family, random: &mut Random) -> Arc<SuperVersion>
         merger,
         expiry: None,
         number: 1,
+        contents: 1,
     })
 }
 
