@@ -11,23 +11,22 @@
 
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) use std::{
-    hint::spin_loop,
     sync::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, atomic},
+    thread::yield_now,
 };
 
 #[cfg(loom)]
 pub(crate) use {
-    loom::hint::spin_loop,
     loom::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, atomic},
+    loom::thread::yield_now,
     modelled::Condvar,
 };
 
 #[cfg(shuttle)]
 pub(crate) use {
     crate::schedule::{Condvar, pin},
-    shuttle::hint::spin_loop,
     shuttle::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, atomic},
-    shuttle::thread,
+    shuttle::thread::{self, yield_now},
 };
 
 #[cfg(not(shuttle))]

@@ -1,11 +1,14 @@
 //! The lease slot: a shared value that readers borrow without a lock, and that can be removed when no reader holds it.
 //!
-//! 1. No thread waits for a reader: a thread that fills or empties the slot gives up at once. So a lease may last over
-//!    I/O and user code, and may be taken while other leases are held. A lease has no rank.
+//! 1. No thread waits for a lease, which may last over I/O and user code, and may be taken while other leases are held. A lease has no
+//!    rank. A thread that empties the slot gives up if there is one. A thread that fills the slot waits while others look into the empty
+//!    slot, which takes them a moment.
 //! 2. A value leaves the slot only when there is no lease and no other reference to the value, so the thread that takes
 //!    it is the only owner.
+//! 3. One thread fills at a time, and the others sleep. If all of them looked into the empty slot again and again, there would always be
+//!    one that does, and none could write.
 
-use crate::primitive::{RwLock, RwLockReadGuard, RwLockWriteGuard, spin_loop};
+use crate::primitive::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard, yield_now};
 use std::fmt;
 use std::ops::Deref;
 use std::sync::{Arc, PoisonError, TryLockError};
@@ -14,6 +17,8 @@ use std::sync::{Arc, PoisonError, TryLockError};
 pub struct LeaseSlot<T> {
     // Written for the move of a pointer only, after a `try_write`.
     value: RwLock<Option<Arc<T>>>,
+    /// Held by the thread that fills the slot.
+    filling: Mutex<()>,
 }
 
 /// The value in a slot. It stays in the slot until this lease is dropped.
@@ -45,7 +50,7 @@ impl<T> Deref for Lease<'_, T> {
 impl<T> LeaseSlot<T> {
     /// An empty slot.
     pub fn new() -> Self {
-        LeaseSlot { value: RwLock::new(None) }
+        LeaseSlot { value: RwLock::new(None), filling: Mutex::new(()) }
     }
 
     /// The value, if there is one.
@@ -66,6 +71,7 @@ impl<T> LeaseSlot<T> {
     /// Puts `value` into the slot if it is empty. Returns the value that is then in the slot, and whether it is
     /// `value`.
     pub fn fill(&self, value: Arc<T>) -> (Arc<T>, bool) {
+        let _filling = self.filling.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             if let Some(there) = self.get() {
                 return (there, false);
@@ -75,8 +81,8 @@ impl<T> LeaseSlot<T> {
                     *slot = Some(Arc::clone(&value));
                     return (value, true);
                 }
-                // Another thread was faster, or reads the empty slot at this moment.
-                _ => spin_loop(),
+                // Another thread looks into the empty slot at this moment.
+                _ => yield_now(),
             }
         }
     }

@@ -36,13 +36,32 @@ fn comes_and_goes_under_readers() {
         for n in 0..rounds {
             assert!(slot.fill(canary(n, &dropped)).1, "no other thread fills");
             while slot.take_unused().is_none() {
-                thread::yield_now();
+                yield_now();
             }
             assert_eq!(dropped.load(Ordering::SeqCst), n + 1, "the taker is the only owner");
         }
         done.store(true, Ordering::SeqCst);
     });
     assert!(slot.lease().is_none());
+}
+
+/// Regression: each of them looked into the slot while the others tried to write, so that none could.
+#[test]
+fn many_fill_at_once() {
+    for round in 0..if cfg!(miri) { 1 } else { 20 } {
+        let slot = LeaseSlot::new();
+        let gate = std::sync::Barrier::new(64);
+        thread::scope(|scope| {
+            for n in 0..64 {
+                let (slot, gate) = (&slot, &gate);
+                scope.spawn(move || {
+                    gate.wait();
+                    slot.fill(Arc::new(n)).0
+                });
+            }
+        });
+        assert!(slot.get().is_some(), "round {round}");
+    }
 }
 
 #[test]
