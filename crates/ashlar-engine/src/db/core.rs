@@ -126,6 +126,8 @@ pub(crate) struct State {
     pub(super) work: Slots,
     /// The failures of each family's background work, and their count since the open.
     pub(crate) failed: BTreeMap<(FamilyId, JobKind), Failed>,
+    /// When writes were last refused because readers hold the memory.
+    pub(super) refused_at: Option<Duration>,
     /// The OPTIONS file could not be written and is out of date; the purge rewrites it.
     pub(crate) options_stale: bool,
     /// Files became obsolete since the last purge began.

@@ -1,8 +1,8 @@
 //! What a leader does before it commits a group: back-pressure, and the switch to a new memtable and WAL file.
 //!
 //! No write is in progress meanwhile. The WAL file is closed, full memtables are sealed at the last sequence, a new WAL
-//! file and new memtables are installed, and flushes are submitted. A WAL file in which nothing was logged stays. The closed WAL file is synced by the next synced
-//! write, or by the next flush if there are several families.
+//! file and new memtables are installed, and flushes are submitted. A WAL file in which nothing was logged stays. The closed
+//! WAL file is synced by the next synced write, or by the next flush if there are several families.
 
 use super::core::{Core, State};
 use super::pins::Retired;
@@ -20,6 +20,13 @@ use std::time::Duration;
 
 /// The longest single delay of a writer: compaction debt may shrink sooner than predicted.
 pub(super) const LONGEST_DELAY: Duration = Duration::from_millis(100);
+
+/// How long a write waits for readers that hold old memtables: gets end by themselves.
+const READERS_WAIT: Duration = Duration::from_millis(100);
+/// How often it looks. The end of a reader wakes no writer.
+const READERS_LOOK: Duration = Duration::from_millis(1);
+/// For so long after a refusal other writes do not wait: cursors may stand for hours.
+const REFUSED_FOR: Duration = Duration::from_secs(1);
 
 impl Core {
     /// Whether a write would have to wait for background work now.
@@ -253,6 +260,28 @@ impl Core {
         if self.is_memory_scarce() { refusal.map_or(Ok(()), Err) } else { Ok(()) }
     }
 
+    /// [`Core::check_memory`], after some time in which readers may end.
+    ///
+    /// # Errors
+    /// As [`Core::check_memory`].
+    fn wait_for_readers(&self, deadline: Option<Deadline>) -> Result<()> {
+        let _step = perf::time_of_waiting(Metric::WriteDelayTime);
+        let start = self.env.clock.now();
+        let is_recent = self.state().refused_at.is_some_and(|at| start < at + REFUSED_FOR);
+        let longest = if is_recent { start } else { start + READERS_WAIT };
+        let end = deadline.map_or(longest, |deadline| deadline.at().min(longest));
+        loop {
+            let seen = self.progress.seen();
+            let Err(refusal) = self.check_memory() else { return Ok(()) };
+            let now = self.env.clock.now();
+            let waited = |left| self.progress.wait(seen, Some(READERS_LOOK.min(left)));
+            if now >= end || waited(end - now) == Waited::Stuck {
+                self.state().refused_at = Some(now);
+                return Err(refusal);
+            }
+        }
+    }
+
     /// Whether the cap has no room for another memtable, and no flush will make any.
     fn is_memory_scarce(&self) -> bool {
         let live = {
@@ -441,7 +470,11 @@ impl WriteHost for Host {
             match room {
                 Room::Enough => break,
                 Room::AfterSwitch(mut families) => {
-                    core.check_memory()?;
+                    if core.check_memory().is_err() {
+                        refuse(Unfit::Hurried)?;
+                        let _holding = core.hold_writers(None);
+                        core.wait_for_readers(deadline)?;
+                    }
                     core.note_full(&families);
                     families.extend(core.holders_of_full_logs(&core.state()));
                     match core.switch(&families) {
