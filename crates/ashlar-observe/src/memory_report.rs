@@ -22,7 +22,7 @@ pub enum MemoryClass {
     HeldMemtables,
     /// Indexes, filters, dictionaries and block slots of open tables.
     Tables,
-    /// What versions know of each table: number, size, first and last key.
+    /// What versions know of each table: number, size, first and last key. And what each family takes beside its data.
     Files,
     /// Buffers of the WAL.
     Wal,
@@ -79,7 +79,7 @@ impl MemoryClass {
             MemoryClass::ImmutableMemtables => "flushes",
             MemoryClass::HeldMemtables => "cursors, views and snapshots with a filter",
             MemoryClass::Tables => "open tables",
-            MemoryClass::Files => "versions",
+            MemoryClass::Files => "versions and families",
             MemoryClass::Wal => "the WAL",
             MemoryClass::Batches => "writers",
             MemoryClass::Buffers => "flushes, compactions and reads",

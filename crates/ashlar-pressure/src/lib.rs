@@ -2,6 +2,7 @@
 //!
 //! | module | idea |
 //! |---|---|
+//! | `deadline` | until when a write waits |
 //! | `disk` | the quota of disk space and the reserve of free space |
 //! | `rates` | what background work carries, and what writers can sustain |
 //! | `pace` | the delay of a byte, by the gauges of a family |
@@ -17,6 +18,7 @@
 //! Each module may use only modules above it.
 
 mod rates;
+mod deadline;
 mod disk;
 mod pace;
 mod outlook;
@@ -24,6 +26,7 @@ mod pressure;
 mod resources;
 mod memory;
 
+pub use deadline::Deadline;
 pub use disk::{DiskClaim, DiskLimits, DiskSpace, DiskUse};
 pub use memory::{ActiveLimit, Memory, largest};
 pub use outlook::{Forecast, Outlook};

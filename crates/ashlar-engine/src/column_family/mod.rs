@@ -5,7 +5,7 @@
 
 pub use ashlar_env::DatabaseId;
 
-use ashlar_base::memory::MemoryBudget;
+use ashlar_base::memory::{MemoryBudget, MemoryCharge, MemoryUse};
 use ashlar_base::{FamilyId, FileNumber, Result};
 use ashlar_compaction::FlushRate;
 use ashlar_memtable::{MemtableList, MemtableRep, memtable, memtable_within, protected};
@@ -48,7 +48,11 @@ pub struct Family {
     write_limit: Arc<AtomicUsize>,
     dropped: AtomicBool,
     pub(crate) super_version: EpochCell<SuperVersion>,
+    _charge: MemoryCharge,
 }
+
+/// What a family takes beside its memtables, files and tables: settings, their text, the parts of its memtable and version.
+const FAMILY_BYTES: usize = 6 << 10;
 
 impl Drop for Family {
     fn drop(&mut self) {
@@ -181,6 +185,8 @@ impl LiveFamily {
             number: 1,
             contents: 1,
         };
+        let budget = version.tables().budget();
+        let charge = budget.map_or_else(MemoryCharge::none, |b| b.charge(MemoryUse::Files, FAMILY_BYTES));
         let family = Arc::new(Family {
             database,
             id,
@@ -190,6 +196,7 @@ impl LiveFamily {
             text: EpochCell::new(Arc::default()),
             dropped: AtomicBool::new(false),
             super_version: EpochCell::new(Arc::new(first)),
+            _charge: charge,
         });
         LiveFamily {
             family,

@@ -1,10 +1,10 @@
 //! The commit state, and the callers that lead without a batch: switches, closes, resumes.
 
 use super::WriteSet;
-use super::deadline::Deadline;
 use super::queue::{self, Ended, Limit, Place, Queue, Waiter};
 use super::refusal::{Refusal, stalled};
 use super::rounds::Rounds;
+use crate::pressure::Deadline;
 use crate::wal::WalSet;
 use ashlar_base::memory::MemoryCharge;
 use ashlar_base::{Error, Result, SeqNum};

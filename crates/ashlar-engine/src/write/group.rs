@@ -1,11 +1,11 @@
 //! A group of writers: the leader prepares, logs, inserts and shows all their batches.
 
 use super::committer::{Asked, Committer, LeaderState, Scratch};
-use super::deadline::Deadline;
 use super::queue::{self, Ended, Follower, Group, Place, Receipt, Waiter};
 use super::refusal::{deletions_used_up, full, given_up, indeterminate, stalled, unknown_family};
 use super::{Unfit, WriteSet};
 use crate::batch::{each_op, only_deletes, sole_op};
+use crate::pressure::Deadline;
 use crate::wal::ROOM_FOR_DELETIONS;
 use ashlar_base::error::IoKind;
 use ashlar_base::memory::MemoryCharge;

@@ -30,7 +30,6 @@
 //! Source: RocksDB `db/write_thread.cc` for group commit.
 
 mod committer;
-mod deadline;
 mod group;
 #[cfg(all(test, loom))]
 mod models;
@@ -41,6 +40,5 @@ mod set;
 mod sync;
 
 pub(crate) use committer::{Asked, Committer, Unfit, WriteHost};
-pub(crate) use deadline::Deadline;
 pub(crate) use refusal::{stalled, unknown_family};
 pub(crate) use set::{FamilySlot, WriteSet};

@@ -4,7 +4,6 @@ use ashlar_base::error::BusyKind;
 use ashlar_base::{Error, ErrorKind, FamilyId, Result};
 use ashlar_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use ashlar_sync::{Mutex, Rank};
-use std::time::Duration;
 
 /// Whether writes are refused, and why.
 pub(super) struct Refusal {
@@ -101,16 +100,6 @@ pub(super) fn given_up(state: Result<()>) -> Error {
 pub(crate) fn stalled() -> Error {
     Error::new(ErrorKind::Busy(BusyKind::Stalled), "the write would have to wait")
         .hint("Write it again later, or without no_slowdown")
-}
-
-/// The error of a write that would have to wait longer than its timeout.
-#[cold]
-pub(super) fn timed_out(longest: Duration) -> Error {
-    let text = format!(
-        "a write would have waited longer than {longest:?} for background work, and nothing was written"
-    );
-    Error::new(ErrorKind::TimedOut, text)
-        .hint("Compactions or flushes are behind: write it again later, or with a longer timeout")
 }
 
 pub(crate) fn unknown_family(family: FamilyId) -> Error {

@@ -20,8 +20,8 @@ const CURSORS: usize = 64;
 const POINTS: u32 = 60;
 /// Moves of a cursor, after which another one takes its place.
 const MOVES: usize = 1000;
-/// A shorter curve is the beginning of one.
-const LONG: u64 = 60_000;
+/// A shorter curve is the beginning of one: cursors keep the first memtables until they have made their moves.
+const LONG: u64 = 300_000;
 /// What a flat curve may grow beside a twentieth of its height.
 const SLACK: u64 = 2 * MIB;
 
