@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn a_curve_that_rises_is_not_flat() {
-        let at = |n: u64, anon: u64| Point { millis: n * 2000, anon: anon * MIB, ..Point::default() };
+        let at = |n: u64, anon: u64| Point { millis: n * 10_000, anon: anon * MIB, ..Point::default() };
         let flat: Vec<_> = (0..40).map(|n| at(n, 60 + n % 3)).collect();
         assert_eq!(slope(&flat), None);
         let rising: Vec<_> = (0..40).map(|n| at(n, 60 + n / 2)).collect();
