@@ -260,15 +260,18 @@ impl Core {
         if self.is_memory_scarce() { refusal.map_or(Ok(()), Err) } else { Ok(()) }
     }
 
+    /// Whether a write was refused for the readers' memory a moment ago.
+    fn has_refused_lately(&self) -> bool {
+        self.state().refused_at.is_some_and(|at| self.env.clock.now() < at + REFUSED_FOR)
+    }
+
     /// [`Core::check_memory`], after some time in which readers may end.
     ///
     /// # Errors
     /// As [`Core::check_memory`].
     fn wait_for_readers(&self, deadline: Option<Deadline>) -> Result<()> {
         let _step = perf::time_of_waiting(Metric::WriteDelayTime);
-        let start = self.env.clock.now();
-        let is_recent = self.state().refused_at.is_some_and(|at| start < at + REFUSED_FOR);
-        let longest = if is_recent { start } else { start + READERS_WAIT };
+        let longest = self.env.clock.now() + READERS_WAIT;
         let end = deadline.map_or(longest, |deadline| deadline.at().min(longest));
         loop {
             let seen = self.progress.seen();
@@ -470,7 +473,10 @@ impl WriteHost for Host {
             match room {
                 Room::Enough => break,
                 Room::AfterSwitch(mut families) => {
-                    if core.check_memory().is_err() {
+                    if let Err(refusal) = core.check_memory() {
+                        if core.has_refused_lately() {
+                            return Err(refusal);
+                        }
                         refuse(Unfit::Hurried)?;
                         let _holding = core.hold_writers(None);
                         core.wait_for_readers(deadline)?;

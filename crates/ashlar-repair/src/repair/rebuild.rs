@@ -22,6 +22,7 @@ use ashlar_compaction::{
 };
 use ashlar_engine::column_family::DEFAULT_FAMILY;
 use ashlar_format::filename::FileKind;
+use ashlar_format::table::Properties;
 use ashlar_format::version_edit::{BlobAddition, NewFile, VersionEdit};
 use ashlar_table::{Anatomy, ReaderOptions, TableReader, mended};
 use ashlar_tree::check::{Damage, Risk, Verified};
@@ -144,11 +145,11 @@ impl Repair<'_> {
         let size = file.len();
         let said = Anatomy::open(Arc::clone(&file)).map_err(if_damaged)?.properties()?.clone();
         // As in RocksDB's repair, `default` gets a table that was written for no particular family.
-        let known = said.known_family().and_then(|id| u32::try_from(id).ok());
-        let id = FamilyId(known.unwrap_or(0));
+        let known = family_of(&said);
+        let id = known.unwrap_or(FamilyId::DEFAULT);
         let is_ingested = said.external_version.is_some() && said.global_seqno.unwrap_or(0) == 0;
         if is_ingested && known.is_none() {
-            self.refuse_a_guess(name, families, report)?;
+            self.refuse_a_guess(name, report)?;
         }
         let told = said.column_family_name.filter(|told| !told.is_empty());
         let is_strange =
@@ -205,15 +206,30 @@ impl Repair<'_> {
         gone.try_for_each(|gone| bad.look(&*self.env.fs, self.dir, *gone, None).map(drop))
     }
 
+    /// Whether the OPTIONS file, a table or a WAL file names a family other than `default`.
+    ///
+    /// # Errors
+    /// `Io`.
+    fn has_several_families(&self) -> Result<bool> {
+        let is_other = |id: &FamilyId| *id != FamilyId::DEFAULT;
+        if self.stored.len() > 1 {
+            return Ok(true);
+        }
+        for (_, name, _) in &self.found.tables {
+            let file = self.env.fs.open_read(&self.dir.join(name))?;
+            // A damaged table has its own turn.
+            let said = Anatomy::open(file).and_then(|table| table.properties().cloned());
+            if said.is_ok_and(|said| family_of(&said).is_some_and(|id| is_other(&id))) {
+                return Ok(true);
+            }
+        }
+        Ok(self.found.writes_in_logs(&*self.env.fs, self.dir, None)?.0.keys().any(is_other))
+    }
+
     /// # Errors
     /// `Corruption`: there are several families, and an ingested table does not name its own.
-    fn refuse_a_guess(
-        &self,
-        name: &str,
-        families: &BTreeMap<FamilyId, Gathered>,
-        report: &mut RepairReport,
-    ) -> Result<()> {
-        if self.stored.len() <= 1 && families.keys().all(|id| *id == FamilyId::DEFAULT) {
+    fn refuse_a_guess(&self, name: &str, report: &mut RepairReport) -> Result<()> {
+        if !self.has_several_families()? {
             return Ok(());
         }
         report.remarks.push(format!(
@@ -314,6 +330,11 @@ impl Repair<'_> {
         edit.blob_garbage = outcome.edit.blob_garbage;
         Ok(between)
     }
+}
+
+/// The family for which a table was written, if it was a particular one.
+fn family_of(said: &Properties) -> Option<FamilyId> {
+    said.known_family().and_then(|id| u32::try_from(id).ok()).map(FamilyId)
 }
 
 /// The remark about an ingested table: only the lost MANIFEST had the sequence number of its entries.

@@ -397,38 +397,49 @@ fn a_file_in_front_of_a_queue_is_seen() {
     assert_eq!(first(), b"0003");
 }
 
-/// Regression: the entries went to the family `default`, where a range deletion among them deleted other keys.
+/// Regression: the entries went to the family `default`, where a range deletion among them deleted other keys. Without OPTIONS files only
+/// a later table of a third family shows that there are several.
 #[test]
 fn a_repair_without_a_manifest_does_not_guess_the_family_of_an_ingested_table() {
-    let dir = tempfile::tempdir().unwrap();
-    let (path, file) = (dir.path().join("db"), dir.path().join("file.sst"));
-    let db = Db::builder(&path).family("other", |f| f).open().unwrap();
-    db.put("a", "of default").unwrap();
-    db.flush().unwrap();
-    let mut writer = SstWriter::create(&file).unwrap();
-    writer.delete_range("a", "z").unwrap();
-    writer.put("a", "ingested").unwrap();
-    writer.finish().unwrap();
-    let other = db.family("other").unwrap();
-    other.ingest(&[&file], IngestOptions::new()).unwrap();
-    assert!(other.get("a").unwrap().is_some());
-    db.close().unwrap();
-    for entry in std::fs::read_dir(&path).unwrap() {
-        let name = entry.unwrap().file_name().into_string().unwrap();
-        if name.starts_with("MANIFEST") || name == "CURRENT" {
-            std::fs::remove_file(path.join(name)).unwrap();
+    for names in [&["MANIFEST", "CURRENT"][..], &["MANIFEST", "CURRENT", "OPTIONS"]] {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, file) = (dir.path().join("db"), dir.path().join("file.sst"));
+        let db = Db::builder(&path)
+            .options("disable_auto_compactions=true")
+            .family("other", |f| f)
+            .family("third", |f| f)
+            .open()
+            .unwrap();
+        db.put("a", "of default").unwrap();
+        db.flush().unwrap();
+        let mut writer = SstWriter::create(&file).unwrap();
+        writer.delete_range("a", "z").unwrap();
+        writer.put("a", "ingested").unwrap();
+        writer.finish().unwrap();
+        let other = db.family("other").unwrap();
+        other.ingest(&[&file], IngestOptions::new()).unwrap();
+        assert!(other.get("a").unwrap().is_some());
+        let third = db.family("third").unwrap();
+        third.put("b", "of third").unwrap();
+        third.flush().unwrap();
+        db.close().unwrap();
+        for entry in std::fs::read_dir(&path).unwrap() {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            if names.iter().any(|begin| name.starts_with(begin)) {
+                std::fs::remove_file(path.join(name)).unwrap();
+            }
         }
+        let report = Db::builder(&path).repair(|_| ()).unwrap().to_string();
+        assert!(report.contains("was ingested") && report.contains("ingest lost/"), "{report}");
+        let db = Db::open(&path).unwrap();
+        assert_eq!(db.get("a").unwrap().as_deref(), Some(&b"of default"[..]));
+        let (_, advice) = report.split_once("ingest lost/").unwrap();
+        let table = path.join("lost").join(advice.split(' ').next().unwrap());
+        // Nothing else was in the family.
+        let other = db.create_family("other").unwrap();
+        other.ingest(&[&table], IngestOptions::new()).unwrap();
+        assert_eq!(other.get("a").unwrap().as_deref(), Some(&b"ingested"[..]));
     }
-    let report = Db::builder(&path).repair(|_| ()).unwrap().to_string();
-    assert!(report.contains("was ingested") && report.contains("ingest lost/"), "{report}");
-    let db = Db::open(&path).unwrap();
-    assert_eq!(db.get("a").unwrap().as_deref(), Some(&b"of default"[..]));
-    let (_, advice) = report.split_once("ingest lost/").unwrap();
-    let table = path.join("lost").join(advice.split(' ').next().unwrap());
-    // Nothing else was in the family.
-    let other = db.create_family("other").unwrap();
-    other.ingest(&[&table], IngestOptions::new()).unwrap();
-    assert_eq!(other.get("a").unwrap().as_deref(), Some(&b"ingested"[..]));
 }
 
 #[derive(Default)]
