@@ -5,8 +5,8 @@
 //! lock, installs the versions, and puts the manifest state back. The other threads wait on a signal.
 //!
 //! 1. No lock of the version set is held over I/O.
-//! 2. A commit is answered after its records are durable and its versions are installed; commits are installed in the
-//!    order of their records.
+//! 2. A commit is answered after its records are durable and its versions are installed. Commits are installed one by one in the
+//!    order of their records, also those that were written together: each shows its own change and no later one.
 //! 3. A request that breaks a rule fails alone, before anything is written.
 //! 4. After a failed append, no commit uses the MANIFEST again: the next one writes a new MANIFEST with the whole state. Until
 //!    that is durable, [`VersionSet::may_unlink`] is false, because a crash may leave either MANIFEST in force.

@@ -4,7 +4,7 @@
 //! `commit` has the rules.
 
 use super::manifest::Manifest;
-use super::plan::{plan, stamp};
+use super::plan::{State, plan, stamp};
 use super::queue::{CommitResult, Install, ManifestState, Ticket};
 use super::snapshot::snapshot;
 use super::{SwitchFailure, VersionSet};
@@ -22,9 +22,12 @@ pub(super) struct Leader<'a> {
     unanswered: Vec<u64>,
 }
 
+/// A request whose records are planned.
 struct Planned {
     id: u64,
     touched: BTreeSet<FamilyId>,
+    /// The state with this request and those before it, and without those behind it: its install shows readers no later change.
+    after: State,
     install: Install,
 }
 
@@ -43,21 +46,17 @@ impl<'a> Leader<'a> {
 
     pub(super) fn work(mut self, tickets: VecDeque<Ticket>, bound: u64) {
         let Some(manifest_state) = self.manifest_state.as_deref_mut() else { return };
-        let mut answers = Vec::new();
-        let mut next = manifest_state.state.clone();
-        let mut records = Vec::new();
-        let mut planned = Vec::new();
+        let (mut answers, mut records, mut planned) = (Vec::new(), Vec::new(), Vec::<Planned>::new());
         for Ticket { id, request, install } in tickets {
             if let Some(e) = &manifest_state.fatal {
                 answers.push((id, Err(e.clone())));
                 continue;
             }
-            let mut trial = next.clone();
-            match plan(&mut trial, request) {
+            let mut after = planned.last().map_or(&manifest_state.state, |before| &before.after).clone();
+            match plan(&mut after, request) {
                 Ok(plan) => {
-                    next = trial;
                     records.extend(plan.records);
-                    planned.push(Planned { id, touched: plan.touched, install });
+                    planned.push(Planned { id, touched: plan.touched, after, install });
                 }
                 Err(e) => answers.push((id, Err(e))),
             }
@@ -65,9 +64,9 @@ impl<'a> Leader<'a> {
         if !planned.is_empty() {
             match self.set.write(manifest_state, records, bound) {
                 Ok(()) => {
-                    manifest_state.state = next;
-                    self.set.publish(manifest_state);
-                    for Planned { id, touched, install } in planned {
+                    for Planned { id, touched, after, install } in planned {
+                        manifest_state.state = after;
+                        self.set.publish(manifest_state);
                         let families: Vec<_> = touched
                             .iter()
                             .filter_map(|f| manifest_state.state.families.get(f))

@@ -8,8 +8,8 @@ use ashlar_base::{Error, Result};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-/// The leader of a commit calls this once the records are durable, in commit order, with no lock held. It gets the new
-/// state of each family that the commit changed, and must not commit.
+/// The leader of a commit calls this once the records are durable, in commit order, with no lock held. It gets the
+/// state of each family that the commit changed, as it is after this commit, and must not commit.
 pub type Install = Box<dyn FnOnce(&[Arc<FamilyState>]) + Send>;
 
 /// The queue, which a lock guards.
