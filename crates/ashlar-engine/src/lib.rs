@@ -9,7 +9,6 @@
 //! `Writers` the queue of writers. I/O happens only under `Lifecycle`, which a close holds until it has released the LOCK, and
 //! under the log writer's own locks of rank `Log`.
 
-pub mod health;
 pub mod column_family;
 pub mod batch;
 mod wal;
@@ -19,6 +18,7 @@ pub mod for_repair;
 
 pub use ashlar_observe::{MemoryClass, MemoryReport, Pins, SnapshotPins};
 pub use ashlar_pressure as pressure;
+pub use ashlar_pressure::health;
 pub use ashlar_table::{SstSummary, SstWriter};
 pub use db::{
     Brought, Db, HeldFiles, HeldTables, IngestMode, IngestOptions, Ingested, KeptFiles, LiveFile,

@@ -1,9 +1,10 @@
-//! Back-pressure: how fast writers may go, so that memtables and level 0 never exceed their limits, and how memory is shared.
+//! Whether and how fast writers may go: errors of background work, limits of memtables and level 0, and how memory is shared.
 //!
 //! | module | idea |
 //! |---|---|
 //! | `deadline` | until when a write waits |
 //! | `disk` | the quota of disk space and the reserve of free space |
+//! | [`health`] | which errors the database has, what still works, and when failed work is retried |
 //! | `rates` | what background work carries, and what writers can sustain |
 //! | `pace` | the delay of a byte, by the gauges of a family |
 //! | `outlook` | when writers will be slowed and stopped |
@@ -17,6 +18,7 @@
 //!
 //! Each module may use only modules above it.
 
+pub mod health;
 mod rates;
 mod deadline;
 mod disk;

@@ -87,7 +87,7 @@ pub use settings::{OpenFamily, Settings};
 pub use sizes::{MemtableStats, SizeOptions};
 pub use table_properties::HeldTables;
 
-use crate::health::{Health, Severity, lacks_space};
+use crate::health::{Health, lacks_space};
 use crate::pressure::{Resources, WritePressure};
 use ashlar_base::stats::Statistics;
 use ashlar_base::{Result, SeqNum};
@@ -332,7 +332,7 @@ impl Db {
     pub fn health(&self) -> Health {
         match self.core().database.check_process() {
             Ok(()) => self.core().health.state(),
-            Err(forked) => Health { severity: Severity::Fatal, cause: Some(forked) },
+            Err(forked) => Health::fatal(forked),
         }
     }
 

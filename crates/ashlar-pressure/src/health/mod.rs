@@ -30,7 +30,7 @@ mod entries;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use entries::{Failing, HealthState, Source, lacks_space};
+pub use entries::{Failing, HealthState, Source, lacks_space};
 
 /// The health of a database.
 #[derive(Clone, Debug, Default)]
@@ -40,6 +40,13 @@ pub struct Health {
     pub severity: Severity,
     /// That error; `None` exactly if the severity is [`Severity::Healthy`].
     pub cause: Option<Error>,
+}
+
+impl Health {
+    /// A database that only a new open helps, because of `cause`.
+    pub fn fatal(cause: Error) -> Health {
+        Health { severity: Severity::Fatal, cause: Some(cause) }
+    }
 }
 
 /// How far an error restricts the database. A later variant restricts it more: `Corrupt` is above `Fatal`, because a new

@@ -15,7 +15,7 @@ const LONGEST_PAUSE_FOR_SPACE: Duration = Duration::from_secs(10);
 
 /// The operation that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Source {
+pub enum Source {
     /// A write or a sync of the WAL.
     Log,
     /// The reservation of disk space ahead of the WAL.
@@ -40,7 +40,7 @@ pub(crate) enum Source {
 
 impl Source {
     /// The name of the failed operation.
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Source::Log => "log",
             Source::LogRoom => "log's room",
@@ -83,7 +83,7 @@ impl Source {
 }
 
 /// Whether the disk was full.
-pub(crate) fn lacks_space(cause: &Error) -> bool {
+pub fn lacks_space(cause: &Error) -> bool {
     cause.kind() == ErrorKind::Io(IoKind::NoSpace)
 }
 
@@ -104,18 +104,18 @@ struct Entry {
 }
 
 /// Repeatedly failing work that writers may have to wait for.
-pub(crate) struct Failing {
+pub struct Failing {
     /// The time of the first failure.
-    pub(crate) since: Duration,
+    pub since: Duration,
     /// The time of the last failure.
-    pub(crate) last: Duration,
+    pub last: Duration,
     /// The error.
-    pub(crate) cause: Error,
+    pub cause: Error,
 }
 
 /// The health state.
 #[derive(Debug)]
-pub(crate) struct HealthState {
+pub struct HealthState {
     /// A copy of the severity for the write path: a hint; the exact value is under the lock.
     severity: AtomicU8,
     /// Errors reported so far; the counter orders no other memory access.
@@ -127,7 +127,7 @@ pub(crate) struct HealthState {
 
 impl HealthState {
     /// A healthy state. For a read-only database: with the error that writes return.
-    pub(crate) fn new(read_only: Option<Error>) -> Self {
+    pub fn new(read_only: Option<Error>) -> Self {
         HealthState {
             severity: AtomicU8::new(0),
             failures: AtomicU64::new(0),
@@ -137,33 +137,34 @@ impl HealthState {
     }
 
     /// True when the database was opened read-only: there is no background work.
-    pub(crate) fn is_read_only(&self) -> bool {
+    pub fn is_read_only(&self) -> bool {
         self.read_only.is_some()
     }
 
-    pub(crate) fn severity(&self) -> Severity {
+    /// The severity of the most severe entry.
+    pub fn severity(&self) -> Severity {
         Severity::from_u8(self.severity.load(Ordering::Acquire))
     }
 
     /// How many errors were reported since the open.
-    pub(crate) fn failures(&self) -> u64 {
+    pub fn failures(&self) -> u64 {
         self.failures.load(Ordering::Relaxed)
     }
 
     /// Whether `source` has an error that is not cleared.
-    pub(crate) fn is_failing(&self, source: Source) -> bool {
+    pub fn is_failing(&self, source: Source) -> bool {
         self.severity() > Severity::Healthy && self.entries.lock().contains_key(&source)
     }
 
     /// The severity and the error behind it: of the most severe entries the oldest. `None` when there is no error.
-    pub(crate) fn state(&self) -> Health {
+    pub fn state(&self) -> Health {
         let entries = self.entries.lock();
         let worst = entries.values().max_by_key(|e| (e.severity, std::cmp::Reverse(e.since)));
         worst.map_or_else(Health::default, |e| Health { severity: e.severity, cause: Some(e.cause.clone()) })
     }
 
     /// Records an error at the time `now`. Returns the pause before the retry.
-    pub(crate) fn report(&self, source: Source, cause: &Error, now: Duration) -> Duration {
+    pub fn report(&self, source: Source, cause: &Error, now: Duration) -> Duration {
         self.failures.fetch_add(1, Ordering::Relaxed);
         let severity = source.severity(cause);
         let mut entries = self.entries.lock();
@@ -181,7 +182,7 @@ impl HealthState {
 
     /// Records that `source` succeeded or was cancelled, and clears its background errors. Errors that need more than a
     /// success stay.
-    pub(crate) fn succeeded(&self, source: Source) {
+    pub fn succeeded(&self, source: Source) {
         if self.severity() == Severity::Healthy {
             return;
         }
@@ -194,7 +195,7 @@ impl HealthState {
 
     /// Records that the corrupt `file` was removed from the database. Clears the error of `source` if that file caused
     /// it.
-    pub(crate) fn file_removed(&self, source: Source, file: &str) {
+    pub fn file_removed(&self, source: Source, file: &str) {
         let mut entries = self.entries.lock();
         let for_it = |e: &Entry| e.cause.path().and_then(Path::file_name).is_some_and(|name| name == file);
         if entries.get(&source).is_some_and(|e| e.severity == Severity::Corrupt && for_it(e)) {
@@ -204,7 +205,7 @@ impl HealthState {
     }
 
     /// Records that the engine has resumed: WAL, MANIFEST and flushes work again.
-    pub(crate) fn resumed(&self) {
+    pub fn resumed(&self) {
         let mut entries = self.entries.lock();
         entries.retain(|source, e| !source.is_resumed() || e.severity > Severity::Hard);
         self.settle(&entries);
@@ -216,7 +217,7 @@ impl HealthState {
     }
 
     /// The work that writers may have to wait for and that has failed for longest.
-    pub(crate) fn failing(&self) -> Option<Failing> {
+    pub fn failing(&self) -> Option<Failing> {
         if self.severity() == Severity::Healthy {
             return None;
         }
@@ -227,33 +228,33 @@ impl HealthState {
     }
 
     /// The refusal of writes other than deletions, if the disk lacks space for work that writers may have to wait for.
-    pub(crate) fn out_of_space(&self) -> Option<Error> {
+    pub fn out_of_space(&self) -> Option<Error> {
         let cause = self.failing().map(|failing| failing.cause).filter(lacks_space)?;
         Some(refusal(cause, Severity::Full))
     }
 
     /// # Errors
     /// The cause, when writes are refused, or all except deletions; `NotSupported`: the database is read-only.
-    pub(crate) fn check_writable(&self) -> Result<()> {
+    pub fn check_writable(&self) -> Result<()> {
         self.check_below(Severity::Full)
     }
 
     /// # Errors
     /// The cause, when all changes are refused; `NotSupported`: the database is read-only.
-    pub(crate) fn check_working(&self) -> Result<()> {
+    pub fn check_working(&self) -> Result<()> {
         self.check_below(Severity::Hard)
     }
 
     /// # Errors
     /// The cause, when even dropping data to free space is refused; `NotSupported`: the database is read-only.
-    pub(crate) fn check_dropping(&self) -> Result<()> {
+    pub fn check_dropping(&self) -> Result<()> {
         self.check_below(Severity::Fatal)
     }
 
     /// # Errors
     /// The cause, when an error other than corruption prevents changes of the tree; `NotSupported`: the database is
     /// read-only.
-    pub(crate) fn check_mendable(&self) -> Result<()> {
+    pub fn check_mendable(&self) -> Result<()> {
         if let Some(answer) = &self.read_only {
             return Err(answer.clone());
         }
