@@ -162,6 +162,8 @@ pub(crate) struct LiveFamily {
     pub(crate) flush_rate: FlushRate,
     /// When the last compaction of level 0 was claimed.
     pub(crate) level0_taken_at: Duration,
+    /// How many requests wait for compactions that are not their own. Their next pieces go before further compactions.
+    pub(crate) waiting_requests: usize,
 }
 
 /// Memtables of a family, newest first.
@@ -205,6 +207,7 @@ impl LiveFamily {
             flushing: None,
             flush_rate: FlushRate::default(),
             level0_taken_at: Duration::ZERO,
+            waiting_requests: 0,
         }
     }
 

@@ -19,7 +19,8 @@ use std::sync::Arc;
 impl Db {
     /// Compacts the user keys `begin..=end` (`None`: unbounded) down to the deepest level that has any of them. A universal
     /// tree is merged whole; a FIFO tree deletes the tables that are due.
-    /// Rewrites tables of that level that no compaction reached, so that no deleted entry is left. Waits for all of it,
+    /// Rewrites tables of that level that no compaction reached, so that no deleted entry is left. A compaction of the family that
+    /// becomes due meanwhile lets the request go first, unless writers are stopped. Waits for all of it,
     /// and for the removal of the files that it replaced. Files that readers use are removed later; so are the others if
     /// background work is paused meanwhile, or a file cannot be removed.
     ///
@@ -149,9 +150,54 @@ fn no_order(family: &str, order: &Order) -> Error {
 
 /// What a request does next.
 enum Next {
-    Run(Box<CompactionJob>),
+    /// With the claim to list while it runs, if it has one.
+    Run(Box<CompactionJob>, Option<Running>),
     Blocked,
     Over,
+}
+
+/// The turn of a request among the compactions of its family.
+struct Turn<'a> {
+    core: &'a Arc<Core>,
+    family: FamilyId,
+    /// The claim of the last piece, if that has one; `None` before the first piece.
+    own: Option<Option<Running>>,
+    /// Whether the family counts the request as waiting.
+    waits: bool,
+    /// Whether compactions may have let the request go first since the last [`Turn::end_wait`].
+    gave_way: bool,
+}
+
+impl Turn<'_> {
+    /// Counts the request as waiting if it is blocked, and not by its own piece.
+    fn waits_if(&mut self, is_blocked: bool) {
+        let mut state = self.core.state();
+        let running = state.running.get(&self.family).map_or(&[][..], Vec::as_slice);
+        let own = self.own.as_ref().and_then(Option::as_ref);
+        let waits = is_blocked && own.is_none_or(|own| !running.contains(own));
+        if waits != self.waits
+            && let Some(live) = state.families.get_mut(self.family)
+        {
+            let before = live.waiting_requests;
+            live.waiting_requests = if waits { before + 1 } else { before.saturating_sub(1) };
+        }
+        self.waits = waits;
+        self.gave_way |= waits;
+    }
+
+    /// Ends the wait, and schedules the compactions that have let the request go first.
+    fn end_wait(&mut self) {
+        self.waits_if(false);
+        if std::mem::take(&mut self.gave_way) {
+            self.core.schedule();
+        }
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.end_wait();
+    }
 }
 
 impl Core {
@@ -226,28 +272,32 @@ impl Core {
     ) -> Result<()> {
         let work = (family, JobKind::Compaction);
         let before = self.state().failures(work);
-        let mut replaced = false;
+        let mut turn = Turn { core: self, family, own: None, waits: false, gave_way: false };
         loop {
             let mut next = Ok(Next::Blocked);
             let waited = self.contained("choosing a compaction", || {
                 self.wait_outside(|| {
                     let failure = self.state().failed_since(work, before);
                     next = failure.map_or_else(|| self.next_piece(family, progress, report, &pick), Err);
-                    !matches!(next, Ok(Next::Blocked))
+                    let is_blocked = matches!(next, Ok(Next::Blocked));
+                    turn.waits_if(is_blocked);
+                    !is_blocked
                 })
             });
             // After a panic the health state has the cause.
             waited.unwrap_or_else(|| self.health.check_writable())?;
             match next? {
-                Next::Over if replaced => {
-                    self.await_purge();
+                Next::Over => {
+                    if turn.own.is_some() {
+                        self.await_purge();
+                    }
                     return Ok(());
                 }
-                Next::Over => return Ok(()),
                 Next::Blocked => {}
-                Next::Run(job) => {
-                    replaced = true;
+                Next::Run(job, own) => {
+                    turn.own = Some(own);
                     self.submit(JobShell::due(self, *job));
+                    turn.end_wait();
                 }
             }
         }
@@ -289,7 +339,9 @@ impl Core {
                 Some(choice) if choice.is_taken() => return Ok(Next::Blocked),
                 Some(choice) => {
                     *progress = noted;
-                    return Ok(Next::Run(Box::new(CompactionJob::claim(self, &mut state, &from, choice))));
+                    let own = choice.claim.clone();
+                    let job = CompactionJob::claim(self, &mut state, &from, choice);
+                    return Ok(Next::Run(Box::new(job), own));
                 }
                 None if !from.running.is_empty() || is_busy(&from.version) => {
                     *progress = noted;
@@ -317,5 +369,69 @@ impl Core {
         // A compaction that panicked ends the request, because the next one could panic too.
         self.health.check_dropping()?;
         Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::batch::WriteBatch;
+    use ashlar_env::Env;
+    use ashlar_options::{DbOptions, Event, EventListener, FamilyOptions, WriteOptions};
+    use std::path::Path;
+    use std::sync::Mutex;
+    use std::sync::mpsc::{Receiver, Sender, channel};
+
+    /// Notes why compactions begin. Each waits until the test lets it go on, or has dropped its end.
+    #[derive(Debug)]
+    struct Held(Mutex<(Sender<&'static str>, Receiver<()>)>);
+
+    impl EventListener for Held {
+        fn on_event(&self, event: &Event) {
+            if let Event::CompactionBegin(compaction) = event {
+                let ends = self.0.lock().unwrap();
+                let _ = ends.0.send(compaction.reason);
+                let _ = ends.1.recv();
+            }
+        }
+    }
+
+    /// Regression: under writes, level 0 had its next compaction claimed whenever one ended, and the request ran after the writes.
+    #[test]
+    fn a_request_goes_before_the_next_compaction_of_its_family() {
+        let ((tell, begun), (go_on, wait)) = (channel(), channel());
+        let mut options = DbOptions::default();
+        options.listeners.add(Arc::new(Held(Mutex::new((tell, wait)))));
+        let mut family = FamilyOptions::default();
+        family.compaction.l0_trigger = 2;
+        let db = Db::open(Env::mem(), Path::new("/db"), options, Vec::new(), family).unwrap();
+        let family = db.family("default").unwrap();
+        let table = |value: &[u8]| {
+            let mut batch = WriteBatch::new();
+            batch.put(family.id(), b"key", value).unwrap();
+            db.write(&mut batch, WriteOptions::default()).unwrap();
+            db.flush(std::slice::from_ref(&family)).unwrap();
+        };
+        let own = |reason: &str| reason.contains("anual");
+        table(b"1");
+        table(b"2");
+        assert!(!own(begun.recv().unwrap()), "two tables are due");
+        std::thread::scope(|scope| {
+            let go_on = go_on;
+            let request = scope.spawn(|| db.compact_range(&family, None, None));
+            let core = db.core();
+            while core.state().families.get(family.id()).unwrap().waiting_requests == 0 {
+                std::thread::yield_now();
+            }
+            // Further compactions are due meanwhile.
+            (0..4).for_each(|_| table(b"3"));
+            go_on.send(()).unwrap();
+            let next = begun.recv().unwrap();
+            assert!(own(next), "the next compaction is {next}");
+            assert_eq!(core.state().families.get(family.id()).unwrap().waiting_requests, 0);
+            drop(go_on);
+            request.join().unwrap().unwrap();
+        });
+        db.close().unwrap();
     }
 }
