@@ -1,6 +1,7 @@
 //! A group of records: framed one by one, published with one write.
 
 use super::{LogRange, LogWriter, Tail};
+use ashlar_base::bytes::OutOfMemory;
 use ashlar_base::{Error, Result};
 use ashlar_format::log_record::{encode_frame, encode_record};
 use ashlar_sync::MutexGuard;
@@ -28,8 +29,8 @@ impl LogGroup<'_> {
     /// Frames a record. The return value is its range in the file.
     ///
     /// # Errors
-    /// `InvalidArgument`: the record is too large for the log. `Busy(Memory)`: the compressor has no memory. The log is as
-    /// it was.
+    /// `InvalidArgument`: the record is too large for the log. `Busy(Memory)`: the record or the compressor has no memory.
+    /// The log is as it was.
     pub fn add(&mut self, payload: &[u8]) -> Result<LogRange> {
         self.add_if(payload, |_, _, _| Ok(()))
     }
@@ -66,11 +67,20 @@ impl LogGroup<'_> {
         let range = log.layout(tail.filled, payload.len() as u64).ok_or_else(|| log.too_large())?;
         admit(log, tail, range.end)?;
         let log_number = (log.number.0 & 0xffff_ffff) as u32;
+        // A long record needs one allocation: growth piece by piece would copy the record, and the allocator may keep the pieces.
+        let bytes = usize::try_from(range.end - tail.filled).unwrap_or(usize::MAX);
+        tail.bytes.try_reserve(bytes).map_err(OutOfMemory::from)?;
         let encode = if log.compressed { encode_frame } else { encode_record };
         encode(&mut tail.bytes, log.framing, log_number, range.start, &payload);
         tail.filled = range.end;
         debug_assert_eq!(tail.filled - tail.base, tail.bytes.len() as u64);
         Ok(range)
+    }
+
+    /// The bytes for which the log has memory.
+    #[cfg(test)]
+    pub(super) fn frames_capacity(&self) -> usize {
+        self.tail.bytes.capacity()
     }
 
     /// Makes all framed records visible to readers of the file; in a log that buffers, its next flush does.

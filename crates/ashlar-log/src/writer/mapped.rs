@@ -31,7 +31,7 @@ const WORTH: u64 = 16;
 /// The same for a log that is synced often: its publishes wait for the device anyway.
 const WORTH_WRITING: u64 = 2;
 
-/// Where a write of a killed process may end, at any multiple.
+/// A kill ends a write only at a multiple of this.
 const PAGE: u64 = 4 << 10;
 
 /// A log whose last sync was fewer publishes ago than this is synced often. A sync of mapped pages costs as much more as some hundred
@@ -84,11 +84,8 @@ impl LogWriter {
         let stored = match piece {
             Piece::Mapped(piece) => self.store_each(&mut **piece, *base, frames),
             Piece::Written(range) => match self.write_over(range, *base, frames) {
-                Ok(None) => {
-                    // Appended instead.
-                    self.cut(tail);
-                    return Ok(0);
-                }
+                // Appended instead.
+                Ok(None) => return self.end_piece(tail).map(|()| 0).map_err(|e| self.poison(e)),
                 written => written.map(Option::unwrap_or_default),
             },
         };
@@ -168,18 +165,29 @@ impl LogWriter {
         }
         // An error of the device also meets the next write, which reports it.
         tail.unmapped = true;
+        // If the zeros stay, a reader takes them for the end.
+        let _ = self.end_piece(tail);
+        false
+    }
+
+    /// Cuts the zeros off, and keeps the space that is reserved behind the records.
+    ///
+    /// # Errors
+    /// `Io`: the zeros stay.
+    fn end_piece(&self, tail: &mut Tail) -> Result<()> {
         match tail.room {
             u64::MAX => self.cut(tail),
             room => self.keep(tail, room.saturating_sub(tail.base)),
         }
-        false
     }
 
-    /// Cuts the zeros off, if there are any.
-    pub(super) fn cut(&self, tail: &mut Tail) {
+    /// Cuts the zeros off, if there are any, and releases the space that is reserved behind the records.
+    ///
+    /// # Errors
+    /// `Io`: the zeros stay, and a reader takes them for the end.
+    pub(super) fn cut(&self, tail: &mut Tail) -> Result<()> {
         tail.piece = None;
-        // If that fails, the zeros stay, and a reader takes them for the end.
-        let _ = self.file.truncate(tail.base);
+        self.file.truncate(tail.base)
     }
 }
 

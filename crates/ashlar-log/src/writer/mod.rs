@@ -312,7 +312,7 @@ impl LogWriter {
     fn given_back(&self, cause: Error, tail: &mut Tail) -> Error {
         if cause.kind() == ErrorKind::Io(IoKind::NoSpace) {
             // If that fails, a reader finds a torn tail.
-            self.cut(tail);
+            let _ = self.cut(tail);
         }
         cause
     }
@@ -405,7 +405,7 @@ impl LogWriter {
                 self.write_out(&mut tail, end)?;
             }
             if tail.piece.is_some() {
-                self.cut(&mut tail);
+                let _ = self.cut(&mut tail);
             }
             self.closed.store(true, Ordering::Release);
         }

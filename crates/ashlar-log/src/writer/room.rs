@@ -104,7 +104,7 @@ impl LogWriter {
         let asked = !matches!(tail.room, 0 | u64::MAX) || tail.piece.is_some();
         if asked && tail.base == tail.filled && self.poison.get().is_none() {
             // If that fails, the space is released with the file.
-            self.cut(&mut tail);
+            let _ = self.cut(&mut tail);
             tail.room = 0;
             tail.lack = None;
         }
@@ -145,30 +145,33 @@ impl LogWriter {
                 0 => most,
                 room => most.min(room.saturating_sub(tail.base)),
             };
-            self.keep(tail, kept);
+            // If that fails, the space is kept as it is.
+            let _ = self.keep(tail, kept);
         }
         tail.lack = Some(lack.clone());
         Err(lack)
     }
 
-    /// Keeps `bytes`, or a part of them, of the space reserved after the end of the file.
-    pub(super) fn keep(&self, tail: &mut Tail, bytes: u64) {
+    /// Cuts the file after its records, and keeps `bytes`, or a part of them, of the space reserved there.
+    ///
+    /// # Errors
+    /// `Io`: the file was not cut.
+    pub(super) fn keep(&self, tail: &mut Tail, bytes: u64) -> Result<()> {
         let end = tail.base;
         tail.piece = None;
         for part in (0u32..).map(|halved| bytes >> halved) {
             // In each round, because a failed attempt may have taken space too.
-            if self.file.truncate(end).is_err() {
-                return;
-            }
+            self.file.truncate(end)?;
             if part < BLOCK {
                 tail.room = end;
-                return;
+                break;
             }
             if self.file.allocate(end, part).is_ok() {
                 tail.room = end + part;
-                return;
+                break;
             }
         }
+        Ok(())
     }
 }
 

@@ -220,3 +220,16 @@ fn what_a_full_disk_took_of_a_write_is_given_back() {
     assert!(log.append(&[9; 10], false).is_err(), "it takes no more records");
     assert_eq!(read(&machine, RecoveryMode::Absolute), (vec![vec![7; 1000]], LogEnd::Clean));
 }
+
+/// Regression: the frames of a long record grew piece by piece. Each growth copied them, and an allocator kept what was left.
+#[test]
+fn a_long_record_is_framed_in_one_allocation() {
+    for framing in [Framing::Legacy, Framing::Recyclable] {
+        let machine = SimEnv::new(1);
+        let log = log(&machine, framing);
+        let mut group = log.begin();
+        let range = group.add(&vec![7; 3_000_000]).unwrap();
+        assert_eq!(group.frames_capacity() as u64, range.end - range.start);
+        group.publish().unwrap();
+    }
+}

@@ -321,3 +321,25 @@ fn a_kill_inside_a_publish_of_a_synced_log_leaves_a_prefix() {
     }
     assert!(cases > 100 && appended > 2, "{cases} {appended}");
 }
+
+/// Regression: the cut of the zeros released the reserved space, and the log went on as if it had the space.
+#[test]
+fn a_header_in_two_pages_leaves_the_reserved_space() {
+    let machine = SimEnv::new(11);
+    let log = log(&machine, Framing::Legacy, false);
+    let put = |bytes: u64| {
+        let end = add(&log, &[vec![7; usize::try_from(bytes).unwrap()]]).unwrap();
+        log.sync_to(end).unwrap();
+    };
+    (0..3).for_each(|_| put(93));
+    // So that the next header begins three bytes before the end of a page.
+    let header = Framing::Legacy.header_len() as u64;
+    put(PAGE - log.position() % PAGE - 3 - header);
+    assert_eq!(log.position() % PAGE, PAGE - 3);
+    let (held, ahead) = (machine.used_bytes(), log.reserved_ahead());
+    put(100);
+    assert!(ahead > 100_000 && machine.used_bytes() >= held);
+    // Others take all the space that is free.
+    machine.set_capacity(machine.used_bytes());
+    (0..100).for_each(|_| put(93));
+}
