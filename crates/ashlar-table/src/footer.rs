@@ -29,7 +29,7 @@ pub(crate) fn read_footer(file: &Arc<dyn ReadFile>) -> Result<(Footer, u64)> {
     let (tail, tail_at) = read_tail(&**file)?;
     match Footer::decode(&tail, file.len()) {
         Ok(found) => Ok(found),
-        Err(e @ Unreadable::NotSupported(what)) => match mended_as(file, file.len())? {
+        Err(e @ Unreadable::NotSupported(what)) => match with_version(file, file.len())? {
             None => Err(e.in_file(file.path(), tail_at)),
             Some((version, _)) => {
                 let text = format!("the footer says {what}, and all else format version {version}");
@@ -42,42 +42,47 @@ pub(crate) fn read_footer(file: &Arc<dyn ReadFile>) -> Result<(Footer, u64)> {
 
 /// Bytes that are read at once when a footer is looked for.
 const STRETCH: usize = 256 << 10;
-/// What looks like a footer is tried so often at most: each try reads an index.
+/// At most this many candidate footers are proved: each proof reads an index.
 const TRIES: usize = 8;
-/// The version and the magic, which the other parts of a table prove: so many bytes of a cut file can be put back.
-const PROVED: u64 = 12;
 
-/// The file with the version and the magic that its other parts prove, if the stored ones are damaged or cut off, or without bytes that
-/// follow its footer. `recorded`: the length of the table, if it is known. `None`: the footer is right, or nothing is proved.
+/// The file with a footer that its other parts prove: with the version and the magic if the stored ones are damaged or cut off, or without
+/// bytes that follow the footer. `recorded`: the length of the table, if it is known, which counts first. `None`: the file ends in
+/// such a footer, or nothing is proved.
 ///
 /// # Errors
-/// `Io`.
+/// `Io`. `Busy(Memory)`: a block does not fit into memory.
 /// # Cost
 /// A file that ends in other bytes is read backward up to its footer.
-pub fn mended(file: &Arc<dyn ReadFile>, recorded: Option<u64>) -> Result<Option<Arc<dyn ReadFile>>> {
+pub fn with_proved_footer(
+    file: &Arc<dyn ReadFile>,
+    recorded: Option<u64>,
+) -> Result<Option<Arc<dyn ReadFile>>> {
     let len = file.len();
-    let recorded = recorded.unwrap_or(len);
-    if recorded < len {
-        let table = Prefix::of(Arc::clone(file), recorded);
-        let (tail, _) = read_tail(&*table)?;
-        let is_whole = match Footer::decode(&tail, recorded) {
-            Ok((footer, at)) => proves(&table, footer, at)?,
-            Err(_) => false,
-        };
-        if is_whole {
+    if let Some(recorded) = recorded.filter(|recorded| *recorded != len) {
+        if recorded < len {
+            let table: Arc<dyn ReadFile> = Prefix::of(Arc::clone(file), recorded);
+            if ends_in_proved_footer(&table)? {
+                return Ok(Some(table));
+            }
+        }
+        if let Some((_, table)) = with_version(file, recorded)? {
             return Ok(Some(table));
         }
     }
-    if (len + 1..=len + PROVED).contains(&recorded) {
-        return Ok(mended_as(file, recorded)?.map(|(_, file)| file));
+    if ends_in_proved_footer(file)? {
+        return Ok(None);
     }
+    match with_version(file, len)? {
+        Some((_, table)) => Ok(Some(table)),
+        None => without_rest(file),
+    }
+}
+
+fn ends_in_proved_footer(file: &Arc<dyn ReadFile>) -> Result<bool> {
     let (tail, _) = read_tail(&**file)?;
-    match Footer::decode(&tail, len) {
-        Ok(_) => Ok(None),
-        Err(_) => match mended_as(file, len)? {
-            Some((_, file)) => Ok(Some(file)),
-            None => without_rest(file),
-        },
+    match Footer::decode(&tail, file.len()) {
+        Ok((footer, at)) => proves(file, footer, at),
+        Err(_) => Ok(false),
     }
 }
 
@@ -109,7 +114,7 @@ fn without_rest(file: &Arc<dyn ReadFile>) -> Result<Option<Arc<dyn ReadFile>>> {
 }
 
 /// The file of `len` bytes with a version and a magic that its other parts prove.
-fn mended_as(file: &Arc<dyn ReadFile>, len: u64) -> Result<Option<(u32, Arc<dyn ReadFile>)>> {
+fn with_version(file: &Arc<dyn ReadFile>, len: u64) -> Result<Option<(u32, Arc<dyn ReadFile>)>> {
     for version in TRIED {
         let tail_at = len.saturating_sub(Footer::LEN as u64);
         let mut tail = vec![0; usize::try_from(len - tail_at).unwrap_or_default()];
@@ -138,9 +143,8 @@ fn proves(file: &Arc<dyn ReadFile>, footer: Footer, start: u64) -> Result<bool> 
         }
     });
     match proved {
-        Err(e) if matches!(e.kind(), ErrorKind::Io(_)) => Err(e),
         // What looks like a footer may lead to anything.
-        Err(_) => Ok(false),
+        Err(e) if e.is_corruption() || e.kind() == ErrorKind::NotSupported => Ok(false),
         proved => proved,
     }
 }

@@ -33,7 +33,7 @@ pub use anatomy::{Anatomy, BlockPlace, BlockRole, DataPlace, NamedProperty, Stor
 pub use around::LostStretch;
 pub use builder::{CollectorFailure, MAX_ENTRY_BYTES, MAX_KEY_BYTES, TableBuilder, TableSummary};
 pub use filter::filter_hash;
-pub use footer::mended;
+pub use footer::with_proved_footer;
 pub use iter::{Stepped, TableCursor, TableIter};
 pub use options::{FORMAT_VERSIONS, ReaderOptions, TableIdentity, TableOptions};
 pub use read_how::{ReadHow, ReadLimit};

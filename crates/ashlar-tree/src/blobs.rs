@@ -254,6 +254,14 @@ impl BlobFiles {
         }
     }
 
+    /// Has values of the file read through `reader`, for a file that does not open as the version describes it. Does nothing if the
+    /// file is open, or not in the version.
+    pub fn read_through(&self, reader: &Arc<BlobReader>) {
+        if let Some(file) = self.files.get(&reader.number()) {
+            let _ = file.opened.set(Arc::clone(reader));
+        }
+    }
+
     /// The open file, for the record at `offset`. Two threads may open it at the same time; one of the two stays.
     fn reader(&self, number: FileNumber, offset: u64) -> Result<Arc<BlobReader>> {
         let path = || self.dir.join(FileKind::Blob(number).name());

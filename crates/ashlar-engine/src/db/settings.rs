@@ -255,6 +255,13 @@ impl Settings {
             .map_or(Order::Bytewise, |options| options.order.clone())
     }
 
+    /// The order of a family that a repair finds without a comparator: the one that the caller gave for the family, else that of
+    /// `default`, as in RocksDB's repair.
+    pub fn order_of_found(&self, name: &str) -> Order {
+        let listed = self.listed.get(name).map(|listed| listed.order.clone());
+        listed.unwrap_or_else(|| self.given_order(DEFAULT_FAMILY))
+    }
+
     pub(super) fn families(&self) -> Families {
         let spec = |name: &String, o: &FamilyOptions| FamilySpec {
             name: name.clone(),

@@ -3,6 +3,7 @@
 //! 1. An entry that leads to a record of another key, or to no record, has lost its value, as one with a damaged record.
 //! 2. A repair empties each damaged blob file: the readable values move to a new one. So no damaged record, referred to
 //!    or not, stays in the database.
+//! 3. A record has a checksum of its own. So a file with a damaged footer, or with another length than recorded, keeps its values.
 
 use ashlar_base::{Error, FamilyId, FileNumber, Result, Trailer};
 use ashlar_blob::{BlobOptions, BlobReader, blob_places};
@@ -81,7 +82,12 @@ impl BadBlobs {
                 }
                 Err(e) => (e, Some(reader)),
             },
-            Err(e) => (e, None),
+            Err(e) => {
+                let unclosed = |file| BlobReader::open_unclosed(file, number);
+                let reader =
+                    if e.is_corruption() { fs.open_read(&path).and_then(unclosed).ok() } else { None };
+                (e, reader)
+            }
         };
         if !wrong.is_corruption() && !wrong.is_not_found() {
             return Err(wrong);
@@ -92,6 +98,7 @@ impl BadBlobs {
 
     /// Moves the readable values of damaged files to other files; `inputs` holds them.
     pub(super) fn emptying(self, inputs: Arc<BlobFiles>) -> BadBlobs {
+        self.files.values().flatten().for_each(|reader| inputs.read_through(reader));
         BadBlobs { inputs: Some(inputs), ..self }
     }
 

@@ -81,6 +81,7 @@ use ashlar_tree::version::{
 use covered::Covered;
 use found::Found;
 use state::Repair;
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -161,7 +162,8 @@ fn repair_in(
         settings.recall_kept(&LoadedOptions::from_file(dir.to_path_buf(), file, options.format_level));
     }
     let session_id = new_session_id(&*env.rand);
-    let repair = Repair { env, dir, options, settings, stored, found, session_id };
+    let repair =
+        Repair { env, dir, options, settings, stored, found, has_several: OnceCell::new(), session_id };
     repair.run(replayed, &mut report, progress).map_err(hinted)?;
     entered.places.leave_former();
     Ok(report)

@@ -66,7 +66,7 @@ pub(super) fn bring_back(
         );
         report.lose(end_is_lost(replayed, &what, Risk::Nothing));
         let known = stored.iter().find(|f| f.name == name).and_then(|f| f.comparator.clone());
-        let comparator = Some(known.unwrap_or_else(|| settings.given_order(&name).name().to_owned()));
+        let comparator = Some(known.unwrap_or_else(|| settings.order_of_found(&name).name().to_owned()));
         if !listed {
             report.renamed.push(name.clone());
         }

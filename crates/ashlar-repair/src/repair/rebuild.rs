@@ -12,7 +12,7 @@ use super::report::RepairReport;
 use super::state::{Begun, Repair};
 use super::tables::{Copied, Kept, Outputs, if_damaged, read_around, refuse_udi_primary};
 use ashlar_base::{
-    Error, FamilyId, FileNumber, InternalKeyBuf, Level, Order, Result, SeqNum, Trailer, ValueType,
+    Error, ErrorKind, FamilyId, FileNumber, InternalKeyBuf, Level, Order, Result, SeqNum, Trailer, ValueType,
 };
 use ashlar_blob::{OldestBlobFile, blob_places};
 use ashlar_cache::FramePool;
@@ -24,7 +24,7 @@ use ashlar_engine::column_family::DEFAULT_FAMILY;
 use ashlar_format::filename::FileKind;
 use ashlar_format::table::Properties;
 use ashlar_format::version_edit::{BlobAddition, NewFile, VersionEdit};
-use ashlar_table::{Anatomy, ReaderOptions, TableReader, mended};
+use ashlar_table::{Anatomy, ReaderOptions, TableReader, with_proved_footer};
 use ashlar_tree::check::{Damage, Risk, Verified};
 use ashlar_tree::files::PendingOutputs;
 use ashlar_tree::version::{Carried, FamilyState, OpenTables, Tables, Version, VersionSet};
@@ -107,7 +107,7 @@ impl Repair<'_> {
         let stored = |name: &str| self.stored.iter().find(|f| f.name == name)?.comparator.as_deref();
         let order = |name: &str| match stored(name) {
             Some(comparator) => self.order(name, Some(comparator)),
-            None => Ok(self.settings.given_order(name)),
+            None => Ok(self.settings.order_of_found(name)),
         };
         if let Entry::Vacant(default) = families.entry(FamilyId::DEFAULT) {
             default.insert(Gathered::empty(DEFAULT_FAMILY, order(DEFAULT_FAMILY)?));
@@ -116,12 +116,14 @@ impl Repair<'_> {
         let unnamed: Vec<FamilyId> = writes.0.into_keys().filter(|id| !families.contains_key(id)).collect();
         let taken = families.values().map(|family| &*family.name).collect();
         for Named { id, name, listed } in name_families(&unnamed, &taken, &self.stored) {
+            let order = order(&name)?;
             report.remarks.push(format!(
-                "no table names family {} of the WAL files: it gets the name {name:?}{}",
+                "no table names family {} of the WAL files: it gets the name {name:?}{} and the comparator {}",
                 id.0,
-                if listed { ", which the OPTIONS file lists and no table names" } else { "" }
+                if listed { ", which the OPTIONS file lists and no table names," } else { "" },
+                order.name()
             ));
-            let gathered = Gathered::empty(&name, order(&name)?);
+            let gathered = Gathered::empty(&name, order);
             families.insert(id, gathered);
         }
         Ok(())
@@ -138,8 +140,8 @@ impl Repair<'_> {
         report: &mut RepairReport,
     ) -> Result<SeqNum> {
         let file = self.env.fs.open_read(&self.dir.join(name))?;
-        let (file, wrong) = match mended(&file, None)? {
-            Some(whole) => (whole, Anatomy::open(file).err()),
+        let (file, wrong) = match with_proved_footer(&file, None)? {
+            Some(whole) => (whole, Some(Anatomy::open(file).err().unwrap_or_else(other_footer))),
             None => (file, None),
         };
         let size = file.len();
@@ -147,10 +149,11 @@ impl Repair<'_> {
         // As in RocksDB's repair, `default` gets a table that was written for no particular family.
         let known = family_of(&said);
         let id = known.unwrap_or(FamilyId::DEFAULT);
-        let is_ingested = said.external_version.is_some() && said.global_seqno.unwrap_or(0) == 0;
-        if is_ingested && known.is_none() {
+        if said.external_version.is_some() && known.is_none() {
             self.refuse_a_guess(name, report)?;
         }
+        // Else RocksDB has stored the sequence number in the file, with `write_global_seqno`.
+        let is_ingested = said.external_version.is_some() && said.global_seqno.unwrap_or(0) == 0;
         let told = said.column_family_name.filter(|told| !told.is_empty());
         let is_strange =
             |told: &String| !self.stored.is_empty() && self.stored.iter().all(|f| f.name != *told);
@@ -206,21 +209,32 @@ impl Repair<'_> {
         gone.try_for_each(|gone| bad.look(&*self.env.fs, self.dir, *gone, None).map(drop))
     }
 
-    /// Whether the OPTIONS file, a table or a WAL file names a family other than `default`.
+    /// Whether the OPTIONS file, a table or a WAL file names a family other than `default`. The first call looks into all of them.
     ///
     /// # Errors
-    /// `Io`.
+    /// `Io`, `Busy(Memory)`.
     fn has_several_families(&self) -> Result<bool> {
+        if let Some(known) = self.has_several.get() {
+            return Ok(*known);
+        }
+        let found = self.finds_several_families()?;
+        Ok(*self.has_several.get_or_init(|| found))
+    }
+
+    fn finds_several_families(&self) -> Result<bool> {
         let is_other = |id: &FamilyId| *id != FamilyId::DEFAULT;
         if self.stored.len() > 1 {
             return Ok(true);
         }
         for (_, name, _) in &self.found.tables {
             let file = self.env.fs.open_read(&self.dir.join(name))?;
-            // A damaged table has its own turn.
-            let said = Anatomy::open(file).and_then(|table| table.properties().cloned());
-            if said.is_ok_and(|said| family_of(&said).is_some_and(|id| is_other(&id))) {
-                return Ok(true);
+            let file = with_proved_footer(&file, None)?.unwrap_or(file);
+            match Anatomy::open(file).and_then(|table| table.properties().map(family_of)) {
+                Ok(named) if named.is_some_and(|id| is_other(&id)) => return Ok(true),
+                Ok(_) => {}
+                // A damaged table has its own turn.
+                Err(e) if e.is_corruption() || e.kind() == ErrorKind::NotSupported => {}
+                Err(e) => return Err(e),
             }
         }
         Ok(self.found.writes_in_logs(&*self.env.fs, self.dir, None)?.0.keys().any(is_other))
@@ -335,6 +349,11 @@ impl Repair<'_> {
 /// The family for which a table was written, if it was a particular one.
 fn family_of(said: &Properties) -> Option<FamilyId> {
     said.known_family().and_then(|id| u32::try_from(id).ok()).map(FamilyId)
+}
+
+/// Why a table that is read with another footer than its last bytes is damaged, although these bytes look like a footer.
+fn other_footer() -> Error {
+    Error::corruption("the table ends in a footer that is not its own")
 }
 
 /// The remark about an ingested table: only the lost MANIFEST had the sequence number of its entries.

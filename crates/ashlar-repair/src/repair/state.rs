@@ -8,6 +8,7 @@ use ashlar_env::Env;
 use ashlar_format::version_edit::VersionEdit;
 use ashlar_options::{DbOptions, FamilyOptions, StoredFamily};
 use ashlar_tree::version::FamilyState;
+use std::cell::OnceCell;
 use std::path::Path;
 
 /// More levels than any family has.
@@ -22,6 +23,8 @@ pub(super) struct Repair<'a> {
     /// The families that the OPTIONS file lists.
     pub(super) stored: Vec<StoredFamily>,
     pub(super) found: Found,
+    /// Whether more families than `default` are named. Empty: not asked yet.
+    pub(super) has_several: OnceCell<bool>,
     pub(super) session_id: String,
 }
 

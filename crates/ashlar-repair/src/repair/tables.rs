@@ -173,7 +173,7 @@ fn open(file: &FileMeta, tables: &Tables) -> Result<(Arc<TableReader>, Option<Er
         Err(e) => e,
     };
     if wrong.is_corruption() {
-        match tables.open_mended(&file.file) {
+        match tables.open_proved(&file.file) {
             Ok(Some(table)) => return Ok((table, Some(wrong))),
             Ok(None) => {}
             Err(e) if e.is_corruption() => {}

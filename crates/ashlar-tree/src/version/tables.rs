@@ -14,7 +14,7 @@ use ashlar_env::{Clock, Env, Fs, ReadFile};
 use ashlar_format::filename::FileKind;
 use ashlar_format::table::{Footer, Properties};
 use ashlar_format::version_edit::NewFile;
-use ashlar_table::{ReaderOptions, TableReader, TableSurvey, Windows, mended, unique_id_bytes};
+use ashlar_table::{ReaderOptions, TableReader, TableSurvey, Windows, unique_id_bytes, with_proved_footer};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -141,8 +141,9 @@ impl Tables {
     ///
     /// # Errors
     /// As [`Tables::open`].
-    pub fn open_mended(&self, file: &NewFile) -> Result<Option<Arc<TableReader>>> {
-        let Some(whole) = mended(&self.open_file(file.number)?, Some(file.size))? else { return Ok(None) };
+    pub fn open_proved(&self, file: &NewFile) -> Result<Option<Arc<TableReader>>> {
+        let file_now = self.open_file(file.number)?;
+        let Some(whole) = with_proved_footer(&file_now, Some(file.size))? else { return Ok(None) };
         let table = TableReader::open(whole, file.size, self.options(file))?;
         check_id(file, table.properties(), table.path())?;
         Ok(Some(table))

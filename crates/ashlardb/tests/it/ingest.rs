@@ -397,42 +397,80 @@ fn a_file_in_front_of_a_queue_is_seen() {
     assert_eq!(first(), b"0003");
 }
 
-/// Regression: the entries went to the family `default`, where a range deletion among them deleted other keys. Without OPTIONS files only
-/// a later table of a third family shows that there are several.
-#[test]
-fn a_repair_without_a_manifest_does_not_guess_the_family_of_an_ingested_table() {
-    for names in [&["MANIFEST", "CURRENT"][..], &["MANIFEST", "CURRENT", "OPTIONS"]] {
-        let dir = tempfile::tempdir().unwrap();
-        let (path, file) = (dir.path().join("db"), dir.path().join("file.sst"));
-        let db = Db::builder(&path)
-            .options("disable_auto_compactions=true")
-            .family("other", |f| f)
-            .family("third", |f| f)
-            .open()
-            .unwrap();
-        db.put("a", "of default").unwrap();
-        db.flush().unwrap();
-        let mut writer = SstWriter::create(&file).unwrap();
-        writer.delete_range("a", "z").unwrap();
-        writer.put("a", "ingested").unwrap();
-        writer.finish().unwrap();
-        let other = db.family("other").unwrap();
-        other.ingest(&[&file], IngestOptions::new()).unwrap();
-        assert!(other.get("a").unwrap().is_some());
-        let third = db.family("third").unwrap();
-        third.put("b", "of third").unwrap();
-        third.flush().unwrap();
-        db.close().unwrap();
-        for entry in std::fs::read_dir(&path).unwrap() {
-            let name = entry.unwrap().file_name().into_string().unwrap();
-            if names.iter().any(|begin| name.starts_with(begin)) {
-                std::fs::remove_file(path.join(name)).unwrap();
+/// What another program did to the tables between the close and the repair.
+#[derive(Clone, Copy, Debug)]
+enum Touched {
+    Not,
+    /// Bytes stand behind each table.
+    Lengthened,
+    /// The ingested table has its sequence number, as RocksDB's `write_global_seqno` stores it.
+    Numbered,
+}
+
+impl Touched {
+    fn touch(self, table: &Path) {
+        let mut bytes = std::fs::read(table).unwrap();
+        let name = b"external_sst_file.global_seqno";
+        match self {
+            Touched::Not => {}
+            Touched::Lengthened => bytes.extend(b"garbage"),
+            Touched::Numbered => {
+                if let Some(at) = bytes.windows(name.len()).position(|at| at == name) {
+                    bytes[at + name.len()..][..8].copy_from_slice(&7_u64.to_le_bytes());
+                }
             }
         }
-        let report = Db::builder(&path).repair(|_| ()).unwrap().to_string();
-        assert!(report.contains("was ingested") && report.contains("ingest lost/"), "{report}");
-        let db = Db::open(&path).unwrap();
-        assert_eq!(db.get("a").unwrap().as_deref(), Some(&b"of default"[..]));
+        std::fs::write(table, bytes).unwrap();
+    }
+}
+
+/// Regression: the entries went to the family `default`, where a range deletion among them deleted other keys. Without OPTIONS files only
+/// a later table of a third family shows that there are several; that table may be damaged at its end.
+#[test]
+fn a_repair_without_a_manifest_does_not_guess_the_family_of_an_ingested_table() {
+    let lost = [&["MANIFEST", "CURRENT"][..], &["MANIFEST", "CURRENT", "OPTIONS"]];
+    for touched in [Touched::Not, Touched::Lengthened, Touched::Numbered] {
+        lost.iter().for_each(|names| families_with_an_ingested_table(names, touched));
+    }
+}
+
+fn families_with_an_ingested_table(lost: &[&str], touched: Touched) {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, file) = (dir.path().join("db"), dir.path().join("file.sst"));
+    let db = Db::builder(&path)
+        .options("disable_auto_compactions=true")
+        .family("other", |f| f)
+        .family("third", |f| f)
+        .open()
+        .unwrap();
+    db.put("a", "of default").unwrap();
+    db.flush().unwrap();
+    let mut writer = SstWriter::create(&file).unwrap();
+    writer.delete_range("a", "z").unwrap();
+    writer.put("a", "ingested").unwrap();
+    writer.finish().unwrap();
+    let other = db.family("other").unwrap();
+    other.ingest(&[&file], IngestOptions::new()).unwrap();
+    assert!(other.get("a").unwrap().is_some());
+    let third = db.family("third").unwrap();
+    third.put("b", "of third").unwrap();
+    third.flush().unwrap();
+    db.close().unwrap();
+    for entry in std::fs::read_dir(&path).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        if lost.iter().any(|begin| name.starts_with(begin)) {
+            std::fs::remove_file(path.join(name)).unwrap();
+        } else if name.ends_with(".sst") {
+            touched.touch(&path.join(name));
+        }
+    }
+    let report = Db::builder(&path).repair(|_| ()).unwrap().to_string();
+    assert!(report.contains("was ingested") && report.contains("ingest lost/"), "{touched:?}: {report}");
+    let db = Db::open(&path).unwrap();
+    assert_eq!(db.get("a").unwrap().as_deref(), Some(&b"of default"[..]), "{touched:?}: {report}");
+    let third = db.families().into_iter().find(|family| family.get("b").unwrap().is_some());
+    assert!(third.is_some(), "{touched:?}: {report}");
+    if matches!(touched, Touched::Not) {
         let (_, advice) = report.split_once("ingest lost/").unwrap();
         let table = path.join("lost").join(advice.split(' ').next().unwrap());
         // Nothing else was in the family.

@@ -186,3 +186,34 @@ fn a_rebuild_without_a_manifest_is_no_lossless_one_and_tells_strange_families() 
     let db = Db::open(temp.path()).unwrap();
     assert_eq!(db.family("written for").unwrap().get(b"k").unwrap().as_deref(), Some(&b"v"[..]));
 }
+
+/// Regression: a family that only the WAL has got the order of bytes, and the options that had repaired the directory did not open it.
+#[test]
+fn a_family_of_the_log_gets_the_order_that_the_caller_gave_for_default() {
+    let temp = tempfile::tempdir().unwrap();
+    let builder = || Db::builder(temp.path()).default_family(|f| f.reverse_order());
+    let db = builder().family("other", |f| f.reverse_order()).open().unwrap();
+    let other = db.family("other").unwrap();
+    for key in ["a", "b", "c"] {
+        other.put(key, key).unwrap();
+    }
+    db.sync().unwrap();
+    db.pause_background_work().unwrap();
+    let copied = tempfile::tempdir().unwrap();
+    crate::repair::copy(temp.path(), copied.path());
+    drop(db);
+    forget_tree(copied.path());
+    files(copied.path(), "").iter().filter(|file| file.to_string_lossy().contains("OPTIONS")).for_each(
+        |file| {
+            std::fs::remove_file(file).unwrap();
+        },
+    );
+    let builder = || Db::builder(copied.path()).default_family(|f| f.reverse_order());
+    let report = builder().repair(|_| {}).unwrap();
+    assert!(report.to_string().contains("rocksdb.ReverseBytewiseComparator"), "{report}");
+    let names = ashlardb::list_families(&ashlardb::Env::os().unwrap(), copied.path()).unwrap();
+    let name = names.iter().find(|name| *name != "default").unwrap();
+    let db = builder().family(name, |f| f.reverse_order()).open().unwrap();
+    let keys: Vec<_> = db.family(name).unwrap().scan(..).map(|entry| entry.unwrap().0.to_vec()).collect();
+    assert_eq!(keys, [b"c", b"b", b"a"]);
+}

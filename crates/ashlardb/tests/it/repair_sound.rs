@@ -118,6 +118,44 @@ fn no_damaged_record_stays_in_a_blob_file() {
     }
 }
 
+/// Regression: all values of the file were lost, although each record has a checksum of its own.
+#[test]
+fn another_end_of_a_blob_file_costs_a_repair_no_value() {
+    let temp = tempfile::tempdir().unwrap();
+    let builder = Db::builder(temp.path()).default_family(|f| f.blob_files(10));
+    let db = builder.tune(|_, f| f.compaction.automatic = false).open().unwrap();
+    let mut all = Contents::new();
+    for i in 0..20 {
+        let (key, value) = (format!("k{i:02}"), format!("v{i:02}").repeat(20));
+        db.put(&key, &value).unwrap();
+        all.insert(key.into_bytes(), value.into_bytes());
+    }
+    db.flush().unwrap();
+    db.close().unwrap();
+    for case in 0..6 {
+        let damaged = tempfile::tempdir().unwrap();
+        copy(temp.path(), damaged.path());
+        let blob = &files(damaged.path(), ".blob")[0];
+        let mut bytes = std::fs::read(blob).unwrap();
+        let len = bytes.len();
+        match case {
+            0 => bytes.extend(b"garbage"),
+            1 => bytes.resize(len + 4096, 0),
+            2 => bytes.truncate(len - 1),
+            3 => bytes.truncate(len - 32),
+            4 => bytes[len - 1] ^= 1,
+            // Into the last record.
+            _ => bytes.truncate(len - 40),
+        }
+        std::fs::write(blob, bytes).unwrap();
+        assert_eq!(
+            repaired(damaged.path(), &all, &format!("case {case}")),
+            usize::from(case == 5),
+            "case {case}"
+        );
+    }
+}
+
 fn two_tables(dir: &Path, format_version: u32) -> Contents {
     let options = format!("block_based_table_factory={{format_version={format_version}}}");
     let builder = Db::builder(dir).default_family(|f| f.options(&options));
@@ -161,18 +199,23 @@ fn a_footer_that_the_rest_of_its_table_contradicts_is_damage_and_loses_nothing()
     }
 }
 
-/// Regression: a byte behind a table cost a repair all its entries, and so did more bytes, another footer, and an end that was cut off.
+/// Regression: a byte behind a table cost a repair all its entries, and so did more bytes, another footer, also one of another table, and an
+/// end that was cut off.
 #[test]
 fn another_end_of_a_table_costs_a_repair_nothing() {
     let magic = 0x88e2_41b7_85f4_cff7_u64.to_le_bytes();
     for version in [5, 6] {
         for with_manifest in [true, false] {
-            for case in 0..9 {
+            for case in 0..12 {
                 let temp = tempfile::tempdir().unwrap();
                 let all = two_tables(temp.path(), version);
                 let table = &files(temp.path(), ".sst")[0];
                 let mut bytes = std::fs::read(table).unwrap();
                 let (len, footer) = (bytes.len(), bytes[bytes.len() - 53..].to_vec());
+                let other = std::fs::read(&files(temp.path(), ".sst")[1]).unwrap();
+                // Its metaindex lies elsewhere.
+                let mut foreign = footer.clone();
+                foreign[if version == 5 { 1 } else { 13 }] ^= 1;
                 match case {
                     0 => bytes.push(0),
                     1 => bytes.resize(len + 4096, 0),
@@ -183,14 +226,18 @@ fn another_end_of_a_table_costs_a_repair_nothing() {
                     5 => bytes.extend([&[9; 90_000][..], &magic].concat()),
                     6 => bytes.truncate(len - 1),
                     7 => bytes.truncate(len - 12),
-                    _ => bytes.extend_from_within(..),
+                    8 => bytes.extend_from_within(..),
+                    9 => bytes.extend(foreign),
+                    10 => bytes.extend(other),
+                    // The MANIFEST knows the length, and nothing stands for the version.
+                    _ => bytes.splice(len - 12.., [0; 100]).for_each(drop),
                 }
                 std::fs::write(table, bytes).unwrap();
                 let what =
                     format!("format version {version}, case {case}, with the MANIFEST: {with_manifest}");
                 assert!(!check(temp.path()).damages.is_empty(), "{what}");
                 if !with_manifest {
-                    if matches!(case, 6 | 7) {
+                    if matches!(case, 6 | 7 | 11) {
                         // Only the MANIFEST knows the length.
                         continue;
                     }
