@@ -27,19 +27,21 @@ pub enum MemoryUse {
     Buffers,
     /// Buffers of the log.
     Wal,
-    /// Batches on their way through the log into the memtables.
+    /// Batches on their way through the log into the memtables, and copies of long values that wait for their write.
     Batches,
     /// Merge operands that a flush, a compaction or a read folds.
     Operands,
-    /// Values from blob files, and folded values, that cursors stand on.
+    /// Long copies that readers hold: values of memtables and blob files, folded values, keys of cursors.
     Values,
     /// What versions know of each table: number, size, first and last key.
     Files,
+    /// Operations of prepared transactions.
+    Prepared,
 }
 
 impl MemoryUse {
     /// All of them.
-    pub const ALL: [MemoryUse; 8] = [
+    pub const ALL: [MemoryUse; 9] = [
         MemoryUse::Memtables,
         MemoryUse::Tables,
         MemoryUse::Buffers,
@@ -48,6 +50,7 @@ impl MemoryUse {
         MemoryUse::Operands,
         MemoryUse::Values,
         MemoryUse::Files,
+        MemoryUse::Prepared,
     ];
 }
 

@@ -21,8 +21,10 @@ mod listed;
 pub use listed::ListedTombstones;
 
 use crate::ext::comparator::{BytewiseOrder, KeyOrder, ReverseBytewiseOrder};
+use crate::memory::{MemoryBudget, MemoryUse};
 use crate::{Order, SeqNum};
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 /// One range tombstone as written. Its keys are owned, or borrowed where there are many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,7 +97,25 @@ struct Span {
     seq: SeqNum,
 }
 
+/// Bytes for each tombstone that a cut takes until it ends, beside the keys: its ends, where they lie, and the pieces.
+const CUTTING: usize = 160;
+
+/// What a cut takes is charged from this many bytes on.
+const CHARGED: usize = 64 << 10;
+
 impl FragmentedTombstones {
+    /// [`FragmentedTombstones::new`]. What the cut and the list of tombstones take until the cut ends is charged to `budget`.
+    pub fn cut<K: AsRef<[u8]>>(
+        order: &Order,
+        tombstones: &[RangeTombstone<K>],
+        budget: Option<&Arc<MemoryBudget>>,
+    ) -> Self {
+        let bytes = tombstones.len() * (CUTTING + size_of::<RangeTombstone<K>>());
+        let charge = |budget: &Arc<MemoryBudget>| budget.charge(MemoryUse::Buffers, bytes);
+        let _charge = budget.filter(|_| bytes >= CHARGED).map(charge);
+        Self::new(order, tombstones)
+    }
+
     /// Cuts `tombstones`; those with `begin >= end` cover nothing and are left out.
     pub fn new<K: AsRef<[u8]>>(order: &Order, tombstones: &[RangeTombstone<K>]) -> Self {
         let live: Vec<_> = tombstones.iter().filter(|t| t.covers_something(order)).collect();

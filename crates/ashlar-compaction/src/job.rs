@@ -118,8 +118,8 @@ impl CompactionPart {
         let tombstones = tombstones(&version, &plan)?;
         let ranges = parts(&version, &plan, parts_max)?;
         let count = ranges.len();
-        let tombstones = cut_tombstones(&order, &ranges, tombstones);
-        let part = |(range, tombstones): (KeyRange, _)| {
+        let tombstones = cut_tombstones(&order, &ranges, tombstones, version.tables().budget());
+        let part = |(range, (tombstones, added)): (KeyRange, (_, usize))| {
             let retention = plan
                 .retention(snapshots.clone(), tombstones)
                 .with_operator(output.merge_operator.clone())
@@ -130,7 +130,7 @@ impl CompactionPart {
             let sink = TableOutputs::new(output.clone(), plan.cut_limits(), Arc::clone(&numbers))
                 .partitioned_by(partitioning)
                 .with_index_limit(index_limit(&version, &plan))
-                .with_tombstones(retention.survivors(&order), retention.tombstones.memory());
+                .with_tombstones(retention.survivors(&order), added);
             let runs = runs(&version, &plan, &range, count)?;
             let filter = filter.as_ref().map(|source| filter_of(source, &plan, &version, &output.identity));
             let filter = filter.transpose()?.flatten();

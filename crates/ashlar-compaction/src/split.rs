@@ -8,6 +8,7 @@
 //! Source: RocksDB `db/compaction/compaction_job.cc` (`GenSubcompactionBoundaries`, behaviour).
 
 use ashlar_base::Order;
+use ashlar_base::memory::MemoryBudget;
 use ashlar_base::range_del::{FragmentedTombstones, RangeTombstone};
 use ashlar_read::range_del::CutTombstones;
 use std::sync::Arc;
@@ -53,19 +54,26 @@ pub(super) fn split(order: &Order, mut stretches: Vec<Stretch>, parts: usize) ->
     begins.zip(ends).map(|(begin, end)| KeyRange { begin, end }).collect()
 }
 
-/// The tombstones within each of the ranges, which are adjacent and together unbounded.
+/// The tombstones within each of the ranges, which are adjacent and together unbounded; and the memory of each part beside that of
+/// the tables.
 pub(super) fn cut_tombstones(
     order: &Order,
     ranges: &[KeyRange],
     tombstones: Vec<CutTombstones>,
-) -> Vec<Arc<FragmentedTombstones>> {
+    budget: Option<&Arc<MemoryBudget>>,
+) -> Vec<(Arc<FragmentedTombstones>, usize)> {
     if let ([_], [only]) = (ranges, &tombstones[..])
         && let Some(whole) = only.whole(order)
     {
-        return vec![Arc::clone(whole)];
+        return vec![(Arc::clone(whole), 0)];
     }
     let all: Vec<_> = tombstones.iter().flat_map(|of_table| of_table.iter(order)).collect();
-    ranges.iter().map(|range| Arc::new(range.cut(order, &all))).collect()
+    let part = |range: &KeyRange| {
+        let part = range.cut(order, &all, budget);
+        let added = part.memory();
+        (Arc::new(part), added)
+    };
+    ranges.iter().map(part).collect()
 }
 
 impl KeyRange {
@@ -75,14 +83,19 @@ impl KeyRange {
     }
 
     /// The tombstones within the range, cut at its ends.
-    fn cut(&self, order: &Order, all: &[RangeTombstone<&[u8]>]) -> FragmentedTombstones {
+    fn cut(
+        &self,
+        order: &Order,
+        all: &[RangeTombstone<&[u8]>],
+        budget: Option<&Arc<MemoryBudget>>,
+    ) -> FragmentedTombstones {
         let less = |a: &[u8], b: &[u8]| order.compare(a, b).is_lt();
         let inside = all.iter().filter_map(|t| {
             let begin = self.begin.as_deref().filter(|begin| less(t.begin, begin)).unwrap_or(t.begin);
             let end = self.end.as_deref().filter(|end| less(end, t.end)).unwrap_or(t.end);
             less(begin, end).then_some(RangeTombstone { begin, end, seq: t.seq })
         });
-        FragmentedTombstones::new(order, &inside.collect::<Vec<_>>())
+        FragmentedTombstones::cut(order, &inside.collect::<Vec<_>>(), budget)
     }
 }
 
@@ -135,7 +148,7 @@ mod tests {
             assert!(!ranges.is_empty() && ranges.len() <= most);
             let whole = FragmentedTombstones::new(&order, &all);
             let inside: Vec<_> = whole.tombstones().collect();
-            let cut: Vec<_> = ranges.iter().map(|r| r.cut(&order, &inside)).collect();
+            let cut: Vec<_> = ranges.iter().map(|r| r.cut(&order, &inside, None)).collect();
             for key in (0..40u8).map(|key| [key]) {
                 let after_begin =
                     |r: &KeyRange| r.begin.as_ref().is_none_or(|b| order.compare(b, &key).is_le());

@@ -12,8 +12,10 @@ pub enum MemoryClass {
     CachedBlocks,
     /// Blocks that cursors and views hold, in the cache or outside it.
     HeldBlocks,
-    /// Values from blob files, and folded values, that cursors stand on.
+    /// Copies of 16 KiB and more that readers hold: values of memtables and blob files, folded values, keys of cursors.
     HeldValues,
+    /// The cursors themselves, about: some KiB each. Estimated from their number, and not charged to the cap.
+    Cursors,
     /// Memtables that take writes.
     WritableMemtables,
     /// Memtables that wait for their flush.
@@ -26,20 +28,23 @@ pub enum MemoryClass {
     Files,
     /// Buffers of the WAL.
     Wal,
-    /// Batches on their way through the WAL into the memtables.
+    /// Batches on their way through the WAL into the memtables, and copies of long values that wait for their write.
     Batches,
     /// Buffers of flushes and compactions, the range tombstones that they write, and large blocks while they are read.
     Buffers,
     /// Merge operands that a flush, a compaction or a read folds.
     Operands,
+    /// Operations of transactions that are prepared and not decided on.
+    Prepared,
 }
 
 impl MemoryClass {
     /// All classes, in the order of the report.
-    pub const ALL: [MemoryClass; 12] = [
+    pub const ALL: [MemoryClass; 14] = [
         MemoryClass::CachedBlocks,
         MemoryClass::HeldBlocks,
         MemoryClass::HeldValues,
+        MemoryClass::Cursors,
         MemoryClass::WritableMemtables,
         MemoryClass::ImmutableMemtables,
         MemoryClass::HeldMemtables,
@@ -49,6 +54,7 @@ impl MemoryClass {
         MemoryClass::Batches,
         MemoryClass::Buffers,
         MemoryClass::Operands,
+        MemoryClass::Prepared,
     ];
 
     /// The name in texts and maps.
@@ -57,6 +63,7 @@ impl MemoryClass {
             MemoryClass::CachedBlocks => "cached-blocks",
             MemoryClass::HeldBlocks => "held-blocks",
             MemoryClass::HeldValues => "held-values",
+            MemoryClass::Cursors => "cursors",
             MemoryClass::WritableMemtables => "writable-memtables",
             MemoryClass::ImmutableMemtables => "immutable-memtables",
             MemoryClass::HeldMemtables => "held-memtables",
@@ -66,6 +73,7 @@ impl MemoryClass {
             MemoryClass::Batches => "batches",
             MemoryClass::Buffers => "buffers",
             MemoryClass::Operands => "merge-operands",
+            MemoryClass::Prepared => "prepared-transactions",
         }
     }
 
@@ -74,7 +82,8 @@ impl MemoryClass {
         match self {
             MemoryClass::CachedBlocks => "the block cache",
             MemoryClass::HeldBlocks => "cursors and views",
-            MemoryClass::HeldValues => "cursors",
+            MemoryClass::HeldValues => "cursors and views",
+            MemoryClass::Cursors => "cursors",
             MemoryClass::WritableMemtables => "writers",
             MemoryClass::ImmutableMemtables => "flushes",
             MemoryClass::HeldMemtables => "cursors, views and snapshots with a filter",
@@ -84,6 +93,7 @@ impl MemoryClass {
             MemoryClass::Batches => "writers",
             MemoryClass::Buffers => "flushes, compactions and reads",
             MemoryClass::Operands => "flushes, compactions and reads",
+            MemoryClass::Prepared => "prepared transactions",
         }
     }
 }
@@ -120,7 +130,12 @@ impl MemoryReport {
 
     /// Bytes that only cursors, views and snapshots keep.
     pub fn held_by_readers(&self) -> u64 {
-        let held = [MemoryClass::HeldBlocks, MemoryClass::HeldValues, MemoryClass::HeldMemtables];
+        let held = [
+            MemoryClass::HeldBlocks,
+            MemoryClass::HeldValues,
+            MemoryClass::Cursors,
+            MemoryClass::HeldMemtables,
+        ];
         held.map(|class| self.of(class)).iter().sum()
     }
 

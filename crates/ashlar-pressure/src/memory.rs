@@ -152,10 +152,12 @@ impl Memory {
         self.budget().cap().saturating_sub(self.budget().total().saturating_sub(live))
     }
 
-    /// The same if cursors held no values. Like blocks, values make memtables smaller and refuse no write.
+    /// The same if cursors held no values and no write waited. Like blocks, values and batches make memtables smaller and refuse no
+    /// write.
     fn room(&self, live: usize) -> usize {
-        let values = self.budget().held(MemoryUse::Values);
-        self.room_beside_readers(live.saturating_add(values))
+        let held = |what| self.budget().held(what);
+        let passing = held(MemoryUse::Values).saturating_add(held(MemoryUse::Batches));
+        self.room_beside_readers(live.saturating_add(passing))
     }
 
     /// The limit of all memtables of the database together: its part of the share, or what others leave of the share if that is

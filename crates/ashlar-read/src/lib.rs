@@ -22,3 +22,6 @@ pub mod super_version;
 pub mod snapshot;
 pub mod iter;
 pub mod point;
+
+/// A copy that a reader holds is charged from this length on.
+const CHARGED: usize = 16 << 10;

@@ -22,7 +22,7 @@ mod unused_files;
 mod wal_replay;
 
 pub use leveldb::{LEVELDB_UPGRADE_NOTICE, is_leveldb_directory};
-pub use prepared::{MAX_NAME_BYTES, MAX_PREPARED_BYTES, PreparedSet, put_prepared};
+pub use prepared::{MAX_NAME_BYTES, MAX_PREPARED_BYTES, PreparedSet, Undecided, put_prepared};
 pub use purge::{PurgedAtOpen, purge_at_open};
 pub use recover::{
     Families, FamilySpec, Others, Recovered, list_families, logs_needed_from, recover_in, recover_manifest,

@@ -15,10 +15,12 @@
 //! The price: an undecided transaction is written again with each new WAL file. RocksDB keeps the old WAL file instead.
 
 use ashlar_base::error::BusyKind;
+use ashlar_base::memory::MemoryCharge;
 use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{Error, ErrorKind, Result};
 use ashlar_format::write_batch::BatchEncoder;
 use std::collections::BTreeMap;
+use std::ops::Deref;
 use std::sync::Arc;
 
 /// The data of all undecided transactions together, in bytes: each new WAL file has a copy.
@@ -30,11 +32,33 @@ pub const MAX_NAME_BYTES: usize = 512;
 /// The undecided transactions by name. A clone shares their data.
 #[derive(Clone, Debug, Default)]
 pub struct PreparedSet {
-    by_name: BTreeMap<Vec<u8>, Arc<BatchEncoder>>,
+    by_name: BTreeMap<Vec<u8>, Arc<Undecided>>,
     /// The size of their data together.
     bytes: usize,
     /// The database has had a prepared transaction since its open.
     used: bool,
+}
+
+/// The operations of an undecided transaction, with the charge for their memory.
+#[derive(Debug)]
+pub struct Undecided {
+    data: BatchEncoder,
+    _charge: MemoryCharge,
+}
+
+impl Undecided {
+    /// `charge`: for as many bytes as `data` has.
+    pub fn new(data: BatchEncoder, charge: MemoryCharge) -> Arc<Undecided> {
+        Arc::new(Undecided { data, _charge: charge })
+    }
+}
+
+impl Deref for Undecided {
+    type Target = BatchEncoder;
+
+    fn deref(&self) -> &BatchEncoder {
+        &self.data
+    }
 }
 
 impl PreparedSet {
@@ -54,7 +78,7 @@ impl PreparedSet {
     }
 
     /// The operations of the transaction of this name.
-    pub fn get(&self, name: &[u8]) -> Option<&Arc<BatchEncoder>> {
+    pub fn get(&self, name: &[u8]) -> Option<&Arc<Undecided>> {
         self.by_name.get(name)
     }
 
@@ -84,7 +108,7 @@ impl PreparedSet {
     }
 
     /// Adds a transaction, or replaces the one of its name.
-    pub fn insert(&mut self, name: &[u8], data: Arc<BatchEncoder>) {
+    pub fn insert(&mut self, name: &[u8], data: Arc<Undecided>) {
         self.used = true;
         self.remove(name);
         self.bytes = self.bytes.saturating_add(data.byte_len());
@@ -131,10 +155,10 @@ mod tests {
     use ashlar_base::{FamilyId, SeqNum};
     use ashlar_format::write_batch::{BatchOp, BatchReader};
 
-    fn data(key: &[u8]) -> Arc<BatchEncoder> {
+    fn data(key: &[u8]) -> Arc<Undecided> {
         let mut data = BatchEncoder::new();
         data.put(FamilyId::DEFAULT, key, b"v").unwrap();
-        Arc::new(data)
+        Undecided::new(data, MemoryCharge::none())
     }
 
     #[test]

@@ -75,6 +75,7 @@ impl Writable for LockingWriter<'_> {
         }
         with_batch(|batch| {
             op(batch, self.family.id())?;
+            let _charge = self.db.engine().charge_copy(batch.byte_len());
             self.apply(batch)
         })
     }

@@ -318,6 +318,7 @@ impl Writable for Writer<'_> {
         }
         let written = with_batch(|batch| {
             op(batch, self.family.id())?;
+            let _charge = self.db.engine().charge_copy(batch.byte_len());
             self.db.engine().write(batch, self.options.inner)
         });
         written.map(drop).map_err(|e| {

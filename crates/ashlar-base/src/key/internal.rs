@@ -250,6 +250,12 @@ impl InternalKeyBuf {
         InternalKeyBuf(buf)
     }
 
+    /// Bytes of memory that it holds.
+    #[inline]
+    pub fn memory(&self) -> usize {
+        self.0.capacity()
+    }
+
     /// Replaces the content without a new allocation where the old one is large enough.
     pub fn set(&mut self, user_key: &[u8], trailer: Trailer) {
         self.0.clear();

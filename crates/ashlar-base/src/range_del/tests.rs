@@ -73,7 +73,7 @@ const SHAPES: [fn(u8) -> Vec<u8>; 4] = [
 
 #[test]
 fn equals_the_plain_form() {
-    for order in [Order::Bytewise, Order::ReverseBytewise, Order::Custom(std::sync::Arc::new(LongestFirst))] {
+    for order in [Order::Bytewise, Order::ReverseBytewise, Order::Custom(Arc::new(LongestFirst))] {
         for shape in SHAPES {
             equals_the_plain_form_of(&order, shape);
         }

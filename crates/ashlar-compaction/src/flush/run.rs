@@ -9,6 +9,7 @@ use crate::rewrite::{
     BlobCounters, CutLimits, OutputPlan, Progress, Retention, Rewrite, RewriteCounters, TableOutputs,
     shared_prefix, start,
 };
+use ashlar_base::memory::MemoryBudget;
 use ashlar_base::range_del::FragmentedTombstones;
 use ashlar_base::{Error, FamilyId, FileNumber, Level, Order, Result, RunCursor, SeqNum};
 use ashlar_format::version_edit::VersionEdit;
@@ -77,7 +78,7 @@ impl FlushRun {
         let count = memtables.len();
         let order = output.table.order.clone();
         let skip = common_prefix(&order, &memtables);
-        let (tombstones, added) = tombstones(&order, &memtables);
+        let (tombstones, added) = tombstones(&order, &memtables, output.budget.as_ref());
         let retention =
             Retention::above_unknown(snapshots, tombstones).with_operator(output.merge_operator.clone());
         let mut runs: Vec<Box<dyn RunCursor>> = Vec::with_capacity(count);
@@ -151,14 +152,18 @@ impl FlushRun {
 }
 
 /// The range tombstones of all memtables, and the memory that they take beside the memtables.
-fn tombstones(order: &Order, memtables: &[Arc<dyn MemtableRep>]) -> (Arc<FragmentedTombstones>, usize) {
+fn tombstones(
+    order: &Order,
+    memtables: &[Arc<dyn MemtableRep>],
+    budget: Option<&Arc<MemoryBudget>>,
+) -> (Arc<FragmentedTombstones>, usize) {
     let parts: Vec<_> = memtables.iter().filter_map(|m| m.range_tombstones()).collect();
     let parts: Vec<_> = parts.iter().flat_map(|parts| parts.iter()).collect();
     if let [one] = parts[..] {
         return (Arc::clone(one), 0);
     }
     let all: Vec<_> = parts.iter().flat_map(|part| part.tombstones()).collect();
-    let joined = FragmentedTombstones::new(order, &all);
+    let joined = FragmentedTombstones::cut(order, &all, budget);
     let added = joined.memory();
     (Arc::new(joined), added)
 }

@@ -7,9 +7,10 @@ use ashlar_base::memory::MemoryUse;
 use ashlar_base::{Result, SeqNum};
 use ashlar_memtable::MemtableRep;
 use ashlar_observe::{MemoryClass, MemoryReport, Pins, SnapshotPins};
-use ashlar_read::iter::{FileBytes, files_of, memtables_of};
+use ashlar_read::iter::{FileBytes, cursor_bytes, files_of, memtables_of};
 use ashlar_read::snapshot::Snapshot;
 use ashlar_read::super_version::SuperVersion;
+use ashlar_sync::ReadPin;
 use ashlar_tree::version::Version;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -149,6 +150,7 @@ impl Core {
             (MemoryClass::CachedBlocks, (usage.used + usage.beyond).saturating_sub(blocks)),
             (MemoryClass::HeldBlocks, blocks),
             (MemoryClass::HeldValues, of(MemoryUse::Values)),
+            (MemoryClass::Cursors, self.bytes_of_cursors()),
             (MemoryClass::WritableMemtables, writable),
             (MemoryClass::ImmutableMemtables, immutable),
             (MemoryClass::HeldMemtables, of(MemoryUse::Memtables).saturating_sub(writable + immutable)),
@@ -158,11 +160,26 @@ impl Core {
             (MemoryClass::Batches, of(MemoryUse::Batches)),
             (MemoryClass::Buffers, of(MemoryUse::Buffers)),
             (MemoryClass::Operands, of(MemoryUse::Operands)),
+            (MemoryClass::Prepared, of(MemoryUse::Prepared)),
         ];
         let held = held.map(|(class, bytes)| (class, bytes as u64));
         let mut report = MemoryReport::new(budget.cap() as u64, used as u64, held);
         report.kept_by_allocator = ashlar_env::kept_by_allocator();
         report
+    }
+
+    /// About the bytes that cursors have for themselves. Snapshots with a filter count as cursors.
+    fn bytes_of_cursors(&self) -> usize {
+        let old = self.held_versions();
+        let old: usize = old.iter().map(|held| held.readers() * cursor_bytes(&held.0)).sum();
+        // Without a copy, which would count as a reader.
+        let pin = ReadPin::enter();
+        let state = self.state();
+        let present = state.families.iter().map(|live| {
+            let now = live.family.super_version.load(&pin);
+            (Arc::strong_count(now) - 1) * cursor_bytes(now)
+        });
+        old + present.sum::<usize>()
     }
 
     /// The present versions of all families. A copy of a super version would count as a reader once it is replaced.

@@ -14,6 +14,7 @@
 use crate::batch::memtable_op;
 use crate::column_family::new_memtable;
 use crate::pressure::Memory;
+use ashlar_base::memory::{MemoryCharge, MemoryUse};
 use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{Error, FamilyId, FileNumber, Order, Result, SeqNum, ValueType};
 use ashlar_compaction::flush::{FlushInput, FlushRun};
@@ -26,7 +27,7 @@ use ashlar_format::write_batch::{BatchEncoder, BatchOp, BatchReader};
 use ashlar_memtable::{MemtableRep, Op, WriterSlot};
 use ashlar_options::{DbOptions, FamilyOptions};
 use ashlar_recovery::{
-    BatchPlace, FamilyFilter, PreparedSet, RecoveryReport, ReplaySink, salvage_wals, sequenced_ops,
+    BatchPlace, FamilyFilter, PreparedSet, RecoveryReport, ReplaySink, Undecided, salvage_wals, sequenced_ops,
 };
 use ashlar_table::{CollectorFailure, MAX_ENTRY_BYTES};
 use ashlar_tree::direct_blobs::DirectBlobs;
@@ -360,7 +361,9 @@ impl ReplaySink for Replayer<'_> {
                 break;
             }
         }
-        self.undecided.insert(name, Arc::new(data));
+        let charge = |memory: &Memory| memory.account().charge(MemoryUse::Prepared, data.byte_len());
+        let charge = self.memory.map_or_else(MemoryCharge::none, charge);
+        self.undecided.insert(name, Undecided::new(data, charge));
     }
 }
 

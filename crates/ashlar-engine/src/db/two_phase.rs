@@ -15,11 +15,12 @@ use super::core::Core;
 use crate::batch::WriteBatch;
 use crate::health::Severity;
 use crate::write::unknown_family;
+use ashlar_base::memory::MemoryUse;
 use ashlar_base::planted::{Bug, planted};
 use ashlar_base::{Error, FamilyId, Result, SeqNum};
 use ashlar_format::write_batch::BatchEncoder;
 use ashlar_options::WriteOptions;
-use ashlar_recovery::{PreparedSet, put_prepared};
+use ashlar_recovery::{PreparedSet, Undecided, put_prepared};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -52,7 +53,8 @@ impl Db {
             )
             .hint("Commit it without preparing it, or write to a family without a time to live"));
         }
-        let data = Arc::new(batch.encoder().clone());
+        let charge = core.memory.account().charge(MemoryUse::Prepared, batch.byte_len());
+        let data = Undecided::new(batch.encoder().clone(), charge);
         let mut record = BatchEncoder::new();
         put_prepared(&mut record, name, &data)?;
         record.split();
@@ -133,7 +135,7 @@ impl Core {
     }
 
     /// The data of the prepared transaction of this name.
-    fn undecided(&self, name: &[u8]) -> Result<Arc<BatchEncoder>> {
+    fn undecided(&self, name: &[u8]) -> Result<Arc<Undecided>> {
         self.check_open()?;
         self.prepared().get(name).cloned().ok_or_else(|| {
             Error::invalid(format!("no transaction '{}' is prepared", name.escape_ascii()))

@@ -8,6 +8,7 @@ use crate::health::Source;
 use crate::pressure::Deadline;
 use crate::pressure::Pace;
 use crate::write::stalled;
+use ashlar_base::memory::{MemoryCharge, MemoryUse};
 use ashlar_base::stats::Distribution;
 use ashlar_base::{Error, Result, SeqNum};
 use ashlar_format::write_batch::{BatchOp, BatchReader};
@@ -16,7 +17,18 @@ use ashlar_read::merge::Merger;
 use ashlar_sync::atomic::Ordering;
 use std::sync::Arc;
 
+/// The copy of a write is charged from this length on.
+const CHARGED: usize = 64 << 10;
+
 impl Db {
+    /// Charges the copy of an operation that a caller's thread has made for [`Db::write`], if it is long. A batch that a user
+    /// has filled is memory of the user.
+    #[inline]
+    pub fn charge_copy(&self, bytes: usize) -> Option<MemoryCharge> {
+        let charge = || self.core().memory.account().charge(MemoryUse::Batches, bytes);
+        (bytes >= CHARGED).then(charge)
+    }
+
     /// Applies a batch: all of it, or nothing. Returns the sequence number of its last operation.
     ///
     /// # Errors

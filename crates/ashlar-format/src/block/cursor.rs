@@ -48,6 +48,11 @@ impl<F: EntryFormat> EntryCursor<F> {
         if self.on { self.series.key() } else { &[] }
     }
 
+    /// Bytes of its copies of keys.
+    pub fn key_bytes(&self) -> usize {
+        self.series.key_bytes()
+    }
+
     /// Offset of the entry under the cursor.
     #[inline]
     pub fn offset(&self) -> usize {

@@ -49,6 +49,11 @@ impl<V: Copy + Default> Series<V> {
         &self.here
     }
 
+    /// Bytes of its copies of keys.
+    pub(super) fn key_bytes(&self) -> usize {
+        self.keys.capacity()
+    }
+
     /// The key of that entry.
     #[inline]
     pub(super) fn key(&self) -> &[u8] {

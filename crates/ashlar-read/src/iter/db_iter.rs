@@ -31,6 +31,7 @@ mod resolve;
 use super::merging::Stepped;
 use super::tally::{Call, IterTally};
 use super::{CursorPins, KeyBounds, MergingIter, RunContext, TableFilter, runs};
+use crate::CHARGED;
 use crate::expiry::ExpiryNow;
 use crate::range_del::Stretch;
 use crate::super_version::SuperVersion;
@@ -53,9 +54,6 @@ const SKIPS_MAX: usize = 8;
 
 /// The most deleted keys between two tries to pass many of them at once.
 const WAIT_MAX: usize = 1024;
-
-/// A value of the cursor's own is charged from this length on.
-const CHARGED: usize = 16 << 10;
 
 /// The bytes of a key for which a cursor has room at once.
 const KEY_ROOM: usize = 56;
@@ -108,7 +106,7 @@ pub struct DbIter {
     /// The shown key unless it is the merge's, or the key whose entries are being skipped.
     key: Vec<u8>,
     value: Vec<u8>,
-    /// The charge for `value`. `None`: it is short.
+    /// The charge for the copies. `None`: all are short.
     charge: Option<MemoryCharge>,
     row: Option<Row>,
     /// The expiry of the values when the cursor was made; `None`: they have no times.
@@ -191,35 +189,39 @@ impl DbIter {
         self.whole = false;
     }
 
-    /// Charges the memory of `value` if it is long, and ends the charge of a long value before it.
+    /// Charges the cursor's own copies of a value and of keys, if any is long, and ends the charge of those before.
     #[inline]
-    fn charge_value(&mut self) {
-        if self.value.capacity() >= CHARGED || self.charge.is_some() {
-            self.charge_long_value();
+    fn charge_copies(&mut self) {
+        let longest = self.value.capacity().max(self.key.capacity()).max(self.target.memory());
+        if longest >= CHARGED || self.charge.is_some() {
+            self.charge_long_copies();
         }
     }
 
     #[cold]
-    fn charge_long_value(&mut self) {
-        let budget = self.cx.state.from.version.tables().budget();
+    fn charge_long_copies(&mut self) {
         if self.value.capacity() > self.value.len() + self.value.len() / 4 {
             self.value.shrink_to_fit();
         }
-        if self.value.capacity() < CHARGED {
-            self.charge = None;
-            return;
-        }
+        let bytes = self.copied_bytes();
+        let budget = self.cx.state.from.version.tables().budget();
         let new = || budget.map(|budget| budget.charge(MemoryUse::Values, 0));
-        if let Some(charge) = self.charge.take().or_else(new) {
-            charge.set(self.value.capacity());
-            self.charge = Some(charge);
+        self.charge = self.charge.take().or_else(new).filter(|_| bytes >= CHARGED);
+        if let Some(charge) = &self.charge {
+            charge.set(bytes);
         }
+    }
+
+    /// Bytes of the cursor's own copies of a value and of keys.
+    fn copied_bytes(&self) -> usize {
+        let row = self.row.as_ref().map_or(0, |row| row.stored.capacity());
+        self.value.capacity() + row + self.key.capacity() + self.target.memory() + self.merge.key_bytes()
     }
 
     /// The memory and files that the cursor keeps alive and that its family no longer uses. `now`: the family's current
     /// state.
     pub fn pins(&self, now: &SuperVersion) -> CursorPins {
-        let bytes = self.merge.block_bytes() + self.value.capacity();
+        let bytes = self.merge.block_bytes() + self.copied_bytes();
         CursorPins::new(&self.cx.state.from, self.seq, bytes, now)
     }
 
@@ -332,6 +334,7 @@ impl DbIter {
         if let Some(statistics) = self.statistics() {
             statistics.took(Distribution::DbSeekMicros, start);
         }
+        self.charge_copies();
         self.tally.called(Call::Seek, self.is_valid());
         outcome
     }

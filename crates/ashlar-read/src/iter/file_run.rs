@@ -61,6 +61,11 @@ impl FileRun {
         self.cursor.block_bytes()
     }
 
+    /// Bytes of its copies of keys.
+    pub(crate) fn key_bytes(&self) -> usize {
+        self.cursor.key_bytes() + self.left.capacity()
+    }
+
     /// The entry under the cursor; `None` off the end.
     #[inline]
     pub(crate) fn entry(&self) -> Option<Entry<'_>> {

@@ -134,6 +134,11 @@ impl MergingIter {
         self.runs.iter().map(Run::block_bytes).sum()
     }
 
+    /// Bytes of the runs' copies of keys.
+    pub(crate) fn key_bytes(&self) -> usize {
+        self.runs.iter().map(Run::key_bytes).sum()
+    }
+
     /// Plays a match of two runs whose codes have the same base. Returns the winner, and the loser, whose code then has the winner's
     /// key as its base.
     #[inline]

@@ -23,7 +23,7 @@ pub use bounds::KeyBounds;
 pub use db_iter::DbIter;
 use merging::MergingIter;
 pub use pins::CursorPins;
-pub use pins::{FileBytes, files_of, memtables_of};
+pub use pins::{FileBytes, cursor_bytes, files_of, memtables_of};
 pub use run::TableFilter;
 use run::{ReadState, Run, RunContext, runs};
 pub use tailing::{Follow, State, TailingIter};

@@ -236,6 +236,14 @@ impl Run {
         }
     }
 
+    /// Bytes of its copies of keys.
+    pub(crate) fn key_bytes(&self) -> usize {
+        match self {
+            Run::Mem(_) => 0,
+            Run::Files(files) => files.key_bytes(),
+        }
+    }
+
     /// The current file, if the run is in one.
     pub(crate) fn path(&self, state: &ReadState) -> Option<PathBuf> {
         match self {

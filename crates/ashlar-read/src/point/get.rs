@@ -238,21 +238,24 @@ impl<'k> Search<'k> {
 
     #[inline]
     fn value(&self, from: &SuperVersion, base: Option<Base>) -> Result<Option<View>> {
-        match from.expiry {
-            None => self.stored_value(from, base),
+        let mut value = match from.expiry {
+            None => self.stored_value(from, base)?,
             Some(expiry) => {
                 let is_entity = base.as_ref().is_some_and(Base::is_entity);
-                let stored = self.stored_value(from, base)?;
-                match stored {
+                match self.stored_value(from, base)? {
                     Some(stored) if !is_entity => {
                         let now = expiry.now(&**from.version.tables().clock());
                         let len = now.open(self.key.user_key, &stored)?.map(<[u8]>::len);
-                        Ok(len.map(|len| stored.first(len)))
+                        len.map(|len| stored.first(len))
                     }
-                    other => Ok(other),
+                    other => other,
                 }
             }
+        };
+        if let Some(view) = &mut value {
+            view.charge(from.version.tables().budget());
         }
+        Ok(value)
     }
 
     /// The value as it is stored: with its time, if the family's values have times.

@@ -1,9 +1,12 @@
 //! What a point read returns: a value, which outlives the read that found it, or what is known of one.
 
+use crate::CHARGED;
+use ashlar_base::memory::{MemoryBudget, MemoryCharge, MemoryUse};
 use ashlar_cache::FramePin;
 use ashlar_table::FoundIn;
 use std::fmt;
 use std::ops::{Deref, Range};
+use std::sync::Arc;
 
 const INLINE: usize = 64;
 
@@ -11,7 +14,8 @@ const INLINE: usize = 64;
 ///
 /// A value of up to 64 bytes is copied into the view, and a larger value of a memtable to the heap. A larger value of a table
 /// stays in its block: the view pins the block, which counts against the block cache until the view is dropped. If the block
-/// did not enter the cache, the view has a copy of the value.
+/// did not enter the cache, the view has a copy of the value. A copy of 16 KiB and more counts under the memory cap until the view and
+/// its clones are dropped.
 #[derive(Clone)]
 pub struct View(Home);
 
@@ -20,6 +24,12 @@ enum Home {
     Inline { len: u8, bytes: [u8; INLINE] },
     Frame { pin: FramePin, value: Range<usize> },
     Owned(Box<[u8]>),
+    Charged(Arc<LongCopy>),
+}
+
+struct LongCopy {
+    bytes: Box<[u8]>,
+    _charge: MemoryCharge,
 }
 
 impl View {
@@ -58,6 +68,25 @@ impl View {
         Some(View(Home::Inline { len: u8::try_from(value.len()).ok()?, bytes }))
     }
 
+    /// Charges a long copy to `budget`.
+    #[inline]
+    pub(crate) fn charge(&mut self, budget: Option<&Arc<MemoryBudget>>) {
+        if let Home::Owned(bytes) = &self.0
+            && bytes.len() >= CHARGED
+            && let Some(budget) = budget
+        {
+            self.charge_long(budget);
+        }
+    }
+
+    #[cold]
+    fn charge_long(&mut self, budget: &Arc<MemoryBudget>) {
+        if let Home::Owned(bytes) = &mut self.0 {
+            let _charge = budget.charge(MemoryUse::Values, bytes.len());
+            self.0 = Home::Charged(Arc::new(LongCopy { bytes: std::mem::take(bytes), _charge }));
+        }
+    }
+
     /// The first `len` bytes of the view.
     pub(crate) fn first(self, len: usize) -> View {
         View(match self.0 {
@@ -73,6 +102,7 @@ impl View {
                 bytes.truncate(len);
                 Home::Owned(bytes.into())
             }
+            Home::Charged(copy) => Home::Owned(copy.bytes.get(..len).unwrap_or(&copy.bytes).into()),
         })
     }
 
@@ -80,7 +110,11 @@ impl View {
     pub fn into_vec(self) -> Vec<u8> {
         match self.0 {
             Home::Owned(bytes) => bytes.into_vec(),
-            _ => self.to_vec(),
+            Home::Charged(copy) => match Arc::try_unwrap(copy) {
+                Ok(copy) => copy.bytes.into_vec(),
+                Err(shared) => shared.bytes.to_vec(),
+            },
+            Home::Inline { .. } | Home::Frame { .. } => self.to_vec(),
         }
     }
 }
@@ -93,6 +127,7 @@ impl Deref for View {
             Home::Inline { len, bytes } => bytes.get(..usize::from(*len)).unwrap_or_default(),
             Home::Frame { pin, value } => pin.get(value.clone()).unwrap_or_default(),
             Home::Owned(bytes) => bytes,
+            Home::Charged(copy) => &copy.bytes,
         }
     }
 }

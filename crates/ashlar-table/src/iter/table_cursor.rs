@@ -58,6 +58,11 @@ impl TableCursor {
         self.pin.as_ref().map_or(0, |pin| pin.len())
     }
 
+    /// Bytes of its copies of keys.
+    pub fn key_bytes(&self) -> usize {
+        self.cursor.key_bytes() + self.presented.as_ref().map_or(0, InternalKeyBuf::memory)
+    }
+
     /// Whether the cursor is on an entry.
     #[inline]
     pub fn is_on_entry(&self) -> bool {

@@ -273,7 +273,7 @@ impl Opening {
             Err(_) if planted(Bug::RangeDeletionsIgnored) => ListedTombstones::default(),
             other => other?,
         };
-        Ok(FragmentedTombstones::new(&self.options.order, &stored.since(0)))
+        Ok(FragmentedTombstones::cut(&self.options.order, &stored.since(0), self.options.pool.budget()))
     }
 
     /// The filter, if it is one that answers for user keys.

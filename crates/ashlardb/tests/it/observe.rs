@@ -2,12 +2,14 @@
 
 use ashlardb::{
     Builder, Db, Distribution, ErrorKind, Event, EventListener, MemoryClass, MergeOperator, Metric,
-    PerfLevel, Read as _, Result, SizeOptions, StallCondition, Statistics, StatsLevel, Ticker, Write as _,
-    WriteOptions,
+    PerfLevel, Read as _, Result, SizeOptions, StallCondition, Statistics, StatsLevel, Ticker,
+    TransactionOptions, Write as _, WriteOptions,
 };
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// A database that compacts only when told.
 fn quiet(path: &Path) -> Builder {
@@ -361,4 +363,119 @@ fn the_tables_that_versions_know_are_in_the_report_of_memory() {
     db.compact().unwrap();
     let few = told();
     assert!((20_000..30_000).contains(&few), "{few} bytes for one table");
+}
+
+#[test]
+fn what_readers_copy_is_in_the_report_of_memory_while_they_have_it() {
+    const LONG: usize = 100_000;
+    let dir = tempfile::tempdir().unwrap();
+    let db = quiet(dir.path()).default_family(|family| family.blob_files(1000)).open().unwrap();
+    let told = || usize::try_from(db.memory_report().of(MemoryClass::HeldValues)).unwrap();
+    let key = |n: u8| [vec![7; LONG], vec![n]].concat();
+    for flushed in [false, true] {
+        db.put(b"k", vec![1; LONG]).unwrap();
+        (0..20).for_each(|n| db.put(key(n), b"short").unwrap());
+        if flushed {
+            db.flush().unwrap();
+        }
+        let view = db.get(b"k").unwrap().unwrap();
+        let twin = view.clone();
+        assert_eq!((told(), view.len()), (LONG, LONG), "flushed: {flushed}");
+        drop(view);
+        assert_eq!(told(), LONG, "the clone holds the copy");
+        assert_eq!(twin.into_vec(), vec![1; LONG]);
+        assert_eq!(told(), 0);
+        db.put(b"l", vec![2; LONG]).unwrap();
+        let two = db.multi_get([&b"k"[..], b"l"]).unwrap();
+        assert_eq!((told(), two.len()), (2 * LONG, 2));
+        drop(two);
+
+        let mut cursor = db.scan(..).cursor().unwrap();
+        cursor.seek(key(10)).unwrap();
+        assert!((LONG..5 * LONG).contains(&told()), "{} bytes for the target of a seek", told());
+        cursor.prev().unwrap();
+        assert!(told() >= 2 * LONG, "{} bytes for the target and the shown key", told());
+        drop(cursor);
+        assert_eq!(told(), 0);
+    }
+}
+
+#[test]
+fn cursors_are_in_the_report_of_memory() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = quiet(dir.path()).open().unwrap();
+    let told = || db.memory_report().of(MemoryClass::Cursors);
+    assert_eq!(told(), 0);
+    let open = || db.scan(..).cursor().unwrap();
+    let first: Vec<_> = (0..10).map(|_| open()).collect();
+    assert_eq!(told(), 10 * 4096);
+    db.put(b"k", b"v").unwrap();
+    db.flush().unwrap();
+    // The old ones read no table.
+    let second: Vec<_> = (0..10).map(|_| open()).collect();
+    assert!((20 * 4096..21 * 5000).contains(&told()), "{}", told());
+    drop((first, second));
+    assert_eq!(told(), 0);
+}
+
+#[test]
+fn prepared_transactions_are_in_the_report_of_memory_until_they_are_decided_on() {
+    const LONG: usize = 300_000;
+    let dir = tempfile::tempdir().unwrap();
+    let told = |db: &Db| usize::try_from(db.memory_report().of(MemoryClass::Prepared)).unwrap();
+    let db = quiet(dir.path()).open().unwrap();
+    for name in ["commits", "rolls back", "stays"] {
+        let t = db.begin_with(TransactionOptions::new()).unwrap();
+        t.set_name(name).unwrap();
+        t.put(name, vec![7; LONG]).unwrap();
+        t.prepare().unwrap();
+    }
+    let three = told(&db);
+    assert!((3 * LONG..3 * LONG + 1000).contains(&three), "{three}");
+    let by_name = |name: &str| db.transaction_by_name(name).unwrap().unwrap();
+    by_name("commits").commit().unwrap();
+    by_name("rolls back").rollback().unwrap();
+    let one = told(&db);
+    assert!((LONG..LONG + 1000).contains(&one), "{one}");
+    db.close().unwrap();
+    let db = quiet(dir.path()).open().unwrap();
+    assert!((LONG..LONG + 1000).contains(&told(&db)), "{} after an open", told(&db));
+    db.transaction_by_name("stays").unwrap().unwrap().commit().unwrap();
+    assert_eq!(told(&db), 0);
+}
+
+/// Holds flushes back until the test drops its end.
+struct HoldsFlushes(Mutex<Receiver<()>>);
+
+impl EventListener for HoldsFlushes {
+    fn on_event(&self, event: &Event) {
+        if matches!(event, Event::FlushBegin(_)) {
+            let _ = self.0.lock().unwrap().recv();
+        }
+    }
+}
+
+/// Regression: 48 threads that put values of 8 MiB had 400 MiB of copies under a cap of 16 MiB, and no class had them.
+#[test]
+fn a_long_value_that_waits_for_its_write_is_in_the_report_of_memory() {
+    const LONG: usize = 1 << 20;
+    let dir = tempfile::tempdir().unwrap();
+    let (hold, release) = channel();
+    let listener = Arc::new(HoldsFlushes(Mutex::new(release)));
+    let db = quiet(dir.path()).memory(16 << 20).listener(listener).open().unwrap();
+    let told = || db.memory_report().of(MemoryClass::Batches);
+    std::thread::scope(|scope| {
+        let hold = hold;
+        let waits = WriteOptions::new().timeout(Duration::from_millis(100));
+        // Each waits a moment, and fails once the memtables are full.
+        while db.writing(waits).put(b"k", vec![7; LONG]).is_ok() {}
+        let writer = scope.spawn(|| db.put(b"k", vec![8; LONG]));
+        while told() < LONG as u64 {
+            std::thread::yield_now();
+        }
+        assert!(told() < LONG as u64 + 100, "{}", told());
+        drop(hold);
+        writer.join().unwrap().unwrap();
+    });
+    assert_eq!(told(), 0);
 }

@@ -183,7 +183,7 @@ impl DbIter {
             }
             newest = Ok(EntryKind::Value);
         }
-        self.charge_value();
+        self.charge_copies();
         if operands.is_empty() {
             return newest;
         }
@@ -191,7 +191,7 @@ impl DbIter {
         let from = &self.cx.state.from;
         let _charge = operands.charge(from.version.tables().budget());
         self.value = from.merger.fold(&self.key, base, operands.iter())?;
-        self.charge_value();
+        self.charge_copies();
         Ok(EntryKind::Value)
     }
 

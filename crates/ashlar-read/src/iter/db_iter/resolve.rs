@@ -23,7 +23,7 @@ impl DbIter {
             self.value = self.value_of(entry)?.into_owned();
             self.row = row_of(entry.key.trailer(), entry.value, false);
         }
-        self.charge_value();
+        self.charge_copies();
         Ok(())
     }
 
@@ -69,7 +69,7 @@ impl DbIter {
         let _charge = operands.charge(from.version.tables().budget());
         self.value = from.merger.fold(&self.key, base.as_deref(), operands.iter().rev())?;
         self.row = row;
-        self.charge_value();
+        self.charge_copies();
         Ok(())
     }
 }
