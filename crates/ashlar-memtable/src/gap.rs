@@ -112,7 +112,12 @@ impl Gap {
 
     #[cold]
     fn copy_end(&self, key: From<'_>, (contents, seq): (u64, SeqNum), to: &mut Vec<u8>) -> bool {
-        let range = self.range.lock();
+        let mut range = self.range.lock();
+        if range.as_ref().is_some_and(|gap| gap.contents < contents) {
+            // An ingestion or a filter has ended the gap. Without it, writers need not look for their keys.
+            *range = None;
+            self.front.fetch_and(!NOTED, Ordering::AcqRel);
+        }
         let holds = |gap: &&Range| gap.contents == contents && gap.seq <= seq && gap.holds(&self.order, key);
         let Some(gap) = range.as_ref().filter(holds) else { return false };
         to.clear();
@@ -161,5 +166,22 @@ impl Range {
     /// Whether `key` is in the range, or is its end.
     fn reaches(&self, order: &Order, key: From<'_>) -> bool {
         self.begins_by(order, key) && key.is_none_or(|key| order.compare(key, &self.to).is_le())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Regression: each memtable took the gap over, and each group of values looked for its keys because of it.
+    #[test]
+    fn a_read_of_newer_contents_ends_the_gap() {
+        let [first, second] = [(); 2].map(|()| Gap::new(Order::Bytewise));
+        let (seq, mut to) = (SeqNum::new(5).unwrap(), Vec::new());
+        first.note(None, b"m", (1, seq));
+        second.take_over(&first);
+        assert!(second.end_of(Some(b"a"), (1, seq), &mut to) && to == b"m");
+        assert!(!second.end_of(Some(b"a"), (2, seq), &mut to) && !second.is_noted());
+        assert!(!second.end_of(Some(b"a"), (1, seq), &mut to));
     }
 }

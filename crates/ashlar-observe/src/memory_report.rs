@@ -24,7 +24,7 @@ pub enum MemoryClass {
     HeldMemtables,
     /// Indexes, filters, dictionaries and block slots of open tables.
     Tables,
-    /// What versions know of each table: number, size, first and last key. And what each family takes beside its data.
+    /// What versions know of each table (number, size, first and last key), and what each family takes beside its data.
     Files,
     /// Buffers of the WAL.
     Wal,
@@ -106,8 +106,9 @@ pub struct MemoryReport {
     pub cap: u64,
     /// Bytes in use within the writable memtables; the rest of them is reserved.
     pub used_in_memtables: u64,
-    /// Bytes that the allocator of the process keeps after they were freed, by the database or by other code: under no cap and in no
-    /// class. 0 with allocators other than that of glibc 2.33 and later.
+    /// Free bytes in the heap of glibc 2.33 and later, whatever code freed them: under no cap and in no class. An upper bound of what is
+    /// resident, because the system has some of these pages back. 0 without that library, and of little use in a program with
+    /// another allocator.
     pub kept_by_allocator: u64,
     held: BTreeMap<MemoryClass, u64>,
 }

@@ -5,8 +5,8 @@
 //!    slot, which takes them a moment.
 //! 2. A value leaves the slot only when there is no lease and no other reference to the value, so the thread that takes
 //!    it is the only owner.
-//! 3. One thread fills at a time, and the others sleep. If all of them looked into the empty slot again and again, there would always be
-//!    one that does, and none could write.
+//! 3. One thread fills at a time, and the others sleep. A thread writes while no other looks. Threads that looked
+//!    into the empty slot again and again would leave no such moment.
 
 use crate::primitive::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard, yield_now};
 use std::fmt;

@@ -51,16 +51,20 @@ fn many_fill_at_once() {
     for round in 0..if cfg!(miri) { 1 } else { 20 } {
         let slot = LeaseSlot::new();
         let gate = std::sync::Barrier::new(64);
-        thread::scope(|scope| {
-            for n in 0..64 {
+        let answers: Vec<_> = thread::scope(|scope| {
+            let fill = |n| {
                 let (slot, gate) = (&slot, &gate);
                 scope.spawn(move || {
                     gate.wait();
-                    slot.fill(Arc::new(n)).0
-                });
-            }
+                    let (value, ours) = slot.fill(Arc::new(n));
+                    (*value, ours)
+                })
+            };
+            let threads: Vec<_> = (0..64).map(fill).collect();
+            threads.into_iter().map(|t| t.join().expect("fills")).collect()
         });
-        assert!(slot.get().is_some(), "round {round}");
+        assert!(answers.iter().all(|(value, _)| *value == answers[0].0), "round {round}: {answers:?}");
+        assert_eq!(answers.iter().filter(|(_, ours)| *ours).count(), 1, "round {round}: {answers:?}");
     }
 }
 

@@ -130,7 +130,7 @@ pub(crate) struct State {
     pub(super) refused_at: Option<Duration>,
     /// The OPTIONS file could not be written and is out of date; the purge rewrites it.
     pub(crate) options_stale: bool,
-    /// Files became obsolete since the last purge began.
+    /// Super versions were replaced, or files became obsolete, since the last purge began.
     pub(crate) purge_wanted: bool,
     /// A thread held a replaced version when the last purge began: the purge may have kept files of that version.
     pub(super) purge_met_holders: bool,

@@ -170,9 +170,7 @@ impl Core {
             // The next write asks again. While another thread has the lead, the log uses up its piece.
             let wal = Arc::clone(&self.committer.current().wal);
             wal.log().give_back();
-            if self.health.is_failing(Source::LogRoom)
-                && wal.log().ask_room(ROOM_FOR_OTHERS, ROOM_FOR_DELETIONS).is_ok()
-            {
+            if self.health.is_failing(Source::LogRoom) && self.ask_room_for_others().is_ok() {
                 self.succeeded(Source::LogRoom);
             }
             drop(lead);

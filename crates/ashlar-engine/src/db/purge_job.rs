@@ -103,6 +103,12 @@ impl Core {
         met && waited.is_ok()
     }
 
+    /// Removes the files that nothing needs.
+    ///
+    /// # Errors
+    /// `Io`: a file was not removed. The next purge tries it again.
+    /// # Cost
+    /// Lists every directory of the database: about a microsecond for each file.
     pub(super) fn purge(&self) -> Result<()> {
         self.let_go();
         // Asked before the live files: a version that is released in between keeps no file.

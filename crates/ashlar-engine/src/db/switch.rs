@@ -23,8 +23,8 @@ pub(super) const LONGEST_DELAY: Duration = Duration::from_millis(100);
 
 /// How long a write waits for readers that hold old memtables: gets end by themselves.
 const READERS_WAIT: Duration = Duration::from_millis(100);
-/// How often it looks. The end of a reader wakes no writer.
-const READERS_LOOK: Duration = Duration::from_millis(1);
+/// How often it looks, at all families. The end of a reader wakes no writer.
+const READERS_LOOK: Duration = Duration::from_millis(5);
 /// For so long after a refusal other writes do not wait: cursors may stand for hours.
 const REFUSED_FOR: Duration = Duration::from_secs(1);
 
@@ -268,7 +268,7 @@ impl Core {
     /// [`Core::check_memory`], after some time in which readers may end.
     ///
     /// # Errors
-    /// As [`Core::check_memory`].
+    /// As [`Core::check_memory`]. `TimedOut`: the deadline came first.
     fn wait_for_readers(&self, deadline: Option<Deadline>) -> Result<()> {
         let _step = perf::time_of_waiting(Metric::WriteDelayTime);
         let longest = self.env.clock.now() + READERS_WAIT;
@@ -278,10 +278,15 @@ impl Core {
             let Err(refusal) = self.check_memory() else { return Ok(()) };
             let now = self.env.clock.now();
             let waited = |left| self.progress.wait(seen, Some(READERS_LOOK.min(left)));
-            if now >= end || waited(end - now) == Waited::Stuck {
-                self.state().refused_at = Some(now);
-                return Err(refusal);
+            if now < end && waited(end - now) != Waited::Stuck {
+                continue;
             }
+            if let Some(deadline) = deadline.filter(|deadline| deadline.at() < longest) {
+                return Err(deadline.passed().because(refusal));
+            }
+            // After the whole wait only: a hurried write says nothing of the readers.
+            self.state().refused_at = Some(now);
+            return Err(refusal);
         }
     }
 

@@ -3,7 +3,8 @@
 use super::super::Db;
 use super::*;
 use crate::batch::WriteBatch;
-use ashlar_base::error::IoKind;
+use ashlar_base::ErrorKind;
+use ashlar_base::error::{BusyKind, IoKind};
 use ashlar_env::sim::{CallClass, Repeat, SimEnv};
 use ashlar_options::{DbOptions, FamilyOptions, WriteOptions};
 use std::path::Path;
@@ -168,9 +169,24 @@ fn memory_that_the_look_frees_refuses_no_write() {
     // The first memtable goes, and the second one is still held.
     core.check_memory().unwrap();
     leave(2 << 20);
-    core.wait_for_readers(None).unwrap_err();
+    let now = || core.env.clock.now();
+    let timeout = Some(Duration::from_millis(20));
+    let hurried = Deadline::of(WriteOptions { timeout, ..WriteOptions::default() }, &core.env);
+    let began = now();
+    let late = core.wait_for_readers(hurried).unwrap_err();
+    assert_eq!((late.kind(), now() - began), (ErrorKind::TimedOut, Duration::from_millis(20)));
+    assert!(!core.has_refused_lately(), "the others get their wait");
+    let began = now();
+    let refused = core.wait_for_readers(None).unwrap_err();
+    let busy = ErrorKind::Busy(BusyKind::Memory);
+    assert_eq!((refused.kind(), now() - began), (busy, Duration::from_millis(100)));
+    assert!(core.has_refused_lately());
+    core.env.clock.sleep(Duration::from_secs(1));
+    assert!(!core.has_refused_lately());
     drop(second);
+    let began = now();
     core.wait_for_readers(None).unwrap();
+    assert_eq!(now(), began);
 }
 
 /// Regression: at the limit of all memtables together, each write to another of many families began a WAL file.

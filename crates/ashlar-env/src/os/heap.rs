@@ -1,11 +1,11 @@
 //! What the allocator of this process keeps.
 
-/// Bytes that glibc's allocator keeps after the process has freed them. 0 with another allocator, on another system, and with glibc
-/// before 2.33.
+/// Free bytes in the heap of glibc 2.33 and later; 0 without that library. An upper bound of what the freed memory still takes: pages
+/// that were trimmed, or never touched, count too. A program with another allocator has a small heap of glibc beside it.
 ///
 /// # Cost
 /// Walks the lists of free pieces, under locks for which allocations wait: some microseconds, and 100 ms with millions of such pieces.
-/// The answer of a walk counts for a hundred times as long as the walk took.
+/// The answer of a walk is used again for a hundred times as long as the walk took.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub fn kept_by_allocator() -> u64 {
     use std::sync::{Mutex, PoisonError};

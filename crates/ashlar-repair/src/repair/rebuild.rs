@@ -21,6 +21,7 @@ use ashlar_compaction::{
     Action, Compaction, CompactionInput, CompactionPart, Reason, Writer, output_numbers,
 };
 use ashlar_engine::column_family::DEFAULT_FAMILY;
+use ashlar_env::ReadFile;
 use ashlar_format::filename::FileKind;
 use ashlar_format::table::Properties;
 use ashlar_format::version_edit::{BlobAddition, NewFile, VersionEdit};
@@ -139,11 +140,7 @@ impl Repair<'_> {
         families: &mut BTreeMap<FamilyId, Gathered>,
         report: &mut RepairReport,
     ) -> Result<SeqNum> {
-        let file = self.env.fs.open_read(&self.dir.join(name))?;
-        let (file, wrong) = match with_proved_footer(&file, None)? {
-            Some(whole) => (whole, Some(Anatomy::open(file).err().unwrap_or_else(other_footer))),
-            None => (file, None),
-        };
+        let (file, wrong) = self.open_table(name)?;
         let size = file.len();
         let said = Anatomy::open(Arc::clone(&file)).map_err(if_damaged)?.properties()?.clone();
         // As in RocksDB's repair, `default` gets a table that was written for no particular family.
@@ -202,6 +199,15 @@ impl Repair<'_> {
         Ok(seen.seqs.1)
     }
 
+    /// A table with a footer that its other parts prove, and what is wrong with the stored one.
+    fn open_table(&self, name: &str) -> Result<(Arc<dyn ReadFile>, Option<Error>)> {
+        let file = self.env.fs.open_read(&self.dir.join(name))?;
+        Ok(match with_proved_footer(&file, None)? {
+            Some(whole) => (whole, Some(Anatomy::open(file).err().unwrap_or_else(other_footer))),
+            None => (file, None),
+        })
+    }
+
     /// A table that a compaction had replaced may refer to blob files that are gone. Its entries must not hide those of its successor,
     /// which have lower sequences.
     fn look_at_gone(&self, blobs: &BTreeSet<FileNumber>, bad: &mut BadBlobs) -> Result<()> {
@@ -227,8 +233,7 @@ impl Repair<'_> {
             return Ok(true);
         }
         for (_, name, _) in &self.found.tables {
-            let file = self.env.fs.open_read(&self.dir.join(name))?;
-            let file = with_proved_footer(&file, None)?.unwrap_or(file);
+            let (file, _) = self.open_table(name)?;
             match Anatomy::open(file).and_then(|table| table.properties().map(family_of)) {
                 Ok(named) if named.is_some_and(|id| is_other(&id)) => return Ok(true),
                 Ok(_) => {}

@@ -20,8 +20,10 @@ const CURSORS: usize = 64;
 const POINTS: u32 = 60;
 /// Moves of a cursor, after which another one takes its place.
 const MOVES: usize = 1000;
-/// A shorter curve is the beginning of one: cursors keep the first memtables until they have made their moves.
-const LONG: u64 = 300_000;
+/// The milliseconds in which memory may grow: cursors keep the first memtables until they have made their moves.
+const BEGINNING: u64 = 300_000;
+/// The milliseconds of a whole curve.
+pub(super) const LONG: u64 = 2 * BEGINNING;
 /// What a flat curve may grow beside a twentieth of its height.
 const SLACK: u64 = 2 * MIB;
 
@@ -87,12 +89,13 @@ pub(super) fn table(curve: &[Point]) -> String {
 
 /// Why a curve is not flat; `None`: it is flat, or too short to say.
 pub(super) fn slope(curve: &[Point]) -> Option<String> {
-    let quarter = curve.len() / 4;
     let mean = |points: &[Point]| points.iter().map(|p| p.anon).sum::<u64>() / points.len().max(1) as u64;
     if curve.last().is_none_or(|point| point.millis < LONG) {
         return None;
     }
-    let (before, after) = (mean(&curve[quarter..2 * quarter]), mean(&curve[curve.len() - quarter..]));
+    let late = &curve[curve.partition_point(|point| point.millis < BEGINNING)..];
+    let third = late.len() / 3;
+    let (before, after) = (mean(&late[..third]), mean(&late[late.len() - third..]));
     let grows = after > before + before / 20 + SLACK;
     grows.then(|| format!("anonymous memory grows from {} to {} MiB", before / MIB, after / MIB))
 }
@@ -172,10 +175,10 @@ mod tests {
     #[test]
     fn a_curve_that_rises_is_not_flat() {
         let at = |n: u64, anon: u64| Point { millis: n * 10_000, anon: anon * MIB, ..Point::default() };
-        let flat: Vec<_> = (0..40).map(|n| at(n, 60 + n % 3)).collect();
+        let flat: Vec<_> = (0..64).map(|n| at(n, 60 + n % 3)).collect();
         assert_eq!(slope(&flat), None);
-        let rising: Vec<_> = (0..40).map(|n| at(n, 60 + n / 2)).collect();
+        let rising: Vec<_> = (0..64).map(|n| at(n, 60 + n / 2)).collect();
         assert!(slope(&rising).is_some());
-        assert!(table(&rising).contains("79"));
+        assert!(table(&rising).contains("91"));
     }
 }

@@ -17,7 +17,7 @@ const LINE: u32 = 1 << 20;
 /// What a row does.
 #[derive(Clone, Copy)]
 enum Steps {
-    /// Writes all keys so often, and compacts everything in the end if it says so.
+    /// Writes all `keys` in each of `rounds`. `compacts`: compacts everything in the end.
     Writes { kind: BulkKind, bytes: u32, keys: u32, rounds: u32, compacts: bool },
     /// Makes so many families; see [`families`].
     Families(u32),
@@ -82,23 +82,30 @@ fn work(judge: &mut Judge, cap: u64, folder: &Path, steps: Steps) -> Result<Opti
     );
     let dir = folder.join("rocksdb");
     judge.open(&dir, Opening::Create, &options)?;
-    let (kind, bytes, keys, rounds, compacts) = match steps {
-        Steps::Families(count) => return with_families(judge, &dir, &options, count).map(Some),
-        Steps::Writes { kind, bytes, keys, rounds, compacts } => (kind, bytes, keys, rounds, compacts),
-    };
-    let family = || "default".to_owned();
-    let line = (LINE / bytes).max(1);
-    for seed in 0..u64::from(rounds) {
-        for first in (0..keys).step_by(line as usize) {
-            let count = line.min(keys - first);
-            let write = BulkWrite::Plain;
-            judge.bulk(&Bulk { kind, family: family(), first, count, bytes, seed, write })?;
+    let cost = match steps {
+        Steps::Families(count) => Some(with_families(judge, &dir, &options, count)?),
+        Steps::Writes { kind, bytes, keys, rounds, compacts } => {
+            let family = || "default".to_owned();
+            let line = (LINE / bytes).max(1);
+            for (seed, first) in passes(rounds, keys, line) {
+                let count = line.min(keys - first);
+                let write = BulkWrite::Plain;
+                judge.bulk(&Bulk { kind, family: family(), first, count, bytes, seed, write })?;
+            }
+            if compacts {
+                judge.apply(&[Op::Compact { family: family() }])?;
+            }
+            judge.close()?;
+            None
         }
-    }
-    if compacts {
-        judge.apply(&[Op::Compact { family: family() }])?;
-    }
-    judge.close().map(|()| None)
+    };
+    Ok(cost)
+}
+
+/// The seed and the first key of each line, `rounds` times over all keys.
+fn passes(rounds: u32, keys: u32, line: u32) -> impl Iterator<Item = (u64, u32)> {
+    (0..u64::from(rounds))
+        .flat_map(move |seed| (0..keys).step_by(line as usize).map(move |first| (seed, first)))
 }
 
 /// See [`super::families`]. The judge takes longer to read a put than RocksDB to do it, so that the time of a put stays unknown.

@@ -43,8 +43,7 @@ pub fn play(words: &[&str]) -> Done {
     let in_force = Resources::new(cap).memory() as u64;
     let (quick, seconds) = match *length {
         "quick" => (true, 3),
-        // The curve of mixed work is judged from five minutes on.
-        "full" => (false, 330),
+        "full" => (false, mixed::LONG / 1000 + 10),
         number => (false, number.parse().map_err(|_| format!("{number} is no number of seconds"))?),
     };
     let time = Duration::from_secs(seconds);

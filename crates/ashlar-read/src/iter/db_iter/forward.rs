@@ -295,7 +295,7 @@ impl DbIter {
                             let covered = self.pass_covered(Direction::Forward)?;
                             let passed = self.pass_many()?;
                             gone += passed;
-                            tries.tried(gone, covered || passed > 1);
+                            tries.tried(gone, covered || passed > 0);
                             self.passed.gone = gone;
                             stepped = Stepped::Unknown;
                         } else {
@@ -334,9 +334,9 @@ impl DbIter {
         Ok((older, stepped))
     }
 
-    /// Skips deletions behind the deleted key `self.key`: those that no other run has entries between, or else those of the same run
-    /// with what they hide. The cursor meets and counts the remaining ones as before. Returns the number of deletions that it passed
-    /// one by one.
+    /// Skips deletions behind the deleted key `self.key`, which is counted already: those that no other run has entries between, or else those of the same run
+    /// with what they hide. The cursor meets and counts the remaining ones as before. Returns how many deleted keys it passed one by one
+    /// behind that one.
     #[cold]
     fn pass_many(&mut self) -> Result<usize> {
         let upper = self.range.upper.as_deref();
@@ -346,7 +346,7 @@ impl DbIter {
         }
         let passed = self.merge.pass_shadowed(&mut self.cx, self.seq, upper, &mut self.key)?;
         self.tally.passed_many(Metric::InternalDeleteSkippedCount, passed.entries as u64);
-        if passed.misplaced { Err(self.out_of_order()) } else { Ok(passed.keys) }
+        if passed.misplaced { Err(self.out_of_order()) } else { Ok(passed.keys.saturating_sub(1)) }
     }
 
     /// Skips an entry that is too new for this read, and, after `steps` of one key, all such entries of `self.key`.
