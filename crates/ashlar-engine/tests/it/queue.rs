@@ -16,6 +16,7 @@ use ashlar_testkit::report::scale;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 #[derive(Debug)]
@@ -216,6 +217,15 @@ fn heads_are_those_of_the_model() {
     }
 }
 
+/// One of the threads that are counted. It ends when this is dropped, also by a panic.
+struct Ends<'a>(&'a AtomicUsize);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 /// Threads write among the deleted keys and look for what they wrote, while others note that the keys are deleted.
 #[test]
 fn a_write_among_deleted_keys_is_seen_by_the_next_read() {
@@ -225,10 +235,19 @@ fn a_write_among_deleted_keys_is_seen_by_the_next_read() {
     for n in 0..200 {
         write(&db, |batch| batch.delete(id, &key(n)).unwrap());
     }
+    let writers = AtomicUsize::new(4);
     thread::scope(|scope| {
+        // Each memtable takes over the gap of the one before.
+        scope.spawn(|| {
+            while writers.load(Ordering::Relaxed) > 0 {
+                db.flush(std::slice::from_ref(&family)).unwrap();
+                db.compact_range(&family, None, None).unwrap();
+            }
+        });
         for thread in 0..4u64 {
-            let (db, family) = (&db, &family);
+            let (db, family, writers) = (&db, &family, &writers);
             scope.spawn(move || {
+                let _ends = Ends(writers);
                 let mut rng = Rng::new(thread);
                 for _ in 0..scale(500, 20_000) {
                     let own = 4 * (rng.below(50) as u64) + thread;
