@@ -21,6 +21,8 @@ pub(super) struct Gauges {
     over: AtomicBool,
     has_large_batches: AtomicBool,
     has_large_values: AtomicBool,
+    /// Indexes are as large as the data.
+    has_long_keys: AtomicBool,
     peak: Mutex<Peak>,
     /// Nanoseconds of one operation, where the workload measures it.
     nanos: AtomicU64,
@@ -90,6 +92,7 @@ impl Gauges {
             over: AtomicBool::new(false),
             has_large_batches: AtomicBool::new(false),
             has_large_values: AtomicBool::new(false),
+            has_long_keys: AtomicBool::new(false),
             peak: Mutex::default(),
             nanos: AtomicU64::new(0),
         }
@@ -179,7 +182,11 @@ impl Gauges {
                 true => now.of(MemoryClass::Buffers).min(BUFFERS_OF_VALUES),
                 false => 0,
             };
-            owned += now.held_by_readers() + now.of(MemoryClass::Operands) + of_batch + of_values;
+            let of_keys = match self.has_long_keys.load(Ordering::Relaxed) {
+                true => now.of(MemoryClass::Tables),
+                false => 0,
+            };
+            owned += now.held_by_readers() + now.of(MemoryClass::Operands) + of_batch + of_values + of_keys;
             said += &format!("{now} ");
         }
         (named, owned, kept, said)
@@ -214,6 +221,11 @@ impl Gauges {
     /// From now on a value is longer than a twentieth of the cap.
     pub(super) fn has_large_values(&self) {
         self.has_large_values.store(true, Ordering::Relaxed);
+    }
+
+    /// From now on indexes are as large as the data.
+    pub(super) fn has_long_keys(&self) {
+        self.has_long_keys.store(true, Ordering::Relaxed);
     }
 
     /// A write to `db` was refused for want of memory: without a reason, unless readers hold flushed memtables of half the

@@ -4,14 +4,16 @@
 //! Each row is a workload under a cap, in a child process of its own. The child samples its resident size, and what the
 //! database says about its memory at the moment of the largest sample. What the caller holds by itself, such as a batch that
 //! it builds, comes on top of the promise. A row is broken when
-//! 1. the peak is above the promise and what readers, merge operands, a large batch and compactions of large values hold, and the
-//!    allocator keeps,
+//! 1. the peak is above the promise and what readers, merge operands, a large batch, compactions of large values and indexes of long
+//!    keys hold, and the allocator keeps,
 //! 2. a write was refused for want of memory while readers held flushed memtables of less than half the memtables' share, or
 //! 3. the report of the database, with what the allocator keeps, explains less than the anonymous memory at the peak, by more than a
-//!    tenth and `UNNAMED`.
+//!    tenth and `UNNAMED`, or
+//! 4. the report names more than the anonymous memory at the peak, by more than a tenth and `UNNAMED`.
 //!
 //! A row is *named* if its peak exceeds the promise, and the memory report attributes the excess. Its owners are readers, the merge
-//! operands that are being folded, a large batch, compactions of values longer than a twentieth of the cap, or the allocator.
+//! operands that are being folded, a large batch, and the allocator. Others are compactions of values longer than a twentieth of the
+//! cap, and indexes of keys of many KB.
 //! Pages of files count up to `FILES`, because the code of a debug build is several times that of a release build.
 //!
 //! The row of `mixed` has a curve too, which must be flat. The rows of families show what families cost, beside RocksDB.
@@ -160,6 +162,45 @@ fn length(budget: &Budget, row: &Row, quick: bool) -> String {
     }
 }
 
+/// The rules that a row breaks whose child has said `text`.
+fn faults(of: &impl Fn(&str) -> u64, promise: u64, text: &str) -> Vec<String> {
+    let said = |begin: &str| text.lines().find_map(|line| line.strip_prefix(begin)).unwrap_or("nothing said");
+    let mut broken = Vec::new();
+    if of("rss") > promise + of("caller") + of("owned") + of("kept") {
+        broken.push(format!(
+            "{} MiB resident where {} are promised beside {} of the caller's; at the peak: {}",
+            of("rss") / MIB,
+            promise / MIB,
+            of("caller") / MIB,
+            said("PEAK "),
+        ));
+    }
+    if of("unfounded") > 0 {
+        let why = said("REFUSED ");
+        broken.push(format!("{} writes were refused, and readers held too little: {why}", of("unfounded")));
+    }
+    let explained = of("named") + of("anon-caller");
+    if of("anon") > explained + explained / 10 + UNNAMED + of("anon-kept") {
+        broken.push(format!(
+            "{} MiB of anonymous memory, of which the report names {}, the allocator keeps {} and the caller has {}: {}",
+            of("anon") / MIB,
+            of("named") / MIB,
+            of("anon-kept") / MIB,
+            of("anon-caller") / MIB,
+            said("ANON "),
+        ));
+    }
+    if of("named") > of("anon") + of("anon") / 10 + UNNAMED {
+        broken.push(format!(
+            "the report names {} MiB, and the anonymous memory is {}: {}",
+            of("named") / MIB,
+            of("anon") / MIB,
+            said("ANON "),
+        ));
+    }
+    broken
+}
+
 /// One row under one cap.
 fn one(budget: &Budget, row: &Row, cap: u64, quick: bool) -> Result<Shown, String> {
     let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
@@ -171,31 +212,8 @@ fn one(budget: &Budget, row: &Row, cap: u64, quick: bool) -> Result<Shown, Strin
     let of = |name: &str| all.get(name).copied().unwrap_or_default();
     let theirs = if quick { None } else { rocks::figures(row.name, of("cap"), folder.path()) };
     let promise = of("cap") + of("cap") / 10 + 32 * MIB;
-    let (mut broken, within) = (Vec::new(), of("rss") <= promise + of("caller"));
-    if of("rss") > promise + of("caller") + of("owned") + of("kept") {
-        broken.push(format!(
-            "{} MiB resident where {} are promised beside {} of the caller's; at the peak: {}",
-            of("rss") / MIB,
-            promise / MIB,
-            of("caller") / MIB,
-            text.lines().find_map(|line| line.strip_prefix("PEAK ")).unwrap_or("nothing said"),
-        ));
-    }
-    if of("unfounded") > 0 {
-        let why = text.lines().find_map(|line| line.strip_prefix("REFUSED ")).unwrap_or_default();
-        broken.push(format!("{} writes were refused, and readers held too little: {why}", of("unfounded")));
-    }
-    let explained = of("named") + of("anon-caller");
-    if of("anon") > explained + explained / 10 + UNNAMED + of("anon-kept") {
-        broken.push(format!(
-            "{} MiB of anonymous memory, of which the report names {}, the allocator keeps {} and the caller has {}: {}",
-            of("anon") / MIB,
-            of("named") / MIB,
-            of("anon-kept") / MIB,
-            of("anon-caller") / MIB,
-            text.lines().find_map(|line| line.strip_prefix("ANON ")).unwrap_or("nothing said"),
-        ));
-    }
+    let within = of("rss") <= promise + of("caller");
+    let mut broken = faults(&of, promise, &text);
     let mib = |name: &str| format!("{}", of(name) / MIB);
     let mut cells = vec![row.name.to_owned(), mib("cap"), (promise / MIB).to_string()];
     cells.extend(["rss", "anon", "caller", "named", "owned", "kept", "rest"].map(mib));

@@ -189,7 +189,6 @@ impl Work<'_> {
         let keys = self.scaled(2000, 20_000);
         let mut value = vec![0; 10_000];
         (0..keys).try_for_each(|key| self.put(&db, key, &mut value))?;
-        self.gauges.holds(keys / 2 * 10_000);
         let answer = db.multi_get((0..keys / 2).map(name)).map_err(text)?;
         if answer.iter().any(Option::is_none) {
             return Err("a value is missing".to_owned());
@@ -328,6 +327,7 @@ impl Work<'_> {
     fn long_keys(&mut self) -> Done {
         let db = self.open()?;
         let count = self.scaled(QUICK, FULL) / 16_000;
+        self.gauges.has_long_keys();
         let long = |at: usize| {
             let mut rng = Rng::new(at as u64);
             let mut key = vec![b'7'; 1000 + rng.below(30_000)];

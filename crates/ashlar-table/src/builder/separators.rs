@@ -37,13 +37,12 @@ impl Separators {
         self.keys.len() + self.first_keys.len() + 24 * self.blocks.len()
     }
 
-    /// About the bytes of memory it takes, and will take when the index is made of it.
+    /// Bytes of memory in use. The rest of an array that has grown has no pages yet.
     pub(super) fn memory(&self) -> usize {
-        let kept = self.keys.capacity()
-            + self.first_keys.capacity()
-            + self.blocks.capacity() * size_of::<Separator>()
-            + self.handles.capacity() * size_of::<BlockHandle>();
-        kept + self.size_estimate()
+        self.keys.len()
+            + self.first_keys.len()
+            + self.blocks.len() * size_of::<Separator>()
+            + self.handles.len() * size_of::<BlockHandle>()
     }
 
     /// Number of blocks noted.

@@ -113,7 +113,7 @@ pub struct TableBuilder {
     pub(super) collectors: Option<Box<Collectors>>,
     waiting: Option<WaitingBlocks>,
     pub(super) dictionary: Vec<u8>,
-    charge: MemoryCharge,
+    pub(super) charge: MemoryCharge,
     /// Bytes charged.
     charged: usize,
     /// What [`TableBuilder::file_size_estimate`] counts without the open block and the filter.

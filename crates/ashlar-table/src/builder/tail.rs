@@ -122,7 +122,8 @@ impl TableBuilder {
         let interval = self.options.index_restart_interval;
         properties.index_key_is_user_key = Some(u64::from(format.user_keys));
         if self.options.index != IndexKind::TwoLevel {
-            // The separators go before the index is compressed.
+            // The separators go before the index is compressed, so there are never more than two copies.
+            self.charge.grow(self.separators.size_estimate());
             let index = std::mem::take(&mut self.separators).whole(format, interval);
             let index = self.sink.put_index(&index)?;
             properties.index_size = Some(index.size + BLOCK_TRAILER_LEN as u64);
