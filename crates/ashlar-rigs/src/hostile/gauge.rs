@@ -141,7 +141,7 @@ impl Gauges {
     }
 
     fn sample(&self) {
-        let Some((rss, anon)) = resident("self") else { return };
+        let Some((rss, mut anon)) = resident("self") else { return };
         let caller = self.caller.load(Ordering::Relaxed);
         let rss = anon + rss.saturating_sub(anon).min(FILES);
         // A database that is being opened has no handle yet, and reports nothing.
@@ -149,6 +149,8 @@ impl Gauges {
         let mut peak = self.peak.lock().unwrap_or_else(PoisonError::into_inner);
         if peak.rss.is_below(rss) || peak.anon.is_below(anon) {
             let (named, owned, kept, said) = self.asked();
+            // On a busy machine memory may come and go before the answer, which knows nothing of it then.
+            anon = anon.min(resident("self").map_or(anon, |(_, after)| after));
             let said = format!("{said}(resident {} MiB, anonymous {} MiB)", rss / MIB, anon / MIB);
             let now = Moment { caller, named, owned, kept, said, ..Moment::default() };
             if peak.rss.is_below(rss) {
