@@ -21,6 +21,8 @@ pub use env::Env;
 pub use fs::{EntryKind, FileLock, Fs, FsEntry, PreparedPiece, ReadFile, STORE_HEAD, WriteFile, folder_of};
 pub use jobs::{Job, JobExecutor, JobId, JobKind, Lane, StepBudget, StepResult, ThreadExecutor};
 pub use mem::MemFs;
-pub use os::{OsClock, OsFs, OsRand, Process, kept_by_allocator, memory_limit, uncompressed_max};
+pub use os::{
+    OsClock, OsFs, OsRand, Process, kept_by_allocator, kept_by_allocator_now, memory_limit, uncompressed_max,
+};
 pub use prefix::Prefix;
 pub use rand::{Rand, SeededRand};

@@ -18,15 +18,19 @@ pub fn kept_by_allocator() -> u64 {
     match *last {
         Some((kept, until)) if begun < until => kept,
         _ => {
-            let kept = walk();
+            let kept = kept_by_allocator_now();
             *last = Some((kept, begun + 100 * begun.elapsed()));
             kept
         }
     }
 }
 
+/// [`kept_by_allocator`] of this moment.
+///
+/// # Cost
+/// Each call walks.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
-fn walk() -> u64 {
+pub fn kept_by_allocator_now() -> u64 {
     use std::sync::OnceLock;
 
     type Ask = unsafe extern "C" fn() -> libc::mallinfo2;
@@ -49,6 +53,12 @@ pub fn kept_by_allocator() -> u64 {
     0
 }
 
+/// 0: not known.
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+pub fn kept_by_allocator_now() -> u64 {
+    0
+}
+
 #[cfg(all(test, target_os = "linux", target_env = "gnu", not(miri)))]
 mod tests {
     use super::*;
@@ -56,13 +66,13 @@ mod tests {
     #[test]
     fn freed_pieces_between_used_ones_are_kept() {
         let mut all: Vec<Vec<u8>> = (0..20_000).map(|_| vec![7; 1000]).collect();
-        let before = walk();
+        let before = kept_by_allocator_now();
         let mut at = 0;
         all.retain(|_| {
             at += 1;
             at % 2 == 0
         });
-        let freed = walk().saturating_sub(before);
+        let freed = kept_by_allocator_now().saturating_sub(before);
         assert!((8_000_000..20_000_000).contains(&freed), "{freed}");
     }
 }

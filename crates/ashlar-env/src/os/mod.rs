@@ -17,7 +17,7 @@ mod sync;
 
 pub use clock::OsClock;
 pub use fs::OsFs;
-pub use heap::kept_by_allocator;
+pub use heap::{kept_by_allocator, kept_by_allocator_now};
 pub use memory::{memory_limit, uncompressed_max};
 pub use process::Process;
 pub use rand::OsRand;

@@ -170,11 +170,10 @@ impl Gauges {
     /// text.
     fn asked(&self) -> (u64, u64, u64, String) {
         let open = self.open.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let (mut named, mut owned, mut kept, mut said) = (0, 0, 0, String::new());
+        let (mut named, mut owned, mut said) = (0, 0, String::new());
         for db in &open {
             let now = db.memory_report();
             named += now.total();
-            kept = kept.max(now.kept_by_allocator);
             // A batch is in the WAL's buffer while it is logged, and in its memtable until that is flushed.
             let of_batch = match self.has_large_batches.load(Ordering::Relaxed) {
                 true => now.of(MemoryClass::Batches) + memtables(&now).saturating_sub(now.cap / 4),
@@ -191,7 +190,8 @@ impl Gauges {
             owned += now.held_by_readers() + now.of(MemoryClass::Operands) + of_batch + of_values + of_keys;
             said += &format!("{now} ");
         }
-        (named, owned, kept, said)
+        // The report's own figure may be older.
+        (named, owned, ashlar_env::kept_by_allocator_now(), said)
     }
 
     /// From now on asks `db` too.
