@@ -164,6 +164,8 @@ pub(crate) struct LiveFamily {
     pub(crate) level0_taken_at: Duration,
     /// How many requests wait for compactions that are not their own. Their next pieces go before further compactions.
     pub(crate) waiting_requests: usize,
+    /// Whether a compaction was claimed while a request waited, because writers were stopped.
+    pub(crate) passed_request: bool,
 }
 
 /// Memtables of a family, newest first.
@@ -208,6 +210,7 @@ impl LiveFamily {
             flush_rate: FlushRate::default(),
             level0_taken_at: Duration::ZERO,
             waiting_requests: 0,
+            passed_request: false,
         }
     }
 

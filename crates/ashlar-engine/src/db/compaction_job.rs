@@ -221,7 +221,7 @@ impl Shared {
             if !parts.begun || parts.installed || self.core.is_closed() {
                 return;
             }
-            parts.cause.clone().unwrap_or_else(aborted)
+            parts.cause.clone().unwrap_or_else(|| self.why_in_vain())
         };
         let compaction = begun(self.job, &self.family, &self.plan);
         self.core.events.tell(&Event::CompactionFailed { compaction, cause });
@@ -340,6 +340,15 @@ impl Shared {
         Ok(())
     }
 
+    /// Why the compaction changed nothing, without an error of its own.
+    fn why_in_vain(&self) -> Error {
+        match self.core.check_live(&self.family) {
+            _ if self.core.is_closed() => Error::closed(),
+            Err(dropped) => dropped,
+            Ok(()) => aborted(),
+        }
+    }
+
     /// Releases the claimed files, after the last job.
     fn release(&self, state: &mut State) {
         let in_vain = {
@@ -349,8 +358,7 @@ impl Shared {
         };
         if in_vain {
             // The caller that requested the compaction gets an error; for the database this is no failure.
-            let why = if self.core.is_closed() { Error::closed() } else { aborted() };
-            state.note_failure((self.family.id(), JobKind::Compaction), &why);
+            state.note_failure((self.family.id(), JobKind::Compaction), &self.why_in_vain());
         }
         self.plan.set_compacting(false);
         state.purge_wanted = true;

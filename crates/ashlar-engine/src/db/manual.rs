@@ -20,7 +20,7 @@ impl Db {
     /// Compacts the user keys `begin..=end` (`None`: unbounded) down to the deepest level that has any of them. A universal
     /// tree is merged whole; a FIFO tree deletes the tables that are due.
     /// Rewrites tables of that level that no compaction reached, so that no deleted entry is left. A compaction of the family that
-    /// becomes due meanwhile lets the request go first, unless writers are stopped. Waits for all of it,
+    /// becomes due meanwhile lets the request go first; while writers are stopped, one goes before. Waits for all of it,
     /// and for the removal of the files that it replaced. Files that readers use are removed later; so are the others if
     /// background work is paused meanwhile, or a file cannot be removed.
     ///
@@ -180,6 +180,7 @@ impl Turn<'_> {
         {
             let before = live.waiting_requests;
             live.waiting_requests = if waits { before + 1 } else { before.saturating_sub(1) };
+            live.passed_request &= waits;
         }
         self.waits = waits;
         self.gave_way |= waits;

@@ -144,14 +144,17 @@ impl Core {
                 Some(choice) => {
                     let most = self.compactors_max();
                     // Without this rule, level 0 of a family under writes would have its next compaction claimed whenever one
-                    // ends, and a request would never get its tables. While writers are stopped, level 0 goes first.
+                    // ends, and a request would never get its tables. While writers are stopped, one compaction goes first.
                     let live = state.families.get(family);
-                    let is_next =
-                        live.is_none_or(|live| live.waiting_requests == 0) || self.is_stopped(state);
-                    let may = !self.compactions_aborted() && state.exclusive == 0 && is_next;
+                    let waits = live.is_some_and(|live| live.waiting_requests > 0);
+                    let passes = live.is_some_and(|live| !live.passed_request) && self.is_stopped(state);
+                    let may = !self.compactions_aborted() && state.exclusive == 0 && (!waits || passes);
                     // The job that has taken a table schedules again when it ends.
                     if !may || !has_slot(&choice.plan, state.compactors, most) || choice.is_taken() {
                         return None;
+                    }
+                    if let Some(live) = state.families.get_mut(family) {
+                        live.passed_request = waits;
                     }
                     Some(CompactionJob::claim(self, state, candidate, choice))
                 }
