@@ -64,6 +64,11 @@ impl Anatomy {
     /// # Errors
     /// `Corruption`: it would reach into the footer. `Io`. The block itself reports what is wrong with its bytes.
     pub fn block(&self, handle: BlockHandle) -> Result<StoredBlock> {
+        self.block_within(handle, MAX_BLOCK)
+    }
+
+    /// [`Anatomy::block`], but a content of more than `max` bytes is an error.
+    pub(super) fn block_within(&self, handle: BlockHandle, max: usize) -> Result<StoredBlock> {
         let with_trailer = self.stored(handle)?;
         let checked = self.footer.checksum.verify(handle.offset, &with_trailer);
         let [.., compression, _, _, _, _] = with_trailer.as_slice() else {
@@ -71,7 +76,7 @@ impl Anatomy {
         };
         let compression = *compression;
         let content = match checked {
-            Ok((stored, _)) => self.expand(stored, compression),
+            Ok((stored, _)) => self.expand(stored, compression, max),
             Err(e) => Err(Error::corruption(e.what)),
         };
         Ok(StoredBlock {
@@ -100,10 +105,11 @@ impl Anatomy {
         Ok(with_trailer)
     }
 
-    fn expand(&self, stored: &[u8], compression: u8) -> Result<Vec<u8>> {
+    fn expand(&self, stored: &[u8], compression: u8, max: usize) -> Result<Vec<u8>> {
         match codec(self.footer.kind, compression) {
-            Some(kind) => decompress_with(kind, stored, self.dictionary.as_ref(), MAX_BLOCK)
-                .map_err(Unreadable::into_error),
+            Some(kind) => {
+                decompress_with(kind, stored, self.dictionary.as_ref(), max).map_err(Unreadable::into_error)
+            }
             None => Err(Error::not_supported(format!("compression type {compression:#04x}"))),
         }
     }

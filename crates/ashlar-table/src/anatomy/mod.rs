@@ -16,6 +16,7 @@ pub use block::StoredBlock;
 pub use places::{BlockPlace, BlockRole, DataPlace};
 
 use crate::footer::read_footer;
+use crate::reader::meta_block_max;
 use ashlar_base::{Error, Result};
 use ashlar_env::ReadFile;
 use ashlar_format::Unreadable;
@@ -95,7 +96,7 @@ impl Anatomy {
     /// The properties block. Old ingestion changed the global sequence number in place and left the checksum as it was
     /// for zero.
     fn properties_content(&self, handle: BlockHandle) -> Result<Vec<u8>> {
-        let block = self.block(handle)?;
+        let block = self.meta_block(handle)?;
         if block.checksum_holds || block.compression != 0 {
             return block.content;
         }
@@ -110,9 +111,14 @@ impl Anatomy {
         }
     }
 
-    /// The content of a block. Its checksum must be right.
+    /// The content of a block that is no data block. Its checksum must be right.
     fn content(&self, handle: BlockHandle) -> Result<Vec<u8>> {
-        self.block(handle)?.content
+        self.meta_block(handle)?.content
+    }
+
+    /// A block that is no data block, with a content no longer than readers accept.
+    fn meta_block(&self, handle: BlockHandle) -> Result<StoredBlock> {
+        self.block_within(handle, usize::try_from(meta_block_max(self.size())).unwrap_or(usize::MAX))
     }
 
     fn misread(&self, e: impl Into<Unreadable>, handle: BlockHandle) -> Error {

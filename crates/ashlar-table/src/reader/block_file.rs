@@ -33,6 +33,11 @@ pub(crate) const MAX_META_BLOCK: u64 = 64 << 20;
 /// Such a block may have this many times the length of its file, because separators and tombstones describe the file's
 /// contents.
 const META_RATIO: u64 = 64;
+
+/// The most uncompressed bytes of a block that is no data block, in a file of `len` bytes.
+pub(crate) fn meta_block_max(len: u64) -> u64 {
+    len.saturating_mul(META_RATIO).clamp(MAX_META_BLOCK, MAX_BLOCK as u64)
+}
 /// Smaller blocks are not charged while they are decompressed.
 const CHARGED: u64 = 1 << 20;
 
@@ -207,11 +212,10 @@ impl Reading<'_> {
     /// Reads one block of another kind. Always verifies its checksum.
     pub(crate) fn read_verified(&self, handle: BlockHandle) -> Result<Vec<u8>> {
         let mut stored = self.read_stored(handle)?;
-        let max = self.limit.saturating_mul(META_RATIO).clamp(MAX_META_BLOCK, MAX_BLOCK as u64);
         let (block, compression) = self.check(&stored, handle, true)?;
         if compression != 0 {
             let mut raw = Vec::new();
-            self.expand(&mut raw, block, compression, handle, (None, max))?;
+            self.expand(&mut raw, block, compression, handle, (None, meta_block_max(self.limit)))?;
             return Ok(raw);
         }
         let len = block.len();

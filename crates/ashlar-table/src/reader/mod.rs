@@ -15,7 +15,7 @@ mod tombstones;
 mod windows;
 
 pub(crate) use ahead::Ahead;
-pub(crate) use block_file::{BlockFile, MAX_BLOCK, MAX_META_BLOCK, Reading};
+pub(crate) use block_file::{BlockFile, MAX_BLOCK, MAX_META_BLOCK, Reading, meta_block_max};
 pub(crate) use blocks::opened;
 pub use lookup::Ask;
 pub use open::TableSurvey;
