@@ -9,7 +9,8 @@
 //! 2. a write was refused for want of memory while readers held flushed memtables of less than half the memtables' share, or
 //! 3. the report of the database, with what the allocator keeps, explains less than the anonymous memory at the peak, by more than a
 //!    tenth and `UNNAMED`, or
-//! 4. the report names more than the anonymous memory at the peak, by more than a tenth and `UNNAMED`.
+//! 4. the report names more than the anonymous memory at the peak, by more than a tenth, `UNNAMED`, and what memtables have reserved
+//!    and not used.
 //!
 //! A row is *named* if its peak exceeds the promise, and the memory report attributes the excess. Its owners are readers, the merge
 //! operands that are being folded, a large batch, and the allocator. Others are compactions of values longer than a twentieth of the
@@ -190,7 +191,7 @@ fn faults(of: &impl Fn(&str) -> u64, promise: u64, text: &str) -> Vec<String> {
             said("ANON "),
         ));
     }
-    if of("named") > of("anon") + of("anon") / 10 + UNNAMED {
+    if of("named") > of("anon") + of("anon") / 10 + UNNAMED + of("unused") {
         broken.push(format!(
             "the report names {} MiB, and the anonymous memory is {}: {}",
             of("named") / MIB,
