@@ -160,36 +160,30 @@ enum Next {
 struct Turn<'a> {
     core: &'a Arc<Core>,
     family: FamilyId,
-    /// The claim of the last piece, if that has one; `None` before the first piece.
-    own: Option<Option<Running>>,
+    /// The claim of the last piece.
+    own: Option<Running>,
     /// Whether the family counts the request as waiting.
     waits: bool,
-    /// Whether compactions may have let the request go first since the last [`Turn::end_wait`].
-    gave_way: bool,
 }
 
 impl Turn<'_> {
-    /// Counts the request as waiting if it is blocked, and not by its own piece.
+    /// Counts the request as waiting if it is blocked, and not by its own piece. At the end of a wait, schedules the compactions that
+    /// have let the request go first.
     fn waits_if(&mut self, is_blocked: bool) {
         let mut state = self.core.state();
         let running = state.running.get(&self.family).map_or(&[][..], Vec::as_slice);
-        let own = self.own.as_ref().and_then(Option::as_ref);
-        let waits = is_blocked && own.is_none_or(|own| !running.contains(own));
-        if waits != self.waits
-            && let Some(live) = state.families.get_mut(self.family)
-        {
+        let waits = is_blocked && self.own.as_ref().is_none_or(|own| !running.contains(own));
+        let waited = std::mem::replace(&mut self.waits, waits);
+        if waits == waited {
+            return;
+        }
+        if let Some(live) = state.families.get_mut(self.family) {
             let before = live.waiting_requests;
             live.waiting_requests = if waits { before + 1 } else { before.saturating_sub(1) };
             live.passed_request &= waits;
         }
-        self.waits = waits;
-        self.gave_way |= waits;
-    }
-
-    /// Ends the wait, and schedules the compactions that have let the request go first.
-    fn end_wait(&mut self) {
-        self.waits_if(false);
-        if std::mem::take(&mut self.gave_way) {
+        drop(state);
+        if waited {
             self.core.schedule();
         }
     }
@@ -197,7 +191,7 @@ impl Turn<'_> {
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        self.end_wait();
+        self.waits_if(false);
     }
 }
 
@@ -273,7 +267,8 @@ impl Core {
     ) -> Result<()> {
         let work = (family, JobKind::Compaction);
         let before = self.state().failures(work);
-        let mut turn = Turn { core: self, family, own: None, waits: false, gave_way: false };
+        let mut turn = Turn { core: self, family, own: None, waits: false };
+        let mut replaced = false;
         loop {
             let mut next = Ok(Next::Blocked);
             let waited = self.contained("choosing a compaction", || {
@@ -289,16 +284,15 @@ impl Core {
             waited.unwrap_or_else(|| self.health.check_writable())?;
             match next? {
                 Next::Over => {
-                    if turn.own.is_some() {
+                    if replaced {
                         self.await_purge();
                     }
                     return Ok(());
                 }
                 Next::Blocked => {}
                 Next::Run(job, own) => {
-                    turn.own = Some(own);
+                    (replaced, turn.own) = (true, own);
                     self.submit(JobShell::due(self, *job));
-                    turn.end_wait();
                 }
             }
         }

@@ -62,6 +62,11 @@ impl Found {
         Ok(found)
     }
 
+    /// The names of the WAL files before `needed`.
+    pub(super) fn logs_before(&self, needed: FileNumber) -> impl Iterator<Item = &String> {
+        self.logs.range(..needed).map(|(_, name)| name)
+    }
+
     /// The number of blobs in a file and the bytes of their records, from its footer and length; `None`: no such file,
     /// or not a blob file.
     ///

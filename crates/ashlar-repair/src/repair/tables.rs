@@ -13,7 +13,7 @@ use ashlar_table::{CollectorFailure, LostStretch, TableReader};
 use ashlar_tree::check::{Damage, KeySpan, Risk, Verified, span_of};
 use ashlar_tree::files::{Numbers, check_file_checksum};
 use ashlar_tree::unwritable::has_udi_primary;
-use ashlar_tree::version::{FamilyState, FileMeta, OpenTables, Replayed, Tables, Version};
+use ashlar_tree::version::{FamilyState, FileMeta, OpenTables, Replayed, ReplayedFamily, Tables, Version};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -229,6 +229,7 @@ impl Repair<'_> {
             tree.learn_sequences(&tables)?;
             tree.complete(&order, replayed.last_seq);
             let version = tree.finish(LEVELS_MAX, &tables).map_err(|e| e.at_path(&replayed.path))?;
+            let losses = report.losses.len();
             let bad = self.bad_blobs(&family.name, &version, report)?;
             let options = self.settings(&family.name, &order);
             let mut edit = VersionEdit::of(id);
@@ -248,6 +249,7 @@ impl Repair<'_> {
                 progress(&done);
             }
             report.strange.extend(bad.strange());
+            self.keep_older_logs(family, losses, report);
             tree.apply(&gone)?;
             for number in version.blobs().files().keys().filter(|n| bad.is_left(**n)) {
                 tree.forget_blob_file(*number);
@@ -276,6 +278,23 @@ impl Repair<'_> {
         let last_seq =
             families.iter().filter_map(largest_seq).max().unwrap_or_default().max(replayed.last_seq);
         Ok(Kept { families, last_seq })
+    }
+
+    /// Keeps the WAL files before those that the family needs, if a loss since the first `losses` is one of entries: the files may still
+    /// have them. Among the tables they would hide newer entries, whose sequence numbers compactions have set to 0.
+    fn keep_older_logs(&self, family: &ReplayedFamily, losses: usize, report: &mut RepairReport) {
+        let is_loss = |loss: &Damage| !matches!(loss.risk, Risk::Nothing);
+        let logs: Vec<_> = self.found.logs_before(family.log_number).cloned().collect();
+        if logs.is_empty() || !report.losses.iter().skip(losses).any(is_loss) {
+            return;
+        }
+        report.remarks.push(format!(
+            "family {:?} has lost entries, and older WAL files may still have them: lost/ keeps {}. To read them, copy these files \
+             alone into a new directory and repair that",
+            family.name,
+            logs.join(", ")
+        ));
+        report.to_move.extend(logs);
     }
 
     fn bad_blobs(&self, family: &str, version: &Version, report: &mut RepairReport) -> Result<BadBlobs> {

@@ -400,3 +400,35 @@ fn a_read_that_fails_is_no_damage() {
     }
     report::figure(&format!("repair: of {all} reads {failed} failed once; none was taken for damage"));
 }
+
+/// Regression: the WAL file that another family needed was removed, and with it the only copy of what a damaged table had lost.
+#[test]
+fn a_wal_file_that_may_have_what_a_table_lost_is_kept() {
+    let temp = tempfile::tempdir().unwrap();
+    let db = Db::builder(temp.path()).family("other", |f| f).open().unwrap();
+    let other = db.family("other").unwrap();
+    // Keeps the WAL file.
+    db.put("in the log", "").unwrap();
+    for n in 0..50 {
+        other.put(format!("k{n:02}"), "v").unwrap();
+    }
+    other.flush().unwrap();
+    db.close().unwrap();
+    let table = &files(temp.path(), ".sst")[0];
+    let bytes = std::fs::read(table).unwrap();
+    std::fs::write(table, &bytes[..bytes.len() / 3]).unwrap();
+    let report = Db::builder(temp.path()).repair(|_| {}).unwrap();
+    assert!(report.remarks.iter().any(|remark| remark.contains("older WAL files")), "{report}");
+    let db = Db::open(temp.path()).unwrap();
+    assert!(db.get("in the log").unwrap().is_some(), "{report}");
+    db.close().unwrap();
+
+    let alone = tempfile::tempdir().unwrap();
+    for log in files(&temp.path().join("lost"), ".log") {
+        std::fs::copy(&log, alone.path().join(log.file_name().unwrap())).unwrap();
+    }
+    let report = Db::builder(alone.path()).repair(|_| {}).unwrap();
+    let db = Db::open(alone.path()).unwrap();
+    let kept: usize = db.families().iter().map(|family| family.scan(..).count()).sum();
+    assert_eq!(kept, 51, "{report}");
+}

@@ -10,10 +10,15 @@ use std::path::Path;
 
 type Contents = BTreeMap<Vec<u8>, Vec<u8>>;
 
+/// A database that compacts on request only, with values of ten bytes and more in blob files.
+fn with_blob_files(dir: &Path, options: &str) -> Db {
+    let builder = Db::builder(dir).options(options).default_family(|f| f.blob_files(10));
+    builder.tune(|_, f| f.compaction.automatic = false).open().unwrap()
+}
+
 /// Four tables, each with a blob file of one value; all blob files are equally long.
 fn four_blob_files(dir: &Path, options: &str) -> Contents {
-    let builder = Db::builder(dir).options(options).default_family(|f| f.blob_files(10));
-    let db = builder.tune(|_, f| f.compaction.automatic = false).open().unwrap();
+    let db = with_blob_files(dir, options);
     let mut all = Contents::new();
     for i in 0..4 {
         let (key, value) = (format!("k{i}"), format!("v{i}").repeat(30));
@@ -92,8 +97,7 @@ fn a_value_in_the_place_of_another_is_lost_and_told() {
 #[test]
 fn no_damaged_record_stays_in_a_blob_file() {
     let temp = tempfile::tempdir().unwrap();
-    let builder = Db::builder(temp.path()).default_family(|f| f.blob_files(10));
-    let db = builder.tune(|_, f| f.compaction.automatic = false).open().unwrap();
+    let db = with_blob_files(temp.path(), "");
     let mut all = Contents::new();
     for round in 0..2 {
         for i in (0..60).filter(|i| round == 0 || i % 2 == 1) {
@@ -122,8 +126,7 @@ fn no_damaged_record_stays_in_a_blob_file() {
 #[test]
 fn another_end_of_a_blob_file_costs_a_repair_no_value() {
     let temp = tempfile::tempdir().unwrap();
-    let builder = Db::builder(temp.path()).default_family(|f| f.blob_files(10));
-    let db = builder.tune(|_, f| f.compaction.automatic = false).open().unwrap();
+    let db = with_blob_files(temp.path(), "");
     let mut all = Contents::new();
     for i in 0..20 {
         let (key, value) = (format!("k{i:02}"), format!("v{i:02}").repeat(20));
