@@ -97,8 +97,9 @@ struct Span {
     seq: SeqNum,
 }
 
-/// Bytes for each tombstone that a cut takes until it ends, beside the keys: its ends, where they lie, and the pieces.
-const CUTTING: usize = 160;
+/// Bytes that a cut takes for a tombstone, beside the copies of its keys: its span, and for each of its two borders the piece from there
+/// on with its word, where the key lies, two nodes of the tree, and about one place in the list of such a node.
+const CUTTING: usize = size_of::<Span>() + 2 * (size_of::<Piece>() + size_of::<u64>() + 4 * size_of::<usize>());
 
 /// What a cut takes is charged from this many bytes on.
 const CHARGED: usize = 64 << 10;
@@ -110,7 +111,8 @@ impl FragmentedTombstones {
         tombstones: &[RangeTombstone<K>],
         budget: Option<&Arc<MemoryBudget>>,
     ) -> Self {
-        let bytes = tombstones.len() * (CUTTING + size_of::<RangeTombstone<K>>());
+        let keys: usize = tombstones.iter().flat_map(|t| t.ends()).map(<[u8]>::len).sum();
+        let bytes = keys + tombstones.len() * (CUTTING + size_of::<RangeTombstone<K>>());
         let charge = |budget: &Arc<MemoryBudget>| budget.charge(MemoryUse::Buffers, bytes);
         let _charge = budget.filter(|_| bytes >= CHARGED).map(charge);
         Self::new(order, tombstones)
@@ -138,7 +140,9 @@ impl FragmentedTombstones {
             cut.keys.extend_from_slice(border);
             cut.ends.push(cut.keys.len());
         }
-        cut.number_pieces(&mut spans, borders.len());
+        let borders = borders.len();
+        drop(live);
+        cut.number_pieces(&mut spans, borders);
         match order {
             Order::Bytewise => cut.note_words(&BytewiseOrder),
             Order::ReverseBytewise => cut.note_words(&ReverseBytewiseOrder),
@@ -183,12 +187,11 @@ impl FragmentedTombstones {
         let last = self.ends.len().saturating_sub(1);
         // Every border lies between the first and the last one, and begins as both do.
         self.shared = self.border(0).iter().zip(self.border(last)).take_while(|(a, b)| a == b).count();
+        let mut pieces = std::mem::take(&mut self.pieces);
         let word = |border: usize| order.word(self.border(border), self.shared);
-        let words: Vec<_> = self.pieces.iter().map(|p| (word(p.border), word(p.border + 1))).collect();
-        self.begins = words.iter().map(|(begin, _)| *begin).collect();
-        for (piece, (_, end)) in self.pieces.iter_mut().zip(words) {
-            piece.end = end;
-        }
+        let begins = pieces.iter().map(|piece| word(piece.border)).collect();
+        pieces.iter_mut().for_each(|piece| piece.end = word(piece.border + 1));
+        (self.begins, self.pieces) = (begins, pieces);
     }
 
     fn fill_tree(&mut self) {

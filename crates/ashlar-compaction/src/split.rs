@@ -8,7 +8,7 @@
 //! Source: RocksDB `db/compaction/compaction_job.cc` (`GenSubcompactionBoundaries`, behaviour).
 
 use ashlar_base::Order;
-use ashlar_base::memory::MemoryBudget;
+use ashlar_base::memory::{MemoryBudget, MemoryUse};
 use ashlar_base::range_del::{FragmentedTombstones, RangeTombstone};
 use ashlar_read::range_del::CutTombstones;
 use std::sync::Arc;
@@ -68,6 +68,7 @@ pub(super) fn cut_tombstones(
         return vec![(Arc::clone(whole), 0)];
     }
     let all: Vec<_> = tombstones.iter().flat_map(|of_table| of_table.iter(order)).collect();
+    let _charge = budget.map(|budget| budget.charge(MemoryUse::Buffers, size_of_val(&*all)));
     let part = |range: &KeyRange| {
         let part = range.cut(order, &all, budget);
         let added = part.memory();

@@ -83,6 +83,11 @@ impl MemtableList {
         self.immutable.iter().chain([&self.current]).map(|m| m.rep.held()).sum()
     }
 
+    /// The part of [`held`](Self::held) that is in use.
+    pub fn used(&self) -> usize {
+        self.immutable.iter().chain([&self.current]).map(|m| m.rep.memory()).sum()
+    }
+
     /// The number of immutable memtables.
     pub fn immutable_len(&self) -> usize {
         self.immutable.len()

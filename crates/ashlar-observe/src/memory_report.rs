@@ -104,7 +104,7 @@ impl MemoryClass {
 pub struct MemoryReport {
     /// The cap in bytes.
     pub cap: u64,
-    /// Bytes in use within the writable memtables; the rest of them is reserved.
+    /// Bytes in use within the writable and the immutable memtables; the rest of them is reserved, and has no pages yet.
     pub used_in_memtables: u64,
     /// Free bytes in the heap of glibc 2.33 and later, whatever code freed them: under no cap and in no class. An upper bound of what is
     /// resident, because the system has some of these pages back. 0 without that library, and of little use in a program with
@@ -127,6 +127,12 @@ impl MemoryReport {
     /// Bytes of all classes.
     pub fn total(&self) -> u64 {
         self.held.values().sum()
+    }
+
+    /// [`total`](Self::total) without what memtables have reserved and not used: about what the classes have in anonymous pages.
+    pub fn in_use(&self) -> u64 {
+        let memtables = self.of(MemoryClass::WritableMemtables) + self.of(MemoryClass::ImmutableMemtables);
+        self.total() - memtables.saturating_sub(self.used_in_memtables)
     }
 
     /// Bytes that only cursors, views and snapshots keep.
@@ -197,6 +203,8 @@ mod tests {
         assert_eq!(report.map().len(), 4 + MemoryClass::ALL.len());
         assert_eq!(report.map()["held-blocks"], "1048576");
         let text = report.text();
+        let reserved = [(MemoryClass::CachedBlocks, 1000), (MemoryClass::ImmutableMemtables, 500)];
+        assert_eq!(MemoryReport::new(16 << 20, 300, reserved).in_use(), 1300);
         assert!(text.contains("cursors and views") && text.lines().count() == 2 + MemoryClass::ALL.len());
         assert!(text.ends_with("of the process: 5.00 MB\n"));
         let names: std::collections::BTreeSet<_> = MemoryClass::ALL.map(MemoryClass::name).into();

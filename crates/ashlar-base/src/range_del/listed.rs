@@ -35,6 +35,11 @@ impl ListedTombstones {
         self.ends.push(Ends { begin: middle, end: self.keys.len(), seq });
     }
 
+    /// Bytes of memory that the list takes.
+    pub fn memory(&self) -> usize {
+        self.keys.capacity() + self.ends.capacity() * size_of::<Ends>()
+    }
+
     /// The number of tombstones.
     pub fn len(&self) -> usize {
         self.ends.len()

@@ -126,3 +126,39 @@ fn equals_the_plain_form_of(order: &Order, shape: fn(u8) -> Vec<u8>) {
         }
     }
 }
+
+/// The order of bytes, which notes the most that is charged while keys are compared.
+#[derive(Debug)]
+struct Watching {
+    budget: Arc<MemoryBudget>,
+    most: std::sync::atomic::AtomicUsize,
+}
+
+impl Comparator for Watching {
+    fn name(&self) -> &str {
+        "test.Watching"
+    }
+    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+        let held = self.budget.held(MemoryUse::Buffers);
+        self.most.fetch_max(held, std::sync::atomic::Ordering::Relaxed);
+        a.cmp(b)
+    }
+}
+
+/// Regression: the copies of the keys, and half of the rest, were under no cap while 100,000 tombstones were cut.
+#[test]
+fn a_cut_charges_what_it_takes() {
+    let budget = MemoryBudget::new(1 << 30);
+    let watching = Arc::new(Watching { budget: Arc::clone(&budget), most: 0.into() });
+    let tombstone = |n: u64| RangeTombstone {
+        begin: [vec![7; 40], (2 * n).to_be_bytes().to_vec()].concat(),
+        end: [vec![7; 40], (2 * n + 1).to_be_bytes().to_vec()].concat(),
+        seq: SeqNum::new(n).unwrap(),
+    };
+    let all: Vec<_> = (0..1000).map(tombstone).collect();
+    let cut = FragmentedTombstones::cut(&Order::Custom(watching.clone()), &all, Some(&budget));
+    let list = size_of_val(&*all);
+    let most = watching.most.load(std::sync::atomic::Ordering::Relaxed) - list;
+    assert!((cut.memory()..2 * cut.memory()).contains(&most), "{most} where the result has {}", cut.memory());
+    assert_eq!(budget.held(MemoryUse::Buffers), 0);
+}

@@ -142,7 +142,7 @@ impl Core {
             let current = family.memtables.current().rep.held();
             writable += current;
             immutable += family.memtables.held() - current;
-            used += family.memtables.current().rep.memory();
+            used += family.memtables.used();
         }
         let (of, blocks) = (|what| budget.held(what), pool.held_by_readers());
         let usage = pool.usage();

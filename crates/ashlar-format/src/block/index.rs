@@ -136,6 +136,11 @@ impl IndexBlockBuilder {
         }
     }
 
+    /// Makes room for `bytes` more, so that a long block is not moved while it grows.
+    pub fn reserve(&mut self, bytes: usize) {
+        self.out.reserve_exact(bytes);
+    }
+
     /// Appends an entry. Keys come in order, in the form the format names; `first_key` is stored only by a format
     /// with first keys.
     pub fn add(&mut self, key: &[u8], handle: BlockHandle, first_key: &[u8]) {
@@ -173,6 +178,11 @@ impl IndexBlockBuilder {
     /// Bytes the block has when finished now.
     pub fn size_estimate(&self) -> usize {
         self.out.len() + 4 * self.restarts.len() + 4
+    }
+
+    /// The form of its entries.
+    pub fn format(&self) -> IndexEntries {
+        self.format
     }
 
     /// True before the first entry.

@@ -41,8 +41,6 @@ struct Moment {
     asked_at: u64,
     caller: u64,
     named: u64,
-    /// What memtables have reserved and not used: it may have no pages.
-    unused: u64,
     /// What readers, merge operands, large batches and compactions of large values hold.
     owned: u64,
     /// What the allocator kept.
@@ -126,7 +124,7 @@ impl Gauges {
             nanos => format!(" nanos={nanos}"),
         };
         println!(
-            "ROW cap={cap} rss={} caller={} owned={} kept={} anon={} anon-caller={} named={} unused={} anon-kept={} rest={rest} refused={} unfounded={} millis={}{nanos}",
+            "ROW cap={cap} rss={} caller={} owned={} kept={} anon={} anon-caller={} named={} anon-kept={} rest={rest} refused={} unfounded={} millis={}{nanos}",
             peak.rss.bytes,
             peak.rss.caller,
             peak.rss.owned,
@@ -134,7 +132,6 @@ impl Gauges {
             peak.anon.bytes,
             peak.anon.caller,
             peak.anon.named,
-            peak.anon.unused,
             peak.anon.kept,
             self.refused.load(Ordering::Relaxed),
             self.unfounded.load(Ordering::Relaxed),
@@ -151,11 +148,11 @@ impl Gauges {
         let asks = !self.open.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
         let mut peak = self.peak.lock().unwrap_or_else(PoisonError::into_inner);
         if peak.rss.is_below(rss) || peak.anon.is_below(anon) {
-            let (named, unused, owned, kept, said) = self.asked();
+            let (named, owned, kept, said) = self.asked();
             // On a busy machine memory may come and go before the answer, which knows nothing of it then.
             anon = anon.min(resident("self").map_or(anon, |(_, after)| after));
             let said = format!("{said}(resident {} MiB, anonymous {} MiB)", rss / MIB, anon / MIB);
-            let now = Moment { caller, named, unused, owned, kept, said, ..Moment::default() };
+            let now = Moment { caller, named, owned, kept, said, ..Moment::default() };
             if peak.rss.is_below(rss) {
                 peak.rss = Moment { bytes: rss, asked_at: rss, ..now.clone() };
             }
@@ -169,15 +166,14 @@ impl Gauges {
         }
     }
 
-    /// What the databases name, the reserved part of their memtables, the part that a row may have beyond the promise, what the allocator keeps, and their reports as
-    /// text.
-    fn asked(&self) -> (u64, u64, u64, u64, String) {
+    /// What the databases name and have in use, the part that a row may have beyond the promise, what the allocator keeps, and the
+    /// reports as text.
+    fn asked(&self) -> (u64, u64, u64, String) {
         let open = self.open.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let (mut named, mut unused, mut owned, mut said) = (0, 0, 0, String::new());
+        let (mut named, mut owned, mut said) = (0, 0, String::new());
         for db in &open {
             let now = db.memory_report();
-            named += now.total();
-            unused += now.of(MemoryClass::WritableMemtables).saturating_sub(now.used_in_memtables);
+            named += now.in_use();
             // A batch is in the WAL's buffer while it is logged, and in its memtable until that is flushed.
             let of_batch = match self.has_large_batches.load(Ordering::Relaxed) {
                 true => now.of(MemoryClass::Batches) + memtables(&now).saturating_sub(now.cap / 4),
@@ -195,7 +191,7 @@ impl Gauges {
             said += &format!("{now} ");
         }
         // The report's own figure may be older.
-        (named, unused, owned, ashlar_env::kept_by_allocator_now(), said)
+        (named, owned, ashlar_env::kept_by_allocator_now(), said)
     }
 
     /// From now on asks `db` too.

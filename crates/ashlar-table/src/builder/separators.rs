@@ -12,6 +12,9 @@ use std::ops::Range;
 /// A partition has so many separators at least. With fewer long ones the top level would be as large as all partitions.
 const SEPARATORS_LEAST: usize = 16;
 
+/// An index has so many bytes per block at most, beside the keys: their lengths, a trailer, a handle and a restart point.
+const BESIDE_KEYS: usize = 52;
+
 #[derive(Debug)]
 struct Separator {
     end: usize,
@@ -97,7 +100,9 @@ impl Separators {
 
     /// An index block over all blocks.
     pub(super) fn whole(self, format: IndexEntries, interval: usize) -> Vec<u8> {
-        self.block(0, usize::MAX, format, interval).0
+        let mut builder = IndexBlockBuilder::new(format, interval);
+        builder.reserve(self.keys.len() + self.first_keys.len() + BESIDE_KEYS * self.blocks.len());
+        self.fill(builder, 0, usize::MAX).0
     }
 
     /// The next index block from data block `from` on, closed when it has `size` bytes and [`SEPARATORS_LEAST`] separators, and the
@@ -109,11 +114,11 @@ impl Separators {
         format: IndexEntries,
         interval: usize,
     ) -> Option<(Vec<u8>, usize)> {
-        (from < self.handles.len()).then(|| self.block(from, size, format, interval))
+        (from < self.handles.len()).then(|| self.fill(IndexBlockBuilder::new(format, interval), from, size))
     }
 
-    fn block(&self, from: usize, size: usize, format: IndexEntries, interval: usize) -> (Vec<u8>, usize) {
-        let mut builder = IndexBlockBuilder::new(format, interval);
+    fn fill(&self, mut builder: IndexBlockBuilder, from: usize, size: usize) -> (Vec<u8>, usize) {
+        let format = builder.format();
         let mut encoded = Vec::new();
         let mut next = from;
         for handle in self.handles.get(from..).unwrap_or_default() {

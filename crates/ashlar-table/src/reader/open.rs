@@ -7,6 +7,7 @@ use crate::reader::block_file::DataForm;
 use crate::reader::table_index::{IndexShape, TableIndex};
 use crate::reader::tombstones::decode_tombstones;
 use crate::reader::{BlockFile, TableReader, charge_table};
+use ashlar_base::memory::MemoryUse;
 use ashlar_base::planted::{Bug, planted};
 use ashlar_base::range_del::{FragmentedTombstones, ListedTombstones};
 use ashlar_base::{Error, Result, SeqNum};
@@ -273,7 +274,9 @@ impl Opening {
             Err(_) if planted(Bug::RangeDeletionsIgnored) => ListedTombstones::default(),
             other => other?,
         };
-        Ok(FragmentedTombstones::cut(&self.options.order, &stored.since(0), self.options.pool.budget()))
+        let budget = self.options.pool.budget();
+        let _charge = budget.map(|budget| budget.charge(MemoryUse::Buffers, stored.memory()));
+        Ok(FragmentedTombstones::cut(&self.options.order, &stored.since(0), budget))
     }
 
     /// The filter, if it is one that answers for user keys.
