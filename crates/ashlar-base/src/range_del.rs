@@ -99,7 +99,8 @@ struct Span {
 
 /// Bytes that a cut takes for a tombstone, beside the copies of its keys: its span, and for each of its two borders the piece from there
 /// on with its word, where the key lies, two nodes of the tree, and about one place in the list of such a node.
-const CUTTING: usize = size_of::<Span>() + 2 * (size_of::<Piece>() + size_of::<u64>() + 4 * size_of::<usize>());
+const CUTTING: usize =
+    size_of::<Span>() + 2 * (size_of::<Piece>() + size_of::<u64>() + 4 * size_of::<usize>());
 
 /// What a cut takes is charged from this many bytes on.
 const CHARGED: usize = 64 << 10;

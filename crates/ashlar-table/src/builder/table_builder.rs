@@ -16,7 +16,7 @@ use ashlar_base::stats::Statistics;
 use ashlar_base::{Error, InternalKey, InternalKeyBuf, Order, Result, SeqNum, Trailer, ValueType};
 use ashlar_env::WriteFile;
 use ashlar_format::block::BlockBuilder;
-use ashlar_format::compress::Compressor;
+use ashlar_format::compress::{Compression, Compressor};
 use ashlar_format::table::{BlockChecksum, IndexKind};
 use std::cmp::Ordering;
 use std::path::PathBuf;
@@ -378,6 +378,12 @@ impl TableBuilder {
         let enough = match &mut self.waiting {
             Some(waiting) => !waiting.push(raw),
             None => {
+                // The compressed form, until the charge is brought up to date.
+                let more = raw.len().saturating_sub(self.sink.memory());
+                if more >= CHARGE_STEP && self.sink.compression() != Compression::None {
+                    self.charge.grow(more);
+                    self.charged += more;
+                }
                 self.separators.place(self.sink.put_data(raw)?);
                 false
             }

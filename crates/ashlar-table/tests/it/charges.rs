@@ -2,14 +2,15 @@
 
 use crate::fixture::{Entries, identity, key, open_with, write};
 use ashlar_base::memory::{MemoryBudget, MemoryUse};
-use ashlar_base::{FileNumber, InternalKey, LookupKey, Order, SeqNum, ValueType, Window};
+use ashlar_base::{FileNumber, InternalKey, LookupKey, Order, Result, SeqNum, ValueType, Window};
 use ashlar_cache::FramePool;
-use ashlar_env::Env;
+use ashlar_env::{Env, WriteFile};
 use ashlar_format::compress::Compression;
 use ashlar_format::table::IndexKind;
 use ashlar_table::{ReaderOptions, TableBuilder, TableOptions, Windows};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 fn numbered(count: u32) -> Entries {
     let entry = |i| {
@@ -73,6 +74,59 @@ fn a_table_in_the_making_is_charged() {
         builder.finish().unwrap();
         assert_eq!(budget.held(MemoryUse::Buffers), 0);
     }
+}
+
+/// A file without content that notes the most that is charged while it is written.
+#[derive(Debug)]
+struct Watching {
+    budget: Arc<MemoryBudget>,
+    most: AtomicUsize,
+}
+
+impl WriteFile for Watching {
+    fn path(&self) -> &Path {
+        Path::new("/db/000009.sst")
+    }
+    fn write_at(&self, _: &[u8], _: u64) -> Result<()> {
+        self.most.fetch_max(self.budget.held(MemoryUse::Buffers), Ordering::Relaxed);
+        Ok(())
+    }
+    fn sync_data(&self) -> Result<()> {
+        Ok(())
+    }
+    fn sync_all(&self) -> Result<()> {
+        Ok(())
+    }
+    fn truncate(&self, _: u64) -> Result<()> {
+        Ok(())
+    }
+    fn allocate(&self, _: u64, _: u64) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Regression: the compressed form of a value of many MB was under no cap.
+#[test]
+fn a_long_block_is_charged_twice_while_it_is_compressed() {
+    const LONG: usize = 1 << 20;
+    let budget = MemoryBudget::new(1 << 30);
+    let file = Arc::new(Watching { budget: Arc::clone(&budget), most: AtomicUsize::new(0) });
+    let options = TableOptions { compression: Compression::Lz4, ..TableOptions::default() };
+    let builder = TableBuilder::new(Arc::clone(&file) as Arc<dyn WriteFile>, options, identity()).unwrap();
+    let mut builder = builder.charged_to(budget.charge(MemoryUse::Buffers, 0));
+    // Bytes that do not shrink.
+    let mut state = 1_u64;
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        state.to_be_bytes()[0]
+    };
+    let value: Vec<u8> = (0..LONG).map(|_| next()).collect();
+    for name in [b"a", b"b", b"c"] {
+        builder.add(key(name, 5, ValueType::Put).as_key(), &value).unwrap();
+    }
+    builder.finish().unwrap();
+    let most = file.most.load(Ordering::Relaxed);
+    assert!((2 * LONG..2 * LONG + LONG / 2).contains(&most), "{most}");
 }
 
 #[test]
