@@ -14,7 +14,7 @@ pub enum MemoryClass {
     HeldBlocks,
     /// Copies of 16 KiB and more that readers hold: values of memtables and blob files, folded values, keys of cursors.
     HeldValues,
-    /// The cursors themselves, about: some KiB each. Estimated from their number, and not charged to the cap.
+    /// The cursors of this database themselves, about: some KiB each. Estimated from their number, and not charged to the cap.
     Cursors,
     /// Memtables that take writes.
     WritableMemtables,

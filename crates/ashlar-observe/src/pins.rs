@@ -41,8 +41,8 @@ pub struct Pins {
     pub obsolete_files: u64,
     /// Bytes of those files.
     pub obsolete_bytes: u64,
-    /// Bytes of all blocks that cursors and views hold, in the cache or outside it, and of the values from blob files that
-    /// cursors stand on. If databases share the cap on memory, those of all of them.
+    /// Bytes of all blocks that cursors and views hold, in the cache or outside it, and of their copies of 16 KiB and more: values of
+    /// memtables and blob files, folded values, keys. If databases share the cap on memory, those of all of them.
     pub block_bytes: u64,
 }
 
@@ -50,7 +50,7 @@ impl fmt::Display for Pins {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "readers hold {} of old memtables, ", human_bytes(self.memtable_bytes))?;
         write!(f, "{} obsolete files of {}, ", self.obsolete_files, human_bytes(self.obsolete_bytes))?;
-        write!(f, "{} of blocks; {} snapshots", human_bytes(self.block_bytes), self.snapshots)?;
+        write!(f, "{} of blocks and copies; {} snapshots", human_bytes(self.block_bytes), self.snapshots)?;
         match &self.oldest_snapshot {
             None => Ok(()),
             Some(oldest) => write!(

@@ -41,11 +41,17 @@ impl Deadline {
     /// The error of a write whose wait would pass the deadline.
     #[cold]
     pub fn passed(self) -> Error {
+        self.passed_waiting_for("background work").hint(
+            "Compactions or flushes are behind or paused: write it again later, or with a longer timeout",
+        )
+    }
+
+    /// The error of a write that waited in vain for `what`.
+    #[cold]
+    pub fn passed_waiting_for(self, what: &str) -> Error {
         let longest = self.longest;
-        let text = format!(
-            "a write would have waited longer than {longest:?} for background work, and nothing was written"
-        );
+        let text =
+            format!("a write would have waited longer than {longest:?} for {what}, and nothing was written");
         Error::new(ErrorKind::TimedOut, text)
-            .hint("Compactions or flushes are behind: write it again later, or with a longer timeout")
     }
 }

@@ -152,11 +152,11 @@ impl Memory {
         self.budget().cap().saturating_sub(self.budget().total().saturating_sub(live))
     }
 
-    /// The same if cursors held no values and no write waited. Like blocks, values and batches make memtables smaller and refuse no
-    /// write.
+    /// The same if cursors held no values, no write waited, and no transaction was prepared. Like blocks, these make memtables smaller
+    /// and refuse no write.
     fn room(&self, live: usize) -> usize {
-        let held = |what| self.budget().held(what);
-        let passing = held(MemoryUse::Values).saturating_add(held(MemoryUse::Batches));
+        let passing = [MemoryUse::Values, MemoryUse::Batches, MemoryUse::Prepared];
+        let passing: usize = passing.map(|what| self.budget().held(what)).iter().sum();
         self.room_beside_readers(live.saturating_add(passing))
     }
 

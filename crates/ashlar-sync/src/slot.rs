@@ -5,8 +5,8 @@
 //!    slot, which takes them a moment.
 //! 2. A value leaves the slot only when there is no lease and no other reference to the value, so the thread that takes
 //!    it is the only owner.
-//! 3. One thread fills at a time, and the others sleep. A thread writes while no other looks. Threads that looked
-//!    into the empty slot again and again would leave no such moment.
+//! 3. One thread fills at a time, and the others sleep. The value is written while no other thread looks into the slot. If the others
+//!    looked again and again instead, such a moment might never come.
 
 use crate::primitive::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard, yield_now};
 use std::fmt;

@@ -10,6 +10,7 @@
 //! in front of them: its footer is looked for, and needs the same proof.
 
 use crate::anatomy::Anatomy;
+use ashlar_base::error::BusyKind;
 use ashlar_base::{Error, ErrorKind, Result};
 use ashlar_env::{Prefix, ReadFile};
 use ashlar_format::Unreadable;
@@ -50,9 +51,9 @@ const TRIES: usize = 8;
 /// such a footer, or nothing is proved.
 ///
 /// # Errors
-/// `Io`. `Busy(Memory)`: a block does not fit into memory.
+/// `Io`. `Busy(Memory)`: a block of the table at the end does not fit into memory.
 /// # Cost
-/// A file that ends in other bytes is read backward up to its footer.
+/// If no footer at the end leads to a metaindex, the file is read backward up to the footer that is proved, or whole.
 pub fn with_proved_footer(
     file: &Arc<dyn ReadFile>,
     recorded: Option<u64>,
@@ -61,7 +62,7 @@ pub fn with_proved_footer(
     if let Some(recorded) = recorded.filter(|recorded| *recorded != len) {
         if recorded < len {
             let table: Arc<dyn ReadFile> = Prefix::of(Arc::clone(file), recorded);
-            if ends_in_proved_footer(&table)? {
+            if proof_of_end(&table)? != Proof::Nothing {
                 return Ok(Some(table));
             }
         }
@@ -69,20 +70,33 @@ pub fn with_proved_footer(
             return Ok(Some(table));
         }
     }
-    if ends_in_proved_footer(file)? {
+    let proof = proof_of_end(file)?;
+    if proof == Proof::Whole {
         return Ok(None);
     }
     match with_version(file, len)? {
         Some((_, table)) => Ok(Some(table)),
+        // The footer is sound, and some other part is damaged.
+        None if proof == Proof::Metaindex => Ok(None),
         None => without_rest(file),
     }
 }
 
-fn ends_in_proved_footer(file: &Arc<dyn ReadFile>) -> Result<bool> {
+/// What the footer at the end of a file leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Proof {
+    Nothing,
+    /// A sound metaindex, and other blocks that are damaged.
+    Metaindex,
+    /// All blocks that name others.
+    Whole,
+}
+
+fn proof_of_end(file: &Arc<dyn ReadFile>) -> Result<Proof> {
     let (tail, _) = read_tail(&**file)?;
     match Footer::decode(&tail, file.len()) {
-        Ok((footer, at)) => proves(file, footer, at),
-        Err(_) => Ok(false),
+        Ok((footer, at)) => proof(file, footer, at),
+        Err(_) => Ok(Proof::Nothing),
     }
 }
 
@@ -100,8 +114,12 @@ fn without_rest(file: &Arc<dyn ReadFile>) -> Result<Option<Arc<dyn ReadFile>>> {
             let table_len = start + len as u64;
             let Ok((footer, at)) = Footer::decode(tail, table_len) else { continue };
             let table = Prefix::of(Arc::clone(file), table_len);
-            if proves(&table, footer, at)? {
-                return Ok(Some(table));
+            match proof(&table, footer, at) {
+                Ok(Proof::Whole) => return Ok(Some(table)),
+                Ok(_) => {}
+                // A value that looks like a footer may name a block of any size.
+                Err(e) if e.kind() == ErrorKind::Busy(BusyKind::Memory) => {}
+                Err(e) => return Err(e),
             }
             tries += 1;
             if tries == TRIES {
@@ -126,7 +144,7 @@ fn with_version(file: &Arc<dyn ReadFile>, len: u64) -> Result<Option<(u32, Arc<d
         }
         let Ok((footer, start)) = Footer::decode(&tail, len) else { continue };
         let mended: Arc<dyn ReadFile> = Arc::new(Mended { file: Arc::clone(file), tail, tail_at });
-        if proves(&mended, footer, start)? {
+        if proof(&mended, footer, start)? == Proof::Whole {
             return Ok(Some((version, mended)));
         }
     }
@@ -134,18 +152,20 @@ fn with_version(file: &Arc<dyn ReadFile>, len: u64) -> Result<Option<(u32, Arc<d
 }
 
 /// Whether the blocks to which the footer leads are those of a table.
-fn proves(file: &Arc<dyn ReadFile>, footer: Footer, start: u64) -> Result<bool> {
-    let proved = Anatomy::with_footer(Arc::clone(file), footer, start).and_then(|table| {
-        table.properties()?;
-        match footer.index {
-            Some(index) => table.checksum_holds(index),
-            None => Ok(true),
-        }
-    });
-    match proved {
-        // What looks like a footer may lead to anything.
-        Err(e) if e.is_corruption() || e.kind() == ErrorKind::NotSupported => Ok(false),
-        proved => proved,
+fn proof(file: &Arc<dyn ReadFile>, footer: Footer, start: u64) -> Result<Proof> {
+    // What looks like a footer may lead to anything.
+    let is_damage = |e: &Error| e.is_corruption() || e.kind() == ErrorKind::NotSupported;
+    let table = match Anatomy::with_footer(Arc::clone(file), footer, start) {
+        Ok(table) => table,
+        Err(e) if is_damage(&e) => return Ok(Proof::Nothing),
+        Err(e) => return Err(e),
+    };
+    let rest = table.properties().and_then(|_| footer.index.map_or(Ok(true), |at| table.checksum_holds(at)));
+    match rest {
+        Ok(true) => Ok(Proof::Whole),
+        Ok(false) => Ok(Proof::Metaindex),
+        Err(e) if is_damage(&e) => Ok(Proof::Metaindex),
+        Err(e) => Err(e),
     }
 }
 

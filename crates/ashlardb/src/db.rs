@@ -186,7 +186,7 @@ impl Db {
     }
 
     /// The memory under the cap, by class and with the owner of each class. If databases share the cap, this is the memory of
-    /// all of them; memtables of the others count as held.
+    /// all of them; memtables of the others count as held, and cursors of the others are left out.
     ///
     /// ```
     /// # use ashlardb::prelude::*;

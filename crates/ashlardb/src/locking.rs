@@ -73,10 +73,6 @@ impl Writable for LockingWriter<'_> {
             return Err(Error::invalid("the family belongs to another open database")
                 .hint("Take the family of the database that is written to"));
         }
-        with_batch(|batch| {
-            op(batch, self.family.id())?;
-            let _charge = self.db.engine().charge_copy(batch.byte_len());
-            self.apply(batch)
-        })
+        with_batch(self.db.engine(), |batch| op(batch, self.family.id()), |batch| self.apply(batch))
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::{Db, Family, Result, WriteBatch};
 use ashlar_base::{Error, ErrorKind, FamilyId};
+use ashlar_engine::Db as Engine;
 use ashlar_engine::batch::WriteBatch as EngineBatch;
 use ashlar_options as engine;
 use std::borrow::Borrow;
@@ -17,11 +18,19 @@ thread_local! {
     static SINGLE: Cell<Option<EngineBatch>> = const { Cell::new(None) };
 }
 
-/// Runs `write` with an empty batch.
-pub(crate) fn with_batch<T>(write: impl FnOnce(&mut EngineBatch) -> T) -> T {
+/// Runs `write` with a batch of what `op` adds. A long copy is charged to `db` until then.
+#[inline]
+pub(crate) fn with_batch<T>(
+    db: &Engine,
+    op: impl FnOnce(&mut EngineBatch) -> Result<()>,
+    write: impl FnOnce(&mut EngineBatch) -> Result<T>,
+) -> Result<T> {
     // A write in a callback of a write, and one of a thread that is ending, get a new batch.
     let mut batch = SINGLE.try_with(Cell::take).ok().flatten().unwrap_or_default();
-    let done = write(&mut batch);
+    let done = op(&mut batch).and_then(|()| {
+        let _charge = db.charge_copy(batch.byte_len());
+        write(&mut batch)
+    });
     if batch.byte_len() <= KEEP_BYTES {
         batch.clear();
         let _ = SINGLE.try_with(|single| single.set(Some(batch)));
@@ -316,11 +325,8 @@ impl Writable for Writer<'_> {
             return Err(Error::invalid("the family belongs to another open database")
                 .hint("Take the family of the database that is written to"));
         }
-        let written = with_batch(|batch| {
-            op(batch, self.family.id())?;
-            let _charge = self.db.engine().charge_copy(batch.byte_len());
-            self.db.engine().write(batch, self.options.inner)
-        });
+        let (db, family) = (self.db.engine(), self.family.id());
+        let written = with_batch(db, |batch| op(batch, family), |batch| db.write(batch, self.options.inner));
         written.map(drop).map_err(|e| {
             // The engine knows the family of an operation by its number.
             match self.family.is_dropped() && e.kind() == ErrorKind::InvalidArgument {

@@ -7,7 +7,7 @@ pub use ashlar_env::DatabaseId;
 
 use ashlar_base::memory::{MemoryBudget, MemoryCharge, MemoryUse};
 use ashlar_base::{FamilyId, FileNumber, Result};
-use ashlar_compaction::FlushRate;
+use ashlar_compaction::{FlushRate, Running};
 use ashlar_memtable::{MemtableList, MemtableRep, memtable, memtable_within, protected};
 use ashlar_options::{DbOptions, FamilyOptions, FamilyText};
 use ashlar_read::expiry::{Expiry, operator_of};
@@ -164,8 +164,9 @@ pub(crate) struct LiveFamily {
     pub(crate) level0_taken_at: Duration,
     /// How many requests wait for compactions that are not their own. Their next pieces go before further compactions.
     pub(crate) waiting_requests: usize,
-    /// Whether a compaction was claimed while a request waited, because writers were stopped.
-    pub(crate) passed_request: bool,
+    /// The compaction that was claimed while a request waited, because writers were stopped. No other one follows before the request has
+    /// looked for its tables again.
+    pub(crate) passed_request: Option<Running>,
 }
 
 /// Memtables of a family, newest first.
@@ -210,7 +211,7 @@ impl LiveFamily {
             flush_rate: FlushRate::default(),
             level0_taken_at: Duration::ZERO,
             waiting_requests: 0,
-            passed_request: false,
+            passed_request: None,
         }
     }
 

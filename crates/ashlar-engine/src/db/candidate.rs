@@ -79,7 +79,7 @@ impl Choice {
     }
 }
 
-fn running_of(running: &RunningByFamily, family: FamilyId) -> &[Running] {
+pub(super) fn running_of(running: &RunningByFamily, family: FamilyId) -> &[Running] {
     running.get(&family).map_or(&[], Vec::as_slice)
 }
 

@@ -3,7 +3,7 @@
 //! The caller picks, claims, submits and waits; the jobs are ordinary compaction jobs.
 
 use super::Db;
-use super::candidate::{Candidate, Choice, Report, is_busy};
+use super::candidate::{Candidate, Choice, Report, is_busy, running_of};
 use super::compaction_job::{CompactionJob, aborted};
 use super::core::{Core, State};
 use super::job::JobShell;
@@ -20,9 +20,10 @@ impl Db {
     /// Compacts the user keys `begin..=end` (`None`: unbounded) down to the deepest level that has any of them. A universal
     /// tree is merged whole; a FIFO tree deletes the tables that are due.
     /// Rewrites tables of that level that no compaction reached, so that no deleted entry is left. A compaction of the family that
-    /// becomes due meanwhile lets the request go first; while writers are stopped, one goes before. Waits for all of it,
-    /// and for the removal of the files that it replaced. Files that readers use are removed later; so are the others if
-    /// background work is paused meanwhile, or a file cannot be removed.
+    /// becomes due meanwhile lets the request go first. While writers are stopped and the request is blocked, one after the other may go
+    /// before, and the request looks for its tables in between. Waits for all of it, and for the removal of the files that it
+    /// replaced. Files that readers use are removed later; so are the others if background work is paused meanwhile, or a file
+    /// cannot be removed.
     ///
     /// # Errors
     /// `Io`, `Corruption`: a table could not be read or written. `Aborted`: compactions were aborted, or background
@@ -54,12 +55,12 @@ impl Db {
         let filtered = options.rewrite_deepest_if_filtered && family.options().has_filter();
         let range = ManualRange::new(begin, end, options.rewrite_deepest || filtered);
         if !options.exclusive {
-            return core.compact_range(family.id(), range, options);
+            return core.compact_range(family, range, options);
         }
         core.state().exclusive += 1;
         let done = core
             .wait_until(|state| state.compactors == 0)
-            .and_then(|()| core.compact_range(family.id(), range, options));
+            .and_then(|()| core.compact_range(family, range, options));
         core.state().exclusive -= 1;
         core.schedule();
         done
@@ -87,7 +88,7 @@ impl Db {
         core.health.check_working()?;
         check_style(family, Asks::Target)?;
         let report = Report::default();
-        core.compact_one(family.id(), Some(&report), |from| {
+        core.compact_one(family, Some(&report), |from| {
             let options = from.family.options();
             let shape = Shape::within(&from.version, &options.compaction);
             let picked = pick_chosen(&shape, &options.compaction, &from.running, numbers, output)?;
@@ -167,20 +168,34 @@ struct Turn<'a> {
 }
 
 impl Turn<'_> {
+    /// Whether a compaction has gone before the request, and has ended. Asked before the request looks for its tables.
+    fn passer_has_ended(&self) -> bool {
+        let state = self.core.state();
+        let passed = state.families.get(self.family).and_then(|live| live.passed_request.as_ref());
+        passed.is_some_and(|claim| !running_of(&state.running, self.family).contains(claim))
+    }
+
     /// Counts the request as waiting if it is blocked, and not by its own piece. At the end of a wait, schedules the compactions that
-    /// have let the request go first.
-    fn waits_if(&mut self, is_blocked: bool) {
+    /// have let the request go first. If the request is still blocked when `passer_has_ended`, some other compaction has its tables, so
+    /// the next one may pass.
+    fn waits_if(&mut self, is_blocked: bool, passer_has_ended: bool) {
         let mut state = self.core.state();
-        let running = state.running.get(&self.family).map_or(&[][..], Vec::as_slice);
-        let waits = is_blocked && self.own.as_ref().is_none_or(|own| !running.contains(own));
+        let is_own = |own: &Running| running_of(&state.running, self.family).contains(own);
+        let waits = is_blocked && !self.own.as_ref().is_some_and(is_own);
         let waited = std::mem::replace(&mut self.waits, waits);
-        if waits == waited {
+        let has_looked = waited && passer_has_ended;
+        if waits == waited && !has_looked {
             return;
         }
         if let Some(live) = state.families.get_mut(self.family) {
-            let before = live.waiting_requests;
-            live.waiting_requests = if waits { before + 1 } else { before.saturating_sub(1) };
-            live.passed_request &= waits;
+            match (waited, waits) {
+                (false, true) => live.waiting_requests += 1,
+                (true, false) => live.waiting_requests = live.waiting_requests.saturating_sub(1),
+                (true, true) | (false, false) => {}
+            }
+            if waited && !waits || has_looked {
+                live.passed_request = None;
+            }
         }
         drop(state);
         if waited {
@@ -191,7 +206,7 @@ impl Turn<'_> {
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        self.waits_if(false);
+        self.waits_if(false, false);
     }
 }
 
@@ -199,7 +214,7 @@ impl Core {
     /// Runs the pieces of a manual compaction one after the other.
     fn compact_range(
         self: &Arc<Self>,
-        family: FamilyId,
+        family: &Family,
         mut range: ManualRange,
         options: CompactRangeOptions,
     ) -> Result<()> {
@@ -234,7 +249,7 @@ impl Core {
     /// Runs the one compaction that `pick` finds (`None`: not possible now), to its end. `report` gets what it did.
     fn compact_one(
         self: &Arc<Self>,
-        family: FamilyId,
+        family: &Family,
         report: Option<&Report>,
         pick: impl Fn(&Candidate) -> Result<Option<Compaction>>,
     ) -> Result<()> {
@@ -260,23 +275,24 @@ impl Core {
     /// they replaced. `pick` writes its choices into `progress`; a choice that was not claimed is taken out again.
     fn run_pieces<P: Clone>(
         self: &Arc<Self>,
-        family: FamilyId,
+        family: &Family,
         progress: &mut P,
         report: Option<&Report>,
         pick: impl Fn(&mut P, &Candidate) -> Result<ManualPick>,
     ) -> Result<()> {
-        let work = (family, JobKind::Compaction);
+        let work = (family.id(), JobKind::Compaction);
         let before = self.state().failures(work);
-        let mut turn = Turn { core: self, family, own: None, waits: false };
+        let mut turn = Turn { core: self, family: family.id(), own: None, waits: false };
         let mut replaced = false;
         loop {
             let mut next = Ok(Next::Blocked);
             let waited = self.contained("choosing a compaction", || {
                 self.wait_outside(|| {
                     let failure = self.state().failed_since(work, before);
+                    let passer_has_ended = turn.passer_has_ended();
                     next = failure.map_or_else(|| self.next_piece(family, progress, report, &pick), Err);
                     let is_blocked = matches!(next, Ok(Next::Blocked));
-                    turn.waits_if(is_blocked);
+                    turn.waits_if(is_blocked, passer_has_ended);
                     !is_blocked
                 })
             });
@@ -300,7 +316,7 @@ impl Core {
 
     fn next_piece<P: Clone>(
         self: &Arc<Self>,
-        family: FamilyId,
+        family: &Family,
         progress: &mut P,
         report: Option<&Report>,
         pick: &impl Fn(&mut P, &Candidate) -> Result<ManualPick>,
@@ -311,7 +327,9 @@ impl Core {
                 if !self.may_choose(&state)? {
                     return Ok(Next::Blocked);
                 }
-                let Some(live) = state.families.get(family) else { return Ok(Next::Over) };
+                let Some(live) = state.families.get(family.id()) else {
+                    return self.check_live(family).map(|()| Next::Over);
+                };
                 (Candidate::of(live, &state.running, None), is_busy(&live.version))
             };
             let mut noted = progress.clone();
@@ -371,11 +389,13 @@ impl Core {
 mod tests {
     use super::*;
     use crate::batch::WriteBatch;
+    use ashlar_base::ErrorKind;
     use ashlar_env::Env;
     use ashlar_options::{DbOptions, Event, EventListener, FamilyOptions, WriteOptions};
     use std::path::Path;
     use std::sync::Mutex;
     use std::sync::mpsc::{Receiver, Sender, channel};
+    use std::time::{Duration, Instant};
 
     /// Notes why compactions begin. Each waits until the test lets it go on, or has dropped its end.
     #[derive(Debug)]
@@ -391,22 +411,116 @@ mod tests {
         }
     }
 
+    /// Once it is armed, holds the next compaction until the test lets it go on.
+    #[derive(Debug, Default)]
+    struct HoldsOne(Mutex<Option<Receiver<()>>>);
+
+    impl HoldsOne {
+        fn arm(&self) -> Sender<()> {
+            let (go_on, wait) = channel();
+            *self.0.lock().unwrap() = Some(wait);
+            go_on
+        }
+
+        fn is_armed(&self) -> bool {
+            self.0.lock().unwrap().is_some()
+        }
+    }
+
+    impl EventListener for HoldsOne {
+        fn on_event(&self, event: &Event) {
+            if let Event::CompactionBegin(_) = event {
+                let wait = self.0.lock().unwrap().take();
+                let _ = wait.map(|wait| wait.recv());
+            }
+        }
+    }
+
+    fn opened(listener: Arc<dyn EventListener>) -> Db {
+        let mut options = DbOptions { max_background_jobs: 8, ..DbOptions::default() };
+        options.listeners.add(listener);
+        let mut family = FamilyOptions::default();
+        family.compaction.l0_trigger = 2;
+        (family.compaction.l0_slowdown, family.compaction.l0_stop) = (8, 8);
+        Db::open(Env::mem(), Path::new("/db"), options, Vec::new(), family).unwrap()
+    }
+
+    fn write_table(db: &Db, family: &Arc<Family>, key: &[u8], value: &[u8]) {
+        let mut batch = WriteBatch::new();
+        batch.put(family.id(), key, value).unwrap();
+        db.write(&mut batch, WriteOptions::default()).unwrap();
+        db.flush(std::slice::from_ref(family)).unwrap();
+    }
+
+    fn wait_for(what: impl Fn() -> bool) -> bool {
+        let end = Instant::now() + Duration::from_secs(20);
+        while !what() && Instant::now() < end {
+            std::thread::yield_now();
+        }
+        what()
+    }
+
+    /// Regression: while a request waited for a long compaction of its tables, one other compaction passed, and then writers stood still.
+    #[test]
+    fn writers_go_on_while_a_request_waits_for_another_compaction() {
+        let listener = Arc::new(HoldsOne::default());
+        let db = opened(listener.clone());
+        let family = db.family("default").unwrap();
+        write_table(&db, &family, b"a", b"");
+        db.compact_range(&family, None, None).unwrap();
+        let find = || {
+            let state = db.core().state();
+            let levels = state.families.get(family.id()).unwrap().version.levels.clone();
+            levels.iter().zip(0..).find_map(|(files, level)| Some((files.first()?.number(), Level(level))))
+        };
+        let (number, level) = find().unwrap();
+        let go_on = listener.arm();
+        std::thread::scope(|scope| {
+            let files =
+                scope.spawn(|| db.compact_files(&family, &[number], level, CompactFilesOptions::default()));
+            assert!(wait_for(|| !listener.is_armed()));
+            let request = scope.spawn(|| db.compact_range(&family, Some(b"a"), Some(b"b")));
+            let waits = || db.core().state().families.get(family.id()).unwrap().waiting_requests > 0;
+            assert!(wait_for(waits));
+            let writer = scope.spawn(|| (0..40).for_each(|_| write_table(&db, &family, b"x", b"")));
+            let went_on = wait_for(|| writer.is_finished());
+            go_on.send(()).unwrap();
+            files.join().unwrap().unwrap();
+            request.join().unwrap().unwrap();
+            writer.join().unwrap();
+            assert!(went_on, "writers stood still until the other compaction ended");
+        });
+        db.close().unwrap();
+    }
+
+    /// Regression: the request answered that compactions were aborted, or that all was done.
+    #[test]
+    fn a_request_in_vain_names_the_dropped_family() {
+        let listener = Arc::new(HoldsOne::default());
+        let db = opened(listener.clone());
+        let family = db.create_family("gone", FamilyOptions::default()).unwrap();
+        write_table(&db, &family, b"a", b"1");
+        write_table(&db, &family, b"a", b"2");
+        let go_on = listener.arm();
+        std::thread::scope(|scope| {
+            let request = scope.spawn(|| db.compact_range(&family, None, None));
+            assert!(wait_for(|| !listener.is_armed()));
+            db.drop_family(&family).unwrap();
+            go_on.send(()).unwrap();
+            let refused = request.join().unwrap().unwrap_err();
+            assert_eq!(refused.kind(), ErrorKind::InvalidArgument, "{refused}");
+            assert!(refused.to_string().contains("gone"), "{refused}");
+        });
+        db.close().unwrap();
+    }
+
     /// Regression: under writes, level 0 had its next compaction claimed whenever one ended, and the request ran after the writes.
     #[test]
     fn a_request_goes_before_the_next_compaction_of_its_family() {
         let ((tell, begun), (go_on, wait)) = (channel(), channel());
-        let mut options = DbOptions::default();
-        options.listeners.add(Arc::new(Held(Mutex::new((tell, wait)))));
-        let mut family = FamilyOptions::default();
-        family.compaction.l0_trigger = 2;
-        let db = Db::open(Env::mem(), Path::new("/db"), options, Vec::new(), family).unwrap();
+        let db = opened(Arc::new(Held(Mutex::new((tell, wait)))));
         let family = db.family("default").unwrap();
-        let table = |value: &[u8]| {
-            let mut batch = WriteBatch::new();
-            batch.put(family.id(), b"key", value).unwrap();
-            db.write(&mut batch, WriteOptions::default()).unwrap();
-            db.flush(std::slice::from_ref(&family)).unwrap();
-        };
+        let table = |value: &[u8]| write_table(&db, &family, b"key", value);
         let own = |reason: &str| reason.contains("anual");
         table(b"1");
         table(b"2");

@@ -29,7 +29,7 @@ impl Db {
     }
 
     /// The memory under the cap by class, each with its owner. If databases share the cap, the memory of all of them;
-    /// memtables of the others count as held.
+    /// memtables of the others count as held, and cursors of the others are left out.
     ///
     /// # Cost
     /// A look at every family, at every block in the cache, and at what the allocator keeps.
@@ -172,9 +172,9 @@ impl Core {
     fn bytes_of_cursors(&self) -> usize {
         let old = self.held_versions();
         let old: usize = old.iter().map(|held| held.readers() * cursor_bytes(&held.0)).sum();
+        let state = self.state();
         // Without a copy, which would count as a reader.
         let pin = ReadPin::enter();
-        let state = self.state();
         let present = state.families.iter().map(|live| {
             let now = live.family.super_version.load(&pin);
             (Arc::strong_count(now) - 1) * cursor_bytes(now)

@@ -134,9 +134,7 @@ impl Core {
     pub(super) fn let_go(&self) {
         // A super version that the epoch still defers counts as held.
         ReadPin::settle();
-        let retired = std::mem::take(&mut self.state().retired);
-        let (held, free): (Vec<_>, Vec<_>) = retired.into_iter().partition(|v| v.readers() > 0);
-        self.state().retired.extend(held);
+        let free: Vec<_> = self.state().retired.extract_if(.., |version| version.readers() == 0).collect();
         drop(free);
     }
 }

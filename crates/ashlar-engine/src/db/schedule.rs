@@ -147,14 +147,15 @@ impl Core {
                     // ends, and a request would never get its tables. While writers are stopped, one compaction goes first.
                     let live = state.families.get(family);
                     let waits = live.is_some_and(|live| live.waiting_requests > 0);
-                    let passes = live.is_some_and(|live| !live.passed_request) && self.is_stopped(state);
+                    let passes = live.is_some_and(|live| live.passed_request.is_none());
+                    let passes = passes && self.is_stopped(state);
                     let may = !self.compactions_aborted() && state.exclusive == 0 && (!waits || passes);
                     // The job that has taken a table schedules again when it ends.
                     if !may || !has_slot(&choice.plan, state.compactors, most) || choice.is_taken() {
                         return None;
                     }
                     if let Some(live) = state.families.get_mut(family) {
-                        live.passed_request = waits;
+                        live.passed_request = choice.claim.clone().filter(|_| waits);
                     }
                     Some(CompactionJob::claim(self, state, candidate, choice))
                 }

@@ -281,8 +281,8 @@ impl Core {
             if now < end && waited(end - now) != Waited::Stuck {
                 continue;
             }
-            if let Some(deadline) = deadline.filter(|deadline| deadline.at() < longest) {
-                return Err(deadline.passed().because(refusal));
+            if let Some(deadline) = deadline.filter(|deadline| deadline.at() <= now) {
+                return Err(deadline.passed_waiting_for("readers").because(refusal));
             }
             // After the whole wait only: a hurried write says nothing of the readers.
             self.state().refused_at = Some(now);

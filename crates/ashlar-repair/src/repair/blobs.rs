@@ -3,7 +3,8 @@
 //! 1. An entry that leads to a record of another key, or to no record, has lost its value, as one with a damaged record.
 //! 2. A repair empties each damaged blob file: the readable values move to a new one. So no damaged record, referred to
 //!    or not, stays in the database.
-//! 3. A record has a checksum of its own. So a file with a damaged footer, or with another length than recorded, keeps its values.
+//! 3. A record has a checksum of its own. So a file with a damaged footer, or with other bytes at its end, keeps its values.
+//! 4. A whole file of another length than recorded is another blob file. Its values of the same keys may be older, so none is read.
 
 use ashlar_base::{Error, FamilyId, FileNumber, Result, Trailer};
 use ashlar_blob::{BlobOptions, BlobReader, blob_places};
@@ -83,9 +84,7 @@ impl BadBlobs {
                 Err(e) => (e, Some(reader)),
             },
             Err(e) => {
-                let unclosed = |file| BlobReader::open_unclosed(file, number);
-                let reader =
-                    if e.is_corruption() { fs.open_read(&path).and_then(unclosed).ok() } else { None };
+                let reader = if e.is_corruption() { without_its_end(fs, &path, number)? } else { None };
                 (e, reader)
             }
         };
@@ -177,6 +176,21 @@ impl BadBlobs {
             (None, Some(intact)) if place.file.0 != 0 => intact.read(user_key, place),
             (None, _) => Ok(()),
         }
+    }
+}
+
+/// The reader of a blob file whose end is damaged. `None`: it is no blob file, or a whole one. A whole file of another length than
+/// the MANIFEST records is another file, which may have older values of the same keys.
+fn without_its_end(fs: &dyn Fs, path: &Path, number: FileNumber) -> Result<Option<Arc<BlobReader>>> {
+    let unless_damaged = |opened: Result<Arc<BlobReader>>| match opened {
+        Ok(reader) => Ok(Some(reader)),
+        Err(e) if e.is_corruption() => Ok(None),
+        Err(e) => Err(e),
+    };
+    let file = fs.open_read(path)?;
+    match unless_damaged(BlobReader::open(Arc::clone(&file), number, None, None))? {
+        Some(_) => Ok(None),
+        None => unless_damaged(BlobReader::open_unclosed(file, number)),
     }
 }
 

@@ -281,7 +281,7 @@ impl Repair<'_> {
     }
 
     /// Keeps the WAL files before those that the family needs, if a loss since the first `losses` is one of entries: the files may still
-    /// have them. Among the tables they would hide newer entries, whose sequence numbers compactions have set to 0.
+    /// have them. A replay of these files would hide newer entries of tables, because compactions have set their sequence numbers to 0.
     fn keep_older_logs(&self, family: &ReplayedFamily, losses: usize, report: &mut RepairReport) {
         let is_loss = |loss: &Damage| !matches!(loss.risk, Risk::Nothing);
         let logs: Vec<_> = self.found.logs_before(family.log_number).cloned().collect();

@@ -1,8 +1,8 @@
 //! Mixed work beside 64 cursors for a given time: the curve of its memory must be flat.
 //!
 //! `rel limits --hostile --replay=mixed-64-cursors@64 --time=30m` is half an hour of the row. The child prints a line `AT …` for
-//! each point of the curve. A curve is flat if its last quarter has no more memory than its second one, but for a twentieth and
-//! `SLACK`. The first quarter fills caches.
+//! each point of the curve. The first five minutes fill caches. A curve is flat if the last third of the points after them has no more
+//! memory than the first third, but for a twentieth and `SLACK`.
 
 use super::MIB;
 use super::gauge::resident;
@@ -95,6 +95,9 @@ pub(super) fn slope(curve: &[Point]) -> Option<String> {
     }
     let late = &curve[curve.partition_point(|point| point.millis < BEGINNING)..];
     let third = late.len() / 3;
+    if third == 0 {
+        return Some(format!("{} points are too few for a curve", late.len()));
+    }
     let (before, after) = (mean(&late[..third]), mean(&late[late.len() - third..]));
     let grows = after > before + before / 20 + SLACK;
     grows.then(|| format!("anonymous memory grows from {} to {} MiB", before / MIB, after / MIB))

@@ -241,3 +241,38 @@ fn one(budget: &Budget, row: &Row, cap: u64, quick: bool) -> Result<Shown, Strin
     }
     Ok(Shown { cells, broken, more })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each rule holds just below its limit, and is broken just above.
+    #[test]
+    fn every_rule_has_its_limit() {
+        let sound = [
+            ("rss", 160 * MIB),
+            ("caller", 10 * MIB),
+            ("owned", 30 * MIB),
+            ("kept", 20 * MIB),
+            ("anon", 138 * MIB),
+            ("named", 90 * MIB),
+            ("anon-caller", 10 * MIB),
+            ("anon-kept", 20 * MIB),
+            ("unfounded", 0),
+        ];
+        let told = |name: &str, change: i64| {
+            let of = |asked: &str| {
+                let value = sound.iter().find(|(name, _)| *name == asked).map_or(0, |(_, value)| *value);
+                if asked == name { value.saturating_add_signed(change) } else { value }
+            };
+            faults(&of, 100 * MIB, "")
+        };
+        assert_eq!(told("", 0), [""; 0]);
+        assert!(told("rss", 1)[0].contains("are promised"));
+        assert!(told("unfounded", 1)[0].contains("were refused"));
+        assert!(told("anon", 1)[0].contains("of which the report names 90"));
+        let most = (138 * MIB + 138 * MIB / 10 + OWN - 10 * MIB) - 90 * MIB;
+        assert_eq!(told("named", most as i64), [""; 0]);
+        assert!(told("named", most as i64 + 1)[0].contains("the report names"));
+    }
+}

@@ -40,7 +40,7 @@ impl Separators {
         self.keys.len() + self.first_keys.len() + 24 * self.blocks.len()
     }
 
-    /// Bytes of memory in use. The rest of an array that has grown has no pages yet.
+    /// Bytes in use: lengths, not capacities, because the unused end of a long array has no pages as a rule.
     pub(super) fn memory(&self) -> usize {
         self.keys.len()
             + self.first_keys.len()

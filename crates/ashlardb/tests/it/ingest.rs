@@ -408,19 +408,26 @@ enum Touched {
 }
 
 impl Touched {
-    fn touch(self, table: &Path) {
+    /// Whether the table was changed.
+    fn touch(self, table: &Path) -> bool {
         let mut bytes = std::fs::read(table).unwrap();
         let name = b"external_sst_file.global_seqno";
-        match self {
-            Touched::Not => {}
-            Touched::Lengthened => bytes.extend(b"garbage"),
-            Touched::Numbered => {
-                if let Some(at) = bytes.windows(name.len()).position(|at| at == name) {
-                    bytes[at + name.len()..][..8].copy_from_slice(&7_u64.to_le_bytes());
-                }
+        let is_changed = match self {
+            Touched::Not => false,
+            Touched::Lengthened => {
+                bytes.extend(b"garbage");
+                true
             }
-        }
+            Touched::Numbered => match bytes.windows(name.len()).position(|at| at == name) {
+                Some(at) => {
+                    bytes[at + name.len()..][..8].copy_from_slice(&7_u64.to_le_bytes());
+                    true
+                }
+                None => false,
+            },
+        };
         std::fs::write(table, bytes).unwrap();
+        is_changed
     }
 }
 
@@ -456,14 +463,21 @@ fn families_with_an_ingested_table(lost: &[&str], touched: Touched) {
     third.put("b", "of third").unwrap();
     third.flush().unwrap();
     db.close().unwrap();
+    let mut changed = 0;
     for entry in std::fs::read_dir(&path).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
         if lost.iter().any(|begin| name.starts_with(begin)) {
             std::fs::remove_file(path.join(name)).unwrap();
         } else if name.ends_with(".sst") {
-            touched.touch(&path.join(name));
+            changed += usize::from(touched.touch(&path.join(name)));
         }
     }
+    let expected = match touched {
+        Touched::Not => 0,
+        Touched::Lengthened => 3,
+        Touched::Numbered => 1,
+    };
+    assert_eq!(changed, expected, "{touched:?}");
     let report = Db::builder(&path).repair(|_| ()).unwrap().to_string();
     assert!(report.contains("was ingested") && report.contains("ingest lost/"), "{touched:?}: {report}");
     let db = Db::open(&path).unwrap();

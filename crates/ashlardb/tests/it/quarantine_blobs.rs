@@ -52,6 +52,8 @@ enum Damage {
     Values,
     /// Its head: it does not open.
     Head,
+    /// Bytes stand behind it.
+    End,
     Gone,
 }
 
@@ -60,7 +62,12 @@ fn damage(sim: &SimEnv, name: &str, damage: Damage) {
     if damage == Damage::Gone {
         return fs.remove(&path).unwrap();
     }
-    let at = if damage == Damage::Head { 0 } else { bytes(sim, name).len() as u64 / 4 };
+    let len = bytes(sim, name).len() as u64;
+    let at = match damage {
+        Damage::Head => 0,
+        Damage::End => len,
+        Damage::Values | Damage::Gone => len / 4,
+    };
     let file = fs.open_write(&path).unwrap();
     file.write_at(&[0xA5; 900], at).unwrap();
     file.sync_all().unwrap();
@@ -70,6 +77,13 @@ fn damage(sim: &SimEnv, name: &str, damage: Damage) {
 pub fn with_a_damaged_blob_file(seed: u64) -> (SimEnv, Model) {
     let (sim, model) = stored(seed, true);
     damage(&sim, &blob_files(&sim)[0], Damage::Values);
+    (sim, model)
+}
+
+/// One table behind which a blob file has other bytes at its end.
+pub fn with_bytes_behind_a_blob_file(seed: u64) -> (SimEnv, Model) {
+    let (sim, model) = stored(seed, true);
+    damage(&sim, &blob_files(&sim)[0], Damage::End);
     (sim, model)
 }
 

@@ -288,3 +288,31 @@ fn a_family_without_any_table_is_salvaged_where_the_caller_says_that_they_are_lo
     assert!(check(&into).damages.is_empty() && contents(&into).is_empty());
     assert!(files(&dir, ".sst").is_empty());
 }
+
+/// Regression: keys got their older values from the other file, and the report named none of them.
+#[test]
+fn exchanged_blob_files_of_different_lengths_give_no_older_value() {
+    let temp = tempfile::tempdir().unwrap();
+    let db = with_blob_files(temp.path(), "");
+    for (round, count) in [("old", 10), ("new", 12)] {
+        for i in 0..count {
+            db.put(format!("k{i:02}"), format!("{round} {i:02}").repeat(20)).unwrap();
+        }
+        db.flush().unwrap();
+    }
+    db.close().unwrap();
+    let blobs = files(temp.path(), ".blob");
+    let [first, second] = [0, 1].map(|at| std::fs::read(&blobs[at]).unwrap());
+    std::fs::write(&blobs[0], second).unwrap();
+    std::fs::write(&blobs[1], first).unwrap();
+    let account = Db::builder(temp.path()).repair(|_| {}).unwrap();
+    let db = Db::open(temp.path()).unwrap();
+    for i in 0..12 {
+        let key = format!("k{i:02}");
+        let value = db.get(&key).unwrap();
+        assert!(
+            told(&account, key.as_bytes()) || value.is_some_and(|v| v.starts_with(b"new")),
+            "{key}: {account}"
+        );
+    }
+}

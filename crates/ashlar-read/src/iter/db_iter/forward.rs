@@ -334,9 +334,9 @@ impl DbIter {
         Ok((older, stepped))
     }
 
-    /// Skips deletions behind the deleted key `self.key`, which is counted already: those that no other run has entries between, or else those of the same run
-    /// with what they hide. The cursor meets and counts the remaining ones as before. Returns how many deleted keys it passed one by one
-    /// behind that one.
+    /// Skips the deletions that follow `self.key`, whose own deletion is counted already. First choice: deletions with no entry of another
+    /// run between them. Otherwise: deletions of the same run, with the entries that they hide. Returns the number of deleted keys that
+    /// were passed one by one.
     #[cold]
     fn pass_many(&mut self) -> Result<usize> {
         let upper = self.range.upper.as_deref();

@@ -2,6 +2,7 @@
 
 use super::*;
 use ashlar_base::stats::perf::{self, Level, Metric};
+use ashlar_base::stats::{Statistics, Ticker};
 
 const KEYS: usize = 600;
 
@@ -134,4 +135,31 @@ fn a_table_of_deletions_is_passed_without_its_blocks() {
     assert!(blocks < 10 && steps < 400, "{blocks} blocks, {steps} deletions");
     let (blocks, steps) = effort(&from, last - 1);
     assert!(blocks > 5 && steps > 900, "{blocks} blocks, {steps} deletions");
+}
+
+/// Values that deletions hide are read into no place of the cache, and the values behind them are.
+#[test]
+fn hidden_blocks_stay_out_of_the_cache() {
+    let mut family = Family::new(Order::Bytewise).laid_out(Layout::number(4));
+    let statistics = Arc::new(Statistics::new());
+    family.tables.count_into(&statistics);
+    (0..4000).for_each(|number| family.write(key(number), ValueType::Put));
+    let values = family.history.clone();
+    (100..3000).for_each(|number| family.write(key(number), ValueType::Delete));
+    let deletions = family.history[4000..].to_vec();
+    let levels = vec![vec![], family.tables(&deletions, usize::MAX), family.tables(&values, usize::MAX)];
+    let from = family.holding(levels);
+    let seq = SeqNum::new(family.history.len() as u64).unwrap();
+    let mut it = DbIter::new(from, seq, KeyBounds::default(), ReadOptions::default()).unwrap();
+    let added = || statistics.ticker(Ticker::BlockCacheAdd);
+    it.seek(&key(99)).unwrap();
+    let before = added();
+    it.next().unwrap();
+    assert_eq!(it.key(), Some(&key(3000)[..]));
+    let hidden = added() - before;
+    while it.key().is_some() {
+        it.next().unwrap();
+    }
+    let shown = added() - before - hidden;
+    assert!(hidden < 10 && shown > 20, "{hidden} blocks of hidden values, {shown} of others");
 }
