@@ -88,12 +88,22 @@ pub enum Action {
 pub struct Running {
     /// The level that the compaction writes to.
     pub output_level: Level,
+    /// The last level that is claimed: deeper than `output_level` if tables move up from there. A newer table between the two would lie
+    /// below the older ones in the end.
+    pub deepest: Level,
     /// The number of merged runs: each file of level 0, each deeper level.
     pub runs: usize,
     /// The smallest user key of the inputs.
     pub smallest: Vec<u8>,
     /// The largest user key of the inputs, or an exclusive end.
     pub largest: Vec<u8>,
+}
+
+impl Running {
+    /// Whether no other compaction or ingestion may write into `level` within the range.
+    pub fn claims(&self, level: Level) -> bool {
+        (self.output_level..=self.deepest).contains(&level)
+    }
 }
 
 /// One decided compaction: everything that its job needs except the I/O.
@@ -150,9 +160,11 @@ impl Compaction {
         let range = user_range(order, self.files().map(|(_, f)| f))?;
         let runs =
             self.inputs.iter().map(|(level, files)| if *level == Level::ZERO { files.len() } else { 1 });
+        let deepest = self.inputs.iter().map(|(level, _)| *level).fold(self.output_level, Level::max);
         Some(Running {
             runs: runs.sum(),
             output_level: self.output_level,
+            deepest,
             smallest: range.smallest.to_vec(),
             largest: range.largest.to_vec(),
         })

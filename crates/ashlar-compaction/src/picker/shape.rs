@@ -194,7 +194,7 @@ impl<'a> Shape<'a> {
         !ascending.windows(2).any(|pair| matches!(pair, [a, b] if self.overlaps(a, b)))
     }
 
-    /// Whether a running compaction writes into `output` within the range of `files`.
+    /// Whether a running compaction claims `output` within the range of `files`.
     pub(super) fn claimed<'f>(
         &self,
         running: &[Running],
@@ -204,7 +204,7 @@ impl<'a> Shape<'a> {
         let Some(range) = user_range(self.order, files) else { return false };
         running.iter().any(|r| {
             let claim = UserRange { smallest: &r.smallest, largest: &r.largest, exclusive: false };
-            r.output_level.index() == output && range.meets(self.order, &claim)
+            r.claims(as_level(output)) && range.meets(self.order, &claim)
         })
     }
 

@@ -281,11 +281,13 @@ fn level(text: &str) -> Level {
 
 fn running(command: &Command) -> Vec<Running> {
     let claim = |text: &str| {
-        let (output, range) = text.split_once(':').unwrap();
+        let (levels, range) = text.split_once(':').unwrap();
+        let (output, deepest) = levels.split_once('-').unwrap_or((levels, levels));
         let (range, runs) = range.split_once('*').unwrap_or((range, "1"));
         let (from, to) = range.split_once('-').unwrap();
         let (smallest, largest) = (from.as_bytes().to_vec(), to.as_bytes().to_vec());
-        Running { output_level: level(output), runs: runs.parse().unwrap(), smallest, largest }
+        let (output_level, deepest) = (level(output), level(deepest));
+        Running { output_level, deepest, runs: runs.parse().unwrap(), smallest, largest }
     };
     command.arg("running").map_or(vec![], |claims| claims.split(',').map(claim).collect())
 }

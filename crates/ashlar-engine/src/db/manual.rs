@@ -391,7 +391,9 @@ mod tests {
     use crate::batch::WriteBatch;
     use ashlar_base::ErrorKind;
     use ashlar_env::Env;
-    use ashlar_options::{DbOptions, Event, EventListener, FamilyOptions, WriteOptions};
+    use ashlar_options::{
+        CompactionStyle, DbOptions, Event, EventListener, FamilyOptions, ReadOptions, WriteOptions,
+    };
     use std::path::Path;
     use std::sync::Mutex;
     use std::sync::mpsc::{Receiver, Sender, channel};
@@ -411,14 +413,14 @@ mod tests {
         }
     }
 
-    /// Once it is armed, holds the next compaction until the test lets it go on.
+    /// Once it is armed, holds the next compaction into a level until the test lets it go on.
     #[derive(Debug, Default)]
-    struct HoldsOne(Mutex<Option<Receiver<()>>>);
+    struct HoldsOne(Mutex<Option<(Level, Receiver<()>)>>);
 
     impl HoldsOne {
-        fn arm(&self) -> Sender<()> {
+        fn arm(&self, into: Level) -> Sender<()> {
             let (go_on, wait) = channel();
-            *self.0.lock().unwrap() = Some(wait);
+            *self.0.lock().unwrap() = Some((into, wait));
             go_on
         }
 
@@ -429,9 +431,9 @@ mod tests {
 
     impl EventListener for HoldsOne {
         fn on_event(&self, event: &Event) {
-            if let Event::CompactionBegin(_) = event {
-                let wait = self.0.lock().unwrap().take();
-                let _ = wait.map(|wait| wait.recv());
+            if let Event::CompactionBegin(compaction) = event {
+                let armed = self.0.lock().unwrap().take_if(|(into, _)| *into == compaction.output_level);
+                let _ = armed.map(|(_, wait)| wait.recv());
             }
         }
     }
@@ -474,7 +476,7 @@ mod tests {
             levels.iter().zip(0..).find_map(|(files, level)| Some((files.first()?.number(), Level(level))))
         };
         let (number, level) = find().unwrap();
-        let go_on = listener.arm();
+        let go_on = listener.arm(level);
         std::thread::scope(|scope| {
             let files =
                 scope.spawn(|| db.compact_files(&family, &[number], level, CompactFilesOptions::default()));
@@ -493,6 +495,44 @@ mod tests {
         db.close().unwrap();
     }
 
+    /// Regression: a compaction of newer tables ended below the level to which the old ones moved up, and reads found the old value.
+    #[test]
+    fn no_newer_table_comes_to_lie_below_tables_that_move_up() {
+        let listener = Arc::new(HoldsOne::default());
+        let db = opened(listener.clone());
+        let mut options = FamilyOptions::default();
+        (options.compaction.style, options.compaction.l0_trigger) = (CompactionStyle::Universal, 2);
+        let family = db.create_family("universal", options).unwrap();
+        write_table(&db, &family, b"a", b"1");
+        db.compact_range(&family, None, None).unwrap();
+        let mut up = CompactRangeOptions::default();
+        up.target_level = Some(Level(2));
+        let go_on = listener.arm(Level(2));
+        std::thread::scope(|scope| {
+            let request = scope.spawn(|| db.compact_range_with(&family, None, None, up));
+            assert!(wait_for(|| !listener.is_armed()));
+            write_table(&db, &family, b"a", b"2");
+            write_table(&db, &family, b"a", b"3");
+            let moved = || {
+                let state = db.core().state();
+                let levels = &state.families.get(family.id()).unwrap().version.levels;
+                levels.iter().take(6).skip(1).any(|files| !files.is_empty())
+            };
+            let end = Instant::now() + Duration::from_millis(300);
+            while !moved() && Instant::now() < end {
+                std::thread::yield_now();
+            }
+            let was_moved = moved();
+            go_on.send(()).unwrap();
+            request.join().unwrap().unwrap();
+            assert!(!was_moved, "newer tables are below level 2");
+        });
+        db.wait_for_background().unwrap();
+        let value = db.get(&family, b"a", ReadOptions::default()).unwrap();
+        assert_eq!(value.as_deref(), Some(&b"3"[..]));
+        db.close().unwrap();
+    }
+
     /// Regression: the request answered that compactions were aborted, or that all was done.
     #[test]
     fn a_request_in_vain_names_the_dropped_family() {
@@ -501,7 +541,7 @@ mod tests {
         let family = db.create_family("gone", FamilyOptions::default()).unwrap();
         write_table(&db, &family, b"a", b"1");
         write_table(&db, &family, b"a", b"2");
-        let go_on = listener.arm();
+        let go_on = listener.arm(Level(6));
         std::thread::scope(|scope| {
             let request = scope.spawn(|| db.compact_range(&family, None, None));
             assert!(wait_for(|| !listener.is_armed()));

@@ -118,7 +118,8 @@ pub(super) fn behind(core: &Arc<Core>, parts: &[Part]) -> Result<(Vec<Level>, Le
 }
 
 fn claim_of(level: Level, span: &Span) -> Running {
-    Running { output_level: level, runs: 1, smallest: span.smallest.clone(), largest: span.largest.clone() }
+    let (smallest, largest) = (span.smallest.clone(), span.largest.clone());
+    Running { output_level: level, deepest: level, runs: 1, smallest, largest }
 }
 
 fn dropped(family: &Family) -> Error {
@@ -143,7 +144,7 @@ fn level_of(candidate: &Candidate, placed: &[(Level, &Span)], span: &Span) -> Le
         let gets_entries = |claim: &Running| {
             let written =
                 Span { smallest: claim.smallest.clone(), largest: claim.largest.clone(), exclusive: false };
-            claim.output_level == level && span.overlaps(order, &written)
+            claim.claims(level) && span.overlaps(order, &written)
         };
         let taken = |(at, other): &(Level, &Span)| *at == level && span.overlaps(order, other);
         if candidate.running.iter().any(gets_entries)

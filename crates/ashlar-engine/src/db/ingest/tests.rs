@@ -89,16 +89,27 @@ fn a_running_compaction_keeps_its_output_level() {
     let env = Env::mem();
     let db = open(env.clone()).unwrap();
     let family = db.family("default").unwrap();
-    let claim = Running { output_level: Level(5), runs: 1, smallest: b"c".to_vec(), largest: b"m".to_vec() };
+    let claim = Running {
+        output_level: Level(5),
+        deepest: Level(5),
+        runs: 1,
+        smallest: b"c".to_vec(),
+        largest: b"m".to_vec(),
+    };
     // Base level: 5 has a table.
     ingest(&db, &[file(&env, "0", &[("zz", "0")])], IngestOptions::new()).unwrap();
     db.core().state().running.insert(family.id(), vec![claim.clone()]);
     let files = [file(&env, "1", &[("a", "1"), ("b", "1")]), file(&env, "2", &[("m", "2")])];
     let placed = ingest(&db, &files, IngestOptions::new()).unwrap();
     assert_eq!(levels(&placed), [6, 6]);
-    let claim = Running { output_level: Level(6), ..claim };
+    let claim = Running { output_level: Level(6), deepest: Level(6), ..claim };
     db.core().state().running.insert(family.id(), vec![claim.clone()]);
     let placed = ingest(&db, &[file(&env, "3", &[("d", "3")])], IngestOptions::new()).unwrap();
+    assert_eq!(levels(&placed), [0]);
+    // Tables move up, across the base level.
+    let claim = Running { output_level: Level(2), ..claim };
+    db.core().state().running.insert(family.id(), vec![claim.clone()]);
+    let placed = ingest(&db, &[file(&env, "4", &[("f", "4")])], IngestOptions::new()).unwrap();
     assert_eq!(levels(&placed), [0]);
     assert_eq!(db.core().state().running[&family.id()], [claim], "the claims of ingestions are over");
     db.core().state().running.clear();
