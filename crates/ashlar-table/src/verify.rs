@@ -58,7 +58,7 @@ pub struct Verification<T> {
 }
 
 impl<T: Deref<Target = TableReader>> Verification<T> {
-    /// Begins with the filter.
+    /// Begins with the filter, and with blocks that no read needs.
     ///
     /// # Errors
     /// As [`TableReader::verify`].
@@ -67,6 +67,9 @@ impl<T: Deref<Target = TableReader>> Verification<T> {
             return Err(e.clone());
         }
         table.filter().check(table.file())?;
+        for block in table.unread() {
+            table.file().read_verified(*block)?;
+        }
         let walk = Walk { last: None, entries: 0, values: 0, partitioned: table.filter().is_partitioned() };
         let readahead = Readahead::new(READAHEAD, table.charge_buffer());
         let next = table.first_block(ReadHow::plain())?;

@@ -94,7 +94,7 @@ impl Opening {
         let meta = self.decode(self.footer.metaindex, MetaIndex::decode)?;
         let properties = self.properties(&meta)?;
         let form = self.data_form(&meta, &properties)?;
-        let stripped = form.stripped;
+        let (stripped, unread) = (form.stripped, unread(&meta, form.dictionary.is_some()));
         self.file.set_data_form(form);
         let global_seq = self.global_seq(&properties)?;
         let (index, shape) = self.index(&meta, &properties, stripped)?;
@@ -121,6 +121,7 @@ impl Opening {
             index,
             filter,
             filter_error,
+            unread,
             properties,
             global_seq,
             size,
@@ -318,4 +319,18 @@ fn uses_dictionary(compression: Option<&CompressionProperty>) -> bool {
             types.iter().any(|byte| Compression::from_byte(*byte).is_none_or(Compression::takes_dictionary))
         }
     }
+}
+
+/// The blocks of the metaindex that no read needs: dictionaries of codecs that take none, filters of other kinds.
+fn unread(meta: &MetaIndex, reads_dictionary: bool) -> Box<[BlockHandle]> {
+    let filter = meta.filter().map(|place| place.handle);
+    let is_read = |name: &[u8], handle| match name {
+        MetaIndex::PROPERTIES | MetaIndex::INDEX | MetaIndex::RANGE_DELETIONS | MetaIndex::LEVELDB_FILTER => {
+            true
+        }
+        MetaIndex::DICTIONARY => reads_dictionary,
+        _ => filter == Some(handle),
+    };
+    let unread = meta.iter().filter(|(name, handle)| handle.size > 0 && !is_read(name, *handle));
+    unread.map(|(_, handle)| handle).collect()
 }

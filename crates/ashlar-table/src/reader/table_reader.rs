@@ -75,6 +75,8 @@ pub struct TableReader {
     /// The error because of which the table works without its filter. Reads are slower and still correct; only `verify`
     /// reports it.
     pub(super) filter_error: Option<Error>,
+    /// Blocks that no read needs. Only `verify` reads them, because RocksDB may.
+    pub(super) unread: Box<[BlockHandle]>,
     pub(super) properties: Properties,
     pub(super) order: Order,
     pub(super) number: FileNumber,
@@ -311,6 +313,10 @@ impl TableReader {
 
     pub(crate) fn filter_error(&self) -> Option<&Error> {
         self.filter_error.as_ref()
+    }
+
+    pub(crate) fn unread(&self) -> &[BlockHandle] {
+        &self.unread
     }
 
     pub(crate) fn order(&self) -> &Order {

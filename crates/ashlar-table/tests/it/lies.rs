@@ -119,3 +119,28 @@ fn a_table_without_an_index_has_no_blocks_to_tell() {
     let e = Anatomy::open(file(&bytes)).unwrap().data_blocks().unwrap_err();
     assert!(e.is_corruption() && e.message() == "table has no index block" && e.path().is_some(), "{e}");
 }
+
+/// Regression: a table whose unused dictionary was damaged was sound here, and RocksDB could not read it.
+#[test]
+fn a_damaged_block_that_no_read_needs_is_found() {
+    let entries: Entries = (0..200u64)
+        .map(|i| {
+            (key(format!("key{i:04}").as_bytes(), 5, ValueType::Put).as_key().encoded().to_vec(), vec![7])
+        })
+        .collect();
+    let (good, _) = write(&TableOptions::default(), &entries);
+    let anatomy = Anatomy::open(file(&good)).unwrap();
+    let filter = anatomy.meta().filter().unwrap().handle;
+    // A filter of a kind that is not built in.
+    let name = b"fullfilter.rocksdb.Builtin";
+    let mut bytes = sealed(&good, anatomy.footer().metaindex, |block| {
+        let at = block.windows(name.len()).position(|part| part == name).unwrap();
+        block[at + name.len() - 1] = b'm';
+    });
+    assert_eq!(open(&bytes, Order::Bytewise).unwrap().verify().unwrap(), 200);
+    bytes[filter.offset as usize] ^= 1;
+    let table = open(&bytes, Order::Bytewise).unwrap();
+    assert_eq!(forward(&table).unwrap().len(), 200);
+    let e = table.verify().unwrap_err();
+    assert!(e.is_corruption() && e.offset() == Some(filter.offset), "{e}");
+}
