@@ -24,6 +24,7 @@ use crate::ext::comparator::{BytewiseOrder, KeyOrder, ReverseBytewiseOrder};
 use crate::memory::{MemoryBudget, MemoryUse};
 use crate::{Order, SeqNum};
 use std::cmp::Ordering;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// One range tombstone as written. Its keys are owned, or borrowed where there are many.
@@ -277,6 +278,11 @@ impl FragmentedTombstones {
             let (first, last) = (self.fragment(span.from)?, self.fragment(span.to.checked_sub(1)?)?);
             Some(RangeTombstone { begin: first.begin, end: last.end, seq: span.seq })
         })
+    }
+
+    /// The tombstones that were cut, newest first: the numbers of the pieces under each.
+    pub fn spans(&self) -> impl Iterator<Item = (Range<usize>, SeqNum)> {
+        self.spans.iter().map(|span| (span.from..span.to, span.seq))
     }
 
     /// The index of the first piece that ends after `user_key`. It covers the key if it begins at or

@@ -20,6 +20,7 @@ mod partitions;
 mod retention;
 mod sink;
 mod tombstones;
+mod uncut;
 
 pub use blobs::{BlobCounters, BlobOutcome, BlobPlan};
 pub use cut::{Cut, CutLimits, Grandparent};

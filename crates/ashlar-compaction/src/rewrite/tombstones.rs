@@ -3,13 +3,17 @@
 //! 1. Of the tombstones over one fragment of the key space in one stripe (see `retention`), only the newest is needed.
 //! 2. A tombstone that every snapshot sees is dropped after the rewrite, except where something lies beneath.
 //! 3. A table that ends before a key gets the part of a tombstone before that key; the next table gets the rest.
+//! 4. With n tombstones inside one another and m snapshots, the first rule alone would leave n times m pieces. Where the pieces are many,
+//!    the tombstones that snapshots need are stored as they were written. What every snapshot sees is cut all the same: the sequence
+//!    numbers of entries above become 0 where nothing lies beneath, and such a tombstone must not reach there.
 //!
 //! Source: RocksDB `db/compaction/compaction_outputs.cc` (`AddRangeDels`, behaviour).
 
 use super::retention::{Beneath, Retention, stripe};
+use super::uncut::Uncut;
 use ashlar_base::memory::{MemoryBudget, MemoryCharge, MemoryUse};
 use ashlar_base::planted::{Bug, planted};
-use ashlar_base::range_del::{Fragment, FragmentedTombstones};
+use ashlar_base::range_del::{Fragment, FragmentRef, FragmentedTombstones};
 use ashlar_base::{Order, Result, SeqNum};
 use std::sync::Arc;
 
@@ -24,10 +28,10 @@ impl Retention {
 /// The range tombstones that the outputs of a rewrite must hold: ascending and disjoint. Each is made when it is asked for.
 #[derive(Debug)]
 pub struct Survivors {
-    order: Order,
-    tombstones: Arc<FragmentedTombstones>,
+    pub(super) order: Order,
+    pub(super) tombstones: Arc<FragmentedTombstones>,
     /// Ascending.
-    snapshots: Vec<SeqNum>,
+    pub(super) snapshots: Vec<SeqNum>,
     beneath: Beneath,
     /// The fragment to look at next.
     at: usize,
@@ -51,12 +55,16 @@ impl Survivors {
         Survivors::new(order, tombstones, Vec::new(), Beneath::Unknown)
     }
 
+    /// Whether a tombstone over the fragment that every snapshot sees has something to hide.
+    pub(super) fn is_needed(&self, f: &FragmentRef<'_>) -> bool {
+        self.beneath.meets(&self.order, f.begin, f.end) && !planted(Bug::RangeTombstoneDroppedEarly)
+    }
+
     /// The survivor of the next fragment that has one.
     fn next_cut(&mut self) -> Option<Fragment> {
         while let Some(f) = self.tombstones.fragment(self.at) {
             self.at += 1;
-            let needed =
-                self.beneath.meets(&self.order, f.begin, f.end) && !planted(Bug::RangeTombstoneDroppedEarly);
+            let needed = self.is_needed(&f);
             let mut seqs = f.newest_per_stripe(&self.snapshots);
             seqs.retain(|seq| needed || stripe(&self.snapshots, *seq) > 0);
             if !seqs.is_empty() {
@@ -108,29 +116,43 @@ pub(super) struct Piece<'a> {
 /// The tombstones that no table has taken yet.
 #[derive(Debug)]
 pub(super) struct Carried {
-    /// The first one; `None`: all are taken.
-    first: Option<Fragment>,
-    rest: Option<Survivors>,
+    rest: Rest,
     _charge: MemoryCharge,
+}
+
+#[derive(Debug)]
+enum Rest {
+    /// The first of them, and the others; `None`: all are taken.
+    Cut(Option<Fragment>, Option<Survivors>),
+    Uncut(Uncut),
 }
 
 impl Default for Carried {
     fn default() -> Self {
-        Carried { first: None, rest: None, _charge: MemoryCharge::none() }
+        Carried { rest: Rest::Cut(None, None), _charge: MemoryCharge::none() }
     }
 }
 
 impl Carried {
     /// Charges `bytes` of the tombstones that the survivors are cut from to `budget`.
     pub(super) fn new(mut survivors: Survivors, bytes: usize, budget: Option<&Arc<MemoryBudget>>) -> Self {
+        let uncut = survivors.uncut(survivors.many());
+        let bytes = bytes + uncut.as_ref().map_or(0, Uncut::memory);
         let charge =
             budget.map_or_else(MemoryCharge::none, |budget| budget.charge(MemoryUse::Buffers, bytes));
-        Carried { first: survivors.next(), rest: Some(survivors), _charge: charge }
+        let rest = match uncut {
+            Some(uncut) => Rest::Uncut(uncut),
+            None => Rest::Cut(survivors.next(), Some(survivors)),
+        };
+        Carried { rest, _charge: charge }
     }
 
     /// True when all tombstones are taken.
     pub(super) fn is_empty(&self) -> bool {
-        self.first.is_none()
+        match &self.rest {
+            Rest::Cut(first, _) => first.is_none(),
+            Rest::Uncut(uncut) => uncut.is_empty(),
+        }
     }
 
     /// Passes everything before `next` (`None`: everything) to `take`, in the order in which tables store tombstones.
@@ -143,7 +165,11 @@ impl Carried {
         next: Option<&[u8]>,
         mut take: impl FnMut(Piece<'_>) -> Result<()>,
     ) -> Result<()> {
-        while let Some(f) = &mut self.first {
+        let (first, rest) = match &mut self.rest {
+            Rest::Cut(first, rest) => (first, rest),
+            Rest::Uncut(uncut) => return uncut.hand_over(order, next, take),
+        };
+        while let Some(f) = first {
             let cut = next.filter(|next| order.compare(next, &f.end).is_lt());
             if cut.is_some_and(|cut| order.compare(cut, &f.begin).is_le()) {
                 break;
@@ -152,7 +178,7 @@ impl Carried {
             f.seqs.iter().try_for_each(|&seq| take(Piece { begin: &f.begin, end, seq }))?;
             match cut {
                 Some(cut) => f.begin = cut.to_vec(),
-                None => self.first = self.rest.as_mut().and_then(Iterator::next),
+                None => *first = rest.as_mut().and_then(Iterator::next),
             }
         }
         Ok(())
