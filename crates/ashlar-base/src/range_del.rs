@@ -98,8 +98,8 @@ struct Span {
     seq: SeqNum,
 }
 
-/// Bytes that a cut takes for a tombstone, beside the copies of its keys: its span, and for each of its two borders the piece from there
-/// on with its word, where the key lies, two nodes of the tree, and about one place in the list of such a node.
+/// Bytes that a cut takes for a tombstone, beside the copies of its keys. The span is one part. For each of the two borders come a piece,
+/// its word, the place of the key, two nodes of the tree, and one place in a list.
 const CUTTING: usize =
     size_of::<Span>() + 2 * (size_of::<Piece>() + size_of::<u64>() + 4 * size_of::<usize>());
 

@@ -166,8 +166,8 @@ impl Gauges {
         }
     }
 
-    /// What the databases name and have in use, the part that a row may have beyond the promise, what the allocator keeps, and the
-    /// reports as text.
+    /// Four answers: what the databases name in use, how much of that a row may have beyond the promise, what the allocator keeps, and
+    /// the reports as text.
     fn asked(&self) -> (u64, u64, u64, String) {
         let open = self.open.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let (mut named, mut owned, mut said) = (0, 0, String::new());

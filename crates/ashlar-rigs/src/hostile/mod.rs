@@ -7,9 +7,10 @@
 //! 1. the peak is above the promise and what readers, merge operands, a large batch, compactions of large values and indexes of long
 //!    keys hold, and the allocator keeps,
 //! 2. a write was refused for want of memory while readers held flushed memtables of less than half the memtables' share, or
-//! 3. what the report of the database names in use, with what the allocator keeps, is less than the anonymous memory at the peak, by
-//!    more than a tenth and `OWN`, or
-//! 4. what the report names in use is more than the anonymous memory at the peak, by more than a tenth and `OWN`.
+//! 3. the report and the anonymous memory at the peak do not add up.
+//!
+//! They add up within a tenth and `OWN`. The report is what the database names in use, and the caller's own memory. What the allocator
+//! keeps may be missing in it.
 //!
 //! A row is *named* if its peak exceeds the promise, and the memory report attributes the excess. Its owners are readers, the merge
 //! operands that are being folded, a large batch, and the allocator. Others are compactions of values longer than a twentieth of the
