@@ -4,7 +4,7 @@ use super::super::Db;
 use crate::batch::WriteBatch;
 use crate::column_family::Family;
 use ashlar_base::{ErrorKind, Level};
-use ashlar_env::Env;
+use ashlar_env::{Clock as _, Env, OsClock};
 use ashlar_options::{
     CompactFilesOptions, CompactRangeOptions, CompactionStyle, DbOptions, Event, EventListener,
     FamilyOptions, ReadOptions, WriteOptions,
@@ -12,7 +12,7 @@ use ashlar_options::{
 use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Notes why compactions begin. Each waits until the test lets it go on, or has dropped its end.
 #[derive(Debug)]
@@ -69,12 +69,17 @@ fn write_table(db: &Db, family: &Arc<Family>, key: &[u8], value: &[u8]) {
     db.flush(std::slice::from_ref(family)).unwrap();
 }
 
-fn wait_for(what: impl Fn() -> bool) -> bool {
-    let end = Instant::now() + Duration::from_secs(20);
-    while !what() && Instant::now() < end {
-        std::thread::yield_now();
+/// Waits until `what` holds, for `longest` at most. Returns whether it holds.
+fn holds_within(longest: Duration, what: impl Fn() -> bool) -> bool {
+    let clock = OsClock::new();
+    while !what() && clock.now() < longest {
+        clock.sleep(Duration::from_millis(1));
     }
     what()
+}
+
+fn wait_for(what: impl Fn() -> bool) -> bool {
+    holds_within(Duration::from_secs(20), what)
 }
 
 /// Regression: while a request waited for a long compaction of its tables, one other compaction passed, and then writers stood still.
@@ -133,11 +138,7 @@ fn no_newer_table_comes_to_lie_below_tables_that_move_up() {
             let levels = &state.families.get(family.id()).unwrap().version.levels;
             levels.iter().take(6).skip(1).any(|files| !files.is_empty())
         };
-        let end = Instant::now() + Duration::from_millis(300);
-        while !moved() && Instant::now() < end {
-            std::thread::yield_now();
-        }
-        let was_moved = moved();
+        let was_moved = holds_within(Duration::from_millis(300), moved);
         go_on.send(()).unwrap();
         request.join().unwrap().unwrap();
         assert!(!was_moved, "newer tables are below level 2");
