@@ -37,8 +37,10 @@ const BUFFERS_OF_VALUES: u64 = 12 << 20;
 struct Moment {
     /// The largest size so far, at most a little above that of the moment.
     bytes: u64,
-    /// The size at the moment.
+    /// The size before the question.
     asked_at: u64,
+    /// The larger one of the sizes before and after the answer.
+    around: u64,
     caller: u64,
     named: u64,
     /// What readers, merge operands, large batches and compactions of large values hold.
@@ -124,17 +126,19 @@ impl Gauges {
             nanos => format!(" nanos={nanos}"),
         };
         println!(
-            "ROW cap={cap} rss={} caller={} owned={} kept={} anon={} anon-caller={} named={} anon-kept={} rest={rest} refused={} unfounded={} millis={}{nanos}",
+            "ROW cap={cap} rss={} caller={} owned={} kept={} anon={} anon-around={} anon-caller={} named={} anon-kept={} rest={rest} refused={} unfounded={} preloaded={} millis={}{nanos}",
             peak.rss.bytes,
             peak.rss.caller,
             peak.rss.owned,
             peak.rss.kept,
             peak.anon.bytes,
+            peak.anon.around,
             peak.anon.caller,
             peak.anon.named,
             peak.anon.kept,
             self.refused.load(Ordering::Relaxed),
             self.unfounded.load(Ordering::Relaxed),
+            u8::from(std::env::var_os("LD_PRELOAD").is_some()),
             began.elapsed().as_millis(),
         );
         done
@@ -149,10 +153,12 @@ impl Gauges {
         let mut peak = self.peak.lock().unwrap_or_else(PoisonError::into_inner);
         if peak.rss.is_below(rss) || peak.anon.is_below(anon) {
             let (named, owned, kept, said) = self.asked();
-            // On a busy machine memory may come and go before the answer, which knows nothing of it then.
-            anon = anon.min(resident("self").map_or(anon, |(_, after)| after));
+            // On a busy machine memory may come and go before the answer, which knows nothing of it then; or come with the answer.
+            let after = resident("self").map_or(anon, |(_, after)| after);
+            let around = anon.max(after);
+            anon = anon.min(after);
             let said = format!("{said}(resident {} MiB, anonymous {} MiB)", rss / MIB, anon / MIB);
-            let now = Moment { caller, named, owned, kept, said, ..Moment::default() };
+            let now = Moment { around, caller, named, owned, kept, said, ..Moment::default() };
             if peak.rss.is_below(rss) {
                 peak.rss = Moment { bytes: rss, asked_at: rss, ..now.clone() };
             }
