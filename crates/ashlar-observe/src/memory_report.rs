@@ -104,7 +104,7 @@ impl MemoryClass {
 pub struct MemoryReport {
     /// The cap in bytes.
     pub cap: u64,
-    /// Bytes in use within the writable and the immutable memtables; the rest of them is reserved, and has no pages yet.
+    /// Bytes in use within the writable and the immutable memtables; the rest of them is reserved, and may have no pages yet.
     pub used_in_memtables: u64,
     /// Free bytes in the heap of glibc 2.33 and later, whatever code freed them: under no cap and in no class. An upper bound of what is
     /// resident, because the system has some of these pages back. 0 without that library, and of little use in a program with
@@ -129,7 +129,8 @@ impl MemoryReport {
         self.held.values().sum()
     }
 
-    /// [`total`](Self::total) without what memtables have reserved and not used: about what the classes have in anonymous pages.
+    /// [`total`](Self::total) without what memtables have reserved and not used. The anonymous pages of the classes lie between the two:
+    /// many small memtables have pages for all that they reserve, and one large memtable for what it uses.
     pub fn in_use(&self) -> u64 {
         let memtables = self.of(MemoryClass::WritableMemtables) + self.of(MemoryClass::ImmutableMemtables);
         self.total() - memtables.saturating_sub(self.used_in_memtables)

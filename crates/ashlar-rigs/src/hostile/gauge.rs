@@ -43,6 +43,8 @@ struct Moment {
     around: u64,
     caller: u64,
     named: u64,
+    /// That without what memtables have reserved and not used, which may have no pages.
+    in_use: u64,
     /// What readers, merge operands, large batches and compactions of large values hold.
     owned: u64,
     /// What the allocator kept.
@@ -126,7 +128,7 @@ impl Gauges {
             nanos => format!(" nanos={nanos}"),
         };
         println!(
-            "ROW cap={cap} rss={} caller={} owned={} kept={} anon={} anon-around={} anon-caller={} named={} anon-kept={} rest={rest} refused={} unfounded={} preloaded={} millis={}{nanos}",
+            "ROW cap={cap} rss={} caller={} owned={} kept={} anon={} anon-around={} anon-caller={} named={} in-use={} anon-kept={} rest={rest} refused={} unfounded={} preloaded={} millis={}{nanos}",
             peak.rss.bytes,
             peak.rss.caller,
             peak.rss.owned,
@@ -135,6 +137,7 @@ impl Gauges {
             peak.anon.around,
             peak.anon.caller,
             peak.anon.named,
+            peak.anon.in_use,
             peak.anon.kept,
             self.refused.load(Ordering::Relaxed),
             self.unfounded.load(Ordering::Relaxed),
@@ -152,13 +155,13 @@ impl Gauges {
         let asks = !self.open.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
         let mut peak = self.peak.lock().unwrap_or_else(PoisonError::into_inner);
         if peak.rss.is_below(rss) || peak.anon.is_below(anon) {
-            let (named, owned, kept, said) = self.asked();
+            let ((named, in_use), owned, kept, said) = self.asked();
             // On a busy machine memory may come and go before the answer, which knows nothing of it then; or come with the answer.
             let after = resident("self").map_or(anon, |(_, after)| after);
             let around = anon.max(after);
             anon = anon.min(after);
             let said = format!("{said}(resident {} MiB, anonymous {} MiB)", rss / MIB, anon / MIB);
-            let now = Moment { around, caller, named, owned, kept, said, ..Moment::default() };
+            let now = Moment { around, caller, named, in_use, owned, kept, said, ..Moment::default() };
             if peak.rss.is_below(rss) {
                 peak.rss = Moment { bytes: rss, asked_at: rss, ..now.clone() };
             }
@@ -172,14 +175,15 @@ impl Gauges {
         }
     }
 
-    /// Four answers: what the databases name in use, how much of that a row may have beyond the promise, what the allocator keeps, and
-    /// the reports as text.
-    fn asked(&self) -> (u64, u64, u64, String) {
+    /// What the databases name, in all and in use; how much of that a row may have beyond the promise; what the allocator keeps; and the
+    /// reports as text.
+    fn asked(&self) -> ((u64, u64), u64, u64, String) {
         let open = self.open.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let (mut named, mut owned, mut said) = (0, 0, String::new());
+        let (mut named, mut in_use, mut owned, mut said) = (0, 0, 0, String::new());
         for db in &open {
             let now = db.memory_report();
-            named += now.in_use();
+            named += now.total();
+            in_use += now.in_use();
             // A batch is in the WAL's buffer while it is logged, and in its memtable until that is flushed.
             let of_batch = match self.has_large_batches.load(Ordering::Relaxed) {
                 true => now.of(MemoryClass::Batches) + memtables(&now).saturating_sub(now.cap / 4),
@@ -197,7 +201,7 @@ impl Gauges {
             said += &format!("{now} ");
         }
         // The report's own figure may be older.
-        (named, owned, ashlar_env::kept_by_allocator_now(), said)
+        ((named, in_use), owned, ashlar_env::kept_by_allocator_now(), said)
     }
 
     /// From now on asks `db` too.
