@@ -100,6 +100,7 @@ mod misuse;
 mod manifest_end;
 mod many_families;
 mod modes;
+mod nested_ranges;
 mod observe;
 mod operations;
 mod partitioners;
