@@ -116,6 +116,8 @@ pub struct DbIter {
     passed: Passed,
     /// Whether the cursor reads every memtable and table, so that its seeks may use the gap.
     whole: bool,
+    /// Whether the seek that is running will note the range that it passes.
+    notes: bool,
     /// What the runs have of the memtable.
     seen: Seen,
     tally: IterTally,
@@ -161,6 +163,7 @@ impl DbIter {
             target: InternalKeyBuf::with_room(KEY_ROOM),
             passed: Passed::default(),
             whole: tier == ReadTier::All,
+            notes: false,
             seen,
             tally: IterTally::default(),
             process: Process::current(),

@@ -35,7 +35,8 @@ fn written(dir: &Path, version: JudgeVersion) -> Vec<KeyValue> {
     }
     for compacts in [false, true] {
         if compacts { db.compact() } else { db.flush() }.unwrap();
-        let tables: u64 = db.family("default").unwrap().live_files().unwrap().iter().map(|table| table.bytes).sum();
+        let tables: u64 =
+            db.family("default").unwrap().live_files().unwrap().iter().map(|table| table.bytes).sum();
         assert!(tables < 2 << 20, "{tables} bytes of tables");
         for (at, (snapshot, count)) in snapshots.iter().enumerate().step_by(29) {
             assert_eq!(snapshot.scan(..).count(), *count, "snapshot {at}, compacted: {compacts}");

@@ -9,7 +9,7 @@ use crate::iter::merging::Stepped;
 use crate::iter::tally::Call;
 use crate::visibility::{EntryKind, entry_kind, is_visible};
 use ashlar_base::stats::perf::Metric;
-use ashlar_base::{Direction, InternalKey, InternalKeyBuf, Result, SeqNum, Trailer, ValueType};
+use ashlar_base::{Direction, InternalKey, InternalKeyBuf, Order, Result, SeqNum, Trailer, ValueType};
 use std::cmp::Ordering;
 
 /// When a cursor tries to pass many deleted keys at once. A try has its price, so the cursor waits for twice as many keys after each try
@@ -65,11 +65,19 @@ impl DbIter {
             self.target.set_trailer(Trailer::FIRST);
         }
         self.seek_on()?;
-        self.show_first()?;
+        self.show_first_noting(notes)?;
         if notes && self.passed.is_gap() {
             self.note_gap(Some(self.target.as_key().user_key()));
         }
         Ok(())
+    }
+
+    /// Shows the first key from here on. `notes`: the range that is passed will be noted.
+    fn show_first_noting(&mut self, notes: bool) -> Result<()> {
+        self.notes = notes && !matches!(self.order, Order::Custom(_));
+        let shown = self.show_first();
+        self.notes = false;
+        shown
     }
 
     /// The contents that the cursor reads, for the gap.
@@ -106,7 +114,7 @@ impl DbIter {
         } else {
             self.merge.first(&mut self.cx)?;
         }
-        self.show_first()?;
+        self.show_first_noting(notes)?;
         if notes && self.passed.is_gap() {
             self.note_gap(None);
         }
@@ -344,7 +352,12 @@ impl DbIter {
             self.tally.passed_many(Metric::InternalDeleteSkippedCount, alone as u64);
             return Ok(alone);
         }
-        let passed = self.merge.pass_shadowed(&mut self.cx, self.seq, upper, &mut self.key)?;
+        // Later seeks skip a range that is noted, so its blocks would only take the place of others in the cache.
+        let fills = self.cx.state.how.fill_cache;
+        self.cx.state.how.fill_cache = fills && !self.notes;
+        let passed = self.merge.pass_shadowed(&mut self.cx, self.seq, upper, &mut self.key);
+        self.cx.state.how.fill_cache = fills;
+        let passed = passed?;
         self.tally.passed_many(Metric::InternalDeleteSkippedCount, passed.entries as u64);
         if passed.misplaced { Err(self.out_of_order()) } else { Ok(passed.keys.saturating_sub(1)) }
     }

@@ -51,10 +51,7 @@ impl MergingIter {
         let (newer, rest) = self.runs.split_at_mut(self.winner);
         let Some((leader, older)) = rest.split_first_mut() else { return Ok(passed) };
         let mut lead = Lead { order: &self.order, course, leader, newer, older, last };
-        // Blocks of entries that no read shows would take the place of others in the cache.
-        let fills = std::mem::replace(&mut cx.state.how.fill_cache, false);
         let done = lead.pass(cx, (seq, upper), &mut passed);
-        cx.state.how.fill_cache = fills;
         if done.is_err() {
             self.stop();
         } else {
