@@ -13,11 +13,12 @@ pub const HELP: &str = "\
 usage: cargo xtask test [--all] [FILTER]
 
   setup    fetch the judges (see cargo xtask setup --help)
-  checks   fmt, tidy, clippy (see cargo xtask check --help); clippy runs beside the tests
+  checks   fmt, tidy (see cargo xtask check --help)
   tests    cargo test --workspace: unit tests, documentation examples, each crate's tests/it at its small scale
 
 That is what a change needs. With --all, for CI, the tests are optimised and run at full scale (ASHLAR_HEAVY=1): with more
-inputs, kills and crashes. Three stages are added:
+inputs, kills and crashes. Four stages are added:
+  clippy   all targets of all crates, warnings are errors; beside the tests
   doc      the documentation of all crates builds without a warning
   counts   instructions of the insides in a release build, beside the committed ones (cargo xtask bench --help)
   shuttle  whole engines under a scheduler, in a build of its own (target/shuttle, some minutes the first time)
@@ -50,10 +51,10 @@ pub fn main(args: &[String]) -> Result<(), String> {
     let mut stages = Stages { begun: Instant::now(), sum: Tally::default(), times: Vec::new() };
     stages.setup()?;
     let checks = if filters.is_empty() { &check::CHECKS[..] } else { &[] };
-    // Those that compile fill the time in which tests wait. The documentation takes too much of it for a newcomer.
+    // Those that compile fill the time in which tests wait, and take too much of it for a newcomer.
     let compiles = |check: &&check::Check| matches!(check.0, "clippy" | "doc");
     let (long, short): (Vec<_>, Vec<_>) = checks.iter().partition(compiles);
-    let long: Vec<_> = long.into_iter().filter(|(name, _)| all || *name != "doc").collect();
+    let long = if all { long } else { Vec::new() };
     short.iter().for_each(|(name, check)| stages.checked(name, timed(*check)));
     let mut tests = cargo(&["test", "--workspace", "--no-fail-fast"]);
     if all {
